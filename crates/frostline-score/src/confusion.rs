@@ -1,0 +1,239 @@
+//! Which tag was taken for which, and what follows for every tag.
+//!
+//! Owns the confusion matrix, precision, recall, F1 and their averages. A word without a
+//! prediction costs its gold tag recall; a word whose gold tag is outside the tag set costs the
+//! predicted tag precision. Refuses to drop either silently.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tally::{Prediction, WordOutcome};
+
+/// Counts of (gold tag, predicted tag) over one set of tags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confusion {
+    /// The names of the tags; indices refer to them.
+    pub tags: Vec<String>,
+    /// `counts[gold][predicted]`.
+    pub counts: Vec<Vec<u64>>,
+    /// Per gold tag, the words without a prediction.
+    pub missed: Vec<u64>,
+    /// Per predicted tag, the words whose gold tag is none of `tags`.
+    pub spurious: Vec<u64>,
+    /// Words with neither.
+    pub outside: u64,
+}
+
+/// Precision, recall and F1 of one tag, or an average of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prf {
+    /// Correct among predicted; 0 where nothing was predicted.
+    pub precision: f64,
+    /// Correct among gold; 0 where there is no gold.
+    pub recall: f64,
+    /// Harmonic mean of both; 0 where both are 0.
+    pub f1: f64,
+}
+
+impl Prf {
+    /// From counts, as `2·correct / (gold + predicted)`, so that F1 is rounded once.
+    #[must_use]
+    pub fn from_counts(correct: u64, predicted: u64, gold: u64) -> Self {
+        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        Self {
+            precision: ratio(correct, predicted),
+            recall: ratio(correct, gold),
+            f1: ratio(2 * correct, predicted + gold),
+        }
+    }
+}
+
+/// One tag's counts and scores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TagScore {
+    /// The tag's name.
+    pub tag: String,
+    /// Words with this gold tag.
+    pub support: u64,
+    /// Words tagged with it.
+    pub predicted: u64,
+    /// Words where both agree.
+    pub correct: u64,
+    /// The scores.
+    pub prf: Prf,
+}
+
+/// Averages over the tags that occur in gold or prediction, as scikit-learn forms them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Averages {
+    /// Every word counts the same.
+    pub micro: Prf,
+    /// Every tag counts the same.
+    pub macro_avg: Prf,
+    /// Every tag counts as its support.
+    pub weighted: Prf,
+}
+
+impl Confusion {
+    /// An empty matrix over these tags.
+    #[must_use]
+    pub fn new<S: Into<String>>(tags: impl IntoIterator<Item = S>) -> Self {
+        let tags: Vec<String> = tags.into_iter().map(Into::into).collect();
+        let n = tags.len();
+        Self {
+            tags,
+            counts: vec![vec![0; n]; n],
+            missed: vec![0; n],
+            spurious: vec![0; n],
+            outside: 0,
+        }
+    }
+
+    /// The matrix of these (gold, predicted) names, tags in ascending order.
+    #[must_use]
+    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let pairs: Vec<(&str, &str)> = pairs.into_iter().collect();
+        let tags: BTreeSet<&str> = pairs.iter().flat_map(|&(g, p)| [g, p]).collect();
+        let index: Vec<&str> = tags.into_iter().collect();
+        let mut matrix = Self::new(index.iter().copied());
+        for (gold, predicted) in pairs {
+            matrix.add(
+                index.binary_search(&gold).ok(),
+                index.binary_search(&predicted).ok(),
+            );
+        }
+        matrix
+    }
+
+    /// Counts one word; `None` is a gold tag outside the set, or no prediction.
+    ///
+    /// # Panics
+    /// Where an index is not below the number of tags.
+    pub fn add(&mut self, gold: Option<usize>, predicted: Option<usize>) {
+        match (gold, predicted) {
+            (Some(g), Some(p)) => self.counts[g][p] += 1,
+            (Some(g), None) => self.missed[g] += 1,
+            (None, Some(p)) => self.spurious[p] += 1,
+            (None, None) => self.outside += 1,
+        }
+    }
+
+    /// Counts one [`WordOutcome`].
+    ///
+    /// # Panics
+    /// Where an index is not below the number of tags.
+    pub fn add_outcome(&mut self, word: WordOutcome) {
+        let predicted = match word.predicted {
+            Prediction::Tag(tag) => Some(tag),
+            Prediction::Truncated | Prediction::Vanished => None,
+        };
+        self.add(word.gold, predicted);
+    }
+
+    /// Words counted.
+    #[must_use]
+    pub fn words(&self) -> u64 {
+        self.counts.iter().flatten().sum::<u64>()
+            + self.missed.iter().sum::<u64>()
+            + self.spurious.iter().sum::<u64>()
+            + self.outside
+    }
+
+    /// Words where gold and prediction agree.
+    #[must_use]
+    pub fn correct(&self) -> u64 {
+        (0..self.tags.len()).map(|t| self.counts[t][t]).sum()
+    }
+
+    /// Counts and scores of every tag, in the order of `tags`.
+    #[must_use]
+    pub fn per_tag(&self) -> Vec<TagScore> {
+        let score = |t: usize| {
+            let support = self.counts[t].iter().sum::<u64>() + self.missed[t];
+            let predicted = self.counts.iter().map(|row| row[t]).sum::<u64>() + self.spurious[t];
+            let correct = self.counts[t][t];
+            TagScore {
+                tag: self.tags[t].clone(),
+                support,
+                predicted,
+                correct,
+                prf: Prf::from_counts(correct, predicted, support),
+            }
+        };
+        (0..self.tags.len()).map(score).collect()
+    }
+
+    /// Micro, macro and weighted averages. All 0 where nothing was counted.
+    #[must_use]
+    pub fn averages(&self) -> Averages {
+        let mut tags = self.per_tag();
+        tags.retain(|t| t.support + t.predicted > 0);
+        let sum = |f: fn(&TagScore) -> u64| tags.iter().map(f).sum::<u64>();
+        Averages {
+            micro: Prf::from_counts(sum(|t| t.correct), sum(|t| t.predicted), sum(|t| t.support)),
+            macro_avg: mean_of(&tags, |_| 1.0),
+            weighted: mean_of(&tags, |t| t.support as f64),
+        }
+    }
+
+    /// The confusions (gold, predicted, words), most frequent first, correct words left out.
+    #[must_use]
+    pub fn worst(&self, most: usize) -> Vec<(&str, &str, u64)> {
+        let mut cells: Vec<(usize, usize, u64)> = Vec::new();
+        for (g, row) in self.counts.iter().enumerate() {
+            let wrong = row.iter().enumerate().filter(|&(p, &n)| p != g && n > 0);
+            cells.extend(wrong.map(|(p, &n)| (g, p, n)));
+        }
+        // Stable: ties stay in the order of the tags.
+        cells.sort_by_key(|&(_, _, n)| std::cmp::Reverse(n));
+        cells.truncate(most);
+        cells
+            .into_iter()
+            .map(|(g, p, n)| (self.tags[g].as_str(), self.tags[p].as_str(), n))
+            .collect()
+    }
+}
+
+fn mean_of(tags: &[TagScore], weight: fn(&TagScore) -> f64) -> Prf {
+    let total: f64 = tags.iter().map(weight).sum();
+    let mean = |f: fn(&Prf) -> f64| {
+        let sum: f64 = tags.iter().map(|t| weight(t) * f(&t.prf)).sum();
+        if total == 0.0 { 0.0 } else { sum / total }
+    };
+    Prf {
+        precision: mean(|s| s.precision),
+        recall: mean(|s| s.recall),
+        f1: mean(|s| s.f1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_and_foreign_words_cost_recall_and_precision() {
+        let mut m = Confusion::new(["A", "B", "C"]);
+        m.add(Some(0), Some(0));
+        m.add(Some(0), Some(1));
+        m.add_outcome(WordOutcome::truncated(Some(0)));
+        m.add_outcome(WordOutcome::tagged(None, 1));
+        m.add_outcome(WordOutcome::vanished(None));
+        assert_eq!((m.words(), m.correct()), (5, 1));
+        let tags = m.per_tag();
+        assert_eq!((tags[0].support, tags[0].predicted), (3, 1));
+        assert_eq!(tags[0].prf, Prf::from_counts(1, 1, 3));
+        assert_eq!((tags[1].support, tags[1].predicted), (0, 2));
+        assert_eq!(m.worst(9), vec![("A", "B", 1)]);
+        // C never occurs, so it is in no average.
+        assert_eq!(m.averages().macro_avg.f1, tags[0].prf.f1 / 2.0);
+    }
+
+    #[test]
+    fn names_become_sorted_tags() {
+        let m = Confusion::from_pairs([("b", "a"), ("b", "b"), ("c", "b")]);
+        assert_eq!(m.tags, ["a", "b", "c"]);
+        assert_eq!(m.counts, [[0, 0, 0], [1, 1, 0], [0, 1, 0]]);
+    }
+}
