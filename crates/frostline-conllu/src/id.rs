@@ -1,0 +1,104 @@
+//! The first column: word, range or empty node.
+//!
+//! Owns the grammar of one ID. Whether an ID may stand where it stands is `check`'s business.
+
+use std::fmt;
+
+use nom::{
+    IResult, Parser,
+    branch::alt,
+    bytes::complete::{tag, take_while1},
+    character::complete::one_of,
+    combinator::{all_consuming, map, map_opt, recognize},
+    multi::many0_count,
+    sequence::{pair, separated_pair},
+};
+
+/// What the first column of a row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Id {
+    /// A syntactic word: `3`.
+    Word(u32),
+    /// A multiword token that spans words, both ends included: `3-4`.
+    Range(u32, u32),
+    /// An empty node: `3.1`, and `0.1` before the first word.
+    Empty(u32, u32),
+}
+
+impl Id {
+    /// Reads an ID; `None` for anything else, leading zeros included.
+    pub fn parse(text: &str) -> Option<Id> {
+        if let Some(number) = word(text.as_bytes()) {
+            return Some(Id::Word(number));
+        }
+        all_consuming(id).parse(text).ok().map(|(_, id)| id)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::Word(n) => write!(f, "{n}"),
+            Id::Range(first, last) => write!(f, "{first}-{last}"),
+            Id::Empty(major, minor) => write!(f, "{major}.{minor}"),
+        }
+    }
+}
+
+/// The common case without the grammar's overhead: one to nine digits, the first not zero.
+#[inline]
+fn word(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 9 || digits[0] == b'0' {
+        return None;
+    }
+    let mut number = 0;
+    for &digit in digits {
+        let value = digit.wrapping_sub(b'0');
+        if value > 9 {
+            return None;
+        }
+        number = number * 10 + u32::from(value);
+    }
+    Some(number)
+}
+
+fn id(input: &str) -> IResult<&str, Id> {
+    alt((
+        map(separated_pair(positive, tag("-"), positive), |(a, b)| Id::Range(a, b)),
+        map(separated_pair(alt((positive, zero)), tag("."), positive), |(a, b)| Id::Empty(a, b)),
+        map(positive, Id::Word),
+    ))
+    .parse(input)
+}
+
+/// A number of one or more digits that does not start with zero.
+pub(crate) fn positive(input: &str) -> IResult<&str, u32> {
+    let digits = recognize(pair(one_of("123456789"), many0_count(one_of("0123456789"))));
+    map_opt(digits, |text: &str| text.parse().ok()).parse(input)
+}
+
+/// A lone zero.
+pub(crate) fn zero(input: &str) -> IResult<&str, u32> {
+    map_opt(take_while1(|c: char| c.is_ascii_digit()), |text| (text == "0").then_some(0))
+        .parse(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_three_shapes_and_nothing_else() {
+        assert_eq!(Id::parse("1"), Some(Id::Word(1)));
+        assert_eq!(Id::parse("4294967295"), Some(Id::Word(u32::MAX)));
+        assert_eq!(Id::parse("10-12"), Some(Id::Range(10, 12)));
+        assert_eq!(Id::parse("0.1"), Some(Id::Empty(0, 1)));
+        assert_eq!(Id::parse("12.30"), Some(Id::Empty(12, 30)));
+        for bad in [
+            "", "0", "01", "1-", "-1", "1-02", "1.0", "1.01", "00.1", "01.1", "1.", ".1", "1_", "_",
+            "1 ", " 1", "+1", "1-2-3", "1.2.3", "١", "4294967296", "1--2",
+        ] {
+            assert_eq!(Id::parse(bad), None, "{bad:?}");
+        }
+    }
+}

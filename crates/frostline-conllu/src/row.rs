@@ -1,0 +1,196 @@
+//! One line of a sentence that is neither comment nor blank.
+//!
+//! Owns access to the ten columns by name and by number. It hands out the text as it stands and
+//! refuses to interpret it; `values` does that on demand.
+
+use std::fmt;
+
+use crate::{id::Id, scan::TABS};
+
+/// The ten columns, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Column {
+    /// Word number, range or empty node.
+    Id,
+    /// The word as it stands.
+    Form,
+    /// Its dictionary form.
+    Lemma,
+    /// Universal part of speech.
+    Upos,
+    /// The treebank's own part of speech.
+    Xpos,
+    /// Morphological features.
+    Feats,
+    /// The governor's number, 0 for the root.
+    Head,
+    /// The relation to the governor.
+    Deprel,
+    /// Enhanced dependencies.
+    Deps,
+    /// Anything else.
+    Misc,
+}
+
+impl Column {
+    /// All ten, in order.
+    pub const ALL: [Column; 10] = [
+        Column::Id,
+        Column::Form,
+        Column::Lemma,
+        Column::Upos,
+        Column::Xpos,
+        Column::Feats,
+        Column::Head,
+        Column::Deprel,
+        Column::Deps,
+        Column::Misc,
+    ];
+
+    /// The name the format gives it: `UPOS`.
+    pub fn name(self) -> &'static str {
+        ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
+            [self as usize]
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What the first column announces, kept so that `words()` need not read it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Word,
+    Range,
+    Empty,
+    /// The ID does not parse; only lenient reading lets such a row through.
+    Unknown,
+}
+
+/// One row: a word, a range, an empty node, or (lenient only) a line that is none of these.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    pub(crate) text: &'a str,
+    /// Positions of the first nine tabs; entries past `columns - 1` mean nothing.
+    pub(crate) tabs: [u32; TABS],
+    /// Lines from the sentence's first line to this one.
+    pub(crate) below: u32,
+    /// Columns found, no more than 11 of them counted: 11 means "more than ten".
+    pub(crate) columns: u8,
+    pub(crate) kind: Kind,
+}
+
+impl<'a> Row<'a> {
+    /// The whole line, its line end left out.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// One column as it stands, or `None` where the row ends before it (lenient only).
+    /// On a row with more than ten columns, MISC runs to the end of the line.
+    #[inline]
+    pub fn get(&self, column: Column) -> Option<&'a str> {
+        let column = column as usize;
+        if column >= self.columns as usize {
+            return None;
+        }
+        let start = if column == 0 { 0 } else { self.tabs[column - 1] as usize + 1 };
+        let last = column + 1 == self.columns as usize || column == TABS;
+        let end = if last { self.text.len() } else { self.tabs[column] as usize };
+        self.text.get(start..end)
+    }
+
+    /// The row's ten columns; those a lenient row lacks are empty.
+    pub fn columns(&self) -> [&'a str; 10] {
+        Column::ALL.map(|column| self.get(column).unwrap_or_default())
+    }
+
+    /// How many columns the line has; always ten for a strictly read row.
+    pub fn len(&self) -> usize {
+        if self.columns <= 10 { self.columns as usize } else { self.text.split('\t').count() }
+    }
+
+    /// Never: a row has at least one column. Here because `len` is.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The first column read as an ID; `None` only on rows that lenient reading let through.
+    pub fn key(&self) -> Option<Id> {
+        Id::parse(self.id())
+    }
+
+    /// Whether this is a syntactic word, whose ID is an integer.
+    pub fn is_word(&self) -> bool {
+        self.kind == Kind::Word
+    }
+
+    /// Whether this is a multiword range such as `1-2`.
+    pub fn is_range(&self) -> bool {
+        self.kind == Kind::Range
+    }
+
+    /// Whether this is an empty node such as `1.1`.
+    pub fn is_empty_node(&self) -> bool {
+        self.kind == Kind::Empty
+    }
+
+    /// Column 1, ID.
+    pub fn id(&self) -> &'a str {
+        self.get(Column::Id).unwrap_or_default()
+    }
+
+    /// Column 2, FORM.
+    pub fn form(&self) -> &'a str {
+        self.get(Column::Form).unwrap_or_default()
+    }
+
+    /// Column 3, LEMMA.
+    pub fn lemma(&self) -> &'a str {
+        self.get(Column::Lemma).unwrap_or_default()
+    }
+
+    /// Column 4, UPOS.
+    pub fn upos(&self) -> &'a str {
+        self.get(Column::Upos).unwrap_or_default()
+    }
+
+    /// Column 5, XPOS.
+    pub fn xpos(&self) -> &'a str {
+        self.get(Column::Xpos).unwrap_or_default()
+    }
+
+    /// Column 6, FEATS.
+    pub fn feats(&self) -> &'a str {
+        self.get(Column::Feats).unwrap_or_default()
+    }
+
+    /// Column 7, HEAD.
+    pub fn head(&self) -> &'a str {
+        self.get(Column::Head).unwrap_or_default()
+    }
+
+    /// Column 8, DEPREL.
+    pub fn deprel(&self) -> &'a str {
+        self.get(Column::Deprel).unwrap_or_default()
+    }
+
+    /// Column 9, DEPS.
+    pub fn deps(&self) -> &'a str {
+        self.get(Column::Deps).unwrap_or_default()
+    }
+
+    /// Column 10, MISC.
+    pub fn misc(&self) -> &'a str {
+        self.get(Column::Misc).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Row").field(&self.text).finish()
+    }
+}

@@ -1,0 +1,189 @@
+//! Finds the tabs and line ends of a byte slice, 64 bytes at a time.
+//!
+//! Owns the only code that is written for a processor. It knows nothing of CoNLL-U beyond "a line
+//! is split by tabs", and refuses to judge: it tells where things are, `check` tells what is wrong.
+
+/// How many tab positions a line keeps: a well-formed row has exactly this many.
+pub(crate) const TABS: usize = 9;
+
+const BLOCK: usize = 64;
+
+/// One bit per byte of a block.
+#[derive(Clone, Copy, Default)]
+struct Masks {
+    tabs: u64,
+    ends: u64,
+    /// Spaces, control characters and everything outside ASCII: a row that has none of these
+    /// needs no look at its characters.
+    odd: u64,
+}
+
+/// What one line looks like from afar.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Where the line ends, its line end left out.
+    pub(crate) end: usize,
+    /// Where the next line starts.
+    pub(crate) next: usize,
+    /// Tabs on the line, all of them, also those past the ninth.
+    pub(crate) tabs: usize,
+    /// Whether a byte of the line is a space, a control character or outside ASCII.
+    pub(crate) odd: bool,
+    /// Whether a tab stands first, last or right after another tab.
+    pub(crate) empty: bool,
+}
+
+/// Walks over `bytes` line by line.
+pub(crate) struct Scanner<'a> {
+    bytes: &'a [u8],
+    /// Start of the block whose masks are held.
+    base: usize,
+    masks: Masks,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        let masks = block(bytes, 0);
+        Scanner { bytes, base: 0, masks }
+    }
+
+    /// The line that starts at `start`, which must be where the line before ended.
+    /// Positions of its first nine tabs, counted from `start`, go into `at`.
+    #[inline]
+    pub(crate) fn line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<Shape> {
+        if start >= self.bytes.len() {
+            return None;
+        }
+        let mut tabs = 0;
+        let mut odd = 0;
+        let mut empty = false;
+        let mut after_tab = start;
+        loop {
+            let line_bits = self.masks.ends ^ self.masks.ends.wrapping_sub(1);
+            let mut marks = self.masks.tabs & line_bits;
+            odd |= self.masks.odd & line_bits;
+            while marks != 0 {
+                let position = self.base + marks.trailing_zeros() as usize;
+                marks &= marks - 1;
+                empty |= position == after_tab;
+                after_tab = position + 1;
+                if tabs < TABS {
+                    at[tabs] = (position - start) as u32;
+                }
+                tabs += 1;
+            }
+            if self.masks.ends != 0 {
+                let end = self.base + self.masks.ends.trailing_zeros() as usize;
+                // `line_bits` covers the line end too: drop all of it, once.
+                self.masks.tabs &= !line_bits;
+                self.masks.odd &= !line_bits;
+                self.masks.ends &= !line_bits;
+                empty |= after_tab == end;
+                return Some(Shape { end, next: end + 1, tabs, odd: odd != 0, empty });
+            }
+            self.base += BLOCK;
+            if self.base >= self.bytes.len() {
+                let end = self.bytes.len();
+                self.masks = Masks::default();
+                empty |= after_tab == end;
+                return Some(Shape { end, next: end, tabs, odd: odd != 0, empty });
+            }
+            self.masks = block(self.bytes, self.base);
+        }
+    }
+}
+
+#[inline]
+fn block(bytes: &[u8], base: usize) -> Masks {
+    let rest = bytes.get(base..).unwrap_or_default();
+    if let Some(full) = rest.first_chunk::<BLOCK>() {
+        return masks(full);
+    }
+    let mut padded = [b'.'; BLOCK];
+    padded[..rest.len()].copy_from_slice(rest);
+    masks(&padded)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn masks(block: &[u8; BLOCK]) -> Masks {
+    use std::arch::x86_64::{
+        __m128i, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8,
+    };
+    // SSE2 belongs to x86-64 itself: nothing to detect. Signed "< 0x21" also holds for every
+    // byte of 0x80 and above, which is just what `odd` wants.
+    let bits = |mask: __m128i| u64::from(_mm_movemask_epi8(mask) as u16);
+    let mut out = Masks::default();
+    for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
+        let (low, high) = part.split_at(8);
+        let low = i64::from_le_bytes(low.try_into().expect("eight bytes"));
+        let high = i64::from_le_bytes(high.try_into().expect("eight bytes"));
+        let v = _mm_set_epi64x(high, low);
+        let shift = 16 * i;
+        let tabs = bits(_mm_cmpeq_epi8(v, _mm_set1_epi8(b'\t' as i8))) << shift;
+        let ends = bits(_mm_cmpeq_epi8(v, _mm_set1_epi8(b'\n' as i8))) << shift;
+        let odd = bits(_mm_cmplt_epi8(v, _mm_set1_epi8(0x21))) << shift;
+        out.tabs |= tabs;
+        out.ends |= ends;
+        out.odd |= odd & !tabs & !ends;
+    }
+    out
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn masks(block: &[u8; BLOCK]) -> Masks {
+    masks_portable(block)
+}
+
+/// The same masks on any processor; on x86-64 the tests hold the two against each other.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn masks_portable(block: &[u8; BLOCK]) -> Masks {
+    let mut out = Masks::default();
+    for (i, &byte) in block.iter().enumerate() {
+        let tab = byte == b'\t';
+        let end = byte == b'\n';
+        out.tabs |= u64::from(tab) << i;
+        out.ends |= u64::from(end) << i;
+        out.odd |= u64::from(!tab && !end && (byte <= 0x20 || byte >= 0x80)) << i;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_masks_agree_on_every_byte() {
+        for shift in 0..4u8 {
+            let block: [u8; BLOCK] = std::array::from_fn(|i| shift * 64 + i as u8);
+            let (a, b) = (masks(&block), masks_portable(&block));
+            assert_eq!((a.tabs, a.ends, a.odd), (b.tabs, b.ends, b.odd));
+        }
+    }
+
+    #[test]
+    fn lines_agree_with_split() {
+        let mut text = String::new();
+        for i in 0..300 {
+            text.push_str(&"ab\tc d\t".repeat(i % 13));
+            text.push_str(&"x".repeat(i % 71));
+            text.push('\n');
+        }
+        text.push_str("tail\tend");
+        let mut scanner = Scanner::new(text.as_bytes());
+        let (mut start, mut at) = (0, [0; TABS]);
+        for line in text.split('\n') {
+            let shape = scanner.line(start, &mut at).expect("a line is left");
+            assert_eq!(&text[start..shape.end], line);
+            assert_eq!(shape.tabs, line.matches('\t').count());
+            assert_eq!(shape.odd, line.contains(' '));
+            assert_eq!(shape.empty, line.split('\t').any(str::is_empty));
+            for (k, (position, _)) in line.match_indices('\t').take(TABS).enumerate() {
+                assert_eq!(at[k] as usize, position);
+            }
+            start = shape.next;
+        }
+        assert!(scanner.line(start, &mut at).is_none());
+    }
+}

@@ -1,0 +1,93 @@
+//! Cells: one full setting of an experiment with the inputs it reads, and its identity.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{SCHEMA, Settings};
+
+/// A file that a cell reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Absolute path, or `embedded:NAME/FILE` for what the binary carries.
+    pub path: String,
+    /// SHA-256 of its bytes in hexadecimal.
+    pub sha256: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// The files that a cell reads, by role: `train`, `dev`, `test`, `config`, `weights`, `tokenizer`
+/// (and `vocabulary` where the encoder has no `tokenizer.json`).
+pub type Inputs = BTreeMap<String, Input>;
+
+/// One cell: settings, inputs, and the id made from both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The first 16 hexadecimal digits of the hash that [`Cell::new`] describes.
+    pub id: String,
+    /// The backend: `flex`, `ndarray` or `cuda`.
+    pub backend: String,
+    /// Hash of the code that computes results, as the runner reports it.
+    pub code: String,
+    /// All settings.
+    pub settings: Settings,
+    /// What is read.
+    pub inputs: Inputs,
+}
+
+impl Cell {
+    /// Makes a cell. Its id is a hash of settings, the inputs' contents (not their places), the
+    /// backend and the code: a record under this id can be trusted to be this experiment's.
+    #[must_use]
+    pub fn new(settings: Settings, inputs: Inputs, backend: &str, code: &str) -> Self {
+        let contents: BTreeMap<&str, &str> = inputs
+            .iter()
+            .map(|(role, input)| (role.as_str(), input.sha256.as_str()))
+            .collect();
+        let text = serde_json::to_string(&(SCHEMA, &settings, contents, backend, code))
+            .expect("plain data always serialises");
+        let id = hex(&Sha256::digest(text.as_bytes()))[..16].to_string();
+        Self {
+            schema: SCHEMA,
+            id,
+            backend: backend.into(),
+            code: code.into(),
+            settings,
+            inputs,
+        }
+    }
+
+    /// A readable folder name: language, policy, seed and the start of the id.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        let Settings {
+            lang, policy, seed, ..
+        } = &self.settings;
+        format!("{lang}-{policy}-s{seed}-{}", &self.id[..8])
+    }
+
+    /// A readable name for messages: `en first-4 seed 42`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let Settings {
+            lang, policy, seed, ..
+        } = &self.settings;
+        format!("{lang} {policy} seed {seed}")
+    }
+}
+
+/// SHA-256 of bytes in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,105 @@
+//! What xtask and its workers say to each other, one JSON value per line.
+//!
+//! A worker reads [`Job`]s from standard input and answers [`Event`]s on standard output. It ends
+//! when its input closes, in the middle of a cell too.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Accounts, Cell, EpochRow, MadeBy};
+
+/// One cell for a worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The cell.
+    pub cell: Cell,
+    /// The cell's folder, which exists.
+    pub folder: String,
+    /// Take one step and score one batch, to see that the cell can run. Writes no record.
+    pub verify: bool,
+}
+
+/// What a worker tells while it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The worker is up.
+    Ready(MadeBy),
+    /// Data and model of a cell are in place.
+    Loaded(Loaded),
+    /// A point of the train-loss curve.
+    Step(StepEvent),
+    /// An epoch ended.
+    Epoch {
+        /// The cell's id.
+        id: String,
+        /// The epoch's row.
+        row: EpochRow,
+    },
+    /// The cell's record is in place (with `verify`: the step was taken).
+    Done {
+        /// The cell's id.
+        id: String,
+    },
+    /// The cell failed; its record with the error is in place (with `verify`: no record).
+    Failed {
+        /// The cell's id.
+        id: String,
+        /// Why, for a person.
+        error: String,
+    },
+}
+
+/// Data and model of a cell are in place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loaded {
+    /// The cell's id.
+    pub id: String,
+    /// Steps the cell will take.
+    pub steps: u64,
+    /// Sentences in train, dev and test.
+    pub sentences: [u64; 3],
+    /// The tag set.
+    pub tags: Vec<String>,
+    /// Parameters.
+    pub accounts: Accounts,
+    /// A train sentence as the model sees it.
+    pub sample: Sample,
+    /// Time taken, in milliseconds.
+    pub load_ms: f64,
+}
+
+/// A sentence as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// Its words.
+    pub words: Vec<String>,
+    /// Its subwords, specials included.
+    pub subwords: Vec<String>,
+    /// The tag each subword speaks for; empty where it does not speak.
+    pub labels: Vec<String>,
+}
+
+/// Progress inside a cell, every `train.log_every` steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepEvent {
+    /// The cell's id.
+    pub id: String,
+    /// Optimiser steps taken so far.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// The running epoch, counted from 1.
+    pub epoch: u32,
+    /// Mean loss since the event before, in nats.
+    pub loss_nats: f64,
+    /// The learning rate of this step.
+    pub lr: f64,
+    /// Subwords per second of training time.
+    pub tokens_per_s: f64,
+    /// Expected time to the cell's end, in seconds.
+    pub left_s: f64,
+}

@@ -1,0 +1,245 @@
+//! Plans: a grid of settings as a TOML file, expanded into cells.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{SCHEMA, Settings};
+
+/// What can be wrong with a plan or an override.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The TOML does not parse or has a key that does not exist; the reason shows line and column.
+    #[error("{path}: {reason}")]
+    Syntax {
+        /// The plan's path as it was given.
+        path: String,
+        /// The parser's message with line, column and what was expected.
+        reason: String,
+    },
+    /// The plan was written for another version of this crate.
+    #[error(
+        "{path}: this plan has schema {found}, but this Frostline reads schema {SCHEMA}; see configs/reference.toml for today's settings"
+    )]
+    Schema {
+        /// The plan's path.
+        path: String,
+        /// The schema number found.
+        found: u32,
+    },
+    /// A dotted path that names no setting.
+    #[error(
+        "there is no setting `{path}`; here there are: {known} (configs/reference.toml explains each)"
+    )]
+    UnknownSetting {
+        /// The dotted path.
+        path: String,
+        /// What exists at the last known level.
+        known: String,
+    },
+    /// A value that does not fit its setting.
+    #[error("`{value}` does not fit the setting `{path}`: {reason}")]
+    BadValue {
+        /// The dotted path.
+        path: String,
+        /// The value as written.
+        value: String,
+        /// What was expected.
+        reason: String,
+    },
+    /// A number outside its range.
+    #[error("`{path} = {value}` is out of range: it must be {range}")]
+    OutOfRange {
+        /// The dotted path.
+        path: String,
+        /// The value.
+        value: f64,
+        /// The range in words.
+        range: String,
+    },
+    /// An axis without values.
+    #[error("the axis `{axis}` of the grid has no values; give it at least one or remove it")]
+    EmptyAxis {
+        /// The dotted path of the axis.
+        axis: String,
+    },
+    /// The same value twice on one axis: two cells would be one.
+    #[error("the axis `{axis}` of the grid has the value {value} twice; remove one")]
+    RepeatedValue {
+        /// The dotted path of the axis.
+        axis: String,
+        /// The value as TOML.
+        value: String,
+    },
+    /// A language the plan has no treebank for.
+    #[error("no treebank is named for the language `{lang}`; the plan's [treebanks] has: {known}")]
+    UnknownLang {
+        /// The language asked for.
+        lang: String,
+        /// The languages the plan knows.
+        known: String,
+    },
+    /// `--set` without an equals sign.
+    #[error("`{text}` is no setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
+    NotAnAssignment {
+        /// The text as given.
+        text: String,
+    },
+}
+
+/// A plan: settings shared by all cells, and the axes of the grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The schema of this file, [`SCHEMA`].
+    pub schema: u32,
+    /// A short name for folders and headings.
+    pub name: String,
+    /// One or two sentences for the report.
+    #[serde(default)]
+    pub about: String,
+    /// True where the data is made up, so that every output says so.
+    #[serde(default)]
+    pub synthetic: bool,
+    /// Workers at a time where the command line does not say.
+    #[serde(default = "one")]
+    pub jobs: usize,
+    /// Short name to treebank folder, path or `embedded:NAME`.
+    pub treebanks: BTreeMap<String, String>,
+    /// Dotted path of a setting to the values it takes; all combinations are run.
+    #[serde(default)]
+    pub grid: BTreeMap<String, Vec<toml::Value>>,
+    /// What all cells share.
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+const fn one() -> usize {
+    1
+}
+
+impl Plan {
+    /// Reads a plan. `path` is only named in errors.
+    ///
+    /// # Errors
+    /// A syntax error or unknown key with line and column, or another schema.
+    pub fn parse(text: &str, path: &str) -> Result<Self, PlanError> {
+        let plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
+            path: path.into(),
+            reason: error.to_string().trim_end().into(),
+        })?;
+        if plan.schema != SCHEMA {
+            return Err(PlanError::Schema {
+                path: path.into(),
+                found: plan.schema,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Replaces the values of an axis, or adds the axis.
+    pub fn set_axis<V: Into<toml::Value>>(
+        &mut self,
+        axis: &str,
+        values: impl IntoIterator<Item = V>,
+    ) {
+        self.grid
+            .insert(axis.into(), values.into_iter().map(Into::into).collect());
+    }
+
+    /// Applies an override such as `data.first=2500`; an axis of that name is given up for it.
+    /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis.
+    ///
+    /// # Errors
+    /// Where the text is no assignment, or the path or value does not fit.
+    pub fn assign(&mut self, text: &str) -> Result<(), PlanError> {
+        let Some((path, value)) = text.split_once('=') else {
+            return Err(PlanError::NotAnAssignment { text: text.into() });
+        };
+        let (path, value) = (path.trim(), parse_value(value.trim()));
+        if let toml::Value::Array(values) = value {
+            self.grid.insert(path.into(), values);
+            return Ok(());
+        }
+        self.grid.remove(path);
+        self.settings.set(path, value)
+    }
+
+    /// All cells' settings in the order in which they run: seeds outermost and policies innermost,
+    /// so that what is compared runs close together in time.
+    ///
+    /// # Errors
+    /// An axis that is empty, repeats a value, names no setting or has a value that does not fit;
+    /// a language without a treebank; a setting out of range.
+    pub fn expand(&self) -> Result<Vec<Settings>, PlanError> {
+        let mut cells = vec![self.settings.clone()];
+        for axis in self.axes() {
+            let values = &self.grid[axis];
+            if values.is_empty() {
+                return Err(PlanError::EmptyAxis { axis: axis.into() });
+            }
+            if let Some((_, twice)) = values
+                .iter()
+                .enumerate()
+                .find(|(i, v)| values[..*i].contains(v))
+            {
+                return Err(PlanError::RepeatedValue {
+                    axis: axis.into(),
+                    value: twice.to_string(),
+                });
+            }
+            let mut next = Vec::with_capacity(cells.len() * values.len());
+            for cell in &cells {
+                for value in values {
+                    let mut cell = cell.clone();
+                    cell.set(axis, value.clone())?;
+                    next.push(cell);
+                }
+            }
+            cells = next;
+        }
+        for cell in &cells {
+            cell.check()?;
+            if !self.treebanks.contains_key(&cell.lang) {
+                let known: Vec<_> = self.treebanks.keys().cloned().collect();
+                return Err(PlanError::UnknownLang {
+                    lang: cell.lang.clone(),
+                    known: known.join(", "),
+                });
+            }
+        }
+        Ok(cells)
+    }
+
+    /// The axes from the slowest to the fastest: seed, language, all others by name, policy.
+    #[must_use]
+    pub fn axes(&self) -> Vec<&str> {
+        let rank = |axis: &str| match axis {
+            "seed" => 0,
+            "lang" => 1,
+            "policy" => 3,
+            _ => 2,
+        };
+        let mut axes: Vec<&str> = self.grid.keys().map(String::as_str).collect();
+        axes.sort_by_key(|axis| rank(axis));
+        axes
+    }
+
+    /// The axes other than seed, language and policy: what a report must tell apart besides them.
+    #[must_use]
+    pub fn extra_axes(&self) -> Vec<&str> {
+        let usual = ["seed", "lang", "policy"];
+        self.axes()
+            .into_iter()
+            .filter(|axis| !usual.contains(axis))
+            .collect()
+    }
+}
+
+/// A command-line value: TOML where it is TOML, else a string.
+fn parse_value(text: &str) -> toml::Value {
+    toml::from_str::<toml::Table>(&format!("value = {text}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(text.into()))
+}

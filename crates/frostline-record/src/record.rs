@@ -1,0 +1,244 @@
+//! Records: what a cell found, split into what must repeat bit for bit and what cannot.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Cell;
+
+/// One finished or failed cell on disk, `record.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// [`crate::SCHEMA`].
+    pub schema: u32,
+    /// What was run.
+    pub cell: Cell,
+    /// What was found: equal bit for bit when the same binary repeats the cell on the same
+    /// instruction set. Missing where the cell failed.
+    pub result: Option<Outcome>,
+    /// How long it took: never equal twice. Missing where the cell failed.
+    pub timing: Option<Timing>,
+    /// Who made it, on what.
+    pub made_by: MadeBy,
+    /// Why the cell failed, for a person.
+    pub error: Option<String>,
+}
+
+/// The part of a record that repeats bit for bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// Parameters, learning and frozen.
+    pub accounts: Accounts,
+    /// The tag set: the sorted tags of train.
+    pub tags: Vec<String>,
+    /// What the cell learned from.
+    pub train: TrainFacts,
+    /// Optimiser steps taken.
+    pub steps: u64,
+    /// One row per epoch.
+    pub epochs: Vec<EpochRow>,
+    /// Mean train loss over each stretch of `train.log_every` steps.
+    pub train_loss: Vec<LossPoint>,
+    /// The epoch, counted from 1, whose parameters are the result.
+    pub selected_epoch: u32,
+    /// Scores with those parameters, by split: `dev`, and `test` where it was asked for.
+    pub scores: BTreeMap<String, Score>,
+    /// The predictions behind the scores, by split.
+    pub predictions: BTreeMap<String, StoredFile>,
+    /// Whether frozen parameters stayed and trainable ones moved.
+    pub freezing: FreezeCheck,
+}
+
+/// How many numbers learn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accounts {
+    /// All parameters of encoder and head.
+    pub total: u64,
+    /// Those that learn.
+    pub trainable: u64,
+    /// Per group (`embeddings`, `block 0`, ..., `head`): all and learning.
+    pub groups: Vec<AccountRow>,
+}
+
+/// The account of one group of parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccountRow {
+    /// `embeddings`, `block 0`, ..., `head`.
+    pub group: String,
+    /// Parameters in it.
+    pub total: u64,
+    /// Those that learn.
+    pub trainable: u64,
+}
+
+/// What a cell learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainFacts {
+    /// Train sentences used.
+    pub sentences: u64,
+    /// Their words.
+    pub words: u64,
+    /// Their subwords, specials included, after truncation.
+    pub subwords: u64,
+    /// Words lost to truncation.
+    pub truncated: u64,
+    /// Words that yielded no subword.
+    pub vanished: u64,
+}
+
+/// One epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpochRow {
+    /// Counted from 1.
+    pub epoch: u32,
+    /// Optimiser steps taken so far.
+    pub step: u64,
+    /// Mean loss of the epoch's steps, in nats per speaking word, dropout on.
+    pub train_loss_nats: f64,
+    /// The dev split after this epoch.
+    pub dev: Score,
+}
+
+/// A point of the train-loss curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LossPoint {
+    /// Optimiser steps taken so far.
+    pub step: u64,
+    /// Mean loss since the point before, in nats.
+    pub loss_nats: f64,
+    /// The learning rate of this step.
+    pub lr: f64,
+}
+
+/// Counts of one scored split; every accuracy is computed from them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Score {
+    /// Mean cross-entropy over the scored words whose tag train knows, in nats.
+    pub loss_nats: f64,
+    /// Sentences.
+    pub sentences: u64,
+    /// All words, scored or not.
+    pub words: u64,
+    /// Words with the right tag.
+    pub correct: u64,
+    /// Words lost to truncation; they count as wrong.
+    pub truncated: u64,
+    /// Words that yielded no subword; they count as wrong.
+    pub vanished: u64,
+    /// Words that have a speaking position but a tag that train lacks; they count as wrong.
+    pub unseen: u64,
+    /// The tags that train lacks, sorted.
+    pub unseen_tags: Vec<String>,
+}
+
+impl Score {
+    /// The headline accuracy, in [0, 1]: right words over all words.
+    #[must_use]
+    pub fn accuracy(&self) -> f64 {
+        ratio(self.correct, self.words)
+    }
+
+    /// The study's accuracy, in [0, 1]: right words over words that have a speaking position and
+    /// a tag that train knows.
+    #[must_use]
+    pub fn study_accuracy(&self) -> f64 {
+        ratio(
+            self.correct,
+            self.words - self.truncated - self.vanished - self.unseen,
+        )
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// A file beside the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredFile {
+    /// Its name in the cell's folder.
+    pub file: String,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+/// Law: a frozen parameter is bit-identical after training, a trainable one has moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FreezeCheck {
+    /// Frozen parameter tensors, all compared before and after.
+    pub frozen: u64,
+    /// Trainable parameter tensors that moved.
+    pub moved: u64,
+    /// Trainable parameter tensors that did not move, by path.
+    pub unmoved: Vec<String>,
+}
+
+/// The part of a record that never repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Reading data, aligning it and setting up the model, in milliseconds.
+    pub load_ms: f64,
+    /// Training steps only, in milliseconds.
+    pub train_ms: f64,
+    /// Scoring splits, in milliseconds.
+    pub eval_ms: f64,
+    /// The whole cell, in milliseconds.
+    pub total_ms: f64,
+    /// Median time of a step, in milliseconds; the first three are not counted.
+    pub step_ms_median: f64,
+    /// Train sentences per second of training time.
+    pub samples_per_s: f64,
+    /// Steps per second of training time.
+    pub steps_per_s: f64,
+    /// Subwords per second of training time.
+    pub tokens_per_s: f64,
+    /// Training and scoring time of each epoch, in milliseconds.
+    pub epochs: Vec<EpochTiming>,
+    /// Peak resident memory of the worker so far, in MiB; 0 where the system does not tell.
+    pub peak_rss_mib: f64,
+}
+
+/// Times of one epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpochTiming {
+    /// Training steps, in milliseconds.
+    pub train_ms: f64,
+    /// Scoring dev, in milliseconds.
+    pub eval_ms: f64,
+}
+
+/// Who made a record, on what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MadeBy {
+    /// Frostline's version.
+    pub version: String,
+    /// Hash of the code that computes results.
+    pub code: String,
+    /// Git revision with `+` where the tree had changes; empty outside a checkout.
+    pub revision: String,
+    /// `flex`, `ndarray` or `cuda`.
+    pub backend: String,
+    /// The device in words: a processor's or GPU's name.
+    pub device: String,
+    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `stock`.
+    pub isa: String,
+    /// Threads of the worker.
+    pub threads: usize,
+}

@@ -1,0 +1,427 @@
+//! The settings of one cell: plain structs in which a stray key is an error.
+//!
+//! Every setting has a value (nothing is optional), so a resolved cell says everything about
+//! itself and any path such as `optimizer.lr` can be read, set or made an axis of a grid.
+
+use serde::{Deserialize, Serialize};
+
+use crate::PlanError;
+
+/// Everything that determines a cell's result, next to the files it reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Short name of a treebank, a key of the plan's `[treebanks]`.
+    pub lang: String,
+    /// What is frozen: `none`, `all`, `first-4`, `alternating`, `blocks-0.3`, `head-only+...`.
+    pub policy: String,
+    /// The seed that every random choice of the cell is derived from.
+    pub seed: u64,
+    /// Which pretrained encoder, and how its parameters start.
+    pub encoder: EncoderSettings,
+    /// How sentences become examples.
+    pub data: DataSettings,
+    /// The training loop.
+    pub train: TrainSettings,
+    /// AdamW.
+    pub optimizer: OptimizerSettings,
+    /// The learning rate over time.
+    pub schedule: ScheduleSettings,
+    /// Where units are dropped.
+    pub dropout: DropoutSettings,
+    /// What is scored.
+    pub eval: EvalSettings,
+    /// What a cell leaves behind besides its record.
+    pub save: SaveSettings,
+}
+
+/// Which pretrained encoder, and how its parameters start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EncoderSettings {
+    /// Folder name under the models folder, a path, or `embedded:NAME`.
+    pub name: String,
+    /// `pretrained` reads the weights; `random` draws them from the config and the seed.
+    pub init: Init,
+}
+
+/// How the encoder's parameters start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Init {
+    /// Read from the encoder's weights file.
+    Pretrained,
+    /// Drawn from N(0, `initializer_range`) as the config says.
+    Random,
+}
+
+/// How sentences become examples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataSettings {
+    /// Lowercase the forms before they are split into subwords, as the study did.
+    pub lowercase: bool,
+    /// Subwords per sentence, specials included; the rest is cut off.
+    pub max_length: usize,
+    /// Learn from the first N train sentences; 0 means all.
+    pub first: usize,
+    /// Learn from a seeded random share of the train sentences, in (0, 1].
+    pub fraction: f64,
+    /// Make a dev or test tag that train lacks an error instead of a wrong answer.
+    pub strict_tags: bool,
+}
+
+/// The training loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainSettings {
+    /// Passes over the train sentences.
+    pub epochs: u32,
+    /// Sentences per step.
+    pub batch: usize,
+    /// Steps between two points of the train-loss curve.
+    pub log_every: u64,
+    /// Which epoch is the result: the `last`, or the `best` on dev.
+    pub select: Select,
+    /// What `best` means: the lowest dev `loss` or the highest dev `accuracy`.
+    pub select_by: SelectBy,
+}
+
+/// Which epoch is the cell's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Select {
+    /// The last epoch, as in the study.
+    Last,
+    /// The best epoch on dev; the earlier one where two are equal.
+    Best,
+}
+
+/// What makes an epoch the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelectBy {
+    /// The lowest dev loss.
+    Loss,
+    /// The highest dev accuracy over all words.
+    Accuracy,
+}
+
+/// AdamW with decoupled weight decay; biases and LayerNorms are never decayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OptimizerSettings {
+    /// Peak learning rate.
+    pub lr: f64,
+    /// Decay rate of the first moment.
+    pub beta1: f64,
+    /// Decay rate of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub eps: f64,
+    /// Decoupled weight decay per unit of learning rate.
+    pub weight_decay: f64,
+    /// Global gradient norm above which gradients are scaled down; 0 means never.
+    pub clip_norm: f64,
+}
+
+/// The learning rate over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScheduleSettings {
+    /// The shape after the warm-up.
+    pub kind: ScheduleKind,
+    /// Share of all steps, in [0, 1), over which the rate rises linearly from 0.
+    pub warmup: f64,
+}
+
+/// The shape of the learning rate after the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleKind {
+    /// Falls linearly to zero at the last step.
+    Linear,
+    /// Stays at its peak.
+    Constant,
+}
+
+/// Where units are dropped. The encoder's own rates stand in its config.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DropoutSettings {
+    /// Rate before the classifier, in [0, 1).
+    pub head: f64,
+    /// Whether the encoder's own dropout acts at all.
+    pub encoder: Switch,
+    /// Whether it also acts inside frozen blocks, as it did in the study.
+    pub frozen: Switch,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// It acts.
+    On,
+    /// It does not.
+    Off,
+}
+
+/// What is scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvalSettings {
+    /// Score the test split too, once, with the selected epoch's parameters.
+    pub test: bool,
+    /// Subwords per evaluation batch (at least one sentence).
+    pub batch_tokens: usize,
+}
+
+/// What a cell leaves behind besides its record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SaveSettings {
+    /// Every word with its gold and predicted tag, one file per scored split.
+    pub predictions: bool,
+    /// The trained tagger as a Hugging Face folder.
+    pub model: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lang: "en".into(),
+            policy: "none".into(),
+            seed: 42,
+            encoder: EncoderSettings::default(),
+            data: DataSettings::default(),
+            train: TrainSettings::default(),
+            optimizer: OptimizerSettings::default(),
+            schedule: ScheduleSettings::default(),
+            dropout: DropoutSettings::default(),
+            eval: EvalSettings::default(),
+            save: SaveSettings::default(),
+        }
+    }
+}
+
+impl Default for EncoderSettings {
+    fn default() -> Self {
+        Self {
+            name: "distilbert-base-multilingual-cased".into(),
+            init: Init::Pretrained,
+        }
+    }
+}
+
+impl Default for DataSettings {
+    fn default() -> Self {
+        Self {
+            lowercase: true,
+            max_length: 128,
+            first: 0,
+            fraction: 1.0,
+            strict_tags: false,
+        }
+    }
+}
+
+impl Default for TrainSettings {
+    fn default() -> Self {
+        Self {
+            epochs: 5,
+            batch: 16,
+            log_every: 50,
+            select: Select::Last,
+            select_by: SelectBy::Loss,
+        }
+    }
+}
+
+impl Default for OptimizerSettings {
+    fn default() -> Self {
+        Self {
+            lr: 5e-5,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.01,
+            clip_norm: 1.0,
+        }
+    }
+}
+
+impl Default for ScheduleSettings {
+    fn default() -> Self {
+        Self {
+            kind: ScheduleKind::Linear,
+            warmup: 0.0,
+        }
+    }
+}
+
+impl Default for DropoutSettings {
+    fn default() -> Self {
+        Self {
+            head: 0.1,
+            encoder: Switch::On,
+            frozen: Switch::On,
+        }
+    }
+}
+
+impl Default for EvalSettings {
+    fn default() -> Self {
+        Self {
+            test: false,
+            batch_tokens: 2048,
+        }
+    }
+}
+
+impl Default for SaveSettings {
+    fn default() -> Self {
+        Self {
+            predictions: true,
+            model: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Sets the setting at a dotted path such as `optimizer.lr`.
+    ///
+    /// # Errors
+    /// Where the path names no setting (the message lists what is there) or the value does not
+    /// fit it.
+    pub fn set(&mut self, path: &str, value: toml::Value) -> Result<(), PlanError> {
+        let mut table = toml::Table::try_from(&*self).expect("settings are a table");
+        let mut at = &mut table;
+        let mut parts = path.split('.').peekable();
+        while let Some(part) = parts.next() {
+            let known: Vec<String> = at.keys().cloned().collect();
+            let unknown = || PlanError::UnknownSetting {
+                path: path.into(),
+                known: known.join(", "),
+            };
+            let slot = at.get_mut(part).ok_or_else(unknown)?;
+            if parts.peek().is_none() {
+                *slot = match (slot.is_float(), value.as_integer()) {
+                    (true, Some(whole)) => toml::Value::Float(whole as f64),
+                    _ => value.clone(),
+                };
+                break;
+            }
+            at = slot.as_table_mut().ok_or_else(unknown)?;
+        }
+        *self = Self::deserialize(table).map_err(|error| PlanError::BadValue {
+            path: path.into(),
+            value: value.to_string(),
+            reason: error.to_string().trim().replace('\n', " "),
+        })?;
+        Ok(())
+    }
+
+    /// Checks the ranges that types cannot express.
+    ///
+    /// # Errors
+    /// Names the first setting out of range, its value and the range.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let o = &self.optimizer;
+        let rules: [(&str, f64, bool, &str); 15] = [
+            (
+                "train.epochs",
+                self.train.epochs.into(),
+                self.train.epochs >= 1,
+                "at least 1",
+            ),
+            (
+                "train.batch",
+                self.train.batch as f64,
+                self.train.batch >= 1,
+                "at least 1",
+            ),
+            (
+                "train.log_every",
+                self.train.log_every as f64,
+                self.train.log_every >= 1,
+                "at least 1",
+            ),
+            (
+                "data.max_length",
+                self.data.max_length as f64,
+                self.data.max_length >= 3,
+                "at least 3",
+            ),
+            (
+                "data.fraction",
+                self.data.fraction,
+                self.data.fraction > 0.0 && self.data.fraction <= 1.0,
+                "in (0, 1]",
+            ),
+            (
+                "optimizer.lr",
+                o.lr,
+                o.lr > 0.0 && o.lr.is_finite(),
+                "above 0",
+            ),
+            (
+                "optimizer.beta1",
+                o.beta1,
+                (0.0..1.0).contains(&o.beta1),
+                "in [0, 1)",
+            ),
+            (
+                "optimizer.beta2",
+                o.beta2,
+                (0.0..1.0).contains(&o.beta2),
+                "in [0, 1)",
+            ),
+            ("optimizer.eps", o.eps, o.eps > 0.0, "above 0"),
+            (
+                "optimizer.weight_decay",
+                o.weight_decay,
+                o.weight_decay >= 0.0,
+                "0 or more",
+            ),
+            (
+                "optimizer.clip_norm",
+                o.clip_norm,
+                o.clip_norm >= 0.0,
+                "0 or more",
+            ),
+            (
+                "schedule.warmup",
+                self.schedule.warmup,
+                (0.0..1.0).contains(&self.schedule.warmup),
+                "in [0, 1)",
+            ),
+            (
+                "dropout.head",
+                self.dropout.head,
+                (0.0..1.0).contains(&self.dropout.head),
+                "in [0, 1)",
+            ),
+            (
+                "eval.batch_tokens",
+                self.eval.batch_tokens as f64,
+                self.eval.batch_tokens >= 1,
+                "at least 1",
+            ),
+            (
+                "optimizer.lr times weight_decay",
+                o.lr * o.weight_decay,
+                o.lr * o.weight_decay < 1.0,
+                "below 1",
+            ),
+        ];
+        match rules.into_iter().find(|rule| !rule.2) {
+            None => Ok(()),
+            Some((path, value, _, range)) => Err(PlanError::OutOfRange {
+                path: path.into(),
+                value,
+                range: range.into(),
+            }),
+        }
+    }
+}
