@@ -77,10 +77,7 @@ impl Stream {
     #[inline]
     #[must_use]
     pub const fn bits(self, counter: u64) -> u64 {
-        mix64(
-            self.key
-                .wrapping_add(counter.wrapping_add(1).wrapping_mul(GAMMA)),
-        )
+        mix64(self.key.wrapping_add(counter.wrapping_add(1).wrapping_mul(GAMMA)))
     }
 
     /// A uniform number in `[0, 1)` with 53 bits.
@@ -136,12 +133,7 @@ mod tests {
     #[test]
     fn streams_differ_by_seed_name_child_and_counter() {
         let base = Stream::new(1, "a");
-        let others = [
-            Stream::new(2, "a"),
-            Stream::new(1, "b"),
-            base.child(0),
-            base.child(1),
-        ];
+        let others = [Stream::new(2, "a"), Stream::new(1, "b"), base.child(0), base.child(1)];
         for other in others {
             assert_ne!(base.bits(0), other.bits(0));
         }

@@ -46,38 +46,25 @@ impl Cell {
     /// backend and the code: a record under this id can be trusted to be this experiment's.
     #[must_use]
     pub fn new(settings: Settings, inputs: Inputs, backend: &str, code: &str) -> Self {
-        let contents: BTreeMap<&str, &str> = inputs
-            .iter()
-            .map(|(role, input)| (role.as_str(), input.sha256.as_str()))
-            .collect();
+        let contents: BTreeMap<&str, &str> =
+            inputs.iter().map(|(role, input)| (role.as_str(), input.sha256.as_str())).collect();
         let text = serde_json::to_string(&(SCHEMA, &settings, contents, backend, code))
             .expect("plain data always serialises");
         let id = hex(&Sha256::digest(text.as_bytes()))[..16].to_string();
-        Self {
-            schema: SCHEMA,
-            id,
-            backend: backend.into(),
-            code: code.into(),
-            settings,
-            inputs,
-        }
+        Self { schema: SCHEMA, id, backend: backend.into(), code: code.into(), settings, inputs }
     }
 
     /// A readable folder name: language, policy, seed and the start of the id.
     #[must_use]
     pub fn folder(&self) -> String {
-        let Settings {
-            lang, policy, seed, ..
-        } = &self.settings;
+        let Settings { lang, policy, seed, .. } = &self.settings;
         format!("{lang}-{policy}-s{seed}-{}", &self.id[..8])
     }
 
     /// A readable name for messages: `en first-4 seed 42`.
     #[must_use]
     pub fn title(&self) -> String {
-        let Settings {
-            lang, policy, seed, ..
-        } = &self.settings;
+        let Settings { lang, policy, seed, .. } = &self.settings;
         format!("{lang} {policy} seed {seed}")
     }
 }

@@ -32,9 +32,7 @@ pub enum FolderError {
         reason: String,
     },
     /// No sweep was ever started there.
-    #[error(
-        "{path} holds no sweep (no sweep.json); give the folder that `cargo xtask sweep` named"
-    )]
+    #[error("{path} holds no sweep (no sweep.json); give the folder that `cargo xtask sweep` named")]
     NoSweep {
         /// The folder.
         path: PathBuf,
@@ -63,9 +61,7 @@ impl Sweep {
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join("sweep.json");
         if !path.exists() {
-            return Err(FolderError::NoSweep {
-                path: folder.into(),
-            });
+            return Err(FolderError::NoSweep { path: folder.into() });
         }
         read_json(&path, "a sweep")
     }
@@ -110,21 +106,11 @@ impl Sweep {
 /// Where it is there but cannot be read.
 pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
     let path = cell_folder.join("record.json");
-    if path.exists() {
-        read_json(&path, "a record").map(Some)
-    } else {
-        Ok(None)
-    }
+    if path.exists() { read_json(&path, "a record").map(Some) } else { Ok(None) }
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(
-    path: &Path,
-    what: &'static str,
-) -> Result<T, FolderError> {
-    let text = fs::read_to_string(path).map_err(|source| FolderError::Io {
-        path: path.into(),
-        source,
-    })?;
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path, what: &'static str) -> Result<T, FolderError> {
+    let text = fs::read_to_string(path).map_err(|source| FolderError::Io { path: path.into(), source })?;
     serde_json::from_str(&text).map_err(|error| FolderError::Malformed {
         path: path.into(),
         what,
@@ -144,8 +130,5 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         file.sync_all()?;
         fs::rename(&part, path)
     };
-    write().map_err(|source| FolderError::Io {
-        path: path.into(),
-        source,
-    })
+    write().map_err(|source| FolderError::Io { path: path.into(), source })
 }

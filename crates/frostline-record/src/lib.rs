@@ -13,13 +13,12 @@ pub use event::{Event, Job, Loaded, Sample, StepEvent};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
 pub use plan::{Plan, PlanError};
 pub use record::{
-    AccountRow, Accounts, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome, Record,
-    Score, StoredFile, Timing, TrainFacts,
+    AccountRow, Accounts, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome, Record, Score,
+    StoredFile, Timing, TrainFacts,
 };
 pub use settings::{
-    DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings,
-    SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch,
-    TrainSettings,
+    DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings, SaveSettings,
+    ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch, TrainSettings,
 };
 
 /// The version of every type here that is written to disk.

@@ -28,9 +28,7 @@ pub enum PlanError {
         found: u32,
     },
     /// A dotted path that names no setting.
-    #[error(
-        "there is no setting `{path}`; here there are: {known} (configs/reference.toml explains each)"
-    )]
+    #[error("there is no setting `{path}`; here there are: {known} (configs/reference.toml explains each)")]
     UnknownSetting {
         /// The dotted path.
         path: String,
@@ -129,22 +127,14 @@ impl Plan {
             reason: error.to_string().trim_end().into(),
         })?;
         if plan.schema != SCHEMA {
-            return Err(PlanError::Schema {
-                path: path.into(),
-                found: plan.schema,
-            });
+            return Err(PlanError::Schema { path: path.into(), found: plan.schema });
         }
         Ok(plan)
     }
 
     /// Replaces the values of an axis, or adds the axis.
-    pub fn set_axis<V: Into<toml::Value>>(
-        &mut self,
-        axis: &str,
-        values: impl IntoIterator<Item = V>,
-    ) {
-        self.grid
-            .insert(axis.into(), values.into_iter().map(Into::into).collect());
+    pub fn set_axis<V: Into<toml::Value>>(&mut self, axis: &str, values: impl IntoIterator<Item = V>) {
+        self.grid.insert(axis.into(), values.into_iter().map(Into::into).collect());
     }
 
     /// Applies an override such as `data.first=2500`; an axis of that name is given up for it.
@@ -178,15 +168,8 @@ impl Plan {
             if values.is_empty() {
                 return Err(PlanError::EmptyAxis { axis: axis.into() });
             }
-            if let Some((_, twice)) = values
-                .iter()
-                .enumerate()
-                .find(|(i, v)| values[..*i].contains(v))
-            {
-                return Err(PlanError::RepeatedValue {
-                    axis: axis.into(),
-                    value: twice.to_string(),
-                });
+            if let Some((_, twice)) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
+                return Err(PlanError::RepeatedValue { axis: axis.into(), value: twice.to_string() });
             }
             let mut next = Vec::with_capacity(cells.len() * values.len());
             for cell in &cells {
@@ -202,10 +185,7 @@ impl Plan {
             cell.check()?;
             if !self.treebanks.contains_key(&cell.lang) {
                 let known: Vec<_> = self.treebanks.keys().cloned().collect();
-                return Err(PlanError::UnknownLang {
-                    lang: cell.lang.clone(),
-                    known: known.join(", "),
-                });
+                return Err(PlanError::UnknownLang { lang: cell.lang.clone(), known: known.join(", ") });
             }
         }
         Ok(cells)
@@ -229,10 +209,7 @@ impl Plan {
     #[must_use]
     pub fn extra_axes(&self) -> Vec<&str> {
         let usual = ["seed", "lang", "policy"];
-        self.axes()
-            .into_iter()
-            .filter(|axis| !usual.contains(axis))
-            .collect()
+        self.axes().into_iter().filter(|axis| !usual.contains(axis)).collect()
     }
 }
 

@@ -150,19 +150,12 @@ impl Score {
     /// a tag that train knows.
     #[must_use]
     pub fn study_accuracy(&self) -> f64 {
-        ratio(
-            self.correct,
-            self.words - self.truncated - self.vanished - self.unseen,
-        )
+        ratio(self.correct, self.words - self.truncated - self.vanished - self.unseen)
     }
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// A file beside the record.

@@ -207,84 +207,49 @@ impl Default for Settings {
 
 impl Default for EncoderSettings {
     fn default() -> Self {
-        Self {
-            name: "distilbert-base-multilingual-cased".into(),
-            init: Init::Pretrained,
-        }
+        Self { name: "distilbert-base-multilingual-cased".into(), init: Init::Pretrained }
     }
 }
 
 impl Default for DataSettings {
     fn default() -> Self {
-        Self {
-            lowercase: true,
-            max_length: 128,
-            first: 0,
-            fraction: 1.0,
-            strict_tags: false,
-        }
+        Self { lowercase: true, max_length: 128, first: 0, fraction: 1.0, strict_tags: false }
     }
 }
 
 impl Default for TrainSettings {
     fn default() -> Self {
-        Self {
-            epochs: 5,
-            batch: 16,
-            log_every: 50,
-            select: Select::Last,
-            select_by: SelectBy::Loss,
-        }
+        Self { epochs: 5, batch: 16, log_every: 50, select: Select::Last, select_by: SelectBy::Loss }
     }
 }
 
 impl Default for OptimizerSettings {
     fn default() -> Self {
-        Self {
-            lr: 5e-5,
-            beta1: 0.9,
-            beta2: 0.999,
-            eps: 1e-8,
-            weight_decay: 0.01,
-            clip_norm: 1.0,
-        }
+        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip_norm: 1.0 }
     }
 }
 
 impl Default for ScheduleSettings {
     fn default() -> Self {
-        Self {
-            kind: ScheduleKind::Linear,
-            warmup: 0.0,
-        }
+        Self { kind: ScheduleKind::Linear, warmup: 0.0 }
     }
 }
 
 impl Default for DropoutSettings {
     fn default() -> Self {
-        Self {
-            head: 0.1,
-            encoder: Switch::On,
-            frozen: Switch::On,
-        }
+        Self { head: 0.1, encoder: Switch::On, frozen: Switch::On }
     }
 }
 
 impl Default for EvalSettings {
     fn default() -> Self {
-        Self {
-            test: false,
-            batch_tokens: 2048,
-        }
+        Self { test: false, batch_tokens: 2048 }
     }
 }
 
 impl Default for SaveSettings {
     fn default() -> Self {
-        Self {
-            predictions: true,
-            model: false,
-        }
+        Self { predictions: true, model: false }
     }
 }
 
@@ -300,10 +265,7 @@ impl Settings {
         let mut parts = path.split('.').peekable();
         while let Some(part) = parts.next() {
             let known: Vec<String> = at.keys().cloned().collect();
-            let unknown = || PlanError::UnknownSetting {
-                path: path.into(),
-                known: known.join(", "),
-            };
+            let unknown = || PlanError::UnknownSetting { path: path.into(), known: known.join(", ") };
             let slot = at.get_mut(part).ok_or_else(unknown)?;
             if parts.peek().is_none() {
                 *slot = match (slot.is_float(), value.as_integer()) {
@@ -329,85 +291,30 @@ impl Settings {
     pub fn check(&self) -> Result<(), PlanError> {
         let o = &self.optimizer;
         let rules: [(&str, f64, bool, &str); 15] = [
-            (
-                "train.epochs",
-                self.train.epochs.into(),
-                self.train.epochs >= 1,
-                "at least 1",
-            ),
-            (
-                "train.batch",
-                self.train.batch as f64,
-                self.train.batch >= 1,
-                "at least 1",
-            ),
-            (
-                "train.log_every",
-                self.train.log_every as f64,
-                self.train.log_every >= 1,
-                "at least 1",
-            ),
-            (
-                "data.max_length",
-                self.data.max_length as f64,
-                self.data.max_length >= 3,
-                "at least 3",
-            ),
+            ("train.epochs", self.train.epochs.into(), self.train.epochs >= 1, "at least 1"),
+            ("train.batch", self.train.batch as f64, self.train.batch >= 1, "at least 1"),
+            ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
+            ("data.max_length", self.data.max_length as f64, self.data.max_length >= 3, "at least 3"),
             (
                 "data.fraction",
                 self.data.fraction,
                 self.data.fraction > 0.0 && self.data.fraction <= 1.0,
                 "in (0, 1]",
             ),
-            (
-                "optimizer.lr",
-                o.lr,
-                o.lr > 0.0 && o.lr.is_finite(),
-                "above 0",
-            ),
-            (
-                "optimizer.beta1",
-                o.beta1,
-                (0.0..1.0).contains(&o.beta1),
-                "in [0, 1)",
-            ),
-            (
-                "optimizer.beta2",
-                o.beta2,
-                (0.0..1.0).contains(&o.beta2),
-                "in [0, 1)",
-            ),
+            ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
+            ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),
+            ("optimizer.beta2", o.beta2, (0.0..1.0).contains(&o.beta2), "in [0, 1)"),
             ("optimizer.eps", o.eps, o.eps > 0.0, "above 0"),
-            (
-                "optimizer.weight_decay",
-                o.weight_decay,
-                o.weight_decay >= 0.0,
-                "0 or more",
-            ),
-            (
-                "optimizer.clip_norm",
-                o.clip_norm,
-                o.clip_norm >= 0.0,
-                "0 or more",
-            ),
+            ("optimizer.weight_decay", o.weight_decay, o.weight_decay >= 0.0, "0 or more"),
+            ("optimizer.clip_norm", o.clip_norm, o.clip_norm >= 0.0, "0 or more"),
             (
                 "schedule.warmup",
                 self.schedule.warmup,
                 (0.0..1.0).contains(&self.schedule.warmup),
                 "in [0, 1)",
             ),
-            (
-                "dropout.head",
-                self.dropout.head,
-                (0.0..1.0).contains(&self.dropout.head),
-                "in [0, 1)",
-            ),
-            (
-                "eval.batch_tokens",
-                self.eval.batch_tokens as f64,
-                self.eval.batch_tokens >= 1,
-                "at least 1",
-            ),
+            ("dropout.head", self.dropout.head, (0.0..1.0).contains(&self.dropout.head), "in [0, 1)"),
+            ("eval.batch_tokens", self.eval.batch_tokens as f64, self.eval.batch_tokens >= 1, "at least 1"),
             (
                 "optimizer.lr times weight_decay",
                 o.lr * o.weight_decay,
@@ -417,11 +324,9 @@ impl Settings {
         ];
         match rules.into_iter().find(|rule| !rule.2) {
             None => Ok(()),
-            Some((path, value, _, range)) => Err(PlanError::OutOfRange {
-                path: path.into(),
-                value,
-                range: range.into(),
-            }),
+            Some((path, value, _, range)) => {
+                Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
+            }
         }
     }
 }

@@ -1,0 +1,64 @@
+//! Groups: the parts of a model that policies speak about, found in a parameter's path.
+
+use std::fmt;
+
+/// A part of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// Word, position and token-type tables and their LayerNorm.
+    Embeddings,
+    /// A transformer block, counted from 0 at the input.
+    Block(usize),
+    /// Everything after the encoder.
+    Head,
+}
+
+impl Group {
+    /// The group of a parameter path such as `encoder.blocks.3.query.weight`: the segment after
+    /// `blocks` decides, else `embeddings`; what belongs to neither belongs to the head.
+    #[must_use]
+    pub fn of(path: &str) -> Self {
+        let mut segments = path.split('.');
+        while let Some(segment) = segments.next() {
+            match segment {
+                "embeddings" => return Self::Embeddings,
+                "blocks" => {
+                    if let Some(Ok(number)) = segments.next().map(str::parse) {
+                        return Self::Block(number);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self::Head
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embeddings => f.write_str("embeddings"),
+            Self::Block(number) => write!(f, "block {number}"),
+            Self::Head => f.write_str("head"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_find_their_group() {
+        let cases = [
+            ("encoder.embeddings.word", Group::Embeddings),
+            ("encoder.embeddings.norm.beta", Group::Embeddings),
+            ("encoder.blocks.0.query.weight", Group::Block(0)),
+            ("encoder.blocks.11.output_norm.gamma", Group::Block(11)),
+            ("head.weight", Group::Head),
+        ];
+        for (path, group) in cases {
+            assert_eq!(Group::of(path), group, "{path}");
+        }
+    }
+}
