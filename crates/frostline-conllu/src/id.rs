@@ -79,8 +79,7 @@ pub(crate) fn positive(input: &str) -> IResult<&str, u32> {
 
 /// A lone zero.
 pub(crate) fn zero(input: &str) -> IResult<&str, u32> {
-    map_opt(take_while1(|c: char| c.is_ascii_digit()), |text| (text == "0").then_some(0))
-        .parse(input)
+    map_opt(take_while1(|c: char| c.is_ascii_digit()), |text| (text == "0").then_some(0)).parse(input)
 }
 
 #[cfg(test)]
@@ -95,8 +94,28 @@ mod tests {
         assert_eq!(Id::parse("0.1"), Some(Id::Empty(0, 1)));
         assert_eq!(Id::parse("12.30"), Some(Id::Empty(12, 30)));
         for bad in [
-            "", "0", "01", "1-", "-1", "1-02", "1.0", "1.01", "00.1", "01.1", "1.", ".1", "1_", "_",
-            "1 ", " 1", "+1", "1-2-3", "1.2.3", "١", "4294967296", "1--2",
+            "",
+            "0",
+            "01",
+            "1-",
+            "-1",
+            "1-02",
+            "1.0",
+            "1.01",
+            "00.1",
+            "01.1",
+            "1.",
+            ".1",
+            "1_",
+            "_",
+            "1 ",
+            " 1",
+            "+1",
+            "1-2-3",
+            "1.2.3",
+            "١",
+            "4294967296",
+            "1--2",
         ] {
             assert_eq!(Id::parse(bad), None, "{bad:?}");
         }

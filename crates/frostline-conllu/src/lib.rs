@@ -12,7 +12,7 @@
 //! }
 //! # Ok::<(), frostline_conllu::Fault>(())
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod check;
 mod cursor;

@@ -49,8 +49,7 @@ impl Column {
 
     /// The name the format gives it: `UPOS`.
     pub fn name(self) -> &'static str {
-        ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
-            [self as usize]
+        ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"][self as usize]
     }
 }
 

@@ -106,26 +106,29 @@ fn block(bytes: &[u8], base: usize) -> Masks {
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
+#[allow(unsafe_code, reason = "the only one: see SAFETY")]
 fn masks(block: &[u8; BLOCK]) -> Masks {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8,
+        __m128i, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
     };
-    // SSE2 belongs to x86-64 itself: nothing to detect. Signed "< 0x21" also holds for every
-    // byte of 0x80 and above, which is just what `odd` wants.
-    let bits = |mask: __m128i| u64::from(_mm_movemask_epi8(mask) as u16);
     let mut out = Masks::default();
     for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
-        let (low, high) = part.split_at(8);
-        let low = i64::from_le_bytes(low.try_into().expect("eight bytes"));
-        let high = i64::from_le_bytes(high.try_into().expect("eight bytes"));
-        let v = _mm_set_epi64x(high, low);
+        // SAFETY: every instruction here is SSE2, which belongs to x86-64 itself, and the load
+        // reads the sixteen bytes of `part` without asking for alignment.
+        let (tabs, ends, odd) = unsafe {
+            let bits = |mask: __m128i| u64::from(_mm_movemask_epi8(mask) as u16);
+            let bytes = _mm_loadu_si128(part.as_ptr().cast());
+            (
+                bits(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\t' as i8))),
+                bits(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8))),
+                // Signed, so that every byte of 0x80 and above is "less" as well.
+                bits(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x21))),
+            )
+        };
         let shift = 16 * i;
-        let tabs = bits(_mm_cmpeq_epi8(v, _mm_set1_epi8(b'\t' as i8))) << shift;
-        let ends = bits(_mm_cmpeq_epi8(v, _mm_set1_epi8(b'\n' as i8))) << shift;
-        let odd = bits(_mm_cmplt_epi8(v, _mm_set1_epi8(0x21))) << shift;
-        out.tabs |= tabs;
-        out.ends |= ends;
-        out.odd |= odd & !tabs & !ends;
+        out.tabs |= tabs << shift;
+        out.ends |= ends << shift;
+        out.odd |= (odd & !tabs & !ends) << shift;
     }
     out
 }

@@ -1,0 +1,289 @@
+//! Walks over bytes and builds one sentence after another.
+//!
+//! Owns the reading itself; slices and streams, strict and lenient are all this one walk. It
+//! refuses to give up: whatever the bytes are, every one of them ends up in some sentence's raw.
+
+use std::sync::Arc;
+
+use crate::{
+    check::{Checks, Order, empties, spaces},
+    fault::{Fault, FaultKind, Quote},
+    id::Id,
+    row::{Kind, Row},
+    scan::{Scanner, Shape, TABS},
+    sentence::Sentence,
+};
+
+/// A place in a text, and what is known about the bytes ahead.
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    scanner: Scanner<'a>,
+    /// Bytes known to be UTF-8, and where they start.
+    valid: (&'a str, usize),
+    at: usize,
+    line: usize,
+    /// Bytes of the text before `bytes`.
+    before: usize,
+    checks: Checks,
+    /// Rows of the sentence before: the next one is likely about as long.
+    likely: usize,
+}
+
+/// A sentence on its way.
+struct Draft<'a> {
+    sentence: Sentence<'a>,
+    order: Order,
+    lines: u32,
+    /// Range that ends last: its row, for the fault that only the sentence's end can tell.
+    furthest: Option<usize>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Over all of a text (`line` 1, `before` 0) or over a piece of one.
+    pub(crate) fn new(bytes: &'a [u8], line: usize, before: usize, checks: Checks) -> Self {
+        let scanner = Scanner::new(bytes);
+        Cursor { bytes, scanner, valid: ("", 0), at: 0, line, before, checks, likely: 8 }
+    }
+
+    /// The same for a text already known to be UTF-8.
+    pub(crate) fn of_str(text: &'a str, checks: Checks) -> Self {
+        Cursor { valid: (text, 0), ..Cursor::new(text.as_bytes(), 1, 0, checks) }
+    }
+
+    /// The next sentence with its faults; `None` at the end.
+    pub(crate) fn sentence(&mut self) -> Option<Sentence<'a>> {
+        if self.at >= self.bytes.len() {
+            return None;
+        }
+        let start = self.at;
+        let mut draft = Draft {
+            sentence: Sentence { line: self.line, byte: self.before + start, ..Sentence::default() },
+            order: Order::default(),
+            lines: 0,
+            furthest: None,
+        };
+        draft.sentence.rows.reserve(self.likely);
+        let mut closed = false;
+        let mut tabs = [0; TABS];
+        while let Some(shape) = self.scanner.line(self.at, &mut tabs) {
+            let from = self.at;
+            self.at = shape.next;
+            self.line += 1;
+            let blank = self.take(&mut draft, from, shape, &tabs);
+            draft.lines += 1;
+            if blank {
+                closed = true;
+                break;
+            }
+        }
+        draft.sentence.raw = &self.bytes[start..self.at];
+        self.likely = draft.sentence.rows.len() + 4;
+        self.finish(&mut draft, closed);
+        Some(draft.sentence)
+    }
+
+    /// Takes one line into the draft; true when it is the blank line that ends the sentence.
+    #[inline]
+    fn take(&mut self, draft: &mut Draft<'a>, from: usize, shape: Shape, tabs: &[u32; TABS]) -> bool {
+        let Some(mut text) = self.text(from, shape.end) else {
+            self.not_utf8(draft, from, shape.end);
+            return false;
+        };
+        let first = text.as_bytes().first().copied().unwrap_or(b'\n');
+        if first == b'#' {
+            if shape.odd {
+                text = self.without_return(draft, from, text);
+            }
+            if !draft.sentence.rows.is_empty() {
+                self.tell(draft, from, text, 0, FaultKind::CommentInside);
+            }
+            self.nfc(draft, from, text);
+            draft.sentence.comments.push(text);
+            return false;
+        }
+        if first == b'\n' {
+            return true;
+        }
+        if shape.odd || shape.empty {
+            return self.odd_line(draft, from, text, shape, tabs);
+        }
+        self.row(draft, from, text, shape, tabs);
+        false
+    }
+
+    /// A line that is not plainly a row: white space, non-ASCII, or an empty column.
+    fn odd_line(
+        &mut self,
+        draft: &mut Draft<'a>,
+        from: usize,
+        mut text: &'a str,
+        shape: Shape,
+        tabs: &[u32; TABS],
+    ) -> bool {
+        if from == 0 && self.before == 0 && text.starts_with('\u{feff}') {
+            self.tell(draft, from, text, 0, FaultKind::ByteOrderMark);
+        }
+        if text.chars().all(char::is_whitespace) {
+            let kind = if text == "\r" { FaultKind::CarriageReturn } else { FaultKind::BlankWithSpace };
+            self.tell(draft, from, text, 0, kind);
+            return true;
+        }
+        text = self.without_return(draft, from, text);
+        self.row(draft, from, text, shape, tabs);
+        let row = *draft.sentence.rows.last().expect("just pushed");
+        if row.columns == 10 {
+            let mut found = Vec::new();
+            if shape.empty {
+                empties(&row, |fault| found.push(fault));
+            }
+            spaces(&row, |fault| found.push(fault));
+            for (at, kind) in found {
+                self.tell(draft, from, text, at, kind);
+            }
+        }
+        self.nfc(draft, from, text);
+        false
+    }
+
+    /// Pushes a row, and tells what is wrong with its number of columns and its ID.
+    #[inline]
+    fn row(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: Shape, tabs: &[u32; TABS]) {
+        let mut row = Row {
+            text,
+            tabs: *tabs,
+            below: draft.lines,
+            columns: (shape.tabs + 1).min(11) as u8,
+            kind: Kind::Unknown,
+        };
+        if text.len() > u32::MAX as usize {
+            row.columns = 1;
+            draft.sentence.rows.push(row);
+            return self.tell(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
+        }
+        let id = Id::parse(row.id());
+        match id {
+            Some(id) => {
+                row.kind = match id {
+                    Id::Word(_) => Kind::Word,
+                    Id::Range(..) => Kind::Range,
+                    Id::Empty(..) => Kind::Empty,
+                };
+                let covered = draft.order.covered();
+                if let Some(kind) = draft.order.step(id) {
+                    self.tell(draft, from, text, 0, kind);
+                }
+                if draft.order.covered() > covered {
+                    draft.furthest = Some(draft.sentence.rows.len());
+                }
+            }
+            None => {
+                let found = Quote::new(row.id());
+                self.tell(draft, from, text, 0, FaultKind::BadId { found });
+            }
+        }
+        if row.columns != 10 {
+            let kind = FaultKind::ColumnCount { found: shape.tabs + 1 };
+            self.tell(draft, from, text, 0, kind);
+        }
+        draft.sentence.rows.push(row);
+    }
+
+    /// What only the end of a sentence can tell, and the name of the sentence in all its faults.
+    #[inline]
+    fn finish(&self, draft: &mut Draft<'a>, closed: bool) {
+        if draft.sentence.rows.is_empty() {
+            let blank = draft.sentence.comments.is_empty() && draft.sentence.faults.is_empty();
+            let kind = if blank { FaultKind::ExtraBlankLine } else { FaultKind::NoWords };
+            let start = draft.sentence.byte - self.before;
+            draft.lines = 0;
+            self.tell(draft, start, "", 0, kind);
+        }
+        if let (Some(words), Some(index)) = (draft.order.unfinished(), draft.furthest) {
+            let row = draft.sentence.rows[index];
+            if let Some(Id::Range(first, last)) = row.key() {
+                let from = row.text.as_ptr() as usize - self.bytes.as_ptr() as usize;
+                draft.lines = row.below;
+                self.tell(draft, from, row.text, 0, FaultKind::RangeUnfinished { first, last, words });
+            }
+        }
+        if !closed {
+            let at = self.bytes.len();
+            let last = self.bytes.ends_with(b"\n");
+            let line = if last { self.line } else { self.line - 1 };
+            let column = 1; // set below for an unended line
+            let tail = draft.sentence.raw.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+            let column = column + String::from_utf8_lossy(tail).chars().count();
+            let byte = self.before + at;
+            let kind = FaultKind::NoFinalBlankLine;
+            draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
+        }
+        if !draft.sentence.faults.is_empty() {
+            draft.sentence.faults.sort_by_key(|fault| (fault.line, fault.byte));
+            let id: Option<Arc<str>> = draft.sentence.sent_id().map(Into::into);
+            for fault in &mut draft.sentence.faults {
+                fault.sent_id.clone_from(&id);
+            }
+        }
+    }
+
+    /// The line as text, or `None` where it is not UTF-8.
+    #[inline]
+    fn text(&mut self, from: usize, end: usize) -> Option<&'a str> {
+        let (text, start) = self.valid;
+        if end <= start + text.len() && from >= start {
+            return text.get(from - start..end - start);
+        }
+        self.validate(from);
+        let (text, start) = self.valid;
+        text.get(from - start..end - start)
+    }
+
+    /// Finds how far the bytes from `from` on are UTF-8. Each call starts where the one before
+    /// stopped or on the next line, so that all calls together read each byte about once.
+    #[cold]
+    fn validate(&mut self, from: usize) {
+        let rest = &self.bytes[from..];
+        let text = match std::str::from_utf8(rest) {
+            Ok(text) => text,
+            Err(error) => {
+                let (valid, _) = rest.split_at(error.valid_up_to());
+                std::str::from_utf8(valid).unwrap_or_default()
+            }
+        };
+        self.valid = (text, from);
+    }
+
+    #[cold]
+    fn not_utf8(&self, draft: &mut Draft<'a>, from: usize, end: usize) {
+        let line = &self.bytes[from..end];
+        let bad = std::str::from_utf8(line).map_or_else(|e| e.valid_up_to(), |_| 0);
+        let text = std::str::from_utf8(&line[..bad]).unwrap_or_default();
+        let byte = self.before + from + bad;
+        self.tell(draft, from, text, bad, FaultKind::NotUtf8 { byte });
+    }
+
+    /// Takes a carriage return off the line's end, and tells of one anywhere on it.
+    fn without_return(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) -> &'a str {
+        if let Some(at) = memchr::memchr(b'\r', text.as_bytes()) {
+            self.tell(draft, from, text, at, FaultKind::CarriageReturn);
+        }
+        text.strip_suffix('\r').unwrap_or(text)
+    }
+
+    #[inline]
+    fn nfc(&self, _draft: &mut Draft<'a>, _from: usize, _text: &'a str) {
+        if self.checks.nfc {}
+    }
+
+    /// Notes a fault at byte `at` of the line that starts at `from`.
+    #[cold]
+    fn tell(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
+        draft.sentence.faults.push(Fault {
+            line: draft.sentence.line + draft.lines as usize,
+            column: text.get(..at).map_or(0, |head| head.chars().count()) + 1,
+            byte: self.before + from + at,
+            sent_id: None,
+            kind,
+        });
+    }
+}

@@ -1,0 +1,200 @@
+//! What can be wrong, where, and what to do about it.
+//!
+//! Owns every message of this crate. A message names what was found, what was expected and the
+//! next step; it never shows more than forty characters of the text it complains about.
+
+use std::{fmt, sync::Arc};
+
+use thiserror::Error;
+
+use crate::row::Column;
+
+/// One fault and its place.
+///
+/// # Units
+/// `line` and `column` count from 1; a column is one character (Unicode scalar value), as editors
+/// count. `byte` counts from 0, from the start of the text that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{kind}")]
+#[non_exhaustive]
+pub struct Fault {
+    /// Line of the text, from 1.
+    pub line: usize,
+    /// Character of the line, from 1.
+    pub column: usize,
+    /// Byte of the text, from 0.
+    pub byte: usize,
+    /// The sentence's `# sent_id`, where it has one.
+    pub sent_id: Option<Arc<str>>,
+    /// What is wrong.
+    pub kind: FaultKind,
+}
+
+impl Fault {
+    /// The fault in a named file: displays as `path:line:column: message (sentence id)`.
+    pub fn at<'a>(&'a self, path: &'a str) -> At<'a> {
+        At { path, fault: self }
+    }
+}
+
+/// A fault with the name of its file, for display; see [`Fault::at`].
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    path: &'a str,
+    fault: &'a Fault,
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { line, column, sent_id, kind, .. } = self.fault;
+        write!(f, "{}:{line}:{column}: {kind}", self.path)?;
+        match sent_id {
+            Some(id) => write!(f, " (sentence {})", Quote::new(id)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A piece of the text as quoted in a message: escaped, and cut after forty characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quote(Box<str>);
+
+impl Quote {
+    const MAX_CHARS: usize = 40;
+
+    pub(crate) fn new(text: &str) -> Self {
+        let cut = text.char_indices().nth(Self::MAX_CHARS).map_or(text.len(), |(at, _)| at);
+        let dots = if cut < text.len() { "..." } else { "" };
+        let escaped: String = text[..cut].chars().flat_map(escape).collect();
+        Quote(format!("\"{escaped}{dots}\"").into())
+    }
+}
+
+/// Escapes what cannot be seen; letters of every script stay as they are.
+fn escape(c: char) -> impl Iterator<Item = char> {
+    let hidden = c.is_control() || c == '\\' || c == '"' || (c.is_whitespace() && c != ' ');
+    let escaped = hidden.then(|| c.escape_default());
+    let plain = (!hidden).then_some(c);
+    escaped.into_iter().flatten().chain(plain)
+}
+
+impl fmt::Display for Quote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// What is wrong. New kinds may be added.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named in its variant's message")]
+pub enum FaultKind {
+    /// Bytes that are not UTF-8.
+    #[error("byte {byte} of the text is not UTF-8; convert the file to UTF-8")]
+    NotUtf8 { byte: usize },
+    /// A byte order mark before the first line.
+    #[error("found a byte order mark, expected a comment or a word; remove the file's first three bytes")]
+    ByteOrderMark,
+    /// A carriage return, alone or before the line feed.
+    #[error(
+        "found a carriage return, expected lines to end with a line feed alone; convert the line ends (dos2unix)"
+    )]
+    CarriageReturn,
+    /// Not ten columns.
+    #[error(
+        "found {found} tab-separated columns, expected 10; add the missing ones as \"_\" or take away the extra tabs"
+    )]
+    ColumnCount { found: usize },
+    /// A column with nothing in it.
+    #[error("{column} is empty, expected a value; write \"_\" where there is none")]
+    EmptyColumn { column: Column },
+    /// A column that starts or ends with white space.
+    #[error("{column} is {found}, expected no white space at its ends; remove it")]
+    EdgeSpace { column: Column, found: Quote },
+    /// Two white-space characters in a row within a column.
+    #[error("{column} is {found}, expected single spaces; remove the doubled white space")]
+    DoubleSpace { column: Column, found: Quote },
+    /// White space in a column that may not have any.
+    #[error(
+        "{column} is {found}, expected no white space (only FORM, LEMMA and MISC may hold it); remove it"
+    )]
+    Space { column: Column, found: Quote },
+    /// A line that is not a row, a comment or blank.
+    #[error(
+        "ID is {found}, expected a word such as 3, a range such as 3-4 or an empty node such as 3.1; correct the ID, or start a comment with \"#\""
+    )]
+    BadId { found: Quote },
+    /// A word out of order.
+    #[error(
+        "found word {found}, expected word {expected}; number the words 1, 2, 3... and put a blank line between sentences"
+    )]
+    WordOrder { found: u32, expected: u32 },
+    /// A range whose end is not after its start.
+    #[error("found range {first}-{last}, expected its end to come after its start; correct the range")]
+    RangeReversed { first: u32, last: u32 },
+    /// A range that does not stand right before its first word.
+    #[error(
+        "found range {first}-{last} before word {expected}, expected it right before word {first}; move the range"
+    )]
+    RangeMisplaced { first: u32, last: u32, expected: u32 },
+    /// A range that shares words with the one before it.
+    #[error(
+        "found range {first}-{last} after a range that ends at word {previous}, expected ranges not to overlap; correct one of them"
+    )]
+    RangeOverlap { first: u32, last: u32, previous: u32 },
+    /// A range that ends past the last word.
+    #[error(
+        "found range {first}-{last} in a sentence of {words} words, expected all its words to exist; correct the range or add the words"
+    )]
+    RangeUnfinished { first: u32, last: u32, words: u32 },
+    /// An empty node out of place.
+    #[error(
+        "found empty node {major}.{minor}, expected {expected_major}.{expected_minor} here; number empty nodes after the word they follow, from 1"
+    )]
+    EmptyNodeOrder { major: u32, minor: u32, expected_major: u32, expected_minor: u32 },
+    /// A comment after the first row.
+    #[error(
+        "found a comment after the sentence's first row, expected comments before it; move the comment, or put a blank line between sentences"
+    )]
+    CommentInside,
+    /// Comments with no rows.
+    #[error(
+        "found a sentence without words, expected at least one row; add its rows or remove the blank line"
+    )]
+    NoWords,
+    /// A blank line where a sentence should start.
+    #[error("found a blank line, expected one blank line after each sentence and none elsewhere; remove it")]
+    ExtraBlankLine,
+    /// A line of nothing but white space.
+    #[error("found a line of white space, expected a line with nothing on it; remove the white space")]
+    BlankWithSpace,
+    /// The text ends without a blank line.
+    #[error(
+        "the text ends within a sentence, expected a blank line after the last one; add a line feed at the end"
+    )]
+    NoFinalBlankLine,
+    /// A line that is longer than can be indexed.
+    #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the text")]
+    LineTooLong { bytes: usize },
+    /// A row of an IOB2 layer with fewer than three columns.
+    #[error(
+        "found {found} tab-separated columns, expected number, word and tag at least; add what is missing"
+    )]
+    Iob2Columns { found: usize },
+    /// A row of an IOB2 layer out of order.
+    #[error(
+        "found word number {found}, expected {expected}; number the words 1, 2, 3... and put a blank line between sentences"
+    )]
+    Iob2Number { found: Quote, expected: usize },
+    /// A row of an IOB2 layer without a word.
+    #[error("the word is empty, expected some text; add it")]
+    Iob2Form,
+    /// A tag that is none of the three shapes.
+    #[error("found tag {found}, expected O, B-TYPE or I-TYPE; correct the tag")]
+    Iob2Tag { found: Quote },
+    /// An inside tag that continues no entity of its type.
+    #[error(
+        "found tag {found} after {before}, expected it to continue an entity of the same type; start the entity with B-"
+    )]
+    Iob2Orphan { found: Quote, before: Quote },
+}

@@ -1,0 +1,112 @@
+//! One sentence: its comments, its rows, and its bytes as they stood.
+//!
+//! Owns the view that callers work with. It borrows everything and refuses to change anything.
+
+use std::slice;
+
+use nom::{
+    IResult, Parser,
+    bytes::complete::tag,
+    character::complete::{char, space0},
+    combinator::rest,
+    sequence::preceded,
+};
+
+use crate::{fault::Fault, row::Row};
+
+/// A sentence that borrows from the text it was read from.
+#[derive(Debug, Clone, Default)]
+pub struct Sentence<'a> {
+    pub(crate) raw: &'a [u8],
+    pub(crate) line: usize,
+    pub(crate) byte: usize,
+    /// The comment lines, `#` included, without their line ends.
+    pub comments: Vec<&'a str>,
+    pub(crate) rows: Vec<Row<'a>>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl<'a> Sentence<'a> {
+    /// The bytes it was read from, its final blank line included. The raws of all sentences that
+    /// lenient reading gives, laid end to end, are the file.
+    pub fn raw(&self) -> &'a [u8] {
+        self.raw
+    }
+
+    /// The text line of its first line, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Where it starts in the text, in bytes from 0.
+    pub fn byte(&self) -> usize {
+        self.byte
+    }
+
+    /// Every row, in order: words, ranges, empty nodes, and in lenient reading also those whose ID
+    /// is none of the three.
+    pub fn rows(&self) -> slice::Iter<'_, Row<'a>> {
+        self.rows.iter()
+    }
+
+    /// The syntactic words: rows whose ID is an integer.
+    pub fn words(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+        self.rows.iter().filter(|row| row.is_word())
+    }
+
+    /// The multiword ranges.
+    pub fn ranges(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+        self.rows.iter().filter(|row| row.is_range())
+    }
+
+    /// The empty nodes.
+    pub fn empty_nodes(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+        self.rows.iter().filter(|row| row.is_empty_node())
+    }
+
+    /// Whether it has no rows: lenient reading gives a surplus blank line, or comments without
+    /// words, as such a sentence, so that nothing is lost.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The text line of a row of this sentence, from 1.
+    pub fn line_of(&self, row: &Row<'_>) -> usize {
+        self.line + row.below as usize
+    }
+
+    /// What `# sent_id = ` says.
+    pub fn sent_id(&self) -> Option<&'a str> {
+        self.meta("sent_id").map(str::trim_end)
+    }
+
+    /// What `# text = ` says.
+    pub fn text(&self) -> Option<&'a str> {
+        self.meta("text")
+    }
+
+    /// The value of the first comment `# key = value`.
+    pub fn meta(&self, key: &str) -> Option<&'a str> {
+        self.comments.iter().find_map(|comment| value_of(comment, key))
+    }
+
+    /// Every fault found in it, in text order; always empty for a strictly read sentence.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The sentence, or its first fault.
+    ///
+    /// # Errors
+    /// The first of [`Sentence::faults`], where there is one.
+    pub fn strict(mut self) -> Result<Self, Fault> {
+        if self.faults.is_empty() { Ok(self) } else { Err(self.faults.swap_remove(0)) }
+    }
+}
+
+/// The value of `# key = value`.
+pub(crate) fn value_of<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
+    let start = (char('#'), space0, tag(key), space0, char('='), space0);
+    let parsed: IResult<_, _> = preceded(start, rest).parse(comment);
+    parsed.ok().map(|(_, value)| value)
+}

@@ -1,0 +1,79 @@
+//! Real treebanks, where `FROSTLINE_SHARED` says they are: read, counted, written back byte for byte.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use frostline_conllu::{Checks, parse, parse_iob2, read_lenient};
+
+/// The shared folder; `None`, said aloud, where it is not given.
+fn shared() -> Option<PathBuf> {
+    match std::env::var_os("FROSTLINE_SHARED") {
+        Some(path) => Some(path.into()),
+        None if std::env::var_os("CI").is_some() => panic!("FROSTLINE_SHARED is unset while CI is set"),
+        None => {
+            eprintln!("skipped: FROSTLINE_SHARED is unset");
+            None
+        }
+    }
+}
+
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.extension().is_some_and(|e| e == ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no .{ending} in {}", folder.display());
+    found
+}
+
+#[test]
+fn treebanks_read_strictly_and_come_back_byte_for_byte() {
+    let Some(shared) = shared() else { return };
+    for path in files(&shared.join("data/ud"), "conllu") {
+        let bytes = fs::read(&path).expect("readable");
+        let text = std::str::from_utf8(&bytes).expect("UTF-8");
+        let mut back = Vec::new();
+        for sentence in parse(text) {
+            let sentence = sentence.unwrap_or_else(|f| panic!("{}", f.at(&path.display().to_string())));
+            assert!(sentence.sent_id().is_some() && sentence.text().is_some());
+            back.extend_from_slice(sentence.raw());
+        }
+        assert!(back == bytes, "{} came back changed", path.display());
+        let lenient: usize = read_lenient(&bytes, Checks::default()).map(|s| s.words().count()).sum();
+        let words = text.lines().filter(|l| l.split('\t').next().is_some_and(|i| i.parse::<u32>().is_ok()));
+        assert_eq!(lenient, words.count());
+    }
+}
+
+#[test]
+fn entity_layers_match_their_treebank() {
+    let Some(shared) = shared() else { return };
+    for split in ["dev", "test"] {
+        let name = format!("en_ewt-ud-{split}");
+        let layer = shared.join(format!("data/ner/UNER_English-EWT/{name}.iob2"));
+        let bank = shared.join(format!("data/ud/UD_English-EWT/{name}.conllu"));
+        let layer = fs::read_to_string(layer).expect("readable");
+        let bank = fs::read_to_string(bank).expect("readable");
+        let mut back = String::new();
+        let mut entities = 0;
+        let mut sentences = parse(&bank);
+        for read in parse_iob2(&layer) {
+            let read = read.unwrap_or_else(|f| panic!("{}", f.at(&name)));
+            let gold = sentences.next().expect("as many sentences").expect("well formed");
+            assert_eq!(read.sent_id(), gold.sent_id());
+            entities += read.rows.iter().filter(|row| row.tag.starts_with("B-")).count();
+            back.push_str(read.raw);
+        }
+        assert!(sentences.next().is_none());
+        assert_eq!(back, layer);
+        assert!(entities > 0);
+    }
+}
