@@ -1,1 +1,15 @@
-//! Under construction.
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod embedded;
+mod encoder;
+mod error;
+mod places;
+mod source;
+mod treebank;
+
+pub use encoder::EncoderFiles;
+pub use error::{AssetError, Looked};
+pub use places::{Places, default_cache};
+pub use source::{Origin, Source, Sources, read, read_pinned, sha256};
+pub use treebank::Treebank;

@@ -1,0 +1,58 @@
+//! What the binary carries: the demo's files by name.
+//!
+//! Refuses to make them; that is the demo module's part.
+
+use crate::AssetError;
+
+/// What the name of an embedded file or folder starts with.
+pub const PREFIX: &str = "embedded:";
+
+/// The treebanks that the binary carries.
+pub const TREEBANKS: [&str; 2] = ["embedded:en", "embedded:pcm"];
+
+/// The encoders that the binary carries.
+pub const ENCODERS: [&str; 1] = ["embedded:demo-distilbert"];
+
+macro_rules! carried {
+    ($($path:literal),* $(,)?) => {
+        &[$((
+            concat!("embedded:", $path),
+            include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/", $path)).as_slice(),
+        )),*]
+    };
+}
+
+/// All embedded files but the weights.
+const FILES: &[(&str, &[u8])] = carried![];
+
+/// The pretrained weights of the demo encoder, where they are committed (see `build.rs`).
+#[cfg(demo_weights)]
+const WEIGHTS: &[(&str, &[u8])] = carried!["demo-distilbert/model.safetensors"];
+#[cfg(not(demo_weights))]
+const WEIGHTS: &[(&str, &[u8])] = &[];
+
+/// Every embedded file: its name, such as `embedded:en/train.conllu`, and its bytes.
+pub fn files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    FILES.iter().chain(WEIGHTS).copied()
+}
+
+/// Whether the binary carries the demo encoder's pretrained weights.
+#[must_use]
+pub const fn has_weights() -> bool {
+    !WEIGHTS.is_empty()
+}
+
+/// The bytes of an embedded file.
+///
+/// # Errors
+/// Where there is no file of this name; the message lists all.
+pub fn bytes(path: &str) -> Result<&'static [u8], AssetError> {
+    files().find_map(|(name, contents)| (name == path).then_some(contents)).ok_or_else(|| {
+        AssetError::NotEmbedded { path: path.into(), known: files().map(|(name, _)| name).collect() }
+    })
+}
+
+/// The embedded files of a folder such as `embedded:en`, by file name.
+pub(crate) fn folder(name: &str) -> Vec<&'static str> {
+    files().filter_map(|(path, _)| path.strip_prefix(name)?.strip_prefix('/')).collect()
+}

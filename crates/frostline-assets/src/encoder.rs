@@ -1,0 +1,131 @@
+//! An encoder: its config, weights and tokenizer.
+
+use std::collections::BTreeSet;
+
+use crate::places::{Kind, Place};
+use crate::{AssetError, Origin, Places, Sources, read};
+
+/// The files of an encoder that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncoderFiles {
+    /// The name it was asked for by.
+    pub name: String,
+    /// Its folder: an absolute path or `embedded:NAME`.
+    pub folder: String,
+    /// How it got there.
+    pub origin: Origin,
+    /// Its files by role: `config`; `weights`, or for sharded weights `weights-index` and
+    /// `weights-1`, `weights-2` and so on; `tokenizer`, or `vocabulary` and, where there is one,
+    /// `tokenizer-config`.
+    pub sources: Sources,
+}
+
+impl Places {
+    /// Finds an encoder: the name of a folder in [`Places::models`], a Hugging Face hub id that
+    /// was fetched into the cache, a path, or `embedded:demo-distilbert`. Its weights are looked
+    /// at only where they are needed.
+    ///
+    /// # Errors
+    /// Where there is no such folder (the message says what there is and how to get it), where
+    /// the config, the tokenizer or the needed weights are missing, or where a file cannot be
+    /// read.
+    pub fn encoder(&self, name: &str, need_weights: bool) -> Result<EncoderFiles, AssetError> {
+        let place = self.find(Kind::Encoder, name)?;
+        let files = place.files()?;
+        let folder = Folder { place, files };
+        let mut sources = Sources::new();
+        folder.config(&mut sources)?;
+        folder.tokenizer(&mut sources)?;
+        if need_weights {
+            folder.weights(name, &mut sources)?;
+        }
+        Ok(EncoderFiles {
+            name: name.into(),
+            folder: folder.place.show(),
+            origin: sources["config"].origin,
+            sources,
+        })
+    }
+}
+
+/// A folder and what is in it.
+struct Folder {
+    place: Place,
+    files: Vec<String>,
+}
+
+impl Folder {
+    fn config(&self, sources: &mut Sources) -> Result<(), AssetError> {
+        if self.add(sources, "config", "config.json")? {
+            return Ok(());
+        }
+        let hint = "give a folder in the Hugging Face layout";
+        Err(self.no_file("config", "config.json", hint.into()))
+    }
+
+    fn tokenizer(&self, sources: &mut Sources) -> Result<(), AssetError> {
+        if self.add(sources, "tokenizer", "tokenizer.json")? {
+            return Ok(());
+        }
+        if self.add(sources, "vocabulary", "vocab.txt")? {
+            self.add(sources, "tokenizer-config", "tokenizer_config.json")?;
+            return Ok(());
+        }
+        let hint = "copy one of them from the encoder's page; other tokenizers are not read";
+        Err(self.no_file("tokenizer", "tokenizer.json or vocab.txt", hint.into()))
+    }
+
+    fn weights(&self, name: &str, sources: &mut Sources) -> Result<(), AssetError> {
+        if self.add(sources, "weights", "model.safetensors")? {
+            return Ok(());
+        }
+        let index = "model.safetensors.index.json";
+        if self.add(sources, "weights-index", index)? {
+            let path = sources["weights-index"].path.clone();
+            for (i, shard) in shards(&path)?.iter().enumerate() {
+                if !self.add(sources, &format!("weights-{}", i + 1), shard)? {
+                    return Err(AssetError::BadIndex {
+                        path,
+                        reason: format!("it names {shard}, which is not there"),
+                    });
+                }
+            }
+            return Ok(());
+        }
+        let hint = format!(
+            "draw them at random from the config with --encoder-init random, or get them with `cargo xtask fetch {name}`"
+        );
+        let expected = "model.safetensors or model.safetensors.index.json";
+        Err(self.no_file("weights", expected, hint))
+    }
+
+    /// Adds a file under its role; false where it is not there.
+    fn add(&self, sources: &mut Sources, role: &str, file: &str) -> Result<bool, AssetError> {
+        let there = self.files.iter().any(|name| name == file);
+        if there {
+            sources.insert(role.into(), self.place.source(file)?);
+        }
+        Ok(there)
+    }
+
+    fn no_file(&self, role: &'static str, expected: &'static str, hint: String) -> AssetError {
+        AssetError::NoFile { folder: self.place.show(), role, expected, found: self.files.clone(), hint }
+    }
+}
+
+/// The shard files that an index names, sorted, each once.
+fn shards(index: &str) -> Result<BTreeSet<String>, AssetError> {
+    let bad = |reason: String| AssetError::BadIndex { path: index.into(), reason };
+    let index: serde_json::Value =
+        serde_json::from_slice(&read(index)?).map_err(|error| bad(error.to_string()))?;
+    let map = index["weight_map"]
+        .as_object()
+        .filter(|map| !map.is_empty())
+        .ok_or_else(|| bad("it has no `weight_map`".into()))?;
+    map.values()
+        .map(|shard| match shard.as_str() {
+            Some(file) if !file.contains(['/', '\\']) => Ok(file.to_string()),
+            _ => Err(bad(format!("{shard} is no file name"))),
+        })
+        .collect()
+}

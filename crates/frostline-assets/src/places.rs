@@ -1,0 +1,233 @@
+//! The folders in which treebanks and encoders are looked for.
+//!
+//! Refuses to download: see the feature `fetch`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::Looked;
+use crate::{AssetError, Origin, embedded};
+
+/// Where treebanks and encoders are looked for, each place before the next: the user's folders,
+/// the cache of fetched files, then the name as a path. `embedded:NAME` is looked for in the
+/// binary alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The user's folder of treebank folders (`--data`).
+    pub data: Option<PathBuf>,
+    /// The user's folder of encoder folders (`--models`).
+    pub models: Option<PathBuf>,
+    /// The cache that `cargo xtask fetch` fills, with `treebanks/` and `encoders/` in it.
+    pub cache: Option<PathBuf>,
+}
+
+impl Places {
+    /// The user's folders and the default cache.
+    #[must_use]
+    pub fn new(data: Option<PathBuf>, models: Option<PathBuf>) -> Self {
+        Self { data, models, cache: default_cache() }
+    }
+
+    /// The folder for `name` and how it got there.
+    pub(crate) fn find(&self, kind: Kind, name: &str) -> Result<Place, AssetError> {
+        if name.starts_with(embedded::PREFIX) {
+            return if kind.embedded().contains(&name) {
+                Ok(Place::Embedded(name.into()))
+            } else {
+                Err(kind.missing(name, vec![("in the binary".into(), kind.embedded_names())]))
+            };
+        }
+        let given = match kind {
+            Kind::Treebank => self.data.as_deref(),
+            Kind::Encoder => self.models.as_deref(),
+        };
+        let cached = self.cache.as_ref().map(|cache| cache.join(kind.folder()));
+        let candidates = [
+            (given.map(|folder| folder.join(name)), Origin::Given),
+            (cached.as_ref().map(|folder| folder.join(name)), Origin::Cache),
+            (Some(PathBuf::from(name)), Origin::Given),
+        ];
+        let is_name = !name.trim_matches(['.', '/']).is_empty() || Path::new(name).is_absolute();
+        for (folder, origin) in candidates {
+            if let Some(folder) = folder.filter(|folder| is_name && folder.is_dir()) {
+                return Ok(Place::Folder(folder, origin));
+            }
+        }
+        let mut looked = Vec::new();
+        match given {
+            Some(folder) => {
+                looked.push((format!("in {} ({})", folder.display(), kind.option()), folders(folder)))
+            }
+            None => looked.push((format!("no {} folder was given", kind.option()), vec![])),
+        }
+        if let Some(folder) = cached {
+            let names = match kind {
+                Kind::Treebank => folders(&folder),
+                Kind::Encoder => hub_ids(&folder),
+            };
+            looked.push((format!("in {} (cache)", folder.display()), names));
+        }
+        looked.push(("in the binary".into(), kind.embedded_names()));
+        Err(kind.missing(name, looked))
+    }
+}
+
+/// Where a name was found.
+pub(crate) enum Place {
+    /// A folder on disk.
+    Folder(PathBuf, Origin),
+    /// A folder of the binary, such as `embedded:en`.
+    Embedded(String),
+}
+
+impl Place {
+    /// The place for a person.
+    pub(crate) fn show(&self) -> String {
+        match self {
+            Self::Folder(folder, _) => {
+                std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string()
+            }
+            Self::Embedded(name) => name.clone(),
+        }
+    }
+
+    /// The names of the files in it, sorted.
+    pub(crate) fn files(&self) -> Result<Vec<String>, AssetError> {
+        match self {
+            Self::Embedded(name) => Ok(embedded::folder(name).into_iter().map(String::from).collect()),
+            Self::Folder(folder, _) => {
+                let mut names = names(folder, Path::is_file)
+                    .map_err(|source| AssetError::Io { path: folder.clone(), source })?;
+                names.sort();
+                Ok(names)
+            }
+        }
+    }
+
+    /// One of its files.
+    pub(crate) fn source(&self, file: &str) -> Result<crate::Source, AssetError> {
+        match self {
+            Self::Embedded(name) => crate::Source::of_embedded(&format!("{name}/{file}")),
+            Self::Folder(folder, origin) => crate::Source::of_file(&folder.join(file), *origin),
+        }
+    }
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Treebank,
+    Encoder,
+}
+
+impl Kind {
+    pub(crate) const fn folder(self) -> &'static str {
+        match self {
+            Self::Treebank => "treebanks",
+            Self::Encoder => "encoders",
+        }
+    }
+
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Treebank => "--data",
+            Self::Encoder => "--models",
+        }
+    }
+
+    const fn embedded(self) -> &'static [&'static str] {
+        match self {
+            Self::Treebank => &embedded::TREEBANKS,
+            Self::Encoder => &embedded::ENCODERS,
+        }
+    }
+
+    fn embedded_names(self) -> Vec<String> {
+        self.embedded().iter().map(|name| (*name).into()).collect()
+    }
+
+    fn missing(self, name: &str, places: Vec<(String, Vec<String>)>) -> AssetError {
+        let (name, looked) = (name.into(), Looked { places });
+        match self {
+            Self::Treebank => AssetError::NoTreebank { name, looked },
+            Self::Encoder => AssetError::NoEncoder { name, looked },
+        }
+    }
+}
+
+/// The cache where nobody says otherwise: `$FROSTLINE_CACHE`, else `frostline` under
+/// `$XDG_CACHE_HOME` or `$HOME/.cache`; none where none of these is set.
+#[must_use]
+pub fn default_cache() -> Option<PathBuf> {
+    cache_from(|name| std::env::var_os(name))
+}
+
+/// [`default_cache`] over any environment. A relative `$XDG_CACHE_HOME` is ignored, as the XDG
+/// Base Directory Specification asks.
+fn cache_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("FROSTLINE_CACHE").or_else(|| {
+        set("XDG_CACHE_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| set("HOME").map(|home| home.join(".cache")))
+            .map(|base| base.join("frostline"))
+    })
+}
+
+/// The names in a folder that pass the test, in no order.
+fn names(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if keep(&path)
+            && let Some(name) = path.file_name()
+        {
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// The folders in a folder, sorted; none where it cannot be read.
+fn folders(folder: &Path) -> Vec<String> {
+    let mut names = names(folder, Path::is_dir).unwrap_or_default();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    names
+}
+
+/// The cached encoders, `NAME` or `OWNER/NAME`, sorted.
+fn hub_ids(folder: &Path) -> Vec<String> {
+    let mut ids = Vec::new();
+    for name in folders(folder) {
+        if folder.join(&name).join("config.json").exists() {
+            ids.push(name);
+        } else {
+            let inner = folders(&folder.join(&name));
+            ids.extend(inner.into_iter().map(|inner| format!("{name}/{inner}")));
+        }
+    }
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_follows_xdg() {
+        let cache = |vars: &[(&str, &str)]| {
+            cache_from(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+        };
+        assert_eq!(cache(&[]), None);
+        let home = ("HOME", "/h");
+        assert_eq!(cache(&[home]), Some("/h/.cache/frostline".into()));
+        let xdg = ("XDG_CACHE_HOME", "/x");
+        assert_eq!(cache(&[home, xdg]), Some("/x/frostline".into()));
+        let relative = ("XDG_CACHE_HOME", "x");
+        assert_eq!(cache(&[home, relative]), Some("/h/.cache/frostline".into()));
+        let own = ("FROSTLINE_CACHE", "/f");
+        assert_eq!(cache(&[home, xdg, own]), Some("/f".into()));
+        assert_eq!(cache(&[home, ("FROSTLINE_CACHE", "")]), Some("/h/.cache/frostline".into()));
+    }
+}

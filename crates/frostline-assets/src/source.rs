@@ -1,0 +1,131 @@
+//! One file that an experiment reads: where it is, what its bytes hash to, how it got there.
+//!
+//! Refuses to interpret contents.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::{AssetError, embedded};
+
+/// A file with the hash of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Absolute path, or `embedded:NAME/FILE`. [`read`] takes either.
+    pub path: String,
+    /// SHA-256 of its bytes in hexadecimal.
+    pub sha256: String,
+    /// Its size.
+    ///
+    /// # Units
+    /// Bytes.
+    pub bytes: u64,
+    /// How it got there.
+    pub origin: Origin,
+}
+
+/// How a file got where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The user named it or the folder it lies in.
+    Given,
+    /// It was fetched into the cache.
+    Cache,
+    /// The binary carries it.
+    Embedded,
+}
+
+/// Files by role, such as `train` or `weights`.
+pub type Sources = BTreeMap<String, Source>;
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Given => "given",
+            Self::Cache => "cache",
+            Self::Embedded => "embedded",
+        })
+    }
+}
+
+impl Source {
+    /// Describes a file on disk; reads it once for the hash, in pieces.
+    ///
+    /// # Errors
+    /// Where it cannot be read or its path is not Unicode.
+    pub fn of_file(path: &Path, origin: Origin) -> Result<Self, AssetError> {
+        let io = |source| AssetError::Io { path: path.into(), source };
+        let absolute = std::path::absolute(path).map_err(io)?;
+        let name = absolute.to_str().ok_or_else(|| AssetError::NotUnicode { path: path.into() })?;
+        let mut file = File::open(path).map_err(io)?;
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; 1 << 18];
+        let mut bytes = 0;
+        loop {
+            let n = file.read(&mut buffer).map_err(io)?;
+            if n == 0 {
+                break;
+            }
+            hasher.update(&buffer[..n]);
+            bytes += n as u64;
+        }
+        Ok(Self { path: name.into(), sha256: hex(&hasher.finalize()), bytes, origin })
+    }
+
+    /// Describes a file that the binary carries.
+    ///
+    /// # Errors
+    /// Where the binary carries no such file.
+    pub fn of_embedded(path: &str) -> Result<Self, AssetError> {
+        let contents = embedded::bytes(path)?;
+        Ok(Self {
+            path: path.into(),
+            sha256: sha256(contents),
+            bytes: contents.len() as u64,
+            origin: Origin::Embedded,
+        })
+    }
+}
+
+/// The bytes of a [`Source::path`]: a file on disk or one that the binary carries.
+///
+/// # Errors
+/// Where there is no such file or it cannot be read.
+pub fn read(path: &str) -> Result<Cow<'static, [u8]>, AssetError> {
+    if path.starts_with(embedded::PREFIX) {
+        return embedded::bytes(path).map(Cow::Borrowed);
+    }
+    match std::fs::read(path) {
+        Ok(contents) => Ok(Cow::Owned(contents)),
+        Err(source) => Err(AssetError::Io { path: path.into(), source }),
+    }
+}
+
+/// Like [`read`], but only bytes with this SHA-256: a file that changed since a plan was expanded
+/// must not be taken for the one that was hashed.
+///
+/// # Errors
+/// As [`read`], and where the hash is another.
+pub fn read_pinned(path: &str, sha256_hex: &str) -> Result<Cow<'static, [u8]>, AssetError> {
+    let contents = read(path)?;
+    let found = sha256(&contents);
+    if found == sha256_hex {
+        Ok(contents)
+    } else {
+        Err(AssetError::Changed { path: path.into(), expected: sha256_hex.into(), found })
+    }
+}
+
+/// SHA-256 of bytes in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
