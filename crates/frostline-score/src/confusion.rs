@@ -81,13 +81,7 @@ impl Confusion {
     pub fn new<S: Into<String>>(tags: impl IntoIterator<Item = S>) -> Self {
         let tags: Vec<String> = tags.into_iter().map(Into::into).collect();
         let n = tags.len();
-        Self {
-            tags,
-            counts: vec![vec![0; n]; n],
-            missed: vec![0; n],
-            spurious: vec![0; n],
-            outside: 0,
-        }
+        Self { tags, counts: vec![vec![0; n]; n], missed: vec![0; n], spurious: vec![0; n], outside: 0 }
     }
 
     /// The matrix of these (gold, predicted) names, tags in ascending order.
@@ -98,10 +92,7 @@ impl Confusion {
         let index: Vec<&str> = tags.into_iter().collect();
         let mut matrix = Self::new(index.iter().copied());
         for (gold, predicted) in pairs {
-            matrix.add(
-                index.binary_search(&gold).ok(),
-                index.binary_search(&predicted).ok(),
-            );
+            matrix.add(index.binary_search(&gold).ok(), index.binary_search(&predicted).ok());
         }
         matrix
     }
@@ -188,10 +179,7 @@ impl Confusion {
         // Stable: ties stay in the order of the tags.
         cells.sort_by_key(|&(_, _, n)| std::cmp::Reverse(n));
         cells.truncate(most);
-        cells
-            .into_iter()
-            .map(|(g, p, n)| (self.tags[g].as_str(), self.tags[p].as_str(), n))
-            .collect()
+        cells.into_iter().map(|(g, p, n)| (self.tags[g].as_str(), self.tags[p].as_str(), n)).collect()
     }
 }
 
@@ -201,11 +189,7 @@ fn mean_of(tags: &[TagScore], weight: fn(&TagScore) -> f64) -> Prf {
         let sum: f64 = tags.iter().map(|t| weight(t) * f(&t.prf)).sum();
         if total == 0.0 { 0.0 } else { sum / total }
     };
-    Prf {
-        precision: mean(|s| s.precision),
-        recall: mean(|s| s.recall),
-        f1: mean(|s| s.f1),
-    }
+    Prf { precision: mean(|s| s.precision), recall: mean(|s| s.recall), f1: mean(|s| s.f1) }
 }
 
 #[cfg(test)]

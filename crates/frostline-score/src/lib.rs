@@ -7,9 +7,12 @@
 
 pub mod baseline;
 mod confusion;
+pub mod conll18;
+mod error;
 mod summary;
 mod tally;
 
 pub use confusion::{Averages, Confusion, Prf, TagScore};
+pub use error::{ScoreError, SentenceFault};
 pub use summary::mean_std;
 pub use tally::{Prediction, Tally, WordOutcome};

@@ -15,11 +15,7 @@ pub fn mean_std(values: &[f64]) -> (f64, f64) {
     }
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let std = if values.len() < 2 {
-        f64::NAN
-    } else {
-        (squares / (n - 1.0)).sqrt()
-    };
+    let std = if values.len() < 2 { f64::NAN } else { (squares / (n - 1.0)).sqrt() };
     (mean, std)
 }
 

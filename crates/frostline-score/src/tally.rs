@@ -32,28 +32,19 @@ impl WordOutcome {
     /// A word that was tagged.
     #[must_use]
     pub const fn tagged(gold: Option<usize>, predicted: usize) -> Self {
-        Self {
-            gold,
-            predicted: Prediction::Tag(predicted),
-        }
+        Self { gold, predicted: Prediction::Tag(predicted) }
     }
 
     /// A word lost to truncation.
     #[must_use]
     pub const fn truncated(gold: Option<usize>) -> Self {
-        Self {
-            gold,
-            predicted: Prediction::Truncated,
-        }
+        Self { gold, predicted: Prediction::Truncated }
     }
 
     /// A word of which the tokenizer left nothing.
     #[must_use]
     pub const fn vanished(gold: Option<usize>) -> Self {
-        Self {
-            gold,
-            predicted: Prediction::Vanished,
-        }
+        Self { gold, predicted: Prediction::Vanished }
     }
 
     /// Whether the tagger's tag is the gold tag.
@@ -164,15 +155,8 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        let expected = Tally {
-            words: 6,
-            scored: 3,
-            correct: 1,
-            truncated: 2,
-            vanished: 1,
-            unseen: 2,
-            unseen_scored: 1,
-        };
+        let expected =
+            Tally { words: 6, scored: 3, correct: 1, truncated: 2, vanished: 1, unseen: 2, unseen_scored: 1 };
         assert_eq!(tally, expected);
         assert_eq!(tally.accuracy_all_words(), 1.0 / 6.0);
         assert_eq!(tally.accuracy_speaking(), 0.5);

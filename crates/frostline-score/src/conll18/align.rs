@@ -1,0 +1,160 @@
+//! Which gold word is which system word.
+//!
+//! Outside of multiword tokens, words are the same where they cover the same characters. A stretch
+//! of characters with multiword tokens on either side is aligned by the longest common subsequence
+//! of its words' forms, case ignored. Refuses nothing: the texts are known to be equal.
+
+use super::corpus::{Word, is_space};
+
+/// Pairs of words that are the same, and their inverse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// (gold word, system word), ascending on both sides; words are numbered from 0 over all
+    /// sentences.
+    pub pairs: Vec<(usize, usize)>,
+    /// Per gold word, its system word.
+    pub system_of: Vec<Option<usize>>,
+    /// Per system word, its gold word.
+    pub gold_of: Vec<Option<usize>>,
+}
+
+impl Alignment {
+    fn new(gold: usize, system: usize) -> Self {
+        Self {
+            pairs: Vec::with_capacity(gold.min(system)),
+            system_of: vec![None; gold],
+            gold_of: vec![None; system],
+        }
+    }
+
+    fn pair(&mut self, gold: usize, system: usize) {
+        self.pairs.push((gold, system));
+        self.system_of[gold] = Some(system);
+        self.gold_of[system] = Some(gold);
+    }
+}
+
+pub fn align_words(gold: &[Word], system: &[Word]) -> Alignment {
+    let mut alignment = Alignment::new(gold.len(), system.len());
+    let (mut g, mut s) = (0, 0);
+    while g < gold.len() && s < system.len() {
+        let (ours, theirs) = (&gold[g], &system[s]);
+        if ours.multiword || theirs.multiword {
+            let stretch = Stretch::at(gold, system, g, s);
+            stretch.align(gold, system, &mut alignment);
+            (g, s) = (stretch.gold_end, stretch.system_end);
+        } else if ours.span == theirs.span {
+            alignment.pair(g, s);
+            (g, s) = (g + 1, s + 1);
+        } else if ours.span.start <= theirs.span.start {
+            g += 1;
+        } else {
+            s += 1;
+        }
+    }
+    alignment
+}
+
+/// Words of both sides that cover one smallest stretch of overlapping multiword tokens.
+struct Stretch {
+    gold_start: usize,
+    gold_end: usize,
+    system_start: usize,
+    system_end: usize,
+}
+
+impl Stretch {
+    /// The stretch that begins with the multiword token at `g` or `s`.
+    fn at(gold: &[Word], system: &[Word], mut g: usize, mut s: usize) -> Self {
+        // A plain word that begins before the multiword token sticks out of the stretch. The
+        // official scorer skips one such word only, and equal scores need the same alignment.
+        let mut end = if gold[g].multiword {
+            s += usize::from(!system[s].multiword && system[s].span.start < gold[g].span.start);
+            gold[g].span.end
+        } else {
+            g += usize::from(gold[g].span.start < system[s].span.start);
+            system[s].span.end
+        };
+        let (gold_start, system_start) = (g, s);
+        while inside(gold, g, end) || inside(system, s, end) {
+            let gold_first = match (gold.get(g), system.get(s)) {
+                (Some(ours), Some(theirs)) => ours.span.start <= theirs.span.start,
+                (ours, _) => ours.is_some(),
+            };
+            let word = if gold_first { &gold[g] } else { &system[s] };
+            if word.multiword {
+                end = end.max(word.span.end);
+            }
+            g += usize::from(gold_first);
+            s += usize::from(!gold_first);
+        }
+        Self { gold_start, gold_end: g, system_start, system_end: s }
+    }
+
+    /// Pairs the words along a longest common subsequence, the earliest in gold.
+    fn align(&self, gold: &[Word], system: &[Word], alignment: &mut Alignment) {
+        let forms = |words: &[Word]| words.iter().map(folded).collect::<Vec<String>>();
+        let ours = forms(&gold[self.gold_start..self.gold_end]);
+        let theirs = forms(&system[self.system_start..self.system_end]);
+        let common = Common::of(&ours, &theirs);
+        let (mut g, mut s) = (0, 0);
+        while g < ours.len() && s < theirs.len() {
+            if ours[g] == theirs[s] {
+                alignment.pair(self.gold_start + g, self.system_start + s);
+                (g, s) = (g + 1, s + 1);
+            } else if common.at(g, s) == common.at(g + 1, s) {
+                g += 1;
+            } else {
+                s += 1;
+            }
+        }
+    }
+}
+
+/// The form as it is compared. Only words that are tokens lose their spaces: those inside of a
+/// multiword token spell nothing themselves, and the official scorer leaves them alone.
+fn folded(word: &Word) -> String {
+    let form = word.row.form;
+    if word.multiword || !form.contains(is_space) {
+        form.to_lowercase()
+    } else {
+        form.replace(is_space, "").to_lowercase()
+    }
+}
+
+/// Whether the word at `index` exists and lies in a stretch that ends at `end`; a multiword token
+/// does as soon as it begins there, for the stretch grows with it.
+fn inside(words: &[Word], index: usize, end: usize) -> bool {
+    words.get(index).is_some_and(
+        |word| {
+            if word.multiword { word.span.start < end } else { word.span.end <= end }
+        },
+    )
+}
+
+/// Lengths of the longest common subsequences of all pairs of suffixes.
+struct Common {
+    lengths: Vec<u32>,
+    width: usize,
+}
+
+impl Common {
+    fn of(a: &[String], b: &[String]) -> Self {
+        let width = b.len() + 1;
+        let mut lengths = vec![0u32; (a.len() + 1) * width];
+        for i in (0..a.len()).rev() {
+            for j in (0..b.len()).rev() {
+                lengths[i * width + j] = if a[i] == b[j] {
+                    lengths[(i + 1) * width + j + 1] + 1
+                } else {
+                    lengths[(i + 1) * width + j].max(lengths[i * width + j + 1])
+                };
+            }
+        }
+        Self { lengths, width }
+    }
+
+    fn at(&self, i: usize, j: usize) -> u32 {
+        self.lengths[i * self.width + j]
+    }
+}

@@ -1,0 +1,250 @@
+//! Sentences laid end to end over the characters they spell.
+//!
+//! Owns spans, the reduction of FEATS and DEPREL to their universal part, and the links between
+//! heads and children. Refuses sentences that cannot be laid out.
+
+use super::{Range, Row, Sentence};
+use crate::error::{ScoreError, SentenceFault};
+
+/// The features that are compared; all others are a language's own.
+const UNIVERSAL_FEATURES: [&str; 21] = [
+    "Abbr", "Animacy", "Aspect", "Case", "Definite", "Degree", "Evident", "Foreign", "Gender", "Mood",
+    "NumType", "Number", "Person", "Polarity", "Polite", "Poss", "PronType", "Reflex", "Tense", "VerbForm",
+    "Voice",
+];
+
+/// Bytes of the text from `start` to before `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The syntactic head of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parent {
+    /// The column holds no number.
+    Unknown,
+    Root,
+    /// Index into [`Corpus::words`].
+    Word(usize),
+}
+
+pub struct Word<'a> {
+    pub row: Row<'a>,
+    /// The word's own span, or that of its whole multiword token.
+    pub span: Span,
+    pub multiword: bool,
+    /// Universal features, sorted.
+    pub feats: Vec<&'a str>,
+    /// DEPREL without its subtype.
+    pub deprel: &'a str,
+    pub parent: Parent,
+    /// Children with a functional relation, in order.
+    pub functional: Vec<usize>,
+}
+
+pub struct Corpus<'a> {
+    /// All tokens' spellings, spaces removed.
+    pub text: String,
+    pub tokens: Vec<Span>,
+    pub sentences: Vec<Span>,
+    pub words: Vec<Word<'a>>,
+}
+
+impl<'a> Corpus<'a> {
+    pub fn new(side: &'static str, sentences: &[Sentence<'a>]) -> Result<Self, ScoreError> {
+        let mut corpus = Self {
+            text: String::new(),
+            tokens: Vec::new(),
+            sentences: Vec::with_capacity(sentences.len()),
+            words: Vec::new(),
+        };
+        for (index, sentence) in sentences.iter().enumerate() {
+            corpus.push(sentence).map_err(|fault| ScoreError::Sentence {
+                side,
+                sentence: index + 1,
+                fault,
+            })?;
+        }
+        Ok(corpus)
+    }
+
+    /// Whether every word has a head, without which syntax cannot be scored.
+    pub fn has_syntax(&self) -> bool {
+        self.words.iter().all(|w| w.parent != Parent::Unknown)
+    }
+
+    fn push(&mut self, sentence: &Sentence<'a>) -> Result<(), SentenceFault> {
+        if sentence.words.is_empty() {
+            return Err(SentenceFault::NoWords);
+        }
+        let (start, base) = (self.text.len(), self.words.len());
+        let mut ranges = sentence.ranges.iter().peekable();
+        let mut next = 1;
+        while next <= sentence.words.len() {
+            let range = ranges.next_if(|range| range.first == next);
+            let (form, last) = match range {
+                Some(range) => (range.form, fitting_last(range, sentence.words.len())?),
+                None => (sentence.words[next - 1].form, next),
+            };
+            let span = self.push_token(form);
+            if span.start == span.end {
+                return Err(SentenceFault::EmptyForm { word: next });
+            }
+            for number in next..=last {
+                let word = lay_out(sentence, number, base, span, range.is_some())?;
+                self.words.push(word);
+            }
+            next = last + 1;
+        }
+        if let Some(range) = ranges.next() {
+            return Err(unfit(range, sentence.words.len()));
+        }
+        let end = self.text.len();
+        self.sentences.push(Span { start, end });
+        self.link_functional_children(base);
+        Ok(())
+    }
+
+    fn push_token(&mut self, form: &str) -> Span {
+        let start = self.text.len();
+        self.text.extend(form.chars().filter(|&c| !is_space(c)));
+        let span = Span { start, end: self.text.len() };
+        self.tokens.push(span);
+        span
+    }
+
+    fn link_functional_children(&mut self, base: usize) {
+        for child in base..self.words.len() {
+            if let Parent::Word(parent) = self.words[child].parent
+                && is_functional(self.words[child].deprel)
+            {
+                self.words[parent].functional.push(child);
+            }
+        }
+    }
+
+    /// Number of the sentence, from 1, that holds byte `at` of the text.
+    fn sentence_at(&self, at: usize) -> usize {
+        self.sentences.partition_point(|s| s.end <= at) + 1
+    }
+}
+
+fn lay_out<'a>(
+    sentence: &Sentence<'a>,
+    number: usize,
+    base: usize,
+    span: Span,
+    multiword: bool,
+) -> Result<Word<'a>, SentenceFault> {
+    let row = sentence.words[number - 1];
+    let words = sentence.words.len();
+    let parent = match row.head {
+        None => Parent::Unknown,
+        Some(0) => Parent::Root,
+        Some(head) if head <= words => Parent::Word(base + head - 1),
+        Some(head) => {
+            return Err(SentenceFault::Head { word: number, head, words });
+        }
+    };
+    Ok(Word {
+        row,
+        span,
+        multiword,
+        feats: universal_features(row.feats),
+        deprel: universal_relation(row.deprel),
+        parent,
+        functional: Vec::new(),
+    })
+}
+
+fn fitting_last(range: &Range, words: usize) -> Result<usize, SentenceFault> {
+    if range.last < range.first || range.last > words {
+        return Err(unfit(range, words));
+    }
+    Ok(range.last)
+}
+
+const fn unfit(range: &Range, words: usize) -> SentenceFault {
+    SentenceFault::Range { first: range.first, last: range.last, words }
+}
+
+/// Refuses two corpora that spell different texts, and says where they part.
+pub fn same_text(gold: &Corpus, system: &Corpus) -> Result<(), ScoreError> {
+    if gold.text == system.text {
+        return Ok(());
+    }
+    let pairs = gold.text.char_indices().zip(system.text.chars());
+    let equal = pairs.take_while(|&((_, g), s)| g == s);
+    let (shared, bytes) = equal.fold((0, 0), |(n, _), ((at, c), _)| (n + 1, at + c.len_utf8()));
+    let ahead = |text: &str| text[bytes..].chars().take(20).collect::<String>();
+    Err(ScoreError::Text {
+        shared,
+        gold: ahead(&gold.text),
+        gold_sentence: gold.sentence_at(bytes).min(gold.sentences.len()),
+        system: ahead(&system.text),
+        system_sentence: system.sentence_at(bytes).min(system.sentences.len()),
+    })
+}
+
+fn universal_features(feats: &str) -> Vec<&str> {
+    let is_universal = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        UNIVERSAL_FEATURES.contains(&name)
+    };
+    let mut kept: Vec<&str> = feats.split('|').filter(is_universal).collect();
+    kept.sort_unstable();
+    kept
+}
+
+fn universal_relation(deprel: &str) -> &str {
+    deprel.split(':').next().unwrap_or_default()
+}
+
+/// Relations of function words: with their parent they make one unit in MLAS.
+pub fn is_functional(relation: &str) -> bool {
+    matches!(relation, "aux" | "case" | "cc" | "clf" | "cop" | "det" | "mark")
+}
+
+/// Relations of content words, the only ones CLAS, MLAS and BLEX count. What is neither is
+/// punctuation or no universal relation.
+pub fn is_content(relation: &str) -> bool {
+    matches!(
+        relation,
+        "acl"
+            | "advcl"
+            | "advmod"
+            | "amod"
+            | "appos"
+            | "ccomp"
+            | "compound"
+            | "conj"
+            | "csubj"
+            | "dep"
+            | "discourse"
+            | "dislocated"
+            | "expl"
+            | "fixed"
+            | "flat"
+            | "goeswith"
+            | "iobj"
+            | "list"
+            | "nmod"
+            | "nsubj"
+            | "nummod"
+            | "obj"
+            | "obl"
+            | "orphan"
+            | "parataxis"
+            | "reparandum"
+            | "root"
+            | "vocative"
+            | "xcomp"
+    )
+}
+
+/// Unicode's space separators (category Zs): they do not count as text.
+pub const fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
+}

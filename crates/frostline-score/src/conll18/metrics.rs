@@ -1,0 +1,221 @@
+//! From aligned words to the thirteen metrics.
+//!
+//! Owns what must agree for a word to be correct under each metric. Refuses syntax where a head is
+//! missing: five metrics are then absent rather than wrong.
+
+use serde::{Deserialize, Serialize};
+
+use super::align::Alignment;
+use super::corpus::{Corpus, Parent, Span, Word, is_content};
+
+/// Counts of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Metric {
+    /// Units on which gold and system agree.
+    pub correct: u64,
+    /// Units of gold.
+    pub gold: u64,
+    /// Units of system.
+    pub system: u64,
+    /// Units of gold that have a partner in system; `None` where the metric is about having one.
+    pub aligned: Option<u64>,
+}
+
+impl Metric {
+    /// Correct among the system's; 0 where it has none.
+    #[must_use]
+    pub fn precision(&self) -> f64 {
+        ratio(self.correct, self.system)
+    }
+
+    /// Correct among gold; 0 where there is none.
+    #[must_use]
+    pub fn recall(&self) -> f64 {
+        ratio(self.correct, self.gold)
+    }
+
+    /// Harmonic mean of both; 0 where there is neither gold nor system.
+    #[must_use]
+    pub fn f1(&self) -> f64 {
+        ratio(2 * self.correct, self.gold + self.system)
+    }
+
+    /// Correct among aligned; 0 where nothing is aligned.
+    #[must_use]
+    pub fn aligned_accuracy(&self) -> Option<f64> {
+        self.aligned.map(|aligned| ratio(self.correct, aligned))
+    }
+}
+
+/// The metrics that need heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Syntax {
+    /// Head.
+    pub uas: Metric,
+    /// Head and relation without subtype.
+    pub las: Metric,
+    /// LAS over content words.
+    pub clas: Metric,
+    /// CLAS, tag, features, and the same of all function words below.
+    pub mlas: Metric,
+    /// CLAS and lemma.
+    pub blex: Metric,
+}
+
+/// All metrics of one system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Tokens with the same characters.
+    pub tokens: Metric,
+    /// Sentences with the same characters.
+    pub sentences: Metric,
+    /// Words that have a partner.
+    pub words: Metric,
+    /// UPOS.
+    pub upos: Metric,
+    /// XPOS.
+    pub xpos: Metric,
+    /// Universal features.
+    pub ufeats: Metric,
+    /// UPOS, XPOS and universal features.
+    pub all_tags: Metric,
+    /// Lemmas, where gold has one.
+    pub lemmas: Metric,
+    /// The rest; `None` where some word of either side has no head.
+    pub syntax: Option<Syntax>,
+}
+
+impl Evaluation {
+    /// The metrics under the official scorer's names and in its order.
+    #[must_use]
+    pub fn named(&self) -> Vec<(&'static str, Metric)> {
+        let mut named = vec![
+            ("Tokens", self.tokens),
+            ("Sentences", self.sentences),
+            ("Words", self.words),
+            ("UPOS", self.upos),
+            ("XPOS", self.xpos),
+            ("UFeats", self.ufeats),
+            ("AllTags", self.all_tags),
+            ("Lemmas", self.lemmas),
+        ];
+        if let Some(syntax) = self.syntax {
+            named.extend([
+                ("UAS", syntax.uas),
+                ("LAS", syntax.las),
+                ("CLAS", syntax.clas),
+                ("MLAS", syntax.mlas),
+                ("BLEX", syntax.blex),
+            ]);
+        }
+        named
+    }
+}
+
+pub fn measure(gold: &Corpus, system: &Corpus, alignment: &Alignment) -> Evaluation {
+    let paired = Paired { gold, system, alignment };
+    let feats = |g: &Word, s: &Word| g.feats == s.feats;
+    let upos = |g: &Word, s: &Word| g.row.upos == s.row.upos;
+    let xpos = |g: &Word, s: &Word| g.row.xpos == s.row.xpos;
+    let syntax = gold.has_syntax() && system.has_syntax();
+    Evaluation {
+        tokens: spans(&gold.tokens, &system.tokens),
+        sentences: spans(&gold.sentences, &system.sentences),
+        words: Metric { aligned: None, ..paired.count(|_| true, |_, _| true) },
+        upos: paired.count(|_| true, upos),
+        xpos: paired.count(|_| true, xpos),
+        ufeats: paired.count(|_| true, feats),
+        all_tags: paired.count(|_| true, |g, s| upos(g, s) && xpos(g, s) && feats(g, s)),
+        lemmas: paired.count(|_| true, same_lemma),
+        syntax: syntax.then(|| paired.syntax()),
+    }
+}
+
+struct Paired<'a> {
+    gold: &'a Corpus<'a>,
+    system: &'a Corpus<'a>,
+    alignment: &'a Alignment,
+}
+
+impl Paired<'_> {
+    /// Counts the words that `counts` on their own side and are `correct` together.
+    fn count(&self, counts: impl Fn(&Word) -> bool, correct: impl Fn(&Word, &Word) -> bool) -> Metric {
+        let all = |words: &[Word]| words.iter().filter(|word| counts(word)).count() as u64;
+        let mut metric = Metric {
+            correct: 0,
+            gold: all(&self.gold.words),
+            system: all(&self.system.words),
+            aligned: Some(0),
+        };
+        let mut aligned = 0;
+        for &(g, s) in &self.alignment.pairs {
+            let (g, s) = (&self.gold.words[g], &self.system.words[s]);
+            // Only gold decides whether a pair counts.
+            if counts(g) {
+                aligned += 1;
+                metric.correct += u64::from(correct(g, s));
+            }
+        }
+        metric.aligned = Some(aligned);
+        metric
+    }
+
+    fn syntax(&self) -> Syntax {
+        let content = |word: &Word| is_content(word.deprel);
+        let uas = |g: &Word, s: &Word| self.same_parent(g.parent, s.parent);
+        let las = |g: &Word, s: &Word| uas(g, s) && g.deprel == s.deprel;
+        Syntax {
+            uas: self.count(|_| true, uas),
+            las: self.count(|_| true, las),
+            clas: self.count(content, las),
+            mlas: self
+                .count(content, |g, s| las(g, s) && same_morphology(g, s) && self.same_function_words(g, s)),
+            blex: self.count(content, |g, s| las(g, s) && same_lemma(g, s)),
+        }
+    }
+
+    /// A system head without a gold partner is no gold head, and not the root either.
+    fn same_parent(&self, gold: Parent, system: Parent) -> bool {
+        match (gold, system) {
+            (Parent::Root, Parent::Root) => true,
+            (Parent::Word(g), Parent::Word(s)) => self.alignment.gold_of[s] == Some(g),
+            _ => false,
+        }
+    }
+
+    fn same_function_words(&self, gold: &Word, system: &Word) -> bool {
+        let same = |(&g, &s): (&usize, &usize)| {
+            let (ours, theirs) = (&self.gold.words[g], &self.system.words[s]);
+            self.alignment.gold_of[s] == Some(g)
+                && ours.deprel == theirs.deprel
+                && same_morphology(ours, theirs)
+        };
+        gold.functional.len() == system.functional.len()
+            && gold.functional.iter().zip(&system.functional).all(same)
+    }
+}
+
+fn same_morphology(gold: &Word, system: &Word) -> bool {
+    gold.row.upos == system.row.upos && gold.feats == system.feats
+}
+
+/// A gold lemma that is not given cannot be missed.
+fn same_lemma(gold: &Word, system: &Word) -> bool {
+    gold.row.lemma == "_" || gold.row.lemma == system.row.lemma
+}
+
+/// Spans that both sides have; both ascend without overlap.
+fn spans(gold: &[Span], system: &[Span]) -> Metric {
+    let (mut g, mut s, mut correct) = (0, 0, 0);
+    while g < gold.len() && s < system.len() {
+        correct += u64::from(gold[g] == system[s]);
+        let (ours, theirs) = (gold[g].end, system[s].end);
+        g += usize::from(ours <= theirs);
+        s += usize::from(theirs <= ours);
+    }
+    Metric { correct, gold: gold.len() as u64, system: system.len() as u64, aligned: None }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

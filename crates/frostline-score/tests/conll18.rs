@@ -1,0 +1,171 @@
+//! The CoNLL 2018 metrics against the official scorer.
+//!
+//! `references/conll18.jsonl` holds seeded damage to drawn sentences and the official counts; its
+//! script stands beside it. With `FROSTLINE_SHARED` the English treebank is scored too, and with
+//! `FROSTLINE_PYTHON` (a Python that has udtools 0.2.9) the script is run live, on new seeds and
+//! on damage to that treebank.
+
+mod common;
+
+use std::process::Command;
+
+use common::sentences;
+use frostline_score::ScoreError;
+use frostline_score::conll18::{Evaluation, Range, Row, Sentence, align, evaluate};
+use serde_json::{Value, json};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/references/conll18.py");
+
+fn counts(evaluation: &Evaluation) -> Value {
+    let named = evaluation.named().into_iter();
+    named
+        .map(|(name, m)| (name.to_owned(), json!([m.correct, m.gold, m.system, m.aligned])))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// Compares every case of a reference file, and gives back how many there were.
+fn compare(reference: &str) -> usize {
+    let mut cases = 0;
+    for line in reference.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let (gold, system) = (case["gold"].as_str().unwrap(), case["system"].as_str().unwrap());
+        let scores = evaluate(&sentences(gold), &sentences(system)).unwrap();
+        assert_eq!(counts(&scores), case["counts"], "case {cases}:\n{gold}\n=====\n{system}");
+        cases += 1;
+    }
+    cases
+}
+
+fn script(arguments: &[&str]) -> Option<String> {
+    let Ok(python) = std::env::var("FROSTLINE_PYTHON") else {
+        eprintln!("skipped: FROSTLINE_PYTHON is unset (a Python with udtools 0.2.9)");
+        return None;
+    };
+    let output = Command::new(python).arg(SCRIPT).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// The English dev set, or `None` outside of the project's own machines.
+fn english_dev() -> Option<String> {
+    match std::env::var("FROSTLINE_SHARED") {
+        Ok(shared) => Some(format!("{shared}/data/ud/UD_English-EWT/en_ewt-ud-dev.conllu")),
+        Err(_) if std::env::var_os("CI").is_some() => panic!("FROSTLINE_SHARED is unset in CI"),
+        Err(_) => {
+            eprintln!("skipped: FROSTLINE_SHARED is unset");
+            None
+        }
+    }
+}
+
+#[test]
+fn committed_counts_of_the_official_scorer() {
+    assert_eq!(compare(include_str!("references/conll18.jsonl")), 60);
+}
+
+#[test]
+fn live_counts_of_the_official_scorer() {
+    let seed = std::env::var("FROSTLINE_SEED").unwrap_or_else(|_| "1".to_owned());
+    let cases = std::env::var("FROSTLINE_CASES").unwrap_or_else(|_| "500".to_owned());
+    if let Some(reference) = script(&["--cases", &cases, "--seed", &seed]) {
+        println!("{} drawn cases equal", compare(&reference));
+    }
+}
+
+#[test]
+fn live_counts_on_the_english_treebank() {
+    let Some(path) = english_dev() else { return };
+    if let Some(reference) = script(&["--gold", &path, "--cases", "5"]) {
+        println!("{} damaged treebanks equal", compare(&reference));
+    }
+}
+
+#[test]
+fn english_dev_against_itself_with_known_damage() {
+    let Some(path) = english_dev() else { return };
+    let text = std::fs::read_to_string(path).unwrap();
+    let gold = sentences(&text);
+    let words = gold.iter().map(|s| s.words.len() as u64).sum::<u64>();
+    let perfect = evaluate(&gold, &gold).unwrap();
+    assert!(perfect.syntax.is_some());
+    for (name, metric) in perfect.named() {
+        assert_eq!(metric.f1(), 1.0, "{name}");
+    }
+    let mut system = gold.clone();
+    let mut changed = 0;
+    for (number, word) in system.iter_mut().flat_map(|s| &mut s.words).enumerate() {
+        if number % 7 == 0 {
+            word.upos = if word.upos == "NOUN" { "VERB" } else { "NOUN" };
+            changed += 1;
+        }
+    }
+    let damaged = evaluate(&gold, &system).unwrap();
+    assert_eq!((damaged.upos.gold, damaged.upos.correct), (words, words - changed));
+    assert_eq!(damaged.las(), perfect.las());
+}
+
+trait Las {
+    fn las(&self) -> u64;
+}
+
+impl Las for Evaluation {
+    fn las(&self) -> u64 {
+        self.syntax.map_or(0, |syntax| syntax.las.correct)
+    }
+}
+
+fn word(form: &str) -> Row<'_> {
+    Row { form, ..Row::default() }
+}
+
+fn plain<'a>(forms: &[&'a str]) -> Sentence<'a> {
+    Sentence { words: forms.iter().map(|form| word(form)).collect(), ranges: Vec::new() }
+}
+
+#[test]
+fn different_texts_are_refused_with_the_place() {
+    let gold = [plain(&["a", "b"]), plain(&["ç", "d"])];
+    let system = [plain(&["ab"]), plain(&["ç"]), plain(&["D"])];
+    let error = evaluate(&gold, &system).unwrap_err();
+    insta::assert_snapshot!(error, @r#"gold and system spell different texts: after 3 equal characters, gold goes on "d" (sentence 2) and system "D" (sentence 3); segmentation may differ, characters may not"#);
+    let shorter = align(&gold, &system[..2]).unwrap_err();
+    insta::assert_snapshot!(shorter, @r#"gold and system spell different texts: after 3 equal characters, gold goes on "d" (sentence 2) and system "" (sentence 2); segmentation may differ, characters may not"#);
+}
+
+#[test]
+fn unusable_sentences_are_refused_with_the_place() {
+    let good = [plain(&["ab"])];
+    let refused = |system: Sentence| match evaluate(&good, &[system]) {
+        Err(error @ ScoreError::Sentence { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let range = |first, last| Range { first, last, form: "ab" };
+    let mut far = plain(&["a", "b"]);
+    far.words[1].head = Some(3);
+    let with = |ranges| Sentence { ranges, ..plain(&["a", "b"]) };
+    let messages = [
+        refused(plain(&[])),
+        refused(plain(&["ab", "\u{a0}"])),
+        refused(far),
+        refused(with(vec![range(1, 3)])),
+        refused(with(vec![range(2, 1)])),
+        refused(with(vec![range(1, 2), range(2, 2)])),
+        refused(with(vec![range(0, 1)])),
+    ];
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    system sentence 1: no words; remove the sentence from both sides
+    system sentence 1: word 2 has an empty form; every token must spell something
+    system sentence 1: word 2 has head 3, but the sentence has 2 words; use 0 for the root
+    system sentence 1: multiword token 1-3 does not fit; ranges must ascend without overlap inside 1-2
+    system sentence 1: multiword token 2-1 does not fit; ranges must ascend without overlap inside 1-2
+    system sentence 1: multiword token 2-2 does not fit; ranges must ascend without overlap inside 1-2
+    system sentence 1: multiword token 0-1 does not fit; ranges must ascend without overlap inside 1-2
+    ");
+}
+
+#[test]
+fn nothing_against_nothing_scores_nothing() {
+    let scores = evaluate(&[], &[]).unwrap();
+    assert!(scores.named().iter().all(|(_, m)| m.f1() == 0.0));
+}
