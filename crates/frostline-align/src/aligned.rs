@@ -1,0 +1,134 @@
+//! Owns the result of an alignment: ids, the word of each position, who speaks, who was lost, and
+//! the canonical line. Refuses to know a tag set: labels come in as numbers.
+
+use crate::AlignError;
+
+/// The label of a position that speaks for no word: PyTorch's and Hugging Face's `ignore_index`.
+pub const NO_LABEL: i64 = -100;
+
+/// One sentence, or one window of it, as an encoder reads it.
+///
+/// For [`crate::Aligner::align`] every word is exactly one of labelled (it has a position in
+/// `speaks`), truncated or vanished. For [`crate::Aligner::align_windows`] the same holds over all
+/// windows together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Aligned {
+    /// Token ids, special tokens included.
+    pub ids: Vec<u32>,
+    /// The word of each position; `None` for what the post-processor added. A word that is spelled
+    /// like a special token is a word.
+    pub word_ids: Vec<Option<u32>>,
+    /// `(position, word)`, ascending. One position per labelled word, except under
+    /// [`crate::LabelPolicy::All`].
+    pub speaks: Vec<(u32, u32)>,
+    /// Words whose speaking position was cut off, ascending.
+    pub truncated: Vec<u32>,
+    /// Words that yield no subword at all (empty, or nothing but control or zero-width
+    /// characters), ascending.
+    pub vanished: Vec<u32>,
+}
+
+impl Aligned {
+    /// How many words have at least one speaking position here.
+    #[must_use]
+    pub fn labelled(&self) -> usize {
+        let mut count = 0;
+        let mut last = None;
+        for &(_, word) in &self.speaks {
+            count += usize::from(last != Some(word));
+            last = Some(word);
+        }
+        count
+    }
+
+    /// One label per position: `of_word[w]` where a position speaks for word `w`, else
+    /// [`NO_LABEL`]. A word without a tag is given as [`NO_LABEL`] itself.
+    ///
+    /// # Panics
+    /// When `of_word` has no entry for a word that speaks here.
+    #[must_use]
+    pub fn labels(&self, of_word: &[i64]) -> Vec<i64> {
+        let mut labels = vec![NO_LABEL; self.ids.len()];
+        for &(position, word) in &self.speaks {
+            labels[position as usize] = of_word[word as usize];
+        }
+        labels
+    }
+}
+
+/// The canonical JSON line of a sentence, for comparing alignments byte by byte.
+///
+/// ```
+/// use frostline_align::{Aligned, CanonicalLine};
+///
+/// let aligned = Aligned {
+///     ids: vec![101, 7, 102],
+///     word_ids: vec![None, Some(0), None],
+///     speaks: vec![(1, 0)],
+///     ..Aligned::default()
+/// };
+/// let line = CanonicalLine { index: 0, sent_id: Some("s-1"), aligned: &aligned, labels: &[5] };
+/// assert_eq!(
+///     line.render().unwrap(),
+///     r#"{"i":0,"sent_id":"s-1","ids":[101,7,102],"word_ids":[null,0,null],"labels":[-100,5,-100]}"#
+/// );
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CanonicalLine<'a> {
+    /// Index of the sentence in its file, from 0.
+    pub index: usize,
+    /// The sentence's `# sent_id`; `null` in the line when it has none.
+    pub sent_id: Option<&'a str>,
+    /// The alignment.
+    pub aligned: &'a Aligned,
+    /// One label per *word*; [`NO_LABEL`] for a word without a tag.
+    pub labels: &'a [i64],
+}
+
+impl CanonicalLine<'_> {
+    /// The line, without its newline: keys in this order, no spaces, UTF-8 without `\u` escapes
+    /// (but for control characters, which JSON does not allow bare).
+    ///
+    /// # Errors
+    /// When a word that speaks has no label.
+    pub fn render(&self) -> Result<String, AlignError> {
+        let words = self.aligned.speaks.last().map_or(0, |&(_, word)| word as usize + 1);
+        if self.labels.len() < words {
+            return Err(AlignError::Labels { labels: self.labels.len(), words });
+        }
+        let mut line = String::with_capacity(64 + 16 * self.aligned.ids.len());
+        line.push_str("{\"i\":");
+        push_int(&mut line, self.index as i64);
+        line.push_str(",\"sent_id\":");
+        match self.sent_id {
+            Some(id) => line.push_str(&serde_json::Value::from(id).to_string()),
+            None => line.push_str("null"),
+        }
+        line.push_str(",\"ids\":[");
+        push_list(&mut line, self.aligned.ids.iter().map(|&id| Some(i64::from(id))));
+        line.push_str("],\"word_ids\":[");
+        push_list(&mut line, self.aligned.word_ids.iter().map(|w| w.map(i64::from)));
+        line.push_str("],\"labels\":[");
+        push_list(&mut line, self.aligned.labels(self.labels).into_iter().map(Some));
+        line.push_str("]}");
+        Ok(line)
+    }
+}
+
+fn push_list(line: &mut String, items: impl Iterator<Item = Option<i64>>) {
+    for (i, item) in items.enumerate() {
+        if i > 0 {
+            line.push(',');
+        }
+        match item {
+            Some(number) => push_int(line, number),
+            None => line.push_str("null"),
+        }
+    }
+}
+
+fn push_int(line: &mut String, number: i64) {
+    use std::fmt::Write;
+    // Writing to a string cannot fail.
+    let _ = write!(line, "{number}");
+}

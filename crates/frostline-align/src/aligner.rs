@@ -1,0 +1,245 @@
+//! Owns the alignment of words with subwords. Refuses files (see `load`) and treebank formats.
+
+use tokenizers::{
+    Model, OffsetReferential, OffsetType, PreTokenizer, Tokenizer, tokenizer::Result as TkResult,
+};
+
+use crate::cache::WordCache;
+use crate::windows::{assign, cut, speakers, word_ranges};
+use crate::{AlignError, AlignOptions, Aligned, lowercase};
+
+/// Splits words into subwords and says which position speaks for each word.
+///
+/// It can be shared by threads: aligning needs `&self` only, and the word cache is common to all.
+pub struct Aligner {
+    pub(crate) tokenizer: Tokenizer,
+    /// What the post-processor puts before and after a sentence.
+    pub(crate) prefix: Vec<u32>,
+    pub(crate) suffix: Vec<u32>,
+    options: AlignOptions,
+    cache: Option<WordCache>,
+}
+
+impl Aligner {
+    /// Joins a cleared tokenizer with the special tokens of one sentence.
+    pub(crate) fn new(tokenizer: Tokenizer, prefix: Vec<u32>, suffix: Vec<u32>) -> Self {
+        let cache = Some(WordCache::new());
+        Self { tokenizer, prefix, suffix, options: AlignOptions::default(), cache }
+    }
+
+    /// The same tokenizer with other settings; the word cache starts empty.
+    ///
+    /// # Errors
+    /// When `max_length` leaves no room beside the special tokens, or `stride` is not below that
+    /// room.
+    pub fn with_options(mut self, options: AlignOptions) -> Result<Self, AlignError> {
+        let specials = self.special_count();
+        let max_length = options.max_length;
+        if max_length <= specials {
+            return Err(AlignError::TooShort { max_length, specials });
+        }
+        let room = max_length - specials;
+        if let Some(stride) = options.stride.filter(|&stride| stride >= room) {
+            return Err(AlignError::Stride { stride, max_length, specials, room });
+        }
+        self.options = options;
+        self.cache = self.cache.map(|_| WordCache::new());
+        Ok(self)
+    }
+
+    /// Switches the word cache on (as it is from the start) or off. The output is the same.
+    #[must_use]
+    pub fn with_cache(mut self, on: bool) -> Self {
+        self.cache = on.then(WordCache::new);
+        self
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn options(&self) -> &AlignOptions {
+        &self.options
+    }
+
+    /// Aligns one sentence, cutting it short at `max_length`.
+    ///
+    /// # Errors
+    /// When the tokenizer itself refuses a word, such as an unknown one where the vocabulary has no
+    /// token for unknown words.
+    pub fn align(&self, words: &[&str]) -> Result<Aligned, AlignError> {
+        let pieces = self.pieces(words)?;
+        let kept = 0..pieces.ids.len().min(self.room());
+        let mut aligned = self.window(&pieces, &kept);
+        aligned.vanished = pieces.vanished;
+        for (word, range) in word_ranges(&pieces.words) {
+            let before = aligned.speaks.len();
+            for at in speakers(self.options.labels, &range).filter(|at| kept.contains(at)) {
+                aligned.speaks.push(((at + self.prefix.len()) as u32, word));
+            }
+            if aligned.speaks.len() == before {
+                aligned.truncated.push(word);
+            }
+        }
+        Ok(aligned)
+    }
+
+    /// Aligns one sentence in as many windows as it takes, neighbours sharing `stride` subwords;
+    /// without a stride this is [`Self::align`], one window.
+    ///
+    /// Every word with a subword speaks in exactly one window: the one that holds most of what
+    /// ought to speak for it and gives it the widest context. A window that starts inside a word
+    /// continues it: its first position is no first subword. Words that vanished are listed in the
+    /// first window. Under [`crate::LabelPolicy::All`] a word longer than a window speaks from one window
+    /// only.
+    ///
+    /// # Errors
+    /// As [`Self::align`].
+    pub fn align_windows(&self, words: &[&str]) -> Result<Vec<Aligned>, AlignError> {
+        let Some(stride) = self.options.stride else {
+            return Ok(vec![self.align(words)?]);
+        };
+        let pieces = self.pieces(words)?;
+        let ranges = cut(pieces.ids.len(), self.room(), stride);
+        let mut windows: Vec<_> = ranges.iter().map(|kept| self.window(&pieces, kept)).collect();
+        for (word, range) in word_ranges(&pieces.words) {
+            let speaking = speakers(self.options.labels, &range);
+            let at_window = assign(&ranges, &speaking, pieces.ids.len());
+            let kept = &ranges[at_window];
+            for at in speaking.filter(|at| kept.contains(at)) {
+                let position = at - kept.start + self.prefix.len();
+                windows[at_window].speaks.push((position as u32, word));
+            }
+        }
+        windows[0].vanished = pieces.vanished;
+        Ok(windows)
+    }
+
+    /// The tokens of `ids`, for display; an id outside the vocabulary is shown as `<id 7>`.
+    #[must_use]
+    pub fn tokens(&self, ids: &[u32]) -> Vec<String> {
+        let show = |&id| self.tokenizer.id_to_token(id).unwrap_or_else(|| format!("<id {id}>"));
+        ids.iter().map(show).collect()
+    }
+
+    /// The id of a token such as `"[MASK]"`, if the vocabulary has it.
+    #[must_use]
+    pub fn id_of(&self, token: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(token)
+    }
+
+    /// Tokens in the vocabulary, added ones included. Ids may have gaps: size an embedding table by
+    /// the encoder's own configuration.
+    #[must_use]
+    pub fn vocab_size(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// The special tokens before every sentence, such as `[CLS]`.
+    #[must_use]
+    pub fn prefix_ids(&self) -> &[u32] {
+        &self.prefix
+    }
+
+    /// The special tokens after every sentence, such as `[SEP]`.
+    #[must_use]
+    pub fn suffix_ids(&self) -> &[u32] {
+        &self.suffix
+    }
+
+    /// How many positions of every window the special tokens take.
+    #[must_use]
+    pub fn special_count(&self) -> usize {
+        self.prefix.len() + self.suffix.len()
+    }
+
+    /// How many distinct forms the word cache holds.
+    #[must_use]
+    pub fn cached_words(&self) -> usize {
+        self.cache.as_ref().map_or(0, WordCache::len)
+    }
+
+    fn room(&self) -> usize {
+        self.options.max_length - self.special_count()
+    }
+
+    /// Subwords `kept` between the special tokens; nobody speaks yet.
+    fn window(&self, pieces: &Pieces, kept: &std::ops::Range<usize>) -> Aligned {
+        let mut ids = Vec::with_capacity(kept.len() + self.special_count());
+        ids.extend_from_slice(&self.prefix);
+        ids.extend_from_slice(&pieces.ids[kept.clone()]);
+        ids.extend_from_slice(&self.suffix);
+        let mut word_ids = Vec::with_capacity(ids.len());
+        word_ids.resize(self.prefix.len(), None);
+        word_ids.extend(pieces.words[kept.clone()].iter().map(|&word| Some(word)));
+        word_ids.resize(ids.len(), None);
+        Aligned { ids, word_ids, ..Aligned::default() }
+    }
+
+    /// All subwords of a sentence, each with its word.
+    fn pieces(&self, words: &[&str]) -> Result<Pieces, AlignError> {
+        let mut pieces = Pieces::default();
+        for (word, form) in words.iter().enumerate() {
+            let before = pieces.ids.len();
+            self.push_subwords(form, &mut pieces.ids).map_err(|source| AlignError::Word {
+                word,
+                form: (*form).to_owned(),
+                message: source.to_string(),
+            })?;
+            pieces.words.resize(pieces.ids.len(), word as u32);
+            if pieces.ids.len() == before {
+                pieces.vanished.push(word as u32);
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn push_subwords(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
+        let Some(cache) = &self.cache else {
+            return self.tokenize(form, ids);
+        };
+        if cache.get(form, |known| ids.extend_from_slice(known)) {
+            return Ok(());
+        }
+        let before = ids.len();
+        self.tokenize(form, ids)?;
+        cache.put(form, &ids[before..]);
+        Ok(())
+    }
+
+    /// The steps of `Tokenizer::encode` on one pre-tokenised word, without what only offsets and
+    /// display need.
+    fn tokenize(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
+        let form = if self.options.lowercase { lowercase(form) } else { form.into() };
+        let tokenizer = &self.tokenizer;
+        let added = tokenizer.get_added_vocabulary();
+        let mut splits = added.extract_and_normalize(tokenizer.get_normalizer(), &form);
+        if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut splits)?;
+        }
+        for (text, _, tokens) in splits.get_splits(OffsetReferential::Original, OffsetType::None) {
+            match tokens {
+                Some(tokens) => ids.extend(tokens.iter().map(|token| token.id)),
+                None => ids.extend(tokenizer.get_model().tokenize(text)?.iter().map(|t| t.id)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Aligner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Aligner")
+            .field("vocab_size", &self.vocab_size())
+            .field("prefix", &self.prefix)
+            .field("suffix", &self.suffix)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All subwords of one sentence.
+#[derive(Default)]
+struct Pieces {
+    ids: Vec<u32>,
+    words: Vec<u32>,
+    vanished: Vec<u32>,
+}

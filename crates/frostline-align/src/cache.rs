@@ -1,0 +1,56 @@
+//! Owns the word cache: form -> subword ids, shared by all threads. Refuses to grow without bound.
+
+use std::sync::RwLock;
+
+use ahash::RandomState;
+
+/// Forms longer than this many bytes are not kept: they do not come back.
+const LONGEST_FORM: usize = 128;
+/// Forms kept per shard, so about a million in all (some 100 MB at the very most).
+const FORMS_PER_SHARD: usize = 1 << 14;
+const SHARDS: usize = 64;
+
+type Shard = std::collections::HashMap<Box<str>, Box<[u32]>, RandomState>;
+
+/// A map that many threads read and few write.
+pub(crate) struct WordCache {
+    hasher: RandomState,
+    shards: Box<[RwLock<Shard>]>,
+}
+
+impl WordCache {
+    pub(crate) fn new() -> Self {
+        // Fixed keys: nothing is ever iterated, and the crate reads no random source.
+        let hasher = RandomState::with_seeds(0x243F_6A88, 0x85A3_08D3, 0x1319_8A2E, 0x0370_7344);
+        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::with_hasher(hasher.clone()))).collect();
+        Self { hasher, shards }
+    }
+
+    /// Calls `found` with the ids of `form` and returns true, or returns false.
+    pub(crate) fn get(&self, form: &str, found: impl FnOnce(&[u32])) -> bool {
+        let shard = self.shard(form).read().unwrap_or_else(|e| e.into_inner());
+        shard.get(form).map(|ids| found(ids)).is_some()
+    }
+
+    /// Keeps the ids of `form` unless the cache is full or the form too long.
+    pub(crate) fn put(&self, form: &str, ids: &[u32]) {
+        if form.len() > LONGEST_FORM {
+            return;
+        }
+        let mut shard = self.shard(form).write().unwrap_or_else(|e| e.into_inner());
+        if shard.len() < FORMS_PER_SHARD {
+            shard.insert(form.into(), ids.into());
+        }
+    }
+
+    /// How many forms are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|s| s.read().unwrap_or_else(|e| e.into_inner()).len()).sum()
+    }
+
+    fn shard(&self, form: &str) -> &RwLock<Shard> {
+        // The top bits: the map inside uses the low ones of the same hash.
+        let hash = self.hasher.hash_one(form);
+        &self.shards[(hash >> 58) as usize % SHARDS]
+    }
+}

@@ -1,0 +1,122 @@
+//! Owns the ways to a tokenizer: a folder, the bytes of `tokenizer.json`, a vocabulary. Clears what
+//! would change alignments behind the caller's back: padding, truncation, sampling. Opens files in
+//! [`Aligner::from_folder`] only.
+
+use std::path::Path;
+
+use tokenizers::{Encoding, ModelWrapper, Token, Tokenizer};
+
+use crate::vocab::bert_tokenizer;
+use crate::{AlignError, Aligner, VocabOptions};
+
+impl Aligner {
+    /// Loads the tokenizer of a Hugging Face model folder: `tokenizer.json`, or else `vocab.txt`
+    /// with what `tokenizer_config.json` says about it.
+    ///
+    /// # Errors
+    /// When neither file is there, one cannot be read, or it is no tokenizer; see also
+    /// [`Self::from_bytes`].
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, AlignError> {
+        let folder = folder.as_ref();
+        let json = folder.join("tokenizer.json");
+        if let Some(bytes) = read(&json)? {
+            return from_json(&bytes, &json.display().to_string());
+        }
+        let vocab = folder.join("vocab.txt");
+        let Some(bytes) = read(&vocab)? else {
+            return Err(AlignError::NoTokenizer { folder: folder.to_owned() });
+        };
+        let origin = vocab.display().to_string();
+        let text = std::str::from_utf8(&bytes).map_err(|e| format_error(&origin, &e))?;
+        let config = folder.join("tokenizer_config.json");
+        let options = match read(&config)? {
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|e| format_error(&config.display().to_string(), &e))?
+            }
+            None => VocabOptions::default(),
+        };
+        cleared(bert_tokenizer(text, &options, &origin)?, &origin)
+    }
+
+    /// Loads the bytes of a `tokenizer.json`. Padding and truncation that the file sets are
+    /// cleared, and so is sampling (BPE dropout, Unigram alpha): an alignment is a function of the
+    /// words and the options alone.
+    ///
+    /// # Errors
+    /// When the bytes are no tokenizer, or its post-processor does not place a sentence exactly
+    /// once among its special tokens.
+    pub fn from_bytes(tokenizer_json: &[u8]) -> Result<Self, AlignError> {
+        from_json(tokenizer_json, "tokenizer.json")
+    }
+
+    /// Builds Hugging Face's `BertTokenizer` from the text of a `vocab.txt`.
+    ///
+    /// # Errors
+    /// When the vocabulary lacks the unknown, the classifier or the separator token.
+    pub fn from_vocab(vocab: &str, options: &VocabOptions) -> Result<Self, AlignError> {
+        cleared(bert_tokenizer(vocab, options, "vocabulary")?, "vocabulary")
+    }
+}
+
+/// The file's bytes; `None` when it is not there.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(AlignError::Read { path: path.to_owned(), source }),
+    }
+}
+
+fn from_json(bytes: &[u8], origin: &str) -> Result<Aligner, AlignError> {
+    let tokenizer = Tokenizer::from_bytes(bytes).map_err(|e| format_error(origin, &e))?;
+    cleared(tokenizer, origin)
+}
+
+fn cleared(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
+    tokenizer.with_padding(None);
+    tokenizer.with_truncation(None).map_err(|e| format_error(origin, &e))?;
+    without_sampling(&mut tokenizer);
+    let (prefix, suffix) = template(&tokenizer, origin)?;
+    Ok(Aligner::new(tokenizer, prefix, suffix))
+}
+
+/// What makes a word's subwords random. Without it they depend on the word alone, for every model:
+/// `tokenizers` normalises, splits and spells each pre-tokenised word by itself.
+fn without_sampling(tokenizer: &mut Tokenizer) {
+    let steady = match tokenizer.get_model() {
+        ModelWrapper::BPE(bpe) if bpe.dropout.is_some() => {
+            let mut bpe = bpe.clone();
+            bpe.dropout = None;
+            ModelWrapper::BPE(bpe)
+        }
+        ModelWrapper::Unigram(unigram) if unigram.alpha.is_some() => {
+            let mut unigram = unigram.clone();
+            unigram.alpha = None;
+            ModelWrapper::Unigram(unigram)
+        }
+        _ => return,
+    };
+    tokenizer.with_model(steady);
+}
+
+/// The special tokens around one sentence, found by sending a sentence of one marked token through
+/// the post-processor: what belongs to no word is special.
+fn template(tokenizer: &Tokenizer, origin: &str) -> Result<(Vec<u32>, Vec<u32>), AlignError> {
+    let marked = Token { id: 0, value: "x".to_owned(), offsets: (0, 1) };
+    let mut sentence = Encoding::from_tokens(vec![marked], 0);
+    sentence.get_word_ids_mut()[0] = Some(0);
+    let processed = tokenizer.post_process(sentence, None, true).map_err(|e| format_error(origin, &e))?;
+    let words = processed.get_word_ids();
+    let times = words.iter().flatten().count();
+    match words.iter().position(Option::is_some) {
+        Some(at) if times == 1 => {
+            let ids = processed.get_ids();
+            Ok((ids[..at].to_vec(), ids[at + 1..].to_vec()))
+        }
+        _ => Err(AlignError::Template { origin: origin.to_owned(), times }),
+    }
+}
+
+fn format_error(origin: &str, message: &dyn std::fmt::Display) -> AlignError {
+    AlignError::Format { origin: origin.to_owned(), message: message.to_string() }
+}

@@ -1,0 +1,75 @@
+//! Owns what the tests share: where the reference lies, a reader of forms and tags, a tiny
+//! vocabulary. Refuses to pass silently in CI when the reference is missing.
+#![allow(dead_code)] // every test binary uses its own part
+
+use std::path::PathBuf;
+
+/// The folder of reference data, or `None` after saying so.
+///
+/// # Panics
+/// When it is unset although `CI` is set.
+pub fn shared(test: &str) -> Option<PathBuf> {
+    match std::env::var_os("FROSTLINE_SHARED") {
+        Some(path) => Some(PathBuf::from(path)),
+        None if std::env::var_os("CI").is_some() => {
+            panic!("{test}: FROSTLINE_SHARED is unset although CI is set")
+        }
+        None => {
+            eprintln!("{test}: SKIPPED, FROSTLINE_SHARED is unset");
+            None
+        }
+    }
+}
+
+/// The study's tokenizer folder.
+pub fn multilingual(shared: &std::path::Path) -> PathBuf {
+    shared.join("models/distilbert-base-multilingual-cased")
+}
+
+/// The treebank files of the oracle: name of the split, path.
+pub fn splits(shared: &std::path::Path) -> Vec<(String, PathBuf)> {
+    let banks = [("en_ewt-ud", "UD_English-EWT"), ("pcm_nsc-ud", "UD_Naija-NSC")];
+    let mut all = Vec::new();
+    for (stem, folder) in banks {
+        for split in ["train", "dev", "test"] {
+            let name = format!("{stem}-{split}");
+            let path = shared.join(format!("data/ud/{folder}/{name}.conllu"));
+            all.push((name, path));
+        }
+    }
+    all
+}
+
+/// Words with integer ids only.
+#[derive(Default)]
+pub struct Sentence {
+    pub sent_id: Option<String>,
+    pub forms: Vec<String>,
+    pub upos: Vec<String>,
+}
+
+impl Sentence {
+    pub fn words(&self) -> Vec<&str> {
+        self.forms.iter().map(String::as_str).collect()
+    }
+}
+
+pub fn read_conllu(path: &std::path::Path) -> Vec<Sentence> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let blocks = text.split("\n\n").filter(|block| !block.is_empty());
+    let sentence = |block: &str| {
+        let mut sentence = Sentence::default();
+        for line in block.split('\n') {
+            if let Some(id) = line.strip_prefix("# sent_id = ") {
+                sentence.sent_id = Some(id.to_owned());
+            }
+            let fields: Vec<_> = line.split('\t').collect();
+            if fields.len() == 10 && fields[0].bytes().all(|b| b.is_ascii_digit()) {
+                sentence.forms.push(fields[1].to_owned());
+                sentence.upos.push(fields[3].to_owned());
+            }
+        }
+        sentence
+    };
+    blocks.map(sentence).collect()
+}
