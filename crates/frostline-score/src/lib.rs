@@ -8,11 +8,25 @@
 pub mod baseline;
 mod confusion;
 pub mod conll18;
+mod distribution;
+pub mod entity;
 mod error;
+pub mod interval;
+mod multiple;
+pub mod order;
+pub mod paired;
+pub mod report;
+pub mod strata;
 mod summary;
 mod tally;
 
 pub use confusion::{Averages, Confusion, Prf, TagScore};
 pub use error::{ScoreError, SentenceFault};
+pub use interval::{Estimate, Limits, Resampling, Share, bootstrap, bootstrap_share, wilson};
+pub use multiple::holm;
+pub use order::{StochasticOrder, almost_stochastic_order, bonferroni, violation_ratio};
+pub use paired::{McNemar, PairedBootstrap, paired_bootstrap, paired_permutation};
+pub use report::{Comparison, Report};
+pub use strata::{ByFamiliarity, ByLength, Familiarity, Lexicon};
 pub use summary::mean_std;
 pub use tally::{Prediction, Tally, WordOutcome};

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::align::Alignment;
 use super::corpus::{Corpus, Parent, Span, Word, is_content};
 
-/// Counts of one metric.
+/// Counts of one metric. Its ratios are written beside them and ignored when read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Written")]
 pub struct Metric {
     /// Units on which gold and system agree.
     pub correct: u64,
@@ -44,6 +45,34 @@ impl Metric {
     #[must_use]
     pub fn aligned_accuracy(&self) -> Option<f64> {
         self.aligned.map(|aligned| ratio(self.correct, aligned))
+    }
+}
+
+/// A [`Metric`] as it is serialised.
+#[derive(Serialize)]
+struct Written {
+    correct: u64,
+    gold: u64,
+    system: u64,
+    aligned: Option<u64>,
+    precision: f64,
+    recall: f64,
+    f1: f64,
+    aligned_accuracy: Option<f64>,
+}
+
+impl From<Metric> for Written {
+    fn from(metric: Metric) -> Self {
+        Self {
+            correct: metric.correct,
+            gold: metric.gold,
+            system: metric.system,
+            aligned: metric.aligned,
+            precision: metric.precision(),
+            recall: metric.recall(),
+            f1: metric.f1(),
+            aligned_accuracy: metric.aligned_accuracy(),
+        }
     }
 }
 

@@ -1,0 +1,272 @@
+//! All that can be said about one tagged file against gold, and about two.
+//!
+//! Owns putting the other modules' numbers together, as a structure and as text. Refuses to read
+//! the files: sentences come parsed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::confusion::{Averages, Confusion, TagScore};
+use crate::conll18::{self, Alignment, Evaluation, Sentence};
+use crate::error::ScoreError;
+use crate::interval::{Estimate, Resampling, Share, bootstrap_share, wilson};
+use crate::paired::{McNemar, PairedBootstrap, paired_bootstrap, paired_permutation};
+use crate::strata::{ByFamiliarity, ByLength, Lexicon};
+use crate::tally::WordOutcome;
+
+/// One tagged file against gold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The metrics of the CoNLL 2018 shared task.
+    pub conll18: Evaluation,
+    /// UPOS accuracy over all gold words.
+    pub accuracy: Accuracy,
+    /// UPOS per tag.
+    pub tags: Vec<TagScore>,
+    /// Averages over the tags.
+    pub averages: Averages,
+    /// Which tag was taken for which.
+    pub confusion: Confusion,
+    /// Accuracy by length of the gold sentence.
+    pub by_length: ByLength,
+    /// Accuracy by kind of word; `None` where the training words are not given.
+    pub by_familiarity: Option<ByFamiliarity>,
+}
+
+/// Accuracy over all gold words. A word that is split or joined otherwise than in gold is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Accuracy {
+    /// Gold words.
+    pub words: u64,
+    /// Those with the gold tag.
+    pub correct: u64,
+    /// Those without a partner in the system's words.
+    pub unaligned: u64,
+    /// Wilson's interval, which takes words as independent.
+    pub wilson: Estimate,
+    /// The bootstrap's, which resamples gold sentences.
+    pub bootstrap: Estimate,
+}
+
+/// Two tagged files against the same gold, by UPOS accuracy over all gold words.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Words that only one has right.
+    pub mcnemar: McNemar,
+    /// Resampling sentences.
+    pub bootstrap: PairedBootstrap,
+    /// Swapping sentences: two-sided p-value.
+    pub permutation_p: f64,
+}
+
+impl Report {
+    /// Scores `system` against `gold`, with the words of the training data where `train` has them.
+    ///
+    /// # Errors
+    /// As [`conll18::evaluate`].
+    ///
+    /// # Panics
+    /// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+    pub fn new(
+        gold: &[Sentence],
+        system: &[Sentence],
+        train: Option<&Lexicon>,
+        resampling: &Resampling,
+    ) -> Result<Self, ScoreError> {
+        let evaluation = conll18::evaluate(gold, system)?;
+        let tagged = Tagged::new(gold, system)?;
+        let confusion = tagged.confusion();
+        let (mut by_length, mut by_familiarity) = (ByLength::default(), ByFamiliarity::default());
+        for (sentence, outcomes) in gold.iter().zip(&tagged.sentences) {
+            by_length.add(outcomes);
+            if let Some(lexicon) = train {
+                for (row, &outcome) in sentence.words.iter().zip(outcomes) {
+                    by_familiarity.add(lexicon.familiarity(row.form), outcome);
+                }
+            }
+        }
+        Ok(Self {
+            conll18: evaluation,
+            accuracy: accuracy(&evaluation, &tagged.shares(), resampling),
+            tags: confusion.per_tag(),
+            averages: confusion.averages(),
+            confusion,
+            by_length,
+            by_familiarity: train.map(|_| by_familiarity),
+        })
+    }
+}
+
+impl Comparison {
+    /// Compares systems `a` and `b`.
+    ///
+    /// # Errors
+    /// As [`conll18::evaluate`], and where gold has no sentence.
+    ///
+    /// # Panics
+    /// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+    pub fn new(
+        gold: &[Sentence],
+        a: &[Sentence],
+        b: &[Sentence],
+        resampling: &Resampling,
+    ) -> Result<Self, ScoreError> {
+        let (a, b) = (Tagged::new(gold, a)?, Tagged::new(gold, b)?);
+        let words = a.sentences.iter().flatten().zip(b.sentences.iter().flatten());
+        Ok(Self {
+            mcnemar: McNemar::from_pairs(words.map(|(a, b)| (a.is_correct(), b.is_correct()))),
+            bootstrap: paired_bootstrap(&a.shares(), &b.shares(), resampling)?,
+            permutation_p: paired_permutation(&a.shares(), &b.shares(), resampling)?,
+        })
+    }
+}
+
+fn accuracy(evaluation: &Evaluation, shares: &[Share], resampling: &Resampling) -> Accuracy {
+    let (words, correct) = (evaluation.upos.gold, evaluation.upos.correct);
+    Accuracy {
+        words,
+        correct,
+        unaligned: words - evaluation.words.correct,
+        wilson: wilson(correct, words, resampling.confidence),
+        bootstrap: bootstrap_share(shares, resampling),
+    }
+}
+
+/// The tags of both sides as indices, gold sentence by gold sentence.
+struct Tagged<'a> {
+    tags: Vec<&'a str>,
+    sentences: Vec<Vec<WordOutcome>>,
+    /// Tags of the system's words without a partner.
+    spurious: Vec<usize>,
+}
+
+impl<'a> Tagged<'a> {
+    fn new(gold: &[Sentence<'a>], system: &[Sentence<'a>]) -> Result<Self, ScoreError> {
+        let alignment: Alignment = conll18::align(gold, system)?;
+        let upos = |side: &[Sentence<'a>]| -> Vec<&'a str> {
+            side.iter().flat_map(|s| s.words.iter().map(|w| w.upos)).collect()
+        };
+        let (ours, theirs) = (upos(gold), upos(system));
+        let distinct: BTreeSet<&str> = ours.iter().chain(&theirs).copied().collect();
+        let tags: Vec<&str> = distinct.into_iter().collect();
+        let index = |tag: &str| tags.binary_search(&tag).unwrap_or_default();
+        let outcome = |word: usize| {
+            let gold = Some(index(ours[word]));
+            match alignment.system_of[word] {
+                Some(partner) => WordOutcome::tagged(gold, index(theirs[partner])),
+                None => WordOutcome::vanished(gold),
+            }
+        };
+        let mut next = 0;
+        let mut sentence = |words: usize| {
+            next += words;
+            (next - words..next).map(outcome).collect()
+        };
+        let sentences = gold.iter().map(|s| sentence(s.words.len())).collect();
+        let without = (0..theirs.len()).filter(|&word| alignment.gold_of[word].is_none());
+        let spurious = without.map(|word| index(theirs[word])).collect();
+        Ok(Self { tags, sentences, spurious })
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        let share = |words: &Vec<WordOutcome>| Share {
+            part: words.iter().filter(|word| word.is_correct()).count() as u64,
+            whole: words.len() as u64,
+        };
+        self.sentences.iter().map(share).collect()
+    }
+
+    fn confusion(&self) -> Confusion {
+        let mut confusion = Confusion::new(self.tags.iter().copied());
+        for &word in self.sentences.iter().flatten() {
+            confusion.add_outcome(word);
+        }
+        for &tag in &self.spurious {
+            confusion.add(None, Some(tag));
+        }
+        confusion
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let a = &self.accuracy;
+        writeln!(f, "UPOS accuracy over all {} words: {}", a.words, Percent(&a.bootstrap))?;
+        writeln!(f, "  ({} correct, {} unaligned; Wilson {})\n", a.correct, a.unaligned, Percent(&a.wilson))?;
+        writeln!(f, "Metric     | Precision |    Recall |  F1 Score | AligndAcc")?;
+        writeln!(f, "-----------+-----------+-----------+-----------+-----------")?;
+        for (name, metric) in self.conll18.named() {
+            let (p, r, f1) = (metric.precision(), metric.recall(), metric.f1());
+            write!(f, "{name:11}|{:10.2} |{:10.2} |{:10.2} |", 100.0 * p, 100.0 * r, 100.0 * f1)?;
+            match metric.aligned_accuracy() {
+                Some(accuracy) => writeln!(f, "{:10.2}", 100.0 * accuracy)?,
+                None => writeln!(f)?,
+            }
+        }
+        self.tag_table(f)?;
+        self.strata_table(f)
+    }
+}
+
+impl Report {
+    fn tag_table(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(f, "\nTag        | Precision |    Recall |  F1 Score |   Support")?;
+        writeln!(f, "-----------+-----------+-----------+-----------+-----------")?;
+        let averages = [("macro", &self.averages.macro_avg), ("weighted", &self.averages.weighted)];
+        let tags = self.tags.iter().map(|t| (t.tag.as_str(), &t.prf, t.support));
+        for (name, s, support) in tags.chain(averages.map(|(n, s)| (n, s, self.accuracy.words))) {
+            let (p, r, f1) = (100.0 * s.precision, 100.0 * s.recall, 100.0 * s.f1);
+            writeln!(f, "{name:11}|{p:10.2} |{r:10.2} |{f1:10.2} |{support:10}")?;
+        }
+        for (gold, predicted, words) in self.confusion.worst(5) {
+            writeln!(f, "{gold} taken for {predicted}: {words}")?;
+        }
+        Ok(())
+    }
+
+    fn strata_table(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(f, "\nWords      |    Number |  Accuracy")?;
+        writeln!(f, "-----------+-----------+-----------")?;
+        let mut rows = Vec::new();
+        if let Some(by) = &self.by_familiarity {
+            rows.push(("known".to_owned(), by.known));
+            rows.push(("unknown".to_owned(), by.unknown));
+            rows.push(("ambiguous".to_owned(), by.ambiguous));
+            rows.push(("unambiguous".to_owned(), by.unambiguous));
+        }
+        for bucket in &self.by_length.buckets {
+            let most = bucket.max_words.map(|most| format!("-{most}"));
+            rows.push((
+                format!("{}{}", bucket.min_words.max(1), most.as_deref().unwrap_or("+")),
+                bucket.tally,
+            ));
+        }
+        for (name, tally) in rows.iter().filter(|(_, tally)| tally.words > 0) {
+            writeln!(f, "{name:11}|{:10} |{:10.2}", tally.words, 100.0 * tally.accuracy_all_words())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (b, m) = (&self.bootstrap, &self.mcnemar);
+        writeln!(f, "A {:.2} %, B {:.2} %; A - B {}", 100.0 * b.a, 100.0 * b.b, Percent(&b.difference))?;
+        writeln!(f, "A ahead in {:.1} % of resamples", 100.0 * b.a_ahead)?;
+        writeln!(f, "p = {:.4} (paired bootstrap by sentence)", b.p_value)?;
+        writeln!(f, "p = {:.4} (sentences swapped at random)", self.permutation_p)?;
+        writeln!(f, "p = {:.4} (McNemar, exact; right alone: A {}, B {})", m.exact_p, m.only_a, m.only_b)
+    }
+}
+
+/// An estimate in percent with its limits.
+struct Percent<'a>(&'a Estimate);
+
+impl fmt::Display for Percent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Estimate { value, low, high } = *self.0;
+        write!(f, "{:.2} % [{:.2}, {:.2}]", 100.0 * value, 100.0 * low, 100.0 * high)
+    }
+}
