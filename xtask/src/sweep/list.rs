@@ -1,0 +1,109 @@
+//! What a person is told before anything runs: plan, data, encoder, runner, cells.
+
+use std::fmt::Write as _;
+
+use frostline_record::{Input, Inputs};
+
+use crate::args::SweepArgs;
+use crate::sweep::inputs::Sources;
+use crate::sweep::runner::Runner;
+use crate::sweep::study::Study;
+use crate::sweep::units::{bytes, counted, grouped};
+use crate::workspace;
+
+/// `--list`: the inputs and the cells.
+pub(crate) fn print(study: &Study, sources: &Sources, args: &SweepArgs) {
+    print!("{}", header(study));
+    print!("{}", origins(study, sources));
+    println!("folder    {}", workspace::shown(&study.folder(args)));
+    print!("{}", cells(study));
+}
+
+/// The same without the cells, before they run.
+pub(crate) fn introduce(study: &Study, sources: &Sources, runner: &Runner) {
+    print!("{}", header(study));
+    print!("{}", origins(study, sources));
+    let about = &runner.about;
+    println!(
+        "runner    frostline {} on {} ({}), code {}",
+        about.version,
+        runner.backend,
+        about.isa,
+        &about.code[..about.code.len().min(12)]
+    );
+}
+
+fn header(study: &Study) -> String {
+    let plan = &study.plan;
+    let mut text = format!("plan      {} ({})", plan.name, workspace::shown(&study.path));
+    let axes = plan.axes().into_iter().map(|axis| format!("{} {axis}", plan.grid[axis].len()));
+    let axes: Vec<String> = axes.collect();
+    let _ = write!(text, ": {}", counted(study.settings.len(), "cell"));
+    if !axes.is_empty() {
+        let _ = write!(text, " = {}", axes.join(" x "));
+    }
+    text.push('\n');
+    for change in &study.overrides {
+        let _ = writeln!(text, "          with {change}");
+    }
+    if plan.synthetic {
+        text.push_str("          SYNTHETIC DATA: made by a grammar, it says nothing about a real language\n");
+    }
+    text
+}
+
+fn origins(study: &Study, sources: &Sources) -> String {
+    let mut text = String::new();
+    for (lang, treebank) in &sources.treebanks {
+        let synthetic = if study.plan.synthetic { ", synthetic" } else { "" };
+        let _ = writeln!(text, "data      {lang} = {} ({}{synthetic})", treebank.name, treebank.origin);
+        for (split, input) in splits(&treebank.files) {
+            let sentences = treebank.sentences.get(split).copied().unwrap_or(0);
+            let _ = writeln!(
+                text,
+                "          {split:<10} {:>7} sentences  {}",
+                grouped(sentences as u64),
+                file(input)
+            );
+        }
+    }
+    for (name, encoder) in &sources.encoders {
+        let _ = writeln!(text, "encoder   {name} ({}): {}", encoder.origin, counted(encoder.blocks, "block"));
+        for (role, input) in &encoder.files {
+            let _ = writeln!(text, "          {role:<10} {}", file(input));
+        }
+        if !encoder.files.contains_key("weights") {
+            text.push_str("          weights    drawn at random from the config and each cell's seed\n");
+        }
+    }
+    text
+}
+
+fn splits(files: &Inputs) -> impl Iterator<Item = (&'static str, &Input)> {
+    ["train", "dev", "test"].into_iter().filter_map(|split| files.get(split).map(|input| (split, input)))
+}
+
+fn file(input: &Input) -> String {
+    format!("{:>9}  sha256 {}  {}", bytes(input.bytes), &input.sha256[..12], input.path)
+}
+
+fn cells(study: &Study) -> String {
+    let extra = study.plan.extra_axes();
+    let mut text = String::new();
+    for (number, settings) in study.settings.iter().enumerate() {
+        let _ =
+            write!(text, "{:>4}  {} {} seed {}", number + 1, settings.lang, settings.policy, settings.seed);
+        let table = toml::Table::try_from(settings).expect("settings are a table");
+        for axis in &extra {
+            let value = axis
+                .split('.')
+                .try_fold(&toml::Value::Table(table.clone()), |at, part| at.get(part))
+                .cloned();
+            if let Some(value) = value {
+                let _ = write!(text, " {axis}={value}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,51 @@
+//! `cargo xtask sweep`: a study from its plan to its report. The whole story is in [`sweep`].
+//!
+//! Whatever can be found wrong before a cell starts is found before anything is written.
+
+mod crew;
+mod folder;
+mod inputs;
+mod list;
+mod outcome;
+mod progress;
+mod runner;
+mod sample;
+mod study;
+mod units;
+mod worker;
+
+use crate::args::SweepArgs;
+use crate::fault::Result;
+use crate::sweep::crew::Crew;
+use crate::sweep::folder::Folder;
+use crate::sweep::progress::Screen;
+use crate::sweep::runner::Runner;
+use crate::sweep::study::Study;
+use crate::{Ending, report};
+
+/// Runs a study.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
+    let study = Study::read(args)?;
+    let sources = inputs::find(&study, args)?;
+    if args.list {
+        list::print(&study, &sources, args);
+        return Ok(Ending::Done);
+    }
+    let out = study.folder(args);
+    folder::check(&out)?;
+    let runner = Runner::prepare(args)?;
+    list::introduce(&study, &sources, &runner);
+
+    let cells = study.cells(&sources, &runner);
+    let folder = if args.verify { Folder::passing(cells)? } else { Folder::open(&out, study.sweep(cells))? };
+    let jobs = folder.jobs()?;
+    let crew = Crew::new(&runner, &study, args, folder.logs());
+    let mut screen = Screen::new(&study, &jobs, folder.done());
+    let outcome = crew.work(jobs, &mut screen)?;
+    drop(screen);
+
+    if !args.verify && !outcome.interrupted {
+        report::write(folder.path())?;
+    }
+    Ok(folder.close(&outcome))
+}

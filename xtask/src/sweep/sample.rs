@@ -1,0 +1,97 @@
+//! One sentence as the model sees it: words, subwords and labels, aligned in columns.
+
+use console::measure_text_width;
+use frostline_record::Sample;
+
+/// What stands where a subword speaks for no word.
+const SILENT: &str = "·";
+
+/// Renders a sample in lines of at most `width` columns.
+pub(crate) fn render(sample: &Sample, width: usize) -> String {
+    let words = words_over_subwords(sample);
+    let rows = [("words", words), ("subwords", sample.subwords.clone()), ("labels", labels(sample))];
+    let count = sample.subwords.len();
+    let room = width.saturating_sub(10).max(20);
+    let width_of = |column: usize| {
+        let cell = |row: &(&str, Vec<String>)| row.1.get(column).map_or(0, |text| measure_text_width(text));
+        rows.iter().map(cell).max().unwrap_or(0)
+    };
+    let mut text = String::new();
+    let mut first = 0;
+    while first < count {
+        let mut used = 0;
+        let mut last = first;
+        while last < count && (last == first || used + width_of(last) <= room) {
+            used += width_of(last) + 2;
+            last += 1;
+        }
+        for (name, row) in &rows {
+            let mut line = format!("{name:<10}");
+            for (column, cell) in row.iter().enumerate().take(last).skip(first) {
+                line.push_str(cell);
+                line.push_str(&" ".repeat(width_of(column) + 2 - measure_text_width(cell)));
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        first = last;
+        if first < count {
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Each word over the subword that speaks for it. Where some word has none (it was cut off or
+/// yielded nothing), the words cannot be told apart here and stand over the first column.
+fn words_over_subwords(sample: &Sample) -> Vec<String> {
+    let speaking = sample.labels.iter().filter(|label| !label.is_empty()).count();
+    let mut words = sample.words.iter();
+    if speaking != sample.words.len() {
+        return vec![sample.words.join(" ")];
+    }
+    sample
+        .labels
+        .iter()
+        .map(|label| if label.is_empty() { None } else { words.next() })
+        .map(|word| word.cloned().unwrap_or_default())
+        .collect()
+}
+
+fn labels(sample: &Sample) -> Vec<String> {
+    let shown = |label: &String| if label.is_empty() { SILENT.into() } else { label.clone() };
+    sample.labels.iter().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(rows: &[(&str, &str)], words: &[&str]) -> Sample {
+        Sample {
+            words: words.iter().map(ToString::to_string).collect(),
+            subwords: rows.iter().map(|row| row.0.to_string()).collect(),
+            labels: rows.iter().map(|row| row.1.to_string()).collect(),
+        }
+    }
+
+    #[test]
+    fn columns_align_and_wrap() {
+        let rows = [
+            ("[CLS]", ""),
+            ("the", "DET"),
+            ("glac", "NOUN"),
+            ("##ier", ""),
+            ("thaws", "VERB"),
+            ("[SEP]", ""),
+        ];
+        let sample = sample(&rows, &["The", "glacier", "thaws"]);
+        insta::assert_snapshot!(format!("{}---\n{}", render(&sample, 80), render(&sample, 34)), @"");
+    }
+
+    #[test]
+    fn a_lost_word_does_not_shift_the_others() {
+        let sample = sample(&[("[CLS]", ""), ("a", "DET"), ("[SEP]", "")], &["A", "\u{200b}"]);
+        assert_eq!(words_over_subwords(&sample).len(), 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! What is asked: the plan with the command line's changes, and the cells it means.
+
+use std::path::PathBuf;
+
+use frostline_record::{Cell, Plan, SCHEMA, Settings, Sweep, sha256};
+
+use crate::args::{Backend, EncoderInit, SweepArgs};
+use crate::fault::{Blame as _, Result};
+use crate::sweep::inputs::Sources;
+use crate::sweep::runner::Runner;
+use crate::workspace;
+
+/// A plan, the changes the command line makes to it, and the settings of its cells in order.
+#[derive(Debug)]
+pub(crate) struct Study {
+    /// The plan with the changes applied.
+    pub plan: Plan,
+    /// Where it was read.
+    pub path: PathBuf,
+    /// The changes, as assignments.
+    pub overrides: Vec<String>,
+    /// One per cell.
+    pub settings: Vec<Settings>,
+    /// What the tensors run on.
+    pub backend: Backend,
+}
+
+impl Study {
+    /// Reads the plan and applies the command line's changes.
+    pub(crate) fn read(args: &SweepArgs) -> Result<Self> {
+        let default = || workspace::root().join("configs").join("demo.toml");
+        let path = args.plan.clone().unwrap_or_else(default);
+        let shown = workspace::shown(&path);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| {
+                anyhow::anyhow!("{shown}: the plan cannot be read ({error}); `configs/` holds some")
+            })
+            .plan()?;
+        let mut plan = Plan::parse(&text, &shown).plan()?;
+        let overrides = overrides(args);
+        for assignment in &overrides {
+            plan.assign(assignment).plan()?;
+        }
+        let settings = plan.expand().plan()?;
+        Ok(Self { plan, path, overrides, settings, backend: args.backend })
+    }
+
+    /// The sweep's folder. By default its name tells apart whatever a plan can say except the
+    /// languages, policies and seeds, so that asking for more of these continues the same folder.
+    pub(crate) fn folder(&self, args: &SweepArgs) -> PathBuf {
+        if let Some(out) = &args.out {
+            return out.clone();
+        }
+        let mut plan = self.plan.clone();
+        for axis in ["lang", "policy", "seed"] {
+            plan.grid.remove(axis);
+        }
+        let usual = Settings::default();
+        plan.settings.lang = usual.lang;
+        plan.settings.policy = usual.policy;
+        plan.settings.seed = usual.seed;
+        (plan.jobs, plan.about) = (1, String::new());
+        let text =
+            serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
+        let hash = &sha256(text.as_bytes())[..6];
+        workspace::root().join("sweeps").join(format!("{}-{hash}", self.plan.name))
+    }
+
+    /// The cells, each with what it reads.
+    pub(crate) fn cells(&self, sources: &Sources, runner: &Runner) -> Vec<Cell> {
+        let backend = self.backend.to_string();
+        self.settings
+            .iter()
+            .map(|settings| {
+                let inputs = sources.inputs(settings);
+                Cell::new(settings.clone(), inputs, &backend, &runner.about.code)
+            })
+            .collect()
+    }
+
+    /// What `sweep.json` holds.
+    pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
+        Sweep { schema: SCHEMA, plan: self.plan.clone(), overrides: self.overrides.clone(), cells }
+    }
+}
+
+/// The options that change the plan, as assignments: one way in, with one check.
+fn overrides(args: &SweepArgs) -> Vec<String> {
+    let list = |axis: &str, values: &[String]| {
+        let quoted = values.iter().map(|value| toml::Value::from(value.trim()).to_string());
+        (!values.is_empty()).then(|| format!("{axis}=[{}]", quoted.collect::<Vec<_>>().join(", ")))
+    };
+    let seeds: Vec<String> =
+        args.seeds.iter().flat_map(|range| range.first..=range.last).map(|seed| seed.to_string()).collect();
+    let name = args.encoder.as_ref().map(|name| toml::Value::from(name.as_str()));
+    let init = args.encoder_init.map(|init| match init {
+        EncoderInit::Pretrained => "pretrained",
+        EncoderInit::Random => "random",
+    });
+    [
+        list("lang", &args.lang),
+        list("policy", &args.policies),
+        (!seeds.is_empty()).then(|| format!("seed=[{}]", seeds.join(", "))),
+        name.map(|name| format!("encoder.name={name}")),
+        init.map(|init| format!("encoder.init={init}")),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(args.set.iter().cloned())
+    .collect()
+}
