@@ -2,6 +2,8 @@
 //!
 //! Owns the rules, not the walking: `cursor` calls it line by line. It refuses to correct anything.
 
+use std::collections::BTreeMap;
+
 use crate::{
     fault::{FaultKind, Quote},
     id::Id,
@@ -25,23 +27,34 @@ pub(crate) fn spaces(row: &Row<'_>, mut tell: impl FnMut(Found)) {
     for column in Column::ALL {
         let value = row.get(column).unwrap_or_default();
         let at = value.as_ptr() as usize - row.text.as_ptr() as usize;
-        if let Some((offset, kind)) = space(column, value) {
+        if let Some((offset, kind)) = space(column, value, row.is_range()) {
             tell((at + offset, kind));
         }
     }
 }
 
 /// The first white-space fault of a column, the gravest kind first.
-fn space(column: Column, value: &str) -> Option<Found> {
-    let first = value.find(char::is_whitespace)?;
+fn space(column: Column, value: &str, range: bool) -> Option<Found> {
+    let first = value.find(is_space)?;
     let found = Quote::new(value);
-    if !matches!(column, Column::Form | Column::Lemma | Column::Misc) {
-        return Some((first, FaultKind::Space { column, found }));
+    let inner = value.find(char::is_whitespace);
+    match column {
+        Column::Form | Column::Lemma if range => {
+            if let Some(at) = inner {
+                return Some((at, FaultKind::RangeSpace { column, found }));
+            }
+        }
+        Column::Form | Column::Lemma | Column::Misc => {}
+        _ => {
+            if let Some(at) = inner {
+                return Some((at, FaultKind::Space { column, found }));
+            }
+        }
     }
     if first == 0 {
         return Some((0, FaultKind::EdgeSpace { column, found }));
     }
-    let trimmed = value.trim_end_matches(char::is_whitespace);
+    let trimmed = value.trim_end_matches(is_space);
     if trimmed.len() < value.len() {
         return Some((trimmed.len(), FaultKind::EdgeSpace { column, found }));
     }
@@ -70,52 +83,76 @@ pub(crate) fn empties(row: &Row<'_>, mut tell: impl FnMut(Found)) {
 pub(crate) struct Order {
     /// The last word seen.
     words: u32,
-    /// The last word covered by a range.
+    /// The highest word that a range covers.
     covered: u32,
     /// The last empty node after the word `words`.
     minor: u32,
+    /// The range seen since the last word, if any.
+    open: Option<(u32, u32)>,
+    /// First to last word of every range seen; filled only once ranges come out of order.
+    ranges: BTreeMap<u32, u32>,
 }
 
 impl Order {
     /// The fault of `id` at this place, if any; the walk goes on from `id` either way, so that one
-    /// gap is one fault.
+    /// gap is one fault. `rows` are those before it.
     #[inline]
-    pub(crate) fn step(&mut self, id: Id) -> Option<FaultKind> {
+    pub(crate) fn step(&mut self, id: Id, rows: &[Row<'_>]) -> Option<FaultKind> {
         match id {
             Id::Word(found) => {
                 let expected = self.words.saturating_add(1);
                 self.words = found;
                 self.minor = 0;
+                self.open = None;
                 (found != expected).then_some(FaultKind::WordOrder { found, expected })
             }
-            Id::Range(first, last) => self.range(first, last),
+            Id::Range(first, last) => self.range(first, last, rows),
             Id::Empty(major, minor) => {
                 let (expected_major, expected_minor) = (self.words, self.minor.saturating_add(1));
                 self.minor = minor;
-                (major != expected_major || minor != expected_minor).then_some(FaultKind::EmptyNodeOrder {
-                    major,
-                    minor,
-                    expected_major,
-                    expected_minor,
-                })
+                if major != expected_major || minor != expected_minor {
+                    let order = FaultKind::EmptyNodeOrder { major, minor, expected_major, expected_minor };
+                    return Some(order);
+                }
+                self.open.map(|(first, last)| FaultKind::EmptyNodeInRange { major, minor, first, last })
             }
         }
     }
 
-    fn range(&mut self, first: u32, last: u32) -> Option<FaultKind> {
-        let expected = self.words.saturating_add(1);
-        let previous = self.covered;
-        if last <= first {
+    fn range(&mut self, first: u32, last: u32, rows: &[Row<'_>]) -> Option<FaultKind> {
+        if last < first {
             return Some(FaultKind::RangeReversed { first, last });
         }
+        self.open = Some((first, last));
+        let before = self.overlapped(first, last, rows);
         self.covered = self.covered.max(last);
-        if first <= previous {
-            Some(FaultKind::RangeOverlap { first, last, previous })
-        } else if first != expected {
-            Some(FaultKind::RangeMisplaced { first, last, expected })
+        if first <= self.words {
+            Some(FaultKind::RangeMisplaced { first, last, word: self.words })
         } else {
-            None
+            before.map(|before| FaultKind::RangeOverlap {
+                first,
+                last,
+                before_first: before.0,
+                before_last: before.1,
+            })
         }
+    }
+
+    /// A range before this one that shares a word with it.
+    fn overlapped(&mut self, first: u32, last: u32, rows: &[Row<'_>]) -> Option<(u32, u32)> {
+        if first > self.covered && self.ranges.is_empty() {
+            return None;
+        }
+        if self.ranges.is_empty() {
+            let ids = rows.iter().filter(|row| row.is_range()).filter_map(Row::key);
+            self.ranges.extend(ids.filter_map(|id| match id {
+                Id::Range(first, last) if first <= last => Some((first, last)),
+                _ => None,
+            }));
+        }
+        let before = self.ranges.range(..=last).next_back().map(|(&a, &b)| (a, b));
+        self.ranges.insert(first, last);
+        before.filter(|&(_, end)| end >= first)
     }
 
     /// The last word that a range covers.
@@ -127,4 +164,10 @@ impl Order {
     pub(crate) fn unfinished(&self) -> Option<u32> {
         (self.covered > self.words).then_some(self.words)
     }
+}
+
+/// White space as the validator sees it at the ends of a column: what Unicode says, and four more
+/// control characters. Within a column it goes by Unicode alone.
+pub(crate) fn is_space(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use crate::{
-    check::{Checks, Order, empties, spaces},
+    check::{Checks, Order, empties, is_space, spaces},
     fault::{Fault, FaultKind, Quote},
     id::Id,
+    nfc::departure,
     row::{Kind, Row},
     scan::{Scanner, Shape, TABS},
     sentence::Sentence,
@@ -48,6 +49,11 @@ impl<'a> Cursor<'a> {
     /// The same for a text already known to be UTF-8.
     pub(crate) fn of_str(text: &'a str, checks: Checks) -> Self {
         Cursor { valid: (text, 0), ..Cursor::new(text.as_bytes(), 1, 0, checks) }
+    }
+
+    /// The line reached, from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.line
     }
 
     /// The next sentence with its faults; `None` at the end.
@@ -123,7 +129,7 @@ impl<'a> Cursor<'a> {
         if from == 0 && self.before == 0 && text.starts_with('\u{feff}') {
             self.tell(draft, from, text, 0, FaultKind::ByteOrderMark);
         }
-        if text.chars().all(char::is_whitespace) {
+        if text.chars().all(is_space) {
             let kind = if text == "\r" { FaultKind::CarriageReturn } else { FaultKind::BlankWithSpace };
             self.tell(draft, from, text, 0, kind);
             return true;
@@ -169,7 +175,7 @@ impl<'a> Cursor<'a> {
                     Id::Empty(..) => Kind::Empty,
                 };
                 let covered = draft.order.covered();
-                if let Some(kind) = draft.order.step(id) {
+                if let Some(kind) = draft.order.step(id, &draft.sentence.rows) {
                     self.tell(draft, from, text, 0, kind);
                 }
                 if draft.order.covered() > covered {
@@ -270,9 +276,15 @@ impl<'a> Cursor<'a> {
         text.strip_suffix('\r').unwrap_or(text)
     }
 
+    /// Asks for normal form C, once a line, where that is wanted.
     #[inline]
-    fn nfc(&self, _draft: &mut Draft<'a>, _from: usize, _text: &'a str) {
-        if self.checks.nfc {}
+    fn nfc(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
+        if self.checks.nfc
+            && let Some(at) = departure(text)
+        {
+            let found = Quote::new(text.get(at..).unwrap_or_default());
+            self.tell(draft, from, text, at, FaultKind::NotNfc { found });
+        }
     }
 
     /// Notes a fault at byte `at` of the line that starts at `from`.

@@ -129,19 +129,22 @@ pub enum FaultKind {
         "found word {found}, expected word {expected}; number the words 1, 2, 3... and put a blank line between sentences"
     )]
     WordOrder { found: u32, expected: u32 },
-    /// A range whose end is not after its start.
-    #[error("found range {first}-{last}, expected its end to come after its start; correct the range")]
+    /// A range whose end comes before its start.
+    #[error("found range {first}-{last}, expected its end not to come before its start; correct the range")]
     RangeReversed { first: u32, last: u32 },
-    /// A range that does not stand right before its first word.
+    /// A range that comes after its first word.
+    #[error("found range {first}-{last} after word {word}, expected it before word {first}; move the range")]
+    RangeMisplaced { first: u32, last: u32, word: u32 },
+    /// A range that shares words with one before it.
     #[error(
-        "found range {first}-{last} before word {expected}, expected it right before word {first}; move the range"
+        "found range {first}-{last} and before it {before_first}-{before_last}, expected ranges not to share words; correct one of them"
     )]
-    RangeMisplaced { first: u32, last: u32, expected: u32 },
-    /// A range that shares words with the one before it.
+    RangeOverlap { first: u32, last: u32, before_first: u32, before_last: u32 },
+    /// White space in the FORM of a range.
     #[error(
-        "found range {first}-{last} after a range that ends at word {previous}, expected ranges not to overlap; correct one of them"
+        "FORM of a range is {found}, expected one surface token without white space; split the token or remove the white space"
     )]
-    RangeOverlap { first: u32, last: u32, previous: u32 },
+    RangeSpace { column: Column, found: Quote },
     /// A range that ends past the last word.
     #[error(
         "found range {first}-{last} in a sentence of {words} words, expected all its words to exist; correct the range or add the words"
@@ -152,6 +155,11 @@ pub enum FaultKind {
         "found empty node {major}.{minor}, expected {expected_major}.{expected_minor} here; number empty nodes after the word they follow, from 1"
     )]
     EmptyNodeOrder { major: u32, minor: u32, expected_major: u32, expected_minor: u32 },
+    /// An empty node between a range and the range's first word.
+    #[error(
+        "found empty node {major}.{minor} after range {first}-{last}, expected it before the range; move the empty node up"
+    )]
+    EmptyNodeInRange { major: u32, minor: u32, first: u32, last: u32 },
     /// A comment after the first row.
     #[error(
         "found a comment after the sentence's first row, expected comments before it; move the comment, or put a blank line between sentences"
@@ -173,6 +181,9 @@ pub enum FaultKind {
         "the text ends within a sentence, expected a blank line after the last one; add a line feed at the end"
     )]
     NoFinalBlankLine,
+    /// Text that is not in Unicode normal form C; only asked for with `Checks::nfc`.
+    #[error("found {found}, expected Unicode normal form C; normalise the text")]
+    NotNfc { found: Quote },
     /// A line that is longer than can be indexed.
     #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the text")]
     LineTooLong { bytes: usize },

@@ -7,8 +7,8 @@ use std::fmt;
 use nom::{
     IResult, Parser,
     branch::alt,
-    bytes::complete::{tag, take_while1},
-    character::complete::one_of,
+    bytes::complete::tag,
+    character::complete::{digit1, one_of},
     combinator::{all_consuming, map, map_opt, recognize},
     multi::many0_count,
     sequence::{pair, separated_pair},
@@ -26,7 +26,8 @@ pub enum Id {
 }
 
 impl Id {
-    /// Reads an ID; `None` for anything else, leading zeros included.
+    /// Reads an ID; `None` for anything else. Leading zeros are allowed where the UD validator
+    /// allows them: in the first number of an empty node.
     pub fn parse(text: &str) -> Option<Id> {
         if let Some(number) = word(text.as_bytes()) {
             return Some(Id::Word(number));
@@ -65,7 +66,7 @@ fn word(digits: &[u8]) -> Option<u32> {
 fn id(input: &str) -> IResult<&str, Id> {
     alt((
         map(separated_pair(positive, tag("-"), positive), |(a, b)| Id::Range(a, b)),
-        map(separated_pair(alt((positive, zero)), tag("."), positive), |(a, b)| Id::Empty(a, b)),
+        map(separated_pair(number, tag("."), positive), |(a, b)| Id::Empty(a, b)),
         map(positive, Id::Word),
     ))
     .parse(input)
@@ -77,9 +78,9 @@ pub(crate) fn positive(input: &str) -> IResult<&str, u32> {
     map_opt(digits, |text: &str| text.parse().ok()).parse(input)
 }
 
-/// A lone zero.
-pub(crate) fn zero(input: &str) -> IResult<&str, u32> {
-    map_opt(take_while1(|c: char| c.is_ascii_digit()), |text| (text == "0").then_some(0)).parse(input)
+/// Any number of digits: the validator lets an empty node's word start with zeros.
+fn number(input: &str) -> IResult<&str, u32> {
+    map_opt(digit1, |text: &str| text.parse().ok()).parse(input)
 }
 
 #[cfg(test)]
@@ -93,6 +94,7 @@ mod tests {
         assert_eq!(Id::parse("10-12"), Some(Id::Range(10, 12)));
         assert_eq!(Id::parse("0.1"), Some(Id::Empty(0, 1)));
         assert_eq!(Id::parse("12.30"), Some(Id::Empty(12, 30)));
+        assert_eq!(Id::parse("00.1"), Some(Id::Empty(0, 1)));
         for bad in [
             "",
             "0",

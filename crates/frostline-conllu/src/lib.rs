@@ -19,10 +19,12 @@ mod cursor;
 mod fault;
 mod id;
 mod iob2;
+mod nfc;
 mod read;
 mod row;
 mod scan;
 mod sentence;
+mod stream;
 
 pub use check::Checks;
 pub use fault::{At, Fault, FaultKind};
@@ -31,3 +33,4 @@ pub use iob2::{Iob2Row, Iob2Sentence, Iob2Sentences, parse_iob2};
 pub use read::{Lenient, Strict, parse, parse_lenient, read_lenient, read_strict};
 pub use row::{Column, Row};
 pub use sentence::Sentence;
+pub use stream::Reader;

@@ -1,0 +1,120 @@
+//! Reading from any `BufRead`, one sentence in memory at a time.
+//!
+//! Owns the buffer and the search for the end of a sentence in it. It judges nothing: each
+//! sentence's bytes go through the same walk as a slice does.
+
+use std::io::{self, BufRead};
+
+use memchr::memchr;
+
+use crate::{
+    check::{Checks, is_space},
+    cursor::Cursor,
+    fault::Fault,
+    sentence::Sentence,
+};
+
+/// Reads sentences one after another, holding one at a time.
+///
+/// Memory is bounded by the longest sentence (text between blank lines), however long the input.
+pub struct Reader<R> {
+    input: R,
+    checks: Checks,
+    buffer: Vec<u8>,
+    /// Where the sentence to be given next starts in `buffer`.
+    start: usize,
+    /// Start of the first line not yet known to be blank or not.
+    line_start: usize,
+    /// Bytes already searched for a line end.
+    searched: usize,
+    ended: bool,
+    /// Lines and bytes of the input before `buffer[start]`.
+    lines: usize,
+    bytes: usize,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// A reader over `input`, with level 1 and the given checks.
+    pub fn new(input: R, checks: Checks) -> Self {
+        Reader {
+            input,
+            checks,
+            buffer: Vec::new(),
+            start: 0,
+            line_start: 0,
+            searched: 0,
+            ended: false,
+            lines: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The next sentence with whatever could be kept and every fault found; `None` at the end.
+    ///
+    /// # Errors
+    /// Only what the input itself reports; faults of the text are in [`Sentence::faults`].
+    pub fn next_sentence(&mut self) -> io::Result<Option<Sentence<'_>>> {
+        let end = loop {
+            match self.end() {
+                Some(end) => break end,
+                None if self.ended => break self.buffer.len(),
+                None => self.fill()?,
+            }
+        };
+        let (start, line, before) = (self.start, self.lines + 1, self.bytes);
+        self.start = end;
+        self.bytes += end - start;
+        let mut cursor = Cursor::new(&self.buffer[start..end], line, before, self.checks);
+        let sentence = cursor.sentence();
+        self.lines = cursor.line() - 1;
+        Ok(sentence)
+    }
+
+    /// The next sentence, or its first fault; reading may go on after a fault.
+    ///
+    /// # Errors
+    /// The outer one is what the input reports, the inner one the sentence's first [`Fault`].
+    pub fn next_strict(&mut self) -> io::Result<Option<Result<Sentence<'_>, Fault>>> {
+        Ok(self.next_sentence()?.map(Sentence::strict))
+    }
+
+    /// Where the sentence at `start` ends, if the buffer holds all of it. Looks at each byte once.
+    fn end(&mut self) -> Option<usize> {
+        loop {
+            let Some(length) = memchr(b'\n', &self.buffer[self.searched..]) else {
+                self.searched = self.buffer.len();
+                return None;
+            };
+            let (from, end) = (self.line_start, self.searched + length);
+            self.searched = end + 1;
+            self.line_start = end + 1;
+            if from == end || is_blank(&self.buffer[from..end]) {
+                return Some(end + 1);
+            }
+        }
+    }
+
+    /// Reads more. What was given out already is dropped first, once it is the larger part, so
+    /// that moving the rest costs no more than reading did.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.start > self.buffer.len() / 2 {
+            self.buffer.drain(..self.start);
+            self.line_start -= self.start;
+            self.searched -= self.start;
+            self.start = 0;
+        }
+        let more = self.input.fill_buf()?;
+        let read = more.len();
+        self.buffer.extend_from_slice(more);
+        self.input.consume(read);
+        self.ended = read == 0;
+        Ok(())
+    }
+}
+
+/// Whether a line is nothing but white space; the same question `cursor` asks of a line's text.
+fn is_blank(line: &[u8]) -> bool {
+    let first = line.first().copied().unwrap_or(b' ');
+    let white = first <= b' ' || first >= 0x80;
+    white && std::str::from_utf8(line).is_ok_and(|text| text.chars().all(is_space))
+}
