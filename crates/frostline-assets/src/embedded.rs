@@ -1,6 +1,6 @@
 //! What the binary carries: the demo's files by name.
 //!
-//! Refuses to make them; that is the demo module's part.
+//! Refuses to make them; see [`crate::demo`].
 
 use crate::AssetError;
 
@@ -23,7 +23,18 @@ macro_rules! carried {
 }
 
 /// All embedded files but the weights.
-const FILES: &[(&str, &[u8])] = carried![];
+const FILES: &[(&str, &[u8])] = carried![
+    "demo-distilbert/config.json",
+    "demo-distilbert/tokenizer.json",
+    "demo-distilbert/tokenizer_config.json",
+    "demo-distilbert/vocab.txt",
+    "en/dev.conllu",
+    "en/test.conllu",
+    "en/train.conllu",
+    "pcm/dev.conllu",
+    "pcm/test.conllu",
+    "pcm/train.conllu",
+];
 
 /// The pretrained weights of the demo encoder, where they are committed (see `build.rs`).
 #[cfg(demo_weights)]

@@ -1,0 +1,119 @@
+//! What both toy grammars are made of: random choices, words, and a sentence under construction.
+//!
+//! Knows no language.
+
+use frostline_random::Stream;
+
+/// A sequence of random choices read from one stream.
+pub(super) struct Draw {
+    stream: Stream,
+    at: u64,
+}
+
+impl Draw {
+    pub(super) const fn new(stream: Stream) -> Self {
+        Self { stream, at: 0 }
+    }
+
+    fn unit(&mut self) -> f64 {
+        self.at += 1;
+        self.stream.unit(self.at)
+    }
+
+    /// True with this probability.
+    pub(super) fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Any item, all equally likely.
+    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[(self.unit() * items.len() as f64) as usize]
+    }
+
+    /// Any item, earlier ones more likely: a few words are frequent and most are rare.
+    pub(super) fn pick_early<T: Copy>(&mut self, items: &[T]) -> T {
+        let skewed = self.unit().powi(2);
+        items[(skewed * items.len() as f64) as usize]
+    }
+
+    /// The index of a weight, as likely as its share of all weights.
+    pub(super) fn weighted(&mut self, weights: &[u32]) -> usize {
+        let total: u32 = weights.iter().sum();
+        let mut left = self.unit() * f64::from(total);
+        for (i, &weight) in weights.iter().enumerate() {
+            left -= f64::from(weight);
+            if left < 0.0 {
+                return i;
+            }
+        }
+        weights.len() - 1
+    }
+}
+
+/// One word of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) form: String,
+    pub(super) lemma: String,
+    pub(super) upos: &'static str,
+    /// Index of its head; its own index where it is the root.
+    pub(super) head: usize,
+    pub(super) deprel: &'static str,
+}
+
+/// A sentence under construction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sentence {
+    pub(super) words: Vec<Word>,
+}
+
+impl Sentence {
+    /// Adds a word and returns its index; it stays a root until it is attached.
+    pub(super) fn add(&mut self, form: &str, lemma: &str, upos: &'static str) -> usize {
+        let index = self.words.len();
+        self.words.push(Word { form: form.into(), lemma: lemma.into(), upos, head: index, deprel: "root" });
+        index
+    }
+
+    /// Adds a word whose lemma is its form.
+    pub(super) fn plain(&mut self, form: &str, upos: &'static str) -> usize {
+        self.add(form, form, upos)
+    }
+
+    /// Hangs a word under another.
+    pub(super) fn attach(&mut self, word: usize, head: usize, deprel: &'static str) {
+        self.words[word].head = head;
+        self.words[word].deprel = deprel;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The forms with a blank between each two.
+    pub(super) fn text(&self) -> String {
+        let forms: Vec<&str> = self.words.iter().map(|word| word.form.as_str()).collect();
+        forms.join(" ")
+    }
+}
+
+/// Words said between a trigger and what it decides: form and tag of each.
+pub(super) type Phrase = &'static [(&'static str, &'static str)];
+
+/// Adds a phrase whose last word heads it, and returns that word's index.
+pub(super) fn add_phrase(sentence: &mut Sentence, phrase: Phrase) -> usize {
+    let first = sentence.len();
+    for (form, upos) in phrase {
+        sentence.plain(form, upos);
+    }
+    let last = sentence.len() - 1;
+    for word in first..last {
+        let deprel = match sentence.words[word].upos {
+            "ADP" => "case",
+            "DET" => "det",
+            _ => "advmod",
+        };
+        sentence.attach(word, last, deprel);
+    }
+    last
+}
