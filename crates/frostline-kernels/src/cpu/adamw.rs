@@ -1,0 +1,86 @@
+//! AdamW in one pass over parameter, gradient and both moments.
+
+use rayon::prelude::*;
+
+use super::simd::{dispatched, fma, sum};
+use crate::AdamW;
+
+const CHUNK: usize = 1 << 13;
+const MIN_TASKS: usize = 8;
+
+/// Updates parameter and moments in place.
+pub fn step(rule: &AdamW, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+    let step = rule.step as i32;
+    let scaled = Rule {
+        gradient_scale: rule.gradient_scale as f32,
+        beta1: rule.beta1 as f32,
+        rest1: (1.0 - rule.beta1) as f32,
+        beta2: rule.beta2 as f32,
+        rest2: (1.0 - rule.beta2) as f32,
+        root_scale: (1.0 / (1.0 - rule.beta2.powi(step))).sqrt() as f32,
+        eps: rule.eps as f32,
+        keep: (1.0 - rule.lr * rule.weight_decay) as f32,
+        move_by: (-rule.lr / (1.0 - rule.beta1.powi(step))) as f32,
+    };
+    parameter
+        .par_chunks_mut(CHUNK)
+        .zip(gradient.par_chunks(CHUNK))
+        .zip(first.par_chunks_mut(CHUNK))
+        .zip(second.par_chunks_mut(CHUNK))
+        .with_min_len(MIN_TASKS)
+        .for_each(|(((parameter, gradient), first), second)| {
+            step_chunk(scaled, parameter, gradient, first, second);
+        });
+}
+
+/// The rule as the loop wants it.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    gradient_scale: f32,
+    beta1: f32,
+    rest1: f32,
+    beta2: f32,
+    rest2: f32,
+    root_scale: f32,
+    eps: f32,
+    keep: f32,
+    move_by: f32,
+}
+
+dispatched! {
+    /// The update of a few elements.
+    pub fn step_chunk(rule: Rule, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+        let n = parameter.len();
+        let (gradient, first, second) = (&gradient[..n], &mut first[..n], &mut second[..n]);
+        for i in 0..n {
+            let g = gradient[i] * rule.gradient_scale;
+            let m = fma::<FMA>(first[i], rule.beta1, rule.rest1 * g);
+            let v = fma::<FMA>(second[i], rule.beta2, rule.rest2 * g * g);
+            first[i] = m;
+            second[i] = v;
+            let root = fma::<FMA>(v.sqrt(), rule.root_scale, rule.eps);
+            parameter[i] = fma::<FMA>(m / root, rule.move_by, parameter[i] * rule.keep);
+        }
+    }
+}
+
+/// Sum of squares in f64 over chunks of fixed size, in order.
+pub fn sum_squares(data: &[f32]) -> f64 {
+    let parts: Vec<f64> = data
+        .par_chunks(CHUNK)
+        .with_min_len(MIN_TASKS)
+        .map(|chunk| {
+            let mut part = 0f32;
+            square_chunk(chunk, &mut part);
+            f64::from(part)
+        })
+        .collect();
+    parts.iter().sum()
+}
+
+dispatched! {
+    /// Sum of squares of a few elements.
+    pub fn square_chunk(data: &[f32], out: &mut f32) {
+        *out = sum(data.len(), |i| data[i] * data[i]);
+    }
+}

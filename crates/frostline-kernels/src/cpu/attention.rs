@@ -1,0 +1,226 @@
+//! Attention within each sentence of a pack: no padding, no `[B, heads, L, L]` copies.
+//!
+//! One task is one sentence; it walks over the heads with a scratch that stays in cache.
+
+use rayon::prelude::*;
+
+use super::simd::{dispatched, exp, sum};
+use super::tile::{View, product};
+use crate::{Dropout, Pack};
+
+/// What backward needs of forward: the softmax of every sentence and head, before dropout.
+/// Rows are padded to [`padded`] columns.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    probabilities: Vec<f32>,
+}
+
+/// Key positions, rounded up so that rows fill whole registers.
+const fn padded(length: usize) -> usize {
+    length.next_multiple_of(16)
+}
+
+/// How many probabilities each sentence has, all heads together.
+fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
+    pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
+}
+
+/// Cuts a slice into consecutive parts of these sizes.
+fn cut(mut data: &mut [f32], sizes: impl IntoIterator<Item = usize>) -> Vec<&mut [f32]> {
+    sizes
+        .into_iter()
+        .map(|size| {
+            let (part, rest) = std::mem::take(&mut data).split_at_mut(size);
+            data = rest;
+            part
+        })
+        .collect()
+}
+
+fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
+    pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
+}
+
+/// The context \[N, H\] and what backward needs.
+pub fn forward(
+    q: &[f32],
+    k: &[f32],
+    v: &[f32],
+    h: usize,
+    heads: usize,
+    pack: &Pack,
+    dropout: Dropout,
+) -> (Vec<f32>, Saved) {
+    let sizes = sizes(pack, heads);
+    let mut context = vec![0f32; q.len()];
+    let mut probabilities = vec![0f32; sizes.iter().sum()];
+    cut(&mut context, lengths(pack, h))
+        .into_par_iter()
+        .zip(cut(&mut probabilities, sizes))
+        .enumerate()
+        .for_each(|(sentence, (context, probabilities))| {
+            let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
+            let at = rows.start * h..rows.end * h;
+            let identities = &pack.rows().identities()[rows];
+            let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
+            forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
+        });
+    (context, Saved { probabilities })
+}
+
+dispatched! {
+    /// Forward over one sentence.
+    pub fn forward_sentence(
+        q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, identities: &[u64], dropout: Dropout,
+        context: &mut [f32], probabilities: &mut [f32],
+    ) {
+        let (l, d) = (identities.len(), h / heads);
+        let wide = padded(l);
+        let scale = 1.0 / (d as f32).sqrt();
+        let mut keys = vec![0f32; d * wide];
+        let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
+        for head in 0..heads {
+            let at = head * d;
+            turn(&k[at..], h, l, d, wide, &mut keys);
+            let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
+            product::<FMA>([l, wide, d], View { data: &q[at..], row: h, col: 1 }, &keys, wide, probabilities, wide);
+            for row in probabilities.chunks_exact_mut(wide) {
+                softmax::<FMA>(row, l, scale);
+            }
+            let weights = if dropout.is_off() { &*probabilities } else {
+                drop_rows(probabilities, wide, l, head, identities, dropout, &mut dropped);
+                &dropped
+            };
+            product::<FMA>([l, d, l], View { data: weights, row: wide, col: 1 }, &v[at..], h, &mut context[at..], h);
+        }
+    }
+}
+
+/// The gradients of q, k and v, \[N, H\] each, from that of the context.
+#[allow(clippy::too_many_arguments)]
+pub fn backward(
+    gradient: &[f32],
+    q: &[f32],
+    k: &[f32],
+    v: &[f32],
+    h: usize,
+    heads: usize,
+    pack: &Pack,
+    dropout: Dropout,
+    saved: &Saved,
+) -> [Vec<f32>; 3] {
+    let mut out = [(); 3].map(|()| vec![0f32; q.len()]);
+    let [dq, dk, dv] = &mut out;
+    let starts: Vec<usize> = sizes(pack, heads)
+        .into_iter()
+        .scan(0, |at, size| {
+            let start = *at;
+            *at += size;
+            Some(start)
+        })
+        .collect();
+    cut(dq, lengths(pack, h))
+        .into_par_iter()
+        .zip(cut(dk, lengths(pack, h)))
+        .zip(cut(dv, lengths(pack, h)))
+        .enumerate()
+        .for_each(|(sentence, ((dq, dk), dv))| {
+            let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
+            let at = rows.start * h..rows.end * h;
+            let identities = &pack.rows().identities()[rows];
+            let probabilities = &saved.probabilities[starts[sentence]..];
+            let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
+            backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
+        });
+    out
+}
+
+dispatched! {
+    /// Backward over one sentence.
+    pub fn backward_sentence(
+        gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize,
+        identities: &[u64], dropout: Dropout, probabilities: &[f32],
+        dq: &mut [f32], dk: &mut [f32], dv: &mut [f32],
+    ) {
+        let (l, d) = (identities.len(), h / heads);
+        let wide = padded(l);
+        let scale = 1.0 / (d as f32).sqrt();
+        let mut values = vec![0f32; d * wide];
+        let mut scores = vec![0f32; l * wide];
+        let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
+        for head in 0..heads {
+            let at = head * d;
+            let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
+            let weights = if dropout.is_off() { probabilities } else {
+                drop_rows(probabilities, wide, l, head, identities, dropout, &mut dropped);
+                &dropped
+            };
+            product::<FMA>([l, d, l], View { data: weights, row: 1, col: wide }, &gradient[at..], h, &mut dv[at..], h);
+            turn(&v[at..], h, l, d, wide, &mut values);
+            product::<FMA>([l, wide, d], View { data: &gradient[at..], row: h, col: 1 }, &values, wide, &mut scores, wide);
+            for (row, scores) in scores.chunks_exact_mut(wide).enumerate() {
+                let probabilities = &probabilities[row * wide..(row + 1) * wide];
+                if !dropout.is_off() {
+                    let mask = dropout.row(identities[row], head as u64 + 1);
+                    for (j, score) in scores[..l].iter_mut().enumerate() {
+                        *score *= mask.factor(j);
+                    }
+                }
+                let mean = sum(l, |j| scores[j] * probabilities[j]);
+                for j in 0..l {
+                    scores[j] = (scores[j] - mean) * probabilities[j] * scale;
+                }
+            }
+            product::<FMA>([l, d, l], View { data: &scores, row: wide, col: 1 }, &k[at..], h, &mut dq[at..], h);
+            product::<FMA>([l, d, l], View { data: &scores, row: 1, col: wide }, &q[at..], h, &mut dk[at..], h);
+        }
+    }
+}
+
+/// The transpose of one head's \[l, d\], padded with zeros to \[d, wide\].
+#[inline(always)]
+fn turn(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
+    for row in 0..l {
+        let line = &data[row * stride..][..d];
+        for (channel, &value) in line.iter().enumerate() {
+            out[channel * wide + row] = value;
+        }
+    }
+}
+
+/// Softmax over the first `l` of a row times `scale`; the padding becomes 0.
+#[inline(always)]
+fn softmax<const FMA: bool>(row: &mut [f32], l: usize, scale: f32) {
+    let mut top = f32::NEG_INFINITY;
+    for value in &row[..l] {
+        top = top.max(*value);
+    }
+    for value in &mut row[..l] {
+        *value = exp::<FMA>((*value - top) * scale);
+    }
+    let inverse = 1.0 / sum(l, |j| row[j]);
+    for value in &mut row[..l] {
+        *value *= inverse;
+    }
+    row[l..].fill(0.0);
+}
+
+/// The probabilities of one head times their dropout mask.
+#[inline(always)]
+fn drop_rows(
+    probabilities: &[f32],
+    wide: usize,
+    l: usize,
+    head: usize,
+    identities: &[u64],
+    dropout: Dropout,
+    out: &mut [f32],
+) {
+    for (row, &identity) in identities.iter().enumerate() {
+        let mask = dropout.row(identity, head as u64 + 1);
+        let at = row * wide;
+        for j in 0..l {
+            out[at + j] = probabilities[at + j] * mask.factor(j);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! GELU with the exact error function.
+
+use rayon::prelude::*;
+
+use super::PARALLEL_FROM;
+use super::simd::{dispatched, erf, exp};
+
+const CHUNK: usize = 1 << 13;
+const MIN_TASKS: usize = PARALLEL_FROM / CHUNK;
+
+/// x Φ(x).
+pub fn forward(x: &[f32]) -> Vec<f32> {
+    let mut out = vec![0f32; x.len()];
+    out.par_chunks_mut(CHUNK)
+        .zip(x.par_chunks(CHUNK))
+        .with_min_len(MIN_TASKS)
+        .for_each(|(out, x)| forward_chunk(x, out));
+    out
+}
+
+/// gradient · (Φ(x) + x φ(x)).
+pub fn backward(x: &[f32], gradient: &[f32]) -> Vec<f32> {
+    let mut out = vec![0f32; x.len()];
+    out.par_chunks_mut(CHUNK)
+        .zip(x.par_chunks(CHUNK))
+        .zip(gradient.par_chunks(CHUNK))
+        .with_min_len(MIN_TASKS)
+        .for_each(|((out, x), gradient)| backward_chunk(x, gradient, out));
+    out
+}
+
+dispatched! {
+    /// Forward over a few elements.
+    pub fn forward_chunk(x: &[f32], out: &mut [f32]) {
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = 0.5 * x * (1.0 + erf::<FMA>(x * std::f32::consts::FRAC_1_SQRT_2));
+        }
+    }
+}
+
+dispatched! {
+    /// Backward over a few elements.
+    pub fn backward_chunk(x: &[f32], gradient: &[f32], out: &mut [f32]) {
+        for ((out, &x), &gradient) in out.iter_mut().zip(x).zip(gradient) {
+            let area = 0.5 * (1.0 + erf::<FMA>(x * std::f32::consts::FRAC_1_SQRT_2));
+            let density = 0.398_942_3 * exp::<FMA>(-0.5 * x * x);
+            *out = gradient * (area + x * density);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `x W + b`, and the gradients that somebody asks for.
+
+use rayon::prelude::*;
+
+use super::PARALLEL_FROM;
+use super::gemm::{Matrix, accumulate, product, transposed};
+use super::simd::dispatched;
+
+const ROWS: usize = 32;
+
+/// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\].
+pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+    let o = bias.len();
+    let i = weight.len() / o;
+    let n = x.len() / i;
+    let mut y = Vec::with_capacity(n * o);
+    for _ in 0..n {
+        y.extend_from_slice(bias);
+    }
+    accumulate(Matrix::new(x, n, i), Matrix::new(weight, i, o), &mut y);
+    y
+}
+
+/// The gradient of x: `gradient Wᵀ`, \[N, I\]. The weight is transposed first: the product is
+/// faster over a row-major right side.
+pub fn backward_x(gradient: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
+    let i = weight.len() / o;
+    let n = gradient.len() / o;
+    let turned = transposed(weight, i, o);
+    product(Matrix::new(gradient, n, o), Matrix::new(&turned, o, i))
+}
+
+/// The gradient of the weight: `xᵀ gradient`, \[I, O\].
+pub fn backward_weight(x: &[f32], gradient: &[f32], o: usize) -> Vec<f32> {
+    let n = gradient.len() / o;
+    let i = x.len() / n.max(1);
+    product(Matrix::new(x, n, i).t(), Matrix::new(gradient, n, o))
+}
+
+/// The gradient of the bias: the sum of rows, in chunks of fixed size and fixed order, \[O\].
+pub fn backward_bias(gradient: &[f32], o: usize) -> Vec<f32> {
+    let parts: Vec<Vec<f32>> = gradient
+        .par_chunks(ROWS * o)
+        .with_min_len((PARALLEL_FROM / (ROWS * o)).max(1))
+        .map(|rows| {
+            let mut part = vec![0f32; o];
+            add_rows(rows, &mut part);
+            part
+        })
+        .collect();
+    let mut total = vec![0f32; o];
+    for part in &parts {
+        add_rows(part, &mut total);
+    }
+    total
+}
+
+dispatched! {
+    /// Adds rows of `total.len()` elements to `total`.
+    pub fn add_rows(rows: &[f32], total: &mut [f32]) {
+        for row in rows.chunks_exact(total.len()) {
+            for (total, value) in total.iter_mut().zip(row) {
+                *total += value;
+            }
+        }
+    }
+}

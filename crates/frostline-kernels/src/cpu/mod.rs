@@ -1,0 +1,19 @@
+//! Fused operations with hand-written gradients on burn's flex backend.
+//!
+//! Each file holds one operation: slices in, vectors out, then its `Backward`. Sums run in fixed
+//! chunks and a fixed order, so results do not depend on the number of threads.
+
+mod adamw;
+mod attention;
+mod backend;
+mod gather;
+mod gelu;
+mod gemm;
+mod linear;
+mod loss;
+mod norm;
+mod simd;
+mod tile;
+
+/// Rows or elements below which an element-wise loop stays on one thread.
+const PARALLEL_FROM: usize = 1 << 15;

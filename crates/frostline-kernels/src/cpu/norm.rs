@@ -1,0 +1,192 @@
+//! `LayerNorm(dropout(x) + residual)` in one pass forward and one backward.
+
+use rayon::prelude::*;
+
+use super::PARALLEL_FROM;
+use super::simd::{dispatched, sum};
+use crate::{Dropout, Rows};
+
+/// Rows per task; gradients of gamma and beta are summed per task and then in task order.
+const ROWS: usize = 32;
+
+/// What backward needs of forward.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// The normalised rows before gamma and beta, \[N, H\].
+    normal: Vec<f32>,
+    /// One over each row's standard deviation, \[N\].
+    inverse: Vec<f32>,
+}
+
+/// Gradients: of `dropout(x) + residual`, of gamma, of beta; those not asked for are empty.
+pub struct Gradients {
+    pub sum: Vec<f32>,
+    pub gamma: Vec<f32>,
+    pub beta: Vec<f32>,
+}
+
+fn tasks_per_split(h: usize) -> usize {
+    (PARALLEL_FROM / (ROWS * h)).max(1)
+}
+
+/// The output \[N, H\] and what backward needs.
+pub fn forward(
+    x: &[f32],
+    residual: Option<&[f32]>,
+    gamma: &[f32],
+    beta: &[f32],
+    eps: f32,
+    dropout: Dropout,
+    rows: &Rows,
+) -> (Vec<f32>, Saved) {
+    let h = gamma.len();
+    let mut y = vec![0f32; x.len()];
+    let mut saved = Saved { normal: vec![0f32; x.len()], inverse: vec![0f32; x.len() / h] };
+    y.par_chunks_mut(ROWS * h)
+        .zip(saved.normal.par_chunks_mut(ROWS * h))
+        .zip(saved.inverse.par_chunks_mut(ROWS))
+        .zip(rows.identities().par_chunks(ROWS))
+        .enumerate()
+        .with_min_len(tasks_per_split(h))
+        .for_each(|(task, (((y, normal), inverse), identities))| {
+            let range = task * ROWS * h..task * ROWS * h + y.len();
+            let residual = residual.map(|residual| &residual[range.clone()]);
+            forward_rows(&x[range], residual, gamma, beta, eps, dropout, identities, y, normal, inverse);
+        });
+    (y, saved)
+}
+
+dispatched! {
+    /// Forward over a few rows.
+    pub fn forward_rows(
+        x: &[f32], residual: Option<&[f32]>, gamma: &[f32], beta: &[f32], eps: f32,
+        dropout: Dropout, identities: &[u64],
+        y: &mut [f32], normal: &mut [f32], inverse: &mut [f32],
+    ) {
+        let h = gamma.len();
+        for (row, &identity) in identities.iter().enumerate() {
+            let at = row * h..(row + 1) * h;
+            let (x, y, normal) = (&x[at.clone()], &mut y[at.clone()], &mut normal[at.clone()]);
+            if dropout.is_off() {
+                normal.copy_from_slice(x);
+            } else {
+                let mask = dropout.row(identity, 0);
+                for i in 0..h {
+                    normal[i] = x[i] * mask.factor(i);
+                }
+            }
+            if let Some(residual) = residual {
+                let residual = &residual[at];
+                for i in 0..h {
+                    normal[i] += residual[i];
+                }
+            }
+            let mean = sum(h, |i| normal[i]) / h as f32;
+            let variance = sum(h, |i| (normal[i] - mean) * (normal[i] - mean)) / h as f32;
+            let scale = 1.0 / (variance + eps).sqrt();
+            inverse[row] = scale;
+            for i in 0..h {
+                normal[i] = (normal[i] - mean) * scale;
+                y[i] = super::simd::fma::<FMA>(normal[i], gamma[i], beta[i]);
+            }
+        }
+    }
+}
+
+/// Gradients from that of the output, \[N, H\].
+pub fn backward(
+    gradient: &[f32],
+    gamma: &[f32],
+    saved: &Saved,
+    want_sum: bool,
+    want_affine: bool,
+) -> Gradients {
+    let h = gamma.len();
+    let mut out = Gradients { sum: vec![], gamma: vec![], beta: vec![] };
+    if want_sum {
+        out.sum = vec![0f32; gradient.len()];
+        out.sum
+            .par_chunks_mut(ROWS * h)
+            .zip(gradient.par_chunks(ROWS * h))
+            .zip(saved.normal.par_chunks(ROWS * h))
+            .zip(saved.inverse.par_chunks(ROWS))
+            .with_min_len(tasks_per_split(h))
+            .for_each(|(((out, gradient), normal), inverse)| {
+                backward_rows(gradient, gamma, normal, inverse, out);
+            });
+    }
+    if want_affine {
+        let parts: Vec<(Vec<f32>, Vec<f32>)> = gradient
+            .par_chunks(ROWS * h)
+            .zip(saved.normal.par_chunks(ROWS * h))
+            .with_min_len(tasks_per_split(h))
+            .map(|(gradient, normal)| {
+                let (mut gamma, mut beta) = (vec![0f32; h], vec![0f32; h]);
+                affine_rows(gradient, normal, &mut gamma, &mut beta);
+                (gamma, beta)
+            })
+            .collect();
+        (out.gamma, out.beta) = (vec![0f32; h], vec![0f32; h]);
+        for (gamma, beta) in &parts {
+            for i in 0..h {
+                out.gamma[i] += gamma[i];
+                out.beta[i] += beta[i];
+            }
+        }
+    }
+    out
+}
+
+dispatched! {
+    /// The gradient of the normalised sum over a few rows.
+    pub fn backward_rows(gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], out: &mut [f32]) {
+        let h = gamma.len();
+        for (row, &scale) in inverse.iter().enumerate() {
+            let at = row * h..(row + 1) * h;
+            let (gradient, normal, out) = (&gradient[at.clone()], &normal[at.clone()], &mut out[at]);
+            let mean = sum(h, |i| gradient[i] * gamma[i]) / h as f32;
+            let slope = sum(h, |i| gradient[i] * gamma[i] * normal[i]) / h as f32;
+            for i in 0..h {
+                out[i] = scale * (gradient[i] * gamma[i] - mean - normal[i] * slope);
+            }
+        }
+    }
+}
+
+dispatched! {
+    /// Adds a few rows to the gradients of gamma and beta.
+    pub fn affine_rows(gradient: &[f32], normal: &[f32], gamma: &mut [f32], beta: &mut [f32]) {
+        let h = gamma.len();
+        for (gradient, normal) in gradient.chunks_exact(h).zip(normal.chunks_exact(h)) {
+            for i in 0..h {
+                gamma[i] = super::simd::fma::<FMA>(gradient[i], normal[i], gamma[i]);
+                beta[i] += gradient[i];
+            }
+        }
+    }
+}
+
+/// `x * mask`, row by row: dropout and its gradient.
+pub fn masked(x: &[f32], h: usize, dropout: Dropout, rows: &Rows) -> Vec<f32> {
+    let mut out = vec![0f32; x.len()];
+    out.par_chunks_mut(ROWS * h)
+        .zip(x.par_chunks(ROWS * h))
+        .zip(rows.identities().par_chunks(ROWS))
+        .with_min_len(tasks_per_split(h))
+        .for_each(|((out, x), identities)| masked_rows(x, dropout, identities, out));
+    out
+}
+
+dispatched! {
+    /// `x * mask` over a few rows.
+    pub fn masked_rows(x: &[f32], dropout: Dropout, identities: &[u64], out: &mut [f32]) {
+        let h = x.len() / identities.len().max(1);
+        for (row, &identity) in identities.iter().enumerate() {
+            let mask = dropout.row(identity, 0);
+            let (x, out) = (&x[row * h..(row + 1) * h], &mut out[row * h..(row + 1) * h]);
+            for i in 0..h {
+                out[i] = x[i] * mask.factor(i);
+            }
+        }
+    }
+}

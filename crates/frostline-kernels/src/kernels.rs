@@ -1,0 +1,123 @@
+//! [`Kernels`]: the operations a transformer's training step is made of.
+//!
+//! Every method has a default in stock burn; a backend overrides what it can do better. Shapes:
+//! N packed rows, H hidden, B sentences.
+
+use burn::prelude::*;
+use burn::tensor::backend::AutodiffBackend;
+
+use crate::{Dropout, Pack, Rows, stock};
+
+/// What one AdamW update needs to know besides tensors.
+///
+/// # Source
+/// Loshchilov and Hutter, 2019, with PyTorch's order of operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamW {
+    /// Learning rate of this step.
+    pub lr: f64,
+    /// Decay rate of the first moment.
+    pub beta1: f64,
+    /// Decay rate of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub eps: f64,
+    /// Decoupled weight decay; 0 for biases and LayerNorms.
+    pub weight_decay: f64,
+    /// Steps taken, this one included, from 1.
+    pub step: u64,
+    /// What gradients are multiplied with first (clipping).
+    pub gradient_scale: f64,
+}
+
+/// The operations of a training step on a backend.
+pub trait Kernels: Backend {
+    /// The instruction set in words: `avx512`, `avx2`, `portable`, or `stock` without own kernels.
+    fn k_isa() -> &'static str {
+        "stock"
+    }
+
+    /// `x W + b`.
+    ///
+    /// # Shapes
+    /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\]
+    fn k_linear(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, bias: Tensor<Self, 1>) -> Tensor<Self, 2> {
+        stock::linear(x, weight, bias)
+    }
+
+    /// GELU with the exact error function.
+    fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        stock::gelu(x)
+    }
+
+    /// Dropout, with a mask that depends on the rows' identities alone.
+    fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
+        stock::dropout(x, dropout, rows)
+    }
+
+    /// `LayerNorm(dropout(x) + residual)`.
+    ///
+    /// # Shapes
+    /// x and residual \[N, H\], gamma and beta \[H\] -> \[N, H\]
+    fn k_drop_add_norm(
+        x: Tensor<Self, 2>,
+        residual: Option<Tensor<Self, 2>>,
+        [gamma, beta]: [Tensor<Self, 1>; 2],
+        eps: f64,
+        dropout: Dropout,
+        rows: &Rows,
+    ) -> Tensor<Self, 2> {
+        stock::drop_add_norm(x, residual, [gamma, beta], eps, dropout, rows)
+    }
+
+    /// Scaled dot-product attention within each sentence of a pack, dropout on the probabilities.
+    ///
+    /// # Shapes
+    /// q, k, v \[N, H\] -> \[N, H\]; H divides by `heads`
+    fn k_attention(
+        [q, k, v]: [Tensor<Self, 2>; 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        stock::attention([q, k, v], heads, pack, dropout)
+    }
+
+    /// Rows of a table.
+    ///
+    /// # Shapes
+    /// table \[V, H\], N row numbers below V -> \[N, H\]
+    fn k_gather(table: Tensor<Self, 2>, rows: &[u32]) -> Tensor<Self, 2> {
+        stock::gather(table, rows)
+    }
+
+    /// Sum of the cross-entropies of each row with its label, in nats.
+    ///
+    /// # Shapes
+    /// logits \[N, C\], N labels below C -> \[1\]
+    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &[u32]) -> Tensor<Self, 1> {
+        stock::cross_entropy(logits, labels)
+    }
+
+    /// Sum of squares of all elements, summed in a fixed order.
+    fn k_sum_squares<const D: usize>(x: &Tensor<Self, D>) -> f64 {
+        stock::sum_squares(x)
+    }
+
+    /// One AdamW update of a parameter and its moments `[first, second]`.
+    ///
+    /// # Shapes
+    /// All of one shape.
+    fn k_adamw<const D: usize>(
+        rule: &AdamW,
+        parameter: Tensor<Self, D>,
+        gradient: Tensor<Self, D>,
+        moments: [Tensor<Self, D>; 2],
+    ) -> (Tensor<Self, D>, [Tensor<Self, D>; 2]) {
+        stock::adamw(rule, parameter, gradient, moments)
+    }
+}
+
+/// A differentiating backend whose inner backend has the kernels too.
+pub trait Train: Kernels + AutodiffBackend<InnerBackend: Kernels> {}
+impl<B: Kernels + AutodiffBackend<InnerBackend: Kernels>> Train for B {}

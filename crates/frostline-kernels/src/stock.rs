@@ -1,0 +1,164 @@
+//! The operations in stock burn: the defaults, and the yardstick for everything fused.
+//!
+//! Dropout masks come from the same hash as in the fused operations, so results agree to rounding.
+
+use burn::prelude::*;
+use burn::tensor::{IndexingUpdateOp, activation};
+
+use crate::{AdamW, Dropout, Pack, Rows};
+
+/// See [`crate::Kernels::k_linear`].
+pub fn linear<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
+    x.matmul(weight) + bias.unsqueeze()
+}
+
+/// See [`crate::Kernels::k_gelu`].
+pub fn gelu<B: Backend>(x: Tensor<B, 2>) -> Tensor<B, 2> {
+    activation::gelu(x)
+}
+
+/// See [`crate::Kernels::k_dropout`].
+pub fn dropout<B: Backend>(x: Tensor<B, 2>, dropout: Dropout, rows: &Rows) -> Tensor<B, 2> {
+    if dropout.is_off() {
+        return x;
+    }
+    let [n, h] = x.dims();
+    let mut mask = Vec::with_capacity(n * h);
+    for &identity in rows.identities() {
+        let row = dropout.row(identity, 0);
+        mask.extend((0..h).map(|channel| row.factor(channel)));
+    }
+    let device = x.device();
+    x * Tensor::from_data(TensorData::new(mask, [n, h]), &device)
+}
+
+/// See [`crate::Kernels::k_drop_add_norm`].
+pub fn drop_add_norm<B: Backend>(
+    x: Tensor<B, 2>,
+    residual: Option<Tensor<B, 2>>,
+    [gamma, beta]: [Tensor<B, 1>; 2],
+    eps: f64,
+    drop: Dropout,
+    rows: &Rows,
+) -> Tensor<B, 2> {
+    let x = dropout(x, drop, rows);
+    let x = match residual {
+        Some(residual) => x + residual,
+        None => x,
+    };
+    let centred = x.clone() - x.mean_dim(1);
+    let variance = centred.clone().square().mean_dim(1);
+    centred / variance.add_scalar(eps).sqrt() * gamma.unsqueeze() + beta.unsqueeze()
+}
+
+/// See [`crate::Kernels::k_attention`]: gathered into padded sentences and scattered back.
+pub fn attention<B: Backend>(
+    [q, k, v]: [Tensor<B, 2>; 3],
+    heads: usize,
+    pack: &Pack,
+    dropout: Dropout,
+) -> Tensor<B, 2> {
+    let device = q.device();
+    let [n, h] = q.dims();
+    let (b, l, d) = (pack.sentences(), pack.longest(), h / heads);
+    let int = |values: Vec<i32>| {
+        let count = values.len();
+        Tensor::<B, 1, Int>::from_data(TensorData::new(values, [count]), &device)
+    };
+    // Position (sentence, i) of the padded form comes from this row; padding repeats row 0.
+    let mut source = vec![0i32; b * l];
+    let mut target = Vec::with_capacity(n);
+    let mut padding = vec![true; b * l];
+    for (sentence, pair) in pack.offsets().windows(2).enumerate() {
+        for (i, row) in (pair[0]..pair[1]).enumerate() {
+            source[sentence * l + i] = row as i32;
+            padding[sentence * l + i] = false;
+            target.push((sentence * l + i) as i32);
+        }
+    }
+    let source = int(source);
+    let padding = Tensor::<B, 4, Bool>::from_data(TensorData::new(padding, [b, 1, 1, l]), &device);
+    let split = |t: Tensor<B, 2>| t.select(0, source.clone()).reshape([b, l, heads, d]).swap_dims(1, 2);
+    let scores = split(q).matmul(split(k).swap_dims(2, 3)).mul_scalar(1.0 / (d as f64).sqrt());
+    let scores = scores.mask_fill(padding.expand([b, heads, l, l]), -1e30);
+    let mut probabilities = activation::softmax(scores, 3);
+    if !dropout.is_off() {
+        probabilities = probabilities * attention_mask(heads, pack, dropout, &device);
+    }
+    let context = probabilities.matmul(split(v)).swap_dims(1, 2).reshape([b * l, h]);
+    context.select(0, int(target))
+}
+
+/// The dropout factors of padded attention, \[B, heads, L, L\].
+fn attention_mask<B: Backend>(
+    heads: usize,
+    pack: &Pack,
+    dropout: Dropout,
+    device: &B::Device,
+) -> Tensor<B, 4> {
+    let (b, l) = (pack.sentences(), pack.longest());
+    let identities = pack.rows().identities();
+    let mut mask = vec![0f32; b * heads * l * l];
+    for (sentence, pair) in pack.offsets().windows(2).enumerate() {
+        let length = pair[1] - pair[0];
+        for head in 0..heads {
+            for i in 0..length {
+                let row = dropout.row(identities[pair[0] + i], head as u64 + 1);
+                let start = ((sentence * heads + head) * l + i) * l;
+                for (j, slot) in mask[start..start + length].iter_mut().enumerate() {
+                    *slot = row.factor(j);
+                }
+            }
+        }
+    }
+    Tensor::from_data(TensorData::new(mask, [b, heads, l, l]), device)
+}
+
+/// See [`crate::Kernels::k_gather`].
+pub fn gather<B: Backend>(table: Tensor<B, 2>, rows: &[u32]) -> Tensor<B, 2> {
+    let device = table.device();
+    let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
+    let count = rows.len();
+    table.select(0, Tensor::<B, 1, Int>::from_data(TensorData::new(rows, [count]), &device))
+}
+
+/// The reverse of [`gather`]: a table of `height` rows into which each row is added.
+pub fn scatter<B: Backend>(height: usize, rows: &[u32], values: Tensor<B, 2>) -> Tensor<B, 2> {
+    let device = values.device();
+    let [count, width] = values.dims();
+    let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
+    let rows = Tensor::<B, 1, Int>::from_data(TensorData::new(rows, [count]), &device);
+    Tensor::zeros([height, width], &device).select_assign(0, rows, values, IndexingUpdateOp::Add)
+}
+
+/// See [`crate::Kernels::k_cross_entropy`].
+pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, labels: &[u32]) -> Tensor<B, 1> {
+    let device = logits.device();
+    let labels: Vec<i32> = labels.iter().map(|&label| label as i32).collect();
+    let count = labels.len();
+    let labels = Tensor::<B, 2, Int>::from_data(TensorData::new(labels, [count, 1]), &device);
+    activation::log_softmax(logits, 1).gather(1, labels).sum().neg()
+}
+
+/// See [`crate::Kernels::k_sum_squares`].
+pub fn sum_squares<B: Backend, const D: usize>(x: &Tensor<B, D>) -> f64 {
+    x.clone().square().sum().into_scalar().elem()
+}
+
+/// See [`crate::Kernels::k_adamw`].
+pub fn adamw<B: Backend, const D: usize>(
+    rule: &AdamW,
+    parameter: Tensor<B, D>,
+    gradient: Tensor<B, D>,
+    [first, second]: [Tensor<B, D>; 2],
+) -> (Tensor<B, D>, [Tensor<B, D>; 2]) {
+    let gradient = gradient.mul_scalar(rule.gradient_scale);
+    let first = first.mul_scalar(rule.beta1) + gradient.clone().mul_scalar(1.0 - rule.beta1);
+    let second = second.mul_scalar(rule.beta2) + gradient.square().mul_scalar(1.0 - rule.beta2);
+    let step = rule.step as i32;
+    let (bias1, bias2) = (1.0 - rule.beta1.powi(step), 1.0 - rule.beta2.powi(step));
+    let root = second.clone().div_scalar(bias2).sqrt().add_scalar(rule.eps);
+    let moved = parameter.mul_scalar(1.0 - rule.lr * rule.weight_decay)
+        - (first.clone() / root).mul_scalar(rule.lr / bias1);
+    (moved, [first, second])
+}

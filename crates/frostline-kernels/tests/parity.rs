@@ -1,0 +1,193 @@
+//! Every fused operation against its stock twin: forward and every gradient, over random shapes.
+#![cfg(feature = "flex")]
+
+use burn::backend::{Autodiff, Flex};
+use burn::prelude::*;
+use frostline_kernels::{AdamW, Dropout, Kernels, Pack, stock};
+use frostline_random::Stream;
+use proptest::prelude::*;
+
+type B = Autodiff<Flex>;
+
+fn random<const D: usize>(seed: u64, shape: [usize; D]) -> Tensor<B, D> {
+    let stream = Stream::new(seed, "tensor");
+    let values: Vec<f32> =
+        (0..shape.iter().product::<usize>() as u64).map(|i| stream.normal(i) as f32).collect();
+    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+}
+
+fn leaf<const D: usize>(seed: u64, shape: [usize; D]) -> Tensor<B, D> {
+    random(seed, shape).require_grad()
+}
+
+fn values<Bk: Backend, const D: usize>(tensor: Tensor<Bk, D>) -> Vec<f32> {
+    tensor.into_data().into_vec().expect("f32")
+}
+
+/// Compares two computations of the same leaves: output, then the gradient of every leaf of a
+/// weighted sum of the output.
+fn same<const D: usize, const R: usize>(
+    leaves: &[Tensor<B, D>],
+    fused: impl Fn() -> Tensor<B, R>,
+    twin: impl Fn() -> Tensor<B, R>,
+) -> Result<(), TestCaseError> {
+    let run = |f: &dyn Fn() -> Tensor<B, R>| {
+        let out = f();
+        let weights = random(77, out.dims());
+        let gradients = (out.clone() * weights).sum().backward();
+        let found: Vec<Vec<f32>> =
+            leaves.iter().map(|leaf| values(leaf.grad(&gradients).expect("a gradient"))).collect();
+        (values(out), found)
+    };
+    let (ours, theirs) = (run(&fused), run(&twin));
+    close("output", &ours.0, &theirs.0)?;
+    for (i, (ours, theirs)) in ours.1.iter().zip(&theirs.1).enumerate() {
+        close(&format!("gradient {i}"), ours, theirs)?;
+    }
+    Ok(())
+}
+
+fn close(what: &str, ours: &[f32], theirs: &[f32]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(ours.len(), theirs.len());
+    let scale = theirs.iter().fold(1.0f32, |top, value| top.max(value.abs()));
+    for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
+        prop_assert!((a - b).abs() <= 2e-5 * scale, "{}[{}]: {} against {}", what, i, a, b);
+    }
+    Ok(())
+}
+
+fn pack_of(lengths: &[usize]) -> Pack {
+    let numbers: Vec<u64> = (0..lengths.len() as u64).map(|i| i * 3 + 1).collect();
+    Pack::new(lengths, &numbers)
+}
+
+fn site(rate: f32, seed: u64) -> Dropout {
+    if rate == 0.0 { Dropout::OFF } else { Dropout::new(rate, seed) }
+}
+
+fn rates() -> impl Strategy<Value = f32> {
+    prop_oneof![Just(0.0f32), Just(0.1), Just(0.5)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn linear(n in 1usize..70, i in 1usize..40, o in 1usize..40, seed in 0u64..999) {
+        let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
+        same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone()), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+        same(&[b.clone()], || B::k_linear(x.clone(), w.clone(), b.clone()), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+    }
+
+    #[test]
+    fn gelu(n in 1usize..40, h in 1usize..300, seed in 0u64..999) {
+        let x = leaf(seed, [n, h]).mul_scalar(2.0).detach().require_grad();
+        same(&[x.clone()], || B::k_gelu(x.clone()), || stock::gelu(x.clone()))?;
+    }
+
+    #[test]
+    fn norm(lengths in prop::collection::vec(1usize..40, 1..5), h in 2usize..70, rate in rates(), residual: bool, seed in 0u64..999) {
+        let pack = pack_of(&lengths);
+        let (x, r) = (leaf(seed, [pack.len(), h]), leaf(seed + 1, [pack.len(), h]));
+        let (g, b) = (leaf(seed + 2, [h]), leaf(seed + 3, [h]));
+        let drop = site(rate, seed);
+        let r = residual.then_some(r);
+        let fused = || B::k_drop_add_norm(x.clone(), r.clone(), [g.clone(), b.clone()], 1e-6, drop, pack.rows());
+        let twin = || stock::drop_add_norm(x.clone(), r.clone(), [g.clone(), b.clone()], 1e-6, drop, pack.rows());
+        let inputs: Vec<_> = std::iter::once(x.clone()).chain(r.clone()).collect();
+        same(&inputs, fused, twin)?;
+        same(&[g.clone(), b.clone()], fused, twin)?;
+    }
+
+    #[test]
+    fn dropout(lengths in prop::collection::vec(1usize..40, 1..5), h in 1usize..70, rate in rates(), seed in 0u64..999) {
+        let pack = pack_of(&lengths);
+        let x = leaf(seed, [pack.len(), h]);
+        let drop = site(rate, seed);
+        same(&[x.clone()], || B::k_dropout(x.clone(), drop, pack.rows()), || stock::dropout(x.clone(), drop, pack.rows()))?;
+    }
+
+    #[test]
+    fn attention(lengths in prop::collection::vec(1usize..40, 1..5), heads in 1usize..4, d in prop_oneof![1usize..20, Just(32), Just(64)], rate in rates(), seed in 0u64..999) {
+        let pack = pack_of(&lengths);
+        let h = heads * d;
+        let qkv = [0, 1, 2].map(|i| leaf(seed + i, [pack.len(), h]));
+        let drop = site(rate, seed);
+        same(&qkv, || B::k_attention(qkv.clone(), heads, &pack, drop), || stock::attention(qkv.clone(), heads, &pack, drop))?;
+    }
+
+    #[test]
+    fn gather(rows in prop::collection::vec(0u32..30, 1..80), h in 1usize..40, seed in 0u64..999) {
+        let table = leaf(seed, [30, h]);
+        same(&[table.clone()], || B::k_gather(table.clone(), &rows), || stock::gather(table.clone(), &rows))?;
+    }
+
+    #[test]
+    fn cross_entropy(labels in prop::collection::vec(0u32..7, 1..80), seed in 0u64..999) {
+        let logits = leaf(seed, [labels.len(), 7]);
+        same(&[logits.clone()], || B::k_cross_entropy(logits.clone(), &labels), || stock::cross_entropy(logits.clone(), &labels))?;
+    }
+
+    #[test]
+    fn adamw(n in 1usize..40, h in 1usize..900, step in 1u64..2000, seed in 0u64..999) {
+        let inner = |i| random(seed + i, [n, h]).inner();
+        let rule = AdamW { lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.1, step, gradient_scale: 0.7 };
+        let args = || (inner(0), inner(1), [inner(2), inner(3).abs()]);
+        let (p, g, m) = args();
+        let (ours, our_moments) = Flex::k_adamw(&rule, p, g, m);
+        let (p, g, m) = args();
+        let (theirs, their_moments) = stock::adamw(&rule, p, g, m);
+        close("parameter", &values(ours), &values(theirs))?;
+        for (a, b) in our_moments.into_iter().zip(their_moments) {
+            close("moment", &values(a), &values(b))?;
+        }
+        let sum = Flex::k_sum_squares(&inner(0));
+        let exact: f64 = values(inner(0)).iter().map(|&x| f64::from(x).powi(2)).sum();
+        prop_assert!((sum - exact).abs() < 1e-5 * exact.max(1e-3));
+    }
+}
+
+/// Packing changes nothing: a sentence's context and gradients are those it has alone.
+#[test]
+fn a_sentence_does_not_see_its_neighbours() {
+    let (h, heads) = (24, 2);
+    let q = random::<2>(5, [20, h]);
+    let drop = Dropout::new(0.1, 3);
+    let together = Pack::new(&[7, 13], &[4, 9]);
+    let alone = Pack::new(&[13], &[9]);
+    let all = B::k_attention([q.clone(), q.clone(), q.clone()], heads, &together, drop);
+    let part = q.slice([7..20]);
+    let one = B::k_attention([part.clone(), part.clone(), part], heads, &alone, drop);
+    assert_eq!(values(all.slice([7..20])), values(one));
+}
+
+/// The same bits on one thread and on several.
+#[test]
+fn results_do_not_depend_on_threads() {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| {
+            let lengths: Vec<usize> = (5..45).collect();
+            let pack = pack_of(&lengths);
+            let x = leaf(1, [pack.len(), 96]);
+            let (w, b) = (leaf(2, [96, 96]), leaf(3, [96]));
+            let drop = Dropout::new(0.1, 8);
+            let y = B::k_linear(x.clone(), w.clone(), b.clone());
+            let y = B::k_attention([y.clone(), y.clone(), y], 4, &pack, drop);
+            let y = B::k_drop_add_norm(y, Some(x.clone()), [b.clone(), b.clone()], 1e-12, drop, pack.rows());
+            let gradients = B::k_gelu(y.clone()).sum().backward();
+            let mut bits: Vec<u32> = values(y).iter().map(|v| v.to_bits()).collect();
+            for found in [
+                values(x.grad(&gradients).unwrap()),
+                values(w.grad(&gradients).unwrap()),
+                values(b.grad(&gradients).unwrap()),
+            ] {
+                bits.extend(found.iter().map(|v| v.to_bits()));
+            }
+            bits
+        })
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(5));
+}
