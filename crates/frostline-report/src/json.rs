@@ -1,0 +1,103 @@
+//! Owns `report.json`: every aggregated number of the report, for programs.
+//!
+//! Refuses what the records hold better: per-seed rows stand in the CSV files.
+
+use std::collections::BTreeMap;
+
+use frostline_record::{Inputs, MadeBy, Plan, SCHEMA};
+use serde::Serialize;
+
+use crate::Report;
+use crate::summary::{Group, State};
+use crate::words;
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    schema: u32,
+    name: &'a str,
+    about: &'a str,
+    synthetic: bool,
+    /// Said in words where the data is synthetic.
+    notice: Option<&'a str>,
+    units: &'a str,
+    axes: Vec<&'a str>,
+    groups: &'a [Group],
+    cells: Vec<CellLine<'a>>,
+    made_by: Vec<Maker<'a>>,
+    inputs: BTreeMap<&'a str, Vec<&'a Inputs>>,
+    stray_records: usize,
+    plan: &'a Plan,
+    overrides: &'a [String],
+}
+
+#[derive(Serialize)]
+struct CellLine<'a> {
+    id: &'a str,
+    lang: &'a str,
+    policy: &'a str,
+    seed: u64,
+    extras: &'a [String],
+    status: &'a str,
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Maker<'a> {
+    records: usize,
+    #[serde(flatten)]
+    made_by: &'a MadeBy,
+}
+
+/// `report.json`.
+pub(crate) fn json(report: &Report) -> String {
+    let sweep = &report.sweep;
+    let whole = Whole {
+        schema: SCHEMA,
+        name: &sweep.plan.name,
+        about: &sweep.plan.about,
+        synthetic: sweep.plan.synthetic,
+        notice: sweep.plan.synthetic.then_some(words::SYNTHETIC),
+        units: "accuracies, shares, savings and gains in [0, 1]; std is over seeds; other units in names",
+        axes: report.axes(),
+        groups: &report.groups,
+        cells: cells(report),
+        made_by: report.makers().into_iter().map(|(made_by, records)| Maker { records, made_by }).collect(),
+        inputs: inputs(report),
+        stray_records: report.strays,
+        plan: &sweep.plan,
+        overrides: &sweep.overrides,
+    };
+    let text = serde_json::to_string_pretty(&whole).expect("plain data always serialises");
+    text + "\n"
+}
+
+fn cells(report: &Report) -> Vec<CellLine<'_>> {
+    report
+        .cells
+        .iter()
+        .map(|view| CellLine {
+            id: &view.cell.id,
+            lang: &view.cell.settings.lang,
+            policy: &view.cell.settings.policy,
+            seed: view.cell.settings.seed,
+            extras: &view.extras,
+            status: view.state.name(),
+            error: match &view.state {
+                State::Failed { error, .. } => Some(error),
+                _ => None,
+            },
+        })
+        .collect()
+}
+
+/// The distinct inputs of each language's cells.
+pub(crate) fn inputs(report: &Report) -> BTreeMap<&str, Vec<&Inputs>> {
+    let mut inputs: BTreeMap<&str, Vec<&Inputs>> = BTreeMap::new();
+    for view in &report.cells {
+        let known = inputs.entry(&view.cell.settings.lang).or_default();
+        if !known.contains(&&view.cell.inputs) {
+            known.push(&view.cell.inputs);
+        }
+    }
+    inputs
+}

@@ -1,0 +1,179 @@
+//! Owns `report.md`: the study's table and everything a reader needs to judge it.
+//!
+//! Refuses bare numbers: what each one is and how far it can be trusted stands beside it.
+
+mod accuracy;
+mod cost;
+mod origin;
+
+use crate::Report;
+use crate::figure;
+use crate::number::plural;
+use crate::table::Table;
+use crate::words;
+
+/// `report.md`.
+pub(crate) fn page(report: &Report) -> String {
+    let mut text = String::new();
+    head(report, &mut text);
+    accuracy::side_by_side(report, &mut text);
+    how_to_read(report, &mut text);
+    for lang in report.langs() {
+        section(&mut text, 2, &report.lang_title(lang));
+        study_table(report, lang, &mut text);
+        accuracy::differences(report, lang, &mut text);
+        accuracy::epochs(report, lang, &mut text);
+        cost::times(report, lang, &mut text);
+    }
+    figures(report, &mut text);
+    undone(report, &mut text);
+    origin::caveats(report, &mut text);
+    origin::settings(report, &mut text);
+    origin::inputs(report, &mut text);
+    origin::made_by(report, &mut text);
+    files(&mut text);
+    text
+}
+
+/// A heading with its blank lines.
+fn section(text: &mut String, level: usize, title: &str) {
+    text.truncate(text.trim_end().len());
+    *text += &format!("\n\n{} {title}\n\n", "#".repeat(level));
+}
+
+/// A paragraph with the blank line after it.
+fn paragraph(text: &mut String, words: &str) {
+    *text += words;
+    *text += "\n\n";
+}
+
+/// The banner of a synthetic plan, as a Markdown quotation.
+pub(crate) fn banner(report: &Report) -> String {
+    if report.synthetic() { format!("> **{}**\n\n", words::SYNTHETIC) } else { String::new() }
+}
+
+/// A table that starts with the policy and the values of the further axes.
+fn keyed(report: &Report) -> Table {
+    let mut table = Table::default().left("Frozen", 0);
+    for axis in report.axes() {
+        table = table.left(format!("`{axis}`"), 0);
+    }
+    table
+}
+
+/// The first columns of a group's row in a [`keyed`] table.
+fn key(group: &crate::summary::Group) -> Vec<String> {
+    let mut row = vec![group.policy.clone()];
+    row.extend(group.extras.iter().cloned());
+    row
+}
+
+fn head(report: &Report, text: &mut String) {
+    let plan = &report.sweep.plan;
+    *text += &format!("# Freezing study: {}\n\n", plan.name);
+    *text += &banner(report);
+    if !plan.about.is_empty() {
+        paragraph(text, &plan.about);
+    }
+    let seeds = crate::summary::distinct(report.cells.iter().map(|view| view.cell.settings.seed)).len();
+    paragraph(
+        text,
+        &format!(
+            "A pretrained encoder learns to tag words. Part of it is frozen: it does not learn. \
+             This report shows what each way of freezing costs in accuracy and saves in time. \
+             It covers {}, {} and {}. {}.",
+            plural(report.langs().len(), "language"),
+            if report.policies().len() == 1 {
+                "1 policy".into()
+            } else {
+                format!("{} policies", report.policies().len())
+            },
+            plural(seeds, "seed"),
+            words::progress(report),
+        ),
+    );
+}
+
+fn how_to_read(report: &Report, text: &mut String) {
+    section(text, 2, "How to read the tables");
+    let baseline = if report.has_baseline() {
+        "- **vs none** and **time saving** compare with `none`, where everything learns. Each cell \
+         is compared with the `none` cell of the same seed.\n"
+    } else {
+        "- The plan has no policy `none`, so savings in time and differences in accuracy have \
+         nothing to be measured against.\n"
+    };
+    *text += &format!(
+        "- **Frozen** names what does not learn. `none`: everything learns. `all`: all blocks are \
+         frozen, embeddings and head learn. `first-K`, `last-K`: so many blocks from the bottom or \
+         top. `alternating`: blocks 0, 2, 4 and so on. `head-only`: only the head learns.\n\
+         - **± after a number** is one standard deviation over seeds. It is missing where there is \
+         only one seed.\n\
+         - **Dev accuracy** counts every word of the dev split. A word lost to truncation, and a \
+         word whose tag never occurs in train, count as wrong.\n\
+         - **Study's accuracy** counts only words that the model could answer, as the study did. \
+         It is the number to hold against the study.\n\
+         - **Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
+         share of all parameters.\n\
+         {baseline}\
+         - **Training time** is the time of the training steps alone. Loading and evaluation are \
+         listed apart.\n\
+         - **Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
+         training time.\n"
+    );
+}
+
+fn study_table(report: &Report, lang: &str, text: &mut String) {
+    let mut table = keyed(report)
+        .right("Dev accuracy %", 0)
+        .right("Study's accuracy %", 0)
+        .right("Test accuracy %", 1)
+        .right("Trainable parameters", 0)
+        .right("Trainable %", 0)
+        .right("Parameter saving %", 0)
+        .right("Training time s", 0)
+        .right("Time saving %", 1)
+        .right("Samples/s", 0)
+        .right("Steps/s", 0)
+        .right("Seeds", 0);
+    for group in report.groups_of(lang) {
+        let mut row = key(group);
+        row.extend(accuracy::columns(group));
+        row.extend(cost::columns(group));
+        row.push(words::seeds(group));
+        table.row(row);
+    }
+    paragraph(text, table.markdown().trim_end());
+}
+
+fn figures(report: &Report, text: &mut String) {
+    section(text, 2, "Figures");
+    for figure in figure::all_described(report) {
+        *text += &format!("![{}]({})\n\n{}\n\n", figure.title, figure.path, figure.about);
+    }
+}
+
+fn undone(report: &Report, text: &mut String) {
+    let rows = words::undone(report);
+    if rows.is_empty() {
+        return;
+    }
+    section(text, 2, "Missing and failed cells");
+    paragraph(text, "These cells gave no numbers. Means above are over the seeds that are left.");
+    let mut table = Table::default().left("Cell", 0).left("State", 0).left("Why", 0);
+    for (title, state, why) in rows {
+        let why = why.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        table.row([title, state.into(), format!("`` {} ``", why.replace("``", "''"))]);
+    }
+    *text += &table.markdown();
+}
+
+fn files(text: &mut String) {
+    section(text, 2, "Files beside this page");
+    *text += "- `published.md`: the study's published figures beside these.\n\
+              - `cells.csv`: one row per cell. `epochs.csv`: one row per cell and epoch. \
+              `train_loss.csv`: one row per point of the train-loss curve.\n\
+              - `report.json`: every mean and standard deviation of this page, unrounded.\n\
+              - `figures/`: the figures as SVG.\n\n\
+              In CSV and JSON, accuracies and shares are fractions of 1, not percent.\n";
+}

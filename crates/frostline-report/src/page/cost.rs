@@ -1,0 +1,63 @@
+//! Owns what the page says about cost: parameters, times and speeds.
+//!
+//! Refuses to add loading or evaluation to training time.
+
+use crate::Report;
+use crate::number::{NONE, count, decimals, fixed, or_dash, plus_minus};
+use crate::page::{key, keyed, paragraph, section};
+use crate::stat::Stat;
+use crate::summary::{BASELINE, Group, Times};
+
+/// Trainable parameters, their share, saving, training time, its saving, samples/s, steps/s.
+pub(super) fn columns(group: &Group) -> [String; 7] {
+    let parameters = group.parameters.as_ref();
+    let times = group.times.as_ref();
+    [
+        or_dash(parameters, |p| count(p.trainable)),
+        or_dash(parameters, |p| fixed(p.trainable_share * 100.0, 1)),
+        or_dash(parameters, |p| fixed(p.saving * 100.0, 1)),
+        or_dash(times, |times| measured(times.train_s)),
+        if group.policy == BASELINE && group.train_time_saving.is_some() {
+            "baseline".into()
+        } else {
+            or_dash(group.train_time_saving, |saving| plus_minus(saving.times(100.0), 1))
+        },
+        or_dash(times, |times| measured(times.samples_per_s)),
+        or_dash(times, |times| measured(times.steps_per_s)),
+    ]
+}
+
+/// Where the time of a cell goes.
+pub(super) fn times(report: &Report, lang: &str, text: &mut String) {
+    section(text, 3, "Where the time goes");
+    let mut table = keyed(report);
+    type Get = fn(&Times) -> Stat;
+    let columns: [(&str, Get); 6] = [
+        ("Loading s", |t| t.load_s),
+        ("Training s", |t| t.train_s),
+        ("Evaluation s", |t| t.eval_s),
+        ("Whole cell s", |t| t.total_s),
+        ("Median step ms", |t| t.step_ms_median),
+        ("Subwords/s", |t| t.tokens_per_s),
+    ];
+    for (head, _) in columns {
+        table = table.right(head, 0);
+    }
+    table = table.right("Peak memory MiB", 1);
+    for group in report.groups_of(lang) {
+        let times = group.times.as_ref();
+        let mut row = key(group);
+        row.extend(columns.map(|(_, get)| or_dash(times, |times| measured(get(times)))));
+        let peak = times.map(|t| t.peak_rss_mib_max).filter(|&peak| peak > 0.0);
+        row.push(peak.map_or_else(|| NONE.into(), |peak| fixed(peak, 0)));
+        table.row(row);
+    }
+    paragraph(text, table.markdown().trim_end());
+    *text += "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
+              other cells before carries their peak along.\n";
+}
+
+/// A measured quantity with about three digits.
+fn measured(stat: Stat) -> String {
+    plus_minus(stat, decimals(stat.mean))
+}

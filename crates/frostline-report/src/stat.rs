@@ -1,0 +1,88 @@
+//! Owns the numbers that stand for several seeds, and what sampling alone would let them differ.
+//!
+//! Refuses to guess: a spread that one seed cannot give is absent, not zero.
+
+use frostline_score::{mean_std, wilson};
+use serde::Serialize;
+
+/// Mean and sample standard deviation of one figure over seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Stat {
+    /// How many seeds gave a value; at least 1.
+    pub n: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their sample standard deviation; absent for one seed.
+    pub std: Option<f64>,
+}
+
+impl Stat {
+    /// The statistic of some values; `None` where there are none.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
+        let (mean, std) = mean_std(values);
+        Some(Self { n: values.len(), mean, std: std.is_finite().then_some(std) })
+    }
+
+    /// The mean and standard deviation times a factor: fractions to percent, milliseconds to
+    /// seconds.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        Self { n: self.n, mean: self.mean * factor, std: self.std.map(|std| std * factor.abs()) }
+    }
+}
+
+/// A 95 % Wilson score interval of a share, in [0, 1].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// The interval of the share `p` seen in `words` words. The mean of several runs need not be
+    /// a whole number of words; the nearest one is taken.
+    pub(crate) fn of_share(p: f64, words: u64) -> Option<Self> {
+        if words == 0 || !(0.0..=1.0).contains(&p) {
+            return None;
+        }
+        let right = (p * words as f64).round() as u64;
+        let estimate = wilson(right, words, 0.95);
+        Some(Self { low: estimate.low, high: estimate.high })
+    }
+
+    /// Half its width.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_seed_has_no_spread() {
+        assert_eq!(Stat::of(&[]), None);
+        assert_eq!(Stat::of(&[0.5]).and_then(|stat| stat.std), None);
+        let two = Stat::of(&[1.0, 3.0]).expect("two values");
+        assert_eq!((two.mean, two.std), (2.0, Some(2.0_f64.sqrt())));
+        assert_eq!(two.times(-100.0).std, Some(2.0_f64.sqrt() * 100.0));
+    }
+
+    #[test]
+    fn wilson_matches_a_worked_example() {
+        // 8 of 10, by the formula of Wilson (1927): 0.4902 to 0.9433.
+        let interval = Interval::of_share(0.8, 10).expect("ten trials");
+        assert!((interval.low - 0.490_16).abs() < 1e-4, "{interval:?}");
+        assert!((interval.high - 0.943_32).abs() < 1e-4, "{interval:?}");
+        let certain = Interval::of_share(1.0, 50).expect("fifty trials");
+        assert_eq!(certain.high, 1.0);
+        assert!(certain.low < 1.0, "no sample makes certain");
+        assert_eq!(Interval::of_share(0.5, 0), None);
+    }
+}

@@ -1,0 +1,368 @@
+//! Owns the way from records to groups: cells that differ in nothing but their seed, in numbers.
+//!
+//! Refuses to mix: groups differ in language, policy or any further axis of the grid, and what is
+//! compared with the baseline is paired by seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_record::{Cell, MadeBy, Outcome, Record, Score, Sweep, Timing};
+use serde::Serialize;
+
+use crate::stat::{Interval, Stat};
+
+/// The policy that freezes nothing: what the others are compared with.
+pub(crate) const BASELINE: &str = "none";
+
+/// A cell and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct CellView {
+    pub cell: Cell,
+    /// Values of the further axes, in their order.
+    pub extras: Vec<String>,
+    pub state: State,
+}
+
+/// What became of a cell.
+#[derive(Clone, Debug)]
+pub(crate) enum State {
+    Done(Box<Done>),
+    Failed { error: String, made_by: MadeBy },
+    Missing,
+}
+
+/// A cell that has a result.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    pub result: Outcome,
+    pub timing: Option<Timing>,
+    pub made_by: MadeBy,
+}
+
+impl CellView {
+    fn new(cell: &Cell, axes: &[String], record: Option<&Record>) -> Self {
+        let settings = serde_json::to_value(&cell.settings).unwrap_or_default();
+        Self {
+            cell: cell.clone(),
+            extras: axes.iter().map(|axis| setting(&settings, axis)).collect(),
+            state: record.map_or(State::Missing, State::of),
+        }
+    }
+
+    pub fn done(&self) -> Option<&Done> {
+        match &self.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    pub fn made_by(&self) -> Option<&MadeBy> {
+        match &self.state {
+            State::Done(done) => Some(&done.made_by),
+            State::Failed { made_by, .. } => Some(made_by),
+            State::Missing => None,
+        }
+    }
+
+    fn is_twin_of(&self, other: &Self) -> bool {
+        self.cell.settings.lang == other.cell.settings.lang
+            && self.cell.settings.seed == other.cell.settings.seed
+            && self.extras == other.extras
+    }
+}
+
+impl State {
+    fn of(record: &Record) -> Self {
+        match (&record.result, &record.error) {
+            (Some(result), None) => Self::Done(Box::new(Done {
+                result: result.clone(),
+                timing: record.timing.clone(),
+                made_by: record.made_by.clone(),
+            })),
+            (_, error) => Self::Failed {
+                error: error
+                    .clone()
+                    .unwrap_or_else(|| "the record holds neither a result nor an error".into()),
+                made_by: record.made_by.clone(),
+            },
+        }
+    }
+
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Failed { .. } => "failed",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Done {
+    /// The selected epoch's score on a split.
+    pub fn score(&self, split: &str) -> Option<&Score> {
+        self.result.scores.get(split).or_else(|| {
+            let selected = self.result.selected_epoch;
+            let row = self.result.epochs.iter().find(|row| row.epoch == selected);
+            row.filter(|_| split == "dev").map(|row| &row.dev)
+        })
+    }
+}
+
+/// Cells that differ only in their seed, in numbers. Accuracies, shares and savings are in [0, 1].
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Group {
+    pub lang: String,
+    pub policy: String,
+    /// Values of the further axes, in their order.
+    pub extras: Vec<String>,
+    pub seeds_planned: usize,
+    pub seeds_done: usize,
+    pub seeds_failed: usize,
+    pub parameters: Option<Parameters>,
+    /// Optimiser steps of a cell.
+    pub steps: Option<u64>,
+    pub dev: Option<SplitStats>,
+    pub test: Option<SplitStats>,
+    /// Dev accuracy over all words minus the baseline's, paired by seed.
+    pub dev_accuracy_gain: Option<Stat>,
+    /// Share of the baseline's training time that is saved, paired by seed.
+    pub train_time_saving: Option<Stat>,
+    pub times: Option<Times>,
+    pub epochs: Vec<EpochStats>,
+    pub train_loss: Vec<CurvePoint>,
+}
+
+/// How much learns; the same for all seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Parameters {
+    pub total: u64,
+    pub trainable: u64,
+    pub trainable_share: f64,
+    pub saving: f64,
+}
+
+/// Scores on one split over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SplitStats {
+    /// Words in the split.
+    pub words: u64,
+    pub accuracy: Stat,
+    /// 95 % Wilson interval of the mean accuracy at this number of words.
+    pub accuracy_interval: Option<Interval>,
+    pub study_accuracy: Stat,
+    pub loss_nats: Stat,
+    /// Every seed's accuracy over all words, in the cells' order.
+    pub seeds: Vec<f64>,
+}
+
+/// Times and speeds over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Times {
+    pub load_s: Stat,
+    pub train_s: Stat,
+    pub eval_s: Stat,
+    pub total_s: Stat,
+    pub step_ms_median: Stat,
+    pub samples_per_s: Stat,
+    pub steps_per_s: Stat,
+    pub tokens_per_s: Stat,
+    pub peak_rss_mib_max: f64,
+}
+
+/// One epoch over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EpochStats {
+    pub epoch: u32,
+    pub dev_accuracy: Stat,
+    pub dev_study_accuracy: Stat,
+    pub dev_loss_nats: Stat,
+    pub train_loss_nats: Stat,
+}
+
+/// One point of the train-loss curve over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CurvePoint {
+    pub step: u64,
+    pub loss_nats: Stat,
+}
+
+/// The cells of a sweep in its order with their records, and how many records belong to none.
+pub(crate) fn cells(sweep: &Sweep, records: &[Record]) -> (Vec<CellView>, usize) {
+    let axes: Vec<String> = sweep.plan.extra_axes().iter().map(|&a| a.into()).collect();
+    let by_id: BTreeMap<&str, &Record> =
+        records.iter().map(|record| (record.cell.id.as_str(), record)).collect();
+    let known: BTreeSet<&str> = sweep.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let strays = records.iter().filter(|record| !known.contains(record.cell.id.as_str())).count();
+    let cells = sweep
+        .cells
+        .iter()
+        .map(|cell| CellView::new(cell, &axes, by_id.get(cell.id.as_str()).copied()))
+        .collect();
+    (cells, strays)
+}
+
+/// Groups by language, then in the order of the plan.
+pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
+    let langs = distinct(cells.iter().map(|view| view.cell.settings.lang.clone()));
+    let keys = distinct(cells.iter().map(|view| {
+        let settings = &view.cell.settings;
+        (settings.lang.clone(), settings.policy.clone(), view.extras.clone())
+    }));
+    let mut groups = Vec::new();
+    for lang in &langs {
+        for (_, policy, extras) in keys.iter().filter(|key| key.0 == *lang) {
+            let members: Vec<&CellView> = cells
+                .iter()
+                .filter(|view| {
+                    let settings = &view.cell.settings;
+                    settings.lang == *lang && settings.policy == *policy && view.extras == *extras
+                })
+                .collect();
+            groups.push(group(&members, cells));
+        }
+    }
+    groups
+}
+
+fn group(members: &[&CellView], all: &[CellView]) -> Group {
+    let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
+    let settings = &members[0].cell.settings;
+    let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
+    let (gains, savings) = paired(members, all);
+    Group {
+        lang: settings.lang.clone(),
+        policy: settings.policy.clone(),
+        extras: members[0].extras.clone(),
+        seeds_planned: members.len(),
+        seeds_done: done.len(),
+        seeds_failed: failed,
+        parameters: done.first().map(|done| parameters(done)),
+        steps: done.first().map(|done| done.result.steps),
+        dev: split(&done, "dev"),
+        test: split(&done, "test"),
+        dev_accuracy_gain: Stat::of(&gains),
+        train_time_saving: Stat::of(&savings),
+        times: times(&done),
+        epochs: epochs(&done),
+        train_loss: curve(&done),
+    }
+}
+
+/// Gain in accuracy and saving in training time of each member that has a baseline of its seed.
+fn paired(members: &[&CellView], all: &[CellView]) -> (Vec<f64>, Vec<f64>) {
+    let (mut gains, mut savings) = (Vec::new(), Vec::new());
+    for view in members {
+        let twin = all
+            .iter()
+            .filter(|other| other.cell.settings.policy == BASELINE && other.is_twin_of(view))
+            .find_map(CellView::done);
+        let (Some(mine), Some(base)) = (view.done(), twin) else {
+            continue;
+        };
+        if let (Some(mine), Some(base)) = (mine.score("dev"), base.score("dev")) {
+            gains.push(mine.accuracy() - base.accuracy());
+        }
+        if let (Some(mine), Some(base)) = (&mine.timing, &base.timing)
+            && base.train_ms > 0.0
+        {
+            savings.push(1.0 - mine.train_ms / base.train_ms);
+        }
+    }
+    (gains, savings)
+}
+
+fn parameters(done: &Done) -> Parameters {
+    let accounts = &done.result.accounts;
+    let share = if accounts.total == 0 { 0.0 } else { accounts.trainable as f64 / accounts.total as f64 };
+    Parameters {
+        total: accounts.total,
+        trainable: accounts.trainable,
+        trainable_share: share,
+        saving: 1.0 - share,
+    }
+}
+
+fn split(done: &[&Done], name: &str) -> Option<SplitStats> {
+    let scores: Vec<&Score> = done.iter().filter_map(|done| done.score(name)).collect();
+    let words = scores.first()?.words;
+    let seeds = over(&scores, |score| score.accuracy());
+    let accuracy = Stat::of(&seeds)?;
+    Some(SplitStats {
+        words,
+        accuracy,
+        accuracy_interval: Interval::of_share(accuracy.mean, words),
+        study_accuracy: Stat::of(&over(&scores, |score| score.study_accuracy()))?,
+        loss_nats: Stat::of(&over(&scores, |score| score.loss_nats))?,
+        seeds,
+    })
+}
+
+fn times(done: &[&Done]) -> Option<Times> {
+    let timings: Vec<&Timing> = done.iter().filter_map(|d| d.timing.as_ref()).collect();
+    let stat = |get: fn(&Timing) -> f64| Stat::of(&over(&timings, get));
+    let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
+    Some(Times {
+        load_s: seconds(|t| t.load_ms)?,
+        train_s: seconds(|t| t.train_ms)?,
+        eval_s: seconds(|t| t.eval_ms)?,
+        total_s: seconds(|t| t.total_ms)?,
+        step_ms_median: stat(|t| t.step_ms_median)?,
+        samples_per_s: stat(|t| t.samples_per_s)?,
+        steps_per_s: stat(|t| t.steps_per_s)?,
+        tokens_per_s: stat(|t| t.tokens_per_s)?,
+        peak_rss_mib_max: timings.iter().map(|t| t.peak_rss_mib).fold(0.0, f64::max),
+    })
+}
+
+fn epochs(done: &[&Done]) -> Vec<EpochStats> {
+    let mut rows: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+    for row in done.iter().flat_map(|done| &done.result.epochs) {
+        rows.entry(row.epoch).or_default().push(row);
+    }
+    rows.into_iter()
+        .filter_map(|(epoch, rows)| {
+            Some(EpochStats {
+                epoch,
+                dev_accuracy: Stat::of(&over(&rows, |row| row.dev.accuracy()))?,
+                dev_study_accuracy: Stat::of(&over(&rows, |row| row.dev.study_accuracy()))?,
+                dev_loss_nats: Stat::of(&over(&rows, |row| row.dev.loss_nats))?,
+                train_loss_nats: Stat::of(&over(&rows, |row| row.train_loss_nats))?,
+            })
+        })
+        .collect()
+}
+
+fn curve(done: &[&Done]) -> Vec<CurvePoint> {
+    let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for point in done.iter().flat_map(|done| &done.result.train_loss) {
+        steps.entry(point.step).or_default().push(point.loss_nats);
+    }
+    steps
+        .into_iter()
+        .filter_map(|(step, losses)| Stat::of(&losses).map(|loss_nats| CurvePoint { step, loss_nats }))
+        .collect()
+}
+
+fn over<T>(items: &[&T], get: impl Fn(&T) -> f64) -> Vec<f64> {
+    items.iter().map(|item| get(item)).collect()
+}
+
+/// Each value once, in the order of first appearance.
+pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// The setting at a dotted path, as a person writes it.
+fn setting(settings: &serde_json::Value, path: &str) -> String {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    match settings.pointer(&pointer) {
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => "?".into(),
+    }
+}

@@ -1,0 +1,80 @@
+//! Owns the sentences that more than one output says, so that they are said alike.
+//!
+//! Refuses numbers of its own.
+
+use crate::Report;
+use crate::summary::State;
+use crate::{number, summary::Group};
+
+/// What every output of a synthetic plan says.
+pub(crate) const SYNTHETIC: &str = "Synthetic data: its sentences are made up by a program. These numbers say nothing about any \
+     real language.";
+
+/// The same in few words, for a terminal and for figures.
+pub(crate) const SYNTHETIC_SHORT: &str =
+    "SYNTHETIC DATA: made-up sentences; no finding about any real language";
+
+/// Further axes with their values: `optimizer.lr = 5e-5, train.batch = 16`.
+pub(crate) fn extras_name(report: &Report, extras: &[String]) -> String {
+    let parts: Vec<String> =
+        report.axes().iter().zip(extras).map(|(axis, value)| format!("{axis} = {value}")).collect();
+    parts.join(", ")
+}
+
+/// How many cells are done, failed and missing: `30 cells: 28 done, 1 failed, 1 missing`.
+pub(crate) fn progress(report: &Report) -> String {
+    let count = |name: &str| {
+        let cells = report.cells.iter();
+        cells.filter(|view| view.state.name() == name).count()
+    };
+    let mut text = format!("{}: {} done", number::plural(report.cells.len(), "cell"), count("done"));
+    for name in ["failed", "missing"] {
+        if count(name) > 0 {
+            text += &format!(", {} {name}", count(name));
+        }
+    }
+    text
+}
+
+/// The seeds of a group as a table shows them: `3`, or `2 of 3` where some are not done.
+pub(crate) fn seeds(group: &Group) -> String {
+    if group.seeds_done == group.seeds_planned {
+        group.seeds_done.to_string()
+    } else {
+        format!("{} of {}", group.seeds_done, group.seeds_planned)
+    }
+}
+
+/// How far the dev accuracies of a language may be off because dev is a sample.
+pub(crate) fn sampling(report: &Report, lang: &str) -> Option<(u64, f64)> {
+    let splits = report.groups_of(lang).filter_map(|group| group.dev.as_ref());
+    splits
+        .filter_map(|dev| Some((dev.words, dev.accuracy_interval?.half_width())))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Whether a group's gain over the baseline is larger than the sampling error of both.
+pub(crate) fn gain_is_clear(group: &Group, baseline: &Group) -> Option<bool> {
+    let half = |group: &Group| Some(group.dev.as_ref()?.accuracy_interval?.half_width());
+    let gain = group.dev_accuracy_gain?.mean.abs();
+    Some(gain > half(group)?.hypot(half(baseline)?))
+}
+
+/// Cells that are not done, with why.
+pub(crate) fn undone(report: &Report) -> Vec<(String, &'static str, String)> {
+    let mut rows = Vec::new();
+    for view in &report.cells {
+        let why = match &view.state {
+            State::Done(_) => continue,
+            State::Failed { error, .. } => error.clone(),
+            State::Missing => "no record yet; the same sweep command runs it".into(),
+        };
+        let mut title = view.cell.title();
+        let extras = extras_name(report, &view.extras);
+        if !extras.is_empty() {
+            title += &format!(", {extras}");
+        }
+        rows.push((title, view.state.name(), why));
+    }
+    rows
+}

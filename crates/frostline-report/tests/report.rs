@@ -1,0 +1,222 @@
+//! Reports of hand-made records: every file's text, what is said about what is missing, and that
+//! the same records give the same bytes.
+//!
+//! With `FROSTLINE_REPORT_OUT=DIR` each scenario is also written below `DIR`, to look at.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Lang, demo, failed, paper, record, records, sweep};
+use frostline_record::{Record, Sweep};
+use frostline_report::{Report, ReportError, ReportFile};
+
+fn files(scenario: &str, sweep: &Sweep, records: &[Record]) -> Vec<ReportFile> {
+    let files = Report::new(sweep, records).files().expect("a report");
+    if let Some(out) = std::env::var_os("FROSTLINE_REPORT_OUT") {
+        let folder = PathBuf::from(out).join(scenario);
+        std::fs::create_dir_all(folder.join("figures")).expect("a folder");
+        for file in &files {
+            std::fs::write(folder.join(&file.path), &file.bytes).expect("a file");
+        }
+    }
+    files
+}
+
+fn text<'a>(files: &'a [ReportFile], path: &str) -> &'a str {
+    let file = files.iter().find(|file| file.path == path);
+    let file = file.unwrap_or_else(|| panic!("no {path}"));
+    std::str::from_utf8(&file.bytes).expect("UTF-8")
+}
+
+/// Two languages, five policies, three seeds, all done.
+fn whole() -> (Sweep, Vec<Record>) {
+    let mut sweep = sweep("paper", &paper(), 3, false, "");
+    sweep.overrides = vec!["data.lowercase=true".into()];
+    let records = records(&sweep, &paper());
+    (sweep, records)
+}
+
+/// The demo with test scores, a failed cell, a missing one, and a policy without any result.
+fn gaps() -> (Sweep, Vec<Record>) {
+    let sweep = sweep(
+        "demo",
+        &demo(),
+        3,
+        true,
+        "[settings.eval]\ntest = true\n[settings.train]\nlog_every = 10\nepochs = 4",
+    );
+    let mut records = records(&sweep, &demo());
+    let cells = sweep.cells.clone();
+    let place = |lang: &str, policy: &str, seed: u64| {
+        let is = |cell: &frostline_record::Cell| {
+            let s = &cell.settings;
+            s.lang == lang && s.policy == policy && s.seed == seed
+        };
+        cells.iter().position(is).expect("a planned cell")
+    };
+    let (bad, gone) = (place("en", "first-2", 43), place("pcm", "none", 44));
+    records[bad] = failed(
+        &records[bad].cell.clone(),
+        "the loss is not a number after step 17 | try a lower `optimizer.lr`\ncaused by: ``x``",
+    );
+    for seed in 42..45 {
+        let at = place("pcm", "alternating", seed);
+        records[at] = failed(&records[at].cell.clone(), "out of memory");
+    }
+    records.remove(gone);
+    (sweep, records)
+}
+
+/// One seed, two learning rates, and no policy `none`.
+fn axes() -> (Sweep, Vec<Record>) {
+    let langs = || -> Vec<Lang> {
+        let mut langs = paper();
+        for lang in &mut langs {
+            lang.reach.retain(|(policy, _)| *policy != "none");
+        }
+        langs
+    };
+    let grid = "\"optimizer.lr\" = [2e-5, 5e-5]\n[settings.data]\nfirst = 2500";
+    let sweep = sweep("rates", &langs(), 1, false, grid);
+    let records = records(&sweep, &langs());
+    (sweep, records)
+}
+
+#[test]
+fn a_whole_sweep() {
+    let (sweep, records) = whole();
+    let files = files("whole", &sweep, &records);
+    insta::assert_snapshot!("whole_report", text(&files, "report.md"));
+    insta::assert_snapshot!("whole_published", text(&files, "published.md"));
+    insta::assert_snapshot!("whole_time_svg", text(&files, "figures/time.svg"));
+    insta::assert_snapshot!("whole_terminal", Report::new(&sweep, &records).terminal_table(140));
+}
+
+#[test]
+fn a_synthetic_sweep_with_gaps() {
+    let (sweep, records) = gaps();
+    let files = files("gaps", &sweep, &records);
+    insta::assert_snapshot!("gaps_report", text(&files, "report.md"));
+    insta::assert_snapshot!("gaps_published", text(&files, "published.md"));
+    insta::assert_snapshot!("gaps_cells_csv", text(&files, "cells.csv"));
+    insta::assert_snapshot!("gaps_epochs_csv", text(&files, "epochs.csv"));
+    insta::assert_snapshot!("gaps_accuracy_svg", text(&files, "figures/accuracy.svg"));
+    insta::assert_snapshot!("gaps_terminal", Report::new(&sweep, &records).terminal_table(100));
+}
+
+#[test]
+fn further_axes_and_one_seed() {
+    let (sweep, records) = axes();
+    let files = files("axes", &sweep, &records);
+    insta::assert_snapshot!("axes_report", text(&files, "report.md"));
+    insta::assert_snapshot!("axes_published", text(&files, "published.md"));
+    insta::assert_snapshot!("axes_json", text(&files, "report.json"));
+    insta::assert_snapshot!("axes_terminal", Report::new(&sweep, &records).terminal_table(70));
+}
+
+#[test]
+fn every_output_of_a_synthetic_plan_says_so() {
+    let (sweep, records) = gaps();
+    let report = Report::new(&sweep, &records);
+    for file in files("gaps", &sweep, &records) {
+        let text = std::str::from_utf8(&file.bytes).expect("UTF-8");
+        match file.path.rsplit('.').next() {
+            Some("csv") => {
+                let mut lines = text.lines();
+                assert!(lines.next().is_some_and(|head| head.starts_with("synthetic,")));
+                assert!(text.lines().filter(|line| line.starts_with("true,")).count() > 1);
+            }
+            Some("json") => assert!(text.contains("\"synthetic\": true")),
+            Some("svg") => assert!(text.contains(">SYNTHETIC DATA"), "{}", file.path),
+            _ => assert!(text.contains("**Synthetic data"), "{}", file.path),
+        }
+    }
+    assert!(report.terminal_table(80).contains("SYNTHETIC DATA"));
+
+    let (sweep, records) = whole();
+    for file in files("whole", &sweep, &records) {
+        let text = std::str::from_utf8(&file.bytes).expect("UTF-8").to_lowercase();
+        assert!(!text.contains("synthetic data"), "{}", file.path);
+    }
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes_in_any_order() {
+    let (sweep, mut records) = gaps();
+    let first = Report::new(&sweep, &records).files().expect("a report");
+    records.reverse();
+    let again = Report::new(&sweep, &records).files().expect("a report");
+    assert_eq!(first, again);
+    records[0].timing = records[1].timing.clone();
+    let other = Report::new(&sweep, &records).files().expect("a report");
+    assert_ne!(first, other, "a report that ignores its records proves nothing");
+}
+
+#[test]
+fn savings_are_paired_by_seed() {
+    let (sweep, mut records) = whole();
+    // Whatever the seeds took, half of the same seed's baseline is a saving of 50 % each time.
+    let mut baseline = Vec::new();
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        let timing = record.timing.as_mut().expect("a time");
+        if settings.policy == "none" {
+            timing.train_ms = 1e5 * (settings.seed - 41) as f64;
+            baseline.push((settings.lang.clone(), settings.seed, timing.train_ms));
+        }
+    }
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        if settings.policy == "first-4" {
+            let base =
+                baseline.iter().find(|(lang, seed, _)| *lang == settings.lang && *seed == settings.seed);
+            record.timing.as_mut().expect("a time").train_ms = base.expect("a baseline").2 / 2.0;
+        }
+    }
+    let report = Report::new(&sweep, &records).files().expect("a report");
+    let json: serde_json::Value = serde_json::from_str(text(&report, "report.json")).expect("JSON");
+    let groups = json["groups"].as_array().expect("groups");
+    let halved: Vec<_> = groups.iter().filter(|g| g["policy"] == "first-4").collect();
+    assert_eq!(halved.len(), 2);
+    for group in halved {
+        assert_eq!(group["train_time_saving"]["mean"], 0.5);
+        assert_eq!(group["train_time_saving"]["std"], 0.0);
+        assert_eq!(group["train_time_saving"]["n"], 3);
+    }
+}
+
+#[test]
+fn records_of_other_machines_strays_and_one_seed_are_pointed_out() {
+    let (sweep, mut records) = whole();
+    records[0].made_by.threads = 1;
+    records[0].made_by.isa = "avx2".into();
+    let mut stray = record(&records[1].cell.clone(), &paper());
+    stray.cell.id = "0000000000000000".into();
+    records.push(stray);
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains("**The records come from 2 different programs or machines**"));
+    assert!(page.contains("> **Warning:** the records differ in who made them."));
+    assert!(page.contains("1 record in the folder belong"));
+    assert!(!page.contains("single seed.**"));
+    let (sweep, records) = axes();
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    assert!(text(&files, "report.md").contains("**Some rows rest on a single seed.**"));
+}
+
+#[test]
+fn what_cannot_be_reported_is_an_error() {
+    let (sweep, mut records) = whole();
+    let empty = Sweep { cells: vec![], ..sweep.clone() };
+    let error = Report::new(&empty, &[]).files().expect_err("no cells");
+    insta::assert_snapshot!(error, @"the sweep `paper` has no cells; give its plan at least one language and policy");
+
+    let twice = [records[0].clone(), records[0].clone()];
+    let error = Report::new(&sweep, &twice).files().expect_err("two records");
+    assert!(matches!(error, ReportError::TwoRecords { .. }), "{error}");
+
+    records[0].schema = 99;
+    let error = Report::new(&sweep, &records).files().expect_err("another schema");
+    assert!(matches!(error, ReportError::Schema { found: 99, .. }), "{error}");
+}
