@@ -1,0 +1,210 @@
+//! An encoder's shape, read from Hugging Face's `config.json`.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::ModelError;
+
+/// The model families whose weights and forward pass are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// `model_type` "distilbert".
+    DistilBert,
+    /// `model_type` "bert".
+    Bert,
+}
+
+/// An encoder's shape and rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncoderConfig {
+    /// Which family.
+    pub family: Family,
+    /// Rows of the word table.
+    pub vocabulary: usize,
+    /// Width of a row, H.
+    pub hidden: usize,
+    /// Transformer blocks.
+    pub depth: usize,
+    /// Attention heads; H divides by them.
+    pub heads: usize,
+    /// Width inside the feed-forward layer.
+    pub intermediate: usize,
+    /// Rows of the position table: the longest input.
+    pub positions: usize,
+    /// Rows of the token-type table; 0 where the family has none.
+    pub token_types: usize,
+    /// Added to a LayerNorm's variance.
+    pub norm_eps: f64,
+    /// Dropout after embeddings and feed-forward layers (and attention outputs in BERT).
+    pub dropout: f64,
+    /// Dropout on attention probabilities.
+    pub attention_dropout: f64,
+    /// Standard deviation of randomly drawn weights.
+    pub initializer_range: f64,
+}
+
+#[derive(Deserialize)]
+struct DistilBertFile {
+    vocab_size: usize,
+    dim: usize,
+    n_layers: usize,
+    n_heads: usize,
+    hidden_dim: usize,
+    max_position_embeddings: usize,
+    #[serde(default = "tenth")]
+    dropout: f64,
+    #[serde(default = "tenth")]
+    attention_dropout: f64,
+    #[serde(default = "fiftieth")]
+    initializer_range: f64,
+    #[serde(default = "gelu")]
+    activation: String,
+}
+
+#[derive(Deserialize)]
+struct BertFile {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    max_position_embeddings: usize,
+    type_vocab_size: usize,
+    #[serde(default = "tiny")]
+    layer_norm_eps: f64,
+    #[serde(default = "tenth")]
+    hidden_dropout_prob: f64,
+    #[serde(default = "tenth")]
+    attention_probs_dropout_prob: f64,
+    #[serde(default = "fiftieth")]
+    initializer_range: f64,
+    #[serde(default = "gelu")]
+    hidden_act: String,
+    #[serde(default = "absolute")]
+    position_embedding_type: String,
+}
+
+fn tenth() -> f64 {
+    0.1
+}
+fn fiftieth() -> f64 {
+    0.02
+}
+fn tiny() -> f64 {
+    1e-12
+}
+fn gelu() -> String {
+    "gelu".into()
+}
+fn absolute() -> String {
+    "absolute".into()
+}
+
+impl EncoderConfig {
+    /// Reads a `config.json`; `place` is named in errors.
+    ///
+    /// # Errors
+    /// Where the file is no such config, its family is unknown, or it asks for something that is
+    /// not implemented.
+    pub fn parse(text: &str, place: &str) -> Result<Self, ModelError> {
+        let fail = |reason: String| ModelError::Config { place: place.into(), reason };
+        let file: Value = serde_json::from_str(text).map_err(|error| fail(format!("no JSON: {error}")))?;
+        let family = file.get("model_type").and_then(Value::as_str).unwrap_or("nothing").to_string();
+        let broken = |error: serde_json::Error| fail(format!("no {family} config: {error}"));
+        let (config, activation) = match family.as_str() {
+            "distilbert" => {
+                let file: DistilBertFile = serde_json::from_value(file).map_err(broken)?;
+                let config = Self {
+                    family: Family::DistilBert,
+                    vocabulary: file.vocab_size,
+                    hidden: file.dim,
+                    depth: file.n_layers,
+                    heads: file.n_heads,
+                    intermediate: file.hidden_dim,
+                    positions: file.max_position_embeddings,
+                    token_types: 0,
+                    norm_eps: 1e-12,
+                    dropout: file.dropout,
+                    attention_dropout: file.attention_dropout,
+                    initializer_range: file.initializer_range,
+                };
+                (config, file.activation)
+            }
+            "bert" => {
+                let file: BertFile = serde_json::from_value(file).map_err(broken)?;
+                if file.position_embedding_type != "absolute" {
+                    return Err(fail(format!(
+                        "position_embedding_type is `{}`; only `absolute` is known",
+                        file.position_embedding_type
+                    )));
+                }
+                let config = Self {
+                    family: Family::Bert,
+                    vocabulary: file.vocab_size,
+                    hidden: file.hidden_size,
+                    depth: file.num_hidden_layers,
+                    heads: file.num_attention_heads,
+                    intermediate: file.intermediate_size,
+                    positions: file.max_position_embeddings,
+                    token_types: file.type_vocab_size,
+                    norm_eps: file.layer_norm_eps,
+                    dropout: file.hidden_dropout_prob,
+                    attention_dropout: file.attention_probs_dropout_prob,
+                    initializer_range: file.initializer_range,
+                };
+                (config, file.hidden_act)
+            }
+            other => {
+                return Err(fail(format!(
+                    "model_type is `{other}`; the families known are `distilbert` and `bert`"
+                )));
+            }
+        };
+        if activation != "gelu" {
+            return Err(fail(format!("the activation is `{activation}`; only `gelu` is known")));
+        }
+        if config.heads == 0 || config.hidden % config.heads != 0 {
+            return Err(fail(format!(
+                "a width of {} does not divide into {} heads",
+                config.hidden, config.heads
+            )));
+        }
+        Ok(config)
+    }
+
+    /// Path and shape of every parameter of the encoder with a classifier of `labels` tags on top,
+    /// in this crate's layout.
+    #[must_use]
+    pub fn parameters(&self, labels: usize) -> Vec<(String, Vec<usize>)> {
+        let h = self.hidden;
+        let mut out: Vec<(String, Vec<usize>)> = Vec::new();
+        let mut add = |path: String, shape: &[usize]| out.push((path, shape.to_vec()));
+        add("encoder.embeddings.word".into(), &[self.vocabulary, h]);
+        add("encoder.embeddings.position".into(), &[self.positions, h]);
+        if self.token_types > 0 {
+            add("encoder.embeddings.token_type".into(), &[self.token_types, h]);
+        }
+        let mut norm = |path: String| {
+            add(format!("{path}.gamma"), &[h]);
+            add(format!("{path}.beta"), &[h]);
+        };
+        norm("encoder.embeddings.norm".into());
+        for block in 0..self.depth {
+            norm(format!("encoder.blocks.{block}.attention_norm"));
+            norm(format!("encoder.blocks.{block}.output_norm"));
+        }
+        let mut linear = |path: String, from: usize, to: usize| {
+            add(format!("{path}.weight"), &[from, to]);
+            add(format!("{path}.bias"), &[to]);
+        };
+        for block in 0..self.depth {
+            for part in ["query", "key", "value", "attention_output"] {
+                linear(format!("encoder.blocks.{block}.{part}"), h, h);
+            }
+            linear(format!("encoder.blocks.{block}.intermediate"), h, self.intermediate);
+            linear(format!("encoder.blocks.{block}.output"), self.intermediate, h);
+        }
+        linear("head".into(), h, labels);
+        out
+    }
+}

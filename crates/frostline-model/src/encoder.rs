@@ -1,0 +1,241 @@
+//! DistilBERT and BERT over packed sentences. Post-LayerNorm transformers; the two differ in
+//! token types, in one dropout site and in the names of their weights.
+
+use burn::module::{Module, Param};
+use burn::prelude::*;
+use frostline_kernels::{Dropout, Kernels, Pack};
+
+use crate::{EncoderConfig, ModelError, Source, Vocabulary};
+
+/// A linear layer.
+#[derive(Module, Debug)]
+pub struct Linear<B: Backend> {
+    /// \[in, out\]
+    pub weight: Param<Tensor<B, 2>>,
+    /// \[out\]
+    pub bias: Param<Tensor<B, 1>>,
+}
+
+/// A LayerNorm.
+#[derive(Module, Debug)]
+pub struct Norm<B: Backend> {
+    /// \[H\]
+    pub gamma: Param<Tensor<B, 1>>,
+    /// \[H\]
+    pub beta: Param<Tensor<B, 1>>,
+}
+
+/// Word, position and token-type tables, and the LayerNorm of their sum.
+#[derive(Module, Debug)]
+pub struct Embeddings<B: Backend> {
+    /// \[rows carried, H\], see [`Vocabulary`].
+    pub word: Param<Tensor<B, 2>>,
+    /// \[positions, H\]
+    pub position: Param<Tensor<B, 2>>,
+    /// \[token types, H\]; only row 0 is used.
+    pub token_type: Option<Param<Tensor<B, 2>>>,
+    /// Of the sum.
+    pub norm: Norm<B>,
+}
+
+/// One transformer block.
+#[derive(Module, Debug)]
+pub struct Block<B: Backend> {
+    /// Queries.
+    pub query: Linear<B>,
+    /// Keys.
+    pub key: Linear<B>,
+    /// Values.
+    pub value: Linear<B>,
+    /// What attention's context goes through.
+    pub attention_output: Linear<B>,
+    /// After attention.
+    pub attention_norm: Norm<B>,
+    /// Into the feed-forward layer.
+    pub intermediate: Linear<B>,
+    /// Out of the feed-forward layer.
+    pub output: Linear<B>,
+    /// After the feed-forward layer.
+    pub output_norm: Norm<B>,
+}
+
+/// A transformer encoder.
+#[derive(Module, Debug)]
+pub struct Encoder<B: Backend> {
+    /// The tables.
+    pub embeddings: Embeddings<B>,
+    /// The blocks, from the input up.
+    pub blocks: Vec<Block<B>>,
+}
+
+/// A packed batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The compact row of every subword, N.
+    pub ids: &'a [u32],
+    /// The position of every subword in its sentence, N.
+    pub positions: &'a [u32],
+    /// Where the sentences are.
+    pub pack: &'a Pack,
+}
+
+/// What is dropped in one forward pass.
+#[derive(Clone, Debug)]
+pub struct EncoderDropout {
+    /// After the embeddings.
+    pub embeddings: Dropout,
+    /// In each block.
+    pub blocks: Vec<BlockDropout>,
+}
+
+/// What is dropped in one block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockDropout {
+    /// On attention probabilities.
+    pub attention: Dropout,
+    /// After the attention output (off in DistilBERT).
+    pub attention_output: Dropout,
+    /// After the feed-forward layer.
+    pub output: Dropout,
+}
+
+impl EncoderDropout {
+    /// Nothing is dropped.
+    #[must_use]
+    pub fn off(depth: usize) -> Self {
+        let off =
+            BlockDropout { attention: Dropout::OFF, attention_output: Dropout::OFF, output: Dropout::OFF };
+        Self { embeddings: Dropout::OFF, blocks: vec![off; depth] }
+    }
+}
+
+/// Builds tensors from a [`Source`].
+pub(crate) struct Builder<'a, B: Backend> {
+    pub source: &'a dyn Source,
+    pub device: &'a B::Device,
+}
+
+impl<B: Backend> Builder<'_, B> {
+    pub fn tensor<const D: usize>(
+        &self,
+        path: &str,
+        shape: [usize; D],
+    ) -> Result<Param<Tensor<B, D>>, ModelError> {
+        Ok(self.parameter(self.source.values(path, &shape)?, shape))
+    }
+
+    fn parameter<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<B, D>> {
+        Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), self.device))
+    }
+
+    pub fn linear(&self, path: &str, from: usize, to: usize) -> Result<Linear<B>, ModelError> {
+        Ok(Linear {
+            weight: self.tensor(&format!("{path}.weight"), [from, to])?,
+            bias: self.tensor(&format!("{path}.bias"), [to])?,
+        })
+    }
+
+    fn norm(&self, path: &str, h: usize) -> Result<Norm<B>, ModelError> {
+        Ok(Norm {
+            gamma: self.tensor(&format!("{path}.gamma"), [h])?,
+            beta: self.tensor(&format!("{path}.beta"), [h])?,
+        })
+    }
+}
+
+impl<B: Kernels> Linear<B> {
+    /// x \[N, in\] -> \[N, out\].
+    #[must_use]
+    pub fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
+        B::k_linear(x, self.weight.val(), self.bias.val())
+    }
+}
+
+impl<B: Kernels> Norm<B> {
+    fn parts(&self) -> [Tensor<B, 1>; 2] {
+        [self.gamma.val(), self.beta.val()]
+    }
+}
+
+impl<B: Kernels> Block<B> {
+    fn forward(
+        &self,
+        x: Tensor<B, 2>,
+        config: &EncoderConfig,
+        pack: &Pack,
+        drop: &BlockDropout,
+    ) -> Tensor<B, 2> {
+        let qkv = [&self.query, &self.key, &self.value].map(|part| part.forward(x.clone()));
+        let context = B::k_attention(qkv, config.heads, pack, drop.attention);
+        let context = self.attention_output.forward(context);
+        let norm = |x, residual, norm: &Norm<B>, drop| {
+            B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, pack.rows())
+        };
+        let x = norm(context, x, &self.attention_norm, drop.attention_output);
+        let inner = self.output.forward(B::k_gelu(self.intermediate.forward(x.clone())));
+        norm(inner, x, &self.output_norm, drop.output)
+    }
+}
+
+impl<B: Kernels> Encoder<B> {
+    /// Builds an encoder whose word table carries the vocabulary's rows.
+    ///
+    /// # Errors
+    /// Where the source lacks a parameter or has another shape.
+    pub fn build(
+        config: &EncoderConfig,
+        vocabulary: &Vocabulary,
+        source: &dyn Source,
+        device: &B::Device,
+    ) -> Result<Self, ModelError> {
+        let b = Builder { source, device };
+        let h = config.hidden;
+        let word = source.rows("encoder.embeddings.word", [config.vocabulary, h], vocabulary.rows())?;
+        let token_type = match config.token_types {
+            0 => None,
+            rows => Some(b.tensor("encoder.embeddings.token_type", [rows, h])?),
+        };
+        let embeddings = Embeddings {
+            word: b.parameter(word, [vocabulary.rows().len(), h]),
+            position: b.tensor("encoder.embeddings.position", [config.positions, h])?,
+            token_type,
+            norm: b.norm("encoder.embeddings.norm", h)?,
+        };
+        let block = |number: usize| {
+            let at = |part: &str| format!("encoder.blocks.{number}.{part}");
+            Ok(Block {
+                query: b.linear(&at("query"), h, h)?,
+                key: b.linear(&at("key"), h, h)?,
+                value: b.linear(&at("value"), h, h)?,
+                attention_output: b.linear(&at("attention_output"), h, h)?,
+                attention_norm: b.norm(&at("attention_norm"), h)?,
+                intermediate: b.linear(&at("intermediate"), h, config.intermediate)?,
+                output: b.linear(&at("output"), config.intermediate, h)?,
+                output_norm: b.norm(&at("output_norm"), h)?,
+            })
+        };
+        let blocks = (0..config.depth).map(block).collect::<Result<_, ModelError>>()?;
+        Ok(Self { embeddings, blocks })
+    }
+
+    /// The last hidden states.
+    ///
+    /// # Shapes
+    /// N subwords -> \[N, H\]
+    #[must_use]
+    pub fn forward(&self, config: &EncoderConfig, input: Input<'_>, drop: &EncoderDropout) -> Tensor<B, 2> {
+        let tables = &self.embeddings;
+        let mut x =
+            B::k_gather(tables.word.val(), input.ids) + B::k_gather(tables.position.val(), input.positions);
+        if let Some(token_type) = &tables.token_type {
+            x = x + B::k_gather(token_type.val(), &[0]);
+        }
+        let rows = input.pack.rows();
+        let x = B::k_drop_add_norm(x, None, tables.norm.parts(), config.norm_eps, Dropout::OFF, rows);
+        let mut x = B::k_dropout(x, drop.embeddings, rows);
+        for (block, drop) in self.blocks.iter().zip(&drop.blocks) {
+            x = block.forward(x, config, input.pack, drop);
+        }
+        x
+    }
+}

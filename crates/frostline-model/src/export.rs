@@ -1,0 +1,94 @@
+//! A trained tagger as a Hugging Face folder's files.
+
+use std::collections::BTreeMap;
+
+use safetensors::{Dtype, tensor::TensorView};
+use serde_json::{Value, json};
+
+use crate::checkpoint::transpose;
+use crate::{EncoderConfig, ModelError, Source, Values, Vocabulary, hugging_face_name};
+
+/// What is exported.
+pub struct Export<'a> {
+    /// The encoder's shape.
+    pub config: &'a EncoderConfig,
+    /// The trained parameters, see [`crate::snapshot`].
+    pub parameters: &'a BTreeMap<String, Values>,
+    /// The rows of the word table that were trained.
+    pub vocabulary: &'a Vocabulary,
+    /// Where all other rows started.
+    pub source: &'a dyn Source,
+    /// What all other rows are multiplied with: the product of the steps' weight decays, 1 where
+    /// the table was frozen.
+    pub other_rows: f64,
+}
+
+impl Export<'_> {
+    /// The bytes of `model.safetensors`, f32, under Hugging Face's names.
+    ///
+    /// # Errors
+    /// Where the source cannot give the word table.
+    pub fn safetensors(&self) -> Result<Vec<u8>, ModelError> {
+        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+        for (path, Values { shape, data }) in self.parameters {
+            let (name, transposed) = hugging_face_name(self.config.family, path);
+            let (shape, data) = if path == "encoder.embeddings.word" {
+                (vec![self.config.vocabulary, self.config.hidden], self.word_table(data)?)
+            } else if transposed {
+                (vec![shape[1], shape[0]], transpose(data, shape[0], shape[1]))
+            } else {
+                (shape.clone(), data.clone())
+            };
+            tensors.push((name, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()));
+        }
+        let fail = |error: safetensors::SafeTensorError| ModelError::Weights {
+            place: "model.safetensors".into(),
+            reason: error.to_string(),
+        };
+        let views = tensors
+            .iter()
+            .map(|(name, shape, bytes)| {
+                Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(fail)?))
+            })
+            .collect::<Result<Vec<_>, ModelError>>()?;
+        let about = [("format".to_string(), "pt".to_string())].into();
+        safetensors::serialize(views, Some(about)).map_err(fail)
+    }
+
+    /// The full word table: trained rows as they are, all others decayed.
+    fn word_table(&self, trained: &[f32]) -> Result<Vec<f32>, ModelError> {
+        let h = self.config.hidden;
+        let mut table = self.source.values("encoder.embeddings.word", &[self.config.vocabulary, h])?;
+        if self.other_rows != 1.0 {
+            for value in &mut table {
+                *value = (f64::from(*value) * self.other_rows) as f32;
+            }
+        }
+        for (row, &id) in self.vocabulary.rows().iter().enumerate() {
+            table[id as usize * h..][..h].copy_from_slice(&trained[row * h..][..h]);
+        }
+        Ok(table)
+    }
+}
+
+/// The encoder's own `config.json` as a token classifier's: architecture and tag names added.
+///
+/// # Errors
+/// Where the text is no JSON object.
+pub fn hugging_face_config(encoder_config: &str, tags: &[String]) -> Result<String, ModelError> {
+    let fail = |reason: String| ModelError::Config { place: "config.json".into(), reason };
+    let mut config: Value = serde_json::from_str(encoder_config).map_err(|error| fail(error.to_string()))?;
+    let object = config.as_object_mut().ok_or_else(|| fail("no JSON object".into()))?;
+    let architecture = match object.get("model_type").and_then(Value::as_str) {
+        Some("distilbert") => "DistilBertForTokenClassification",
+        _ => "BertForTokenClassification",
+    };
+    let id2label: serde_json::Map<String, Value> =
+        tags.iter().enumerate().map(|(id, tag)| (id.to_string(), json!(tag))).collect();
+    let label2id: serde_json::Map<String, Value> =
+        tags.iter().enumerate().map(|(id, tag)| (tag.clone(), json!(id))).collect();
+    object.insert("architectures".into(), json!([architecture]));
+    object.insert("id2label".into(), Value::Object(id2label));
+    object.insert("label2id".into(), Value::Object(label2id));
+    serde_json::to_string_pretty(&config).map_err(|error| fail(error.to_string()))
+}

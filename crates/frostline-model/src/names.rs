@@ -1,0 +1,125 @@
+//! This crate's parameter paths in Hugging Face's words.
+
+use crate::Family;
+
+/// A parameter's name in a Hugging Face token classifier of this family, and whether it is stored
+/// transposed there (linear weights are \[out, in\]).
+///
+/// # Panics
+/// Where the path is none of this crate's.
+#[must_use]
+pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
+    let unknown = || -> ! { panic!("`{path}` is no parameter of this crate") };
+    let (stem, kind) = match path {
+        "encoder.embeddings.word" => ("word_embeddings", "weight"),
+        "encoder.embeddings.position" => ("position_embeddings", "weight"),
+        "encoder.embeddings.token_type" => ("token_type_embeddings", "weight"),
+        _ => path.rsplit_once('.').unwrap_or_else(|| unknown()),
+    };
+    let kind = match kind {
+        "gamma" => "weight",
+        "beta" => "bias",
+        kind => kind,
+    };
+    let prefix = match family {
+        Family::DistilBert => "distilbert",
+        Family::Bert => "bert",
+    };
+    if stem == "head" {
+        return (format!("classifier.{kind}"), kind == "weight");
+    }
+    if let Some(table) = stem.strip_suffix("_embeddings") {
+        return (format!("{prefix}.embeddings.{table}_embeddings.weight"), false);
+    }
+    if stem == "encoder.embeddings.norm" {
+        return (format!("{prefix}.embeddings.LayerNorm.{kind}"), false);
+    }
+    let (block, part) = stem
+        .strip_prefix("encoder.blocks.")
+        .and_then(|rest| rest.split_once('.'))
+        .unwrap_or_else(|| unknown());
+    let (folder, part) = match (family, part) {
+        (Family::DistilBert, part) => (
+            "transformer",
+            match part {
+                "query" => "attention.q_lin",
+                "key" => "attention.k_lin",
+                "value" => "attention.v_lin",
+                "attention_output" => "attention.out_lin",
+                "attention_norm" => "sa_layer_norm",
+                "intermediate" => "ffn.lin1",
+                "output" => "ffn.lin2",
+                "output_norm" => "output_layer_norm",
+                _ => unknown(),
+            },
+        ),
+        (Family::Bert, part) => (
+            "encoder",
+            match part {
+                "query" => "attention.self.query",
+                "key" => "attention.self.key",
+                "value" => "attention.self.value",
+                "attention_output" => "attention.output.dense",
+                "attention_norm" => "attention.output.LayerNorm",
+                "intermediate" => "intermediate.dense",
+                "output" => "output.dense",
+                "output_norm" => "output.LayerNorm",
+                _ => unknown(),
+            },
+        ),
+    };
+    let transposed = kind == "weight" && !part.to_lowercase().ends_with("norm");
+    (format!("{prefix}.{folder}.layer.{block}.{part}.{kind}"), transposed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_hugging_faces() {
+        let cases = [
+            (
+                Family::Bert,
+                "encoder.embeddings.token_type",
+                "bert.embeddings.token_type_embeddings.weight",
+                false,
+            ),
+            (Family::Bert, "encoder.embeddings.norm.gamma", "bert.embeddings.LayerNorm.weight", false),
+            (
+                Family::Bert,
+                "encoder.blocks.3.query.weight",
+                "bert.encoder.layer.3.attention.self.query.weight",
+                true,
+            ),
+            (
+                Family::Bert,
+                "encoder.blocks.3.attention_norm.beta",
+                "bert.encoder.layer.3.attention.output.LayerNorm.bias",
+                false,
+            ),
+            (
+                Family::DistilBert,
+                "encoder.embeddings.word",
+                "distilbert.embeddings.word_embeddings.weight",
+                false,
+            ),
+            (
+                Family::DistilBert,
+                "encoder.blocks.0.attention_norm.gamma",
+                "distilbert.transformer.layer.0.sa_layer_norm.weight",
+                false,
+            ),
+            (
+                Family::DistilBert,
+                "encoder.blocks.5.output.bias",
+                "distilbert.transformer.layer.5.ffn.lin2.bias",
+                false,
+            ),
+            (Family::DistilBert, "head.weight", "classifier.weight", true),
+        ];
+        for (family, path, name, transposed) in cases {
+            assert_eq!(hugging_face_name(family, path), (name.to_string(), transposed));
+        }
+    }
+}

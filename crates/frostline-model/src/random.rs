@@ -1,0 +1,60 @@
+//! Parameters drawn at random, each from a stream named after its path.
+
+use frostline_random::Stream;
+
+use crate::{ModelError, Source};
+
+/// Weights and tables from N(0, std), biases and betas 0, gammas 1: the families' own rule.
+///
+/// A number depends on the seed, the parameter's path and its place alone, so a compact table has
+/// the numbers of the full one.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomInit {
+    stream: Stream,
+    std: f64,
+}
+
+impl RandomInit {
+    /// Draws for this seed with this standard deviation.
+    #[must_use]
+    pub fn new(seed: u64, std: f64) -> Self {
+        Self { stream: Stream::new(seed, "parameters"), std }
+    }
+
+    fn draw(&self, path: &str, range: std::ops::Range<usize>) -> impl Iterator<Item = f32> + use<> {
+        let stream = Stream::new(self.stream.key(), path);
+        let std = self.std;
+        range.map(move |i| (stream.normal(i as u64) * std) as f32)
+    }
+}
+
+impl Source for RandomInit {
+    fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+        let count = shape.iter().product();
+        Ok(match path.rsplit('.').next() {
+            Some("bias" | "beta") => vec![0.0; count],
+            Some("gamma") => vec![1.0; count],
+            _ => self.draw(path, 0..count).collect(),
+        })
+    }
+
+    fn rows(&self, path: &str, [_, width]: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
+        let line = |&row: &u32| self.draw(path, row as usize * width..(row as usize + 1) * width);
+        Ok(rows.iter().flat_map(line).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_rows_are_the_full_tables_rows() {
+        let init = RandomInit::new(3, 0.02);
+        let all = init.values("encoder.embeddings.word", &[6, 4]).unwrap();
+        let some = init.rows("encoder.embeddings.word", [6, 4], &[1, 5]).unwrap();
+        assert_eq!(some, [&all[4..8], &all[20..24]].concat());
+        assert_eq!(init.values("x.gamma", &[2]).unwrap(), [1.0, 1.0]);
+        assert_eq!(init.values("x.bias", &[2]).unwrap(), [0.0, 0.0]);
+    }
+}

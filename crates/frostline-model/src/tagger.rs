@@ -1,0 +1,54 @@
+//! A token classifier: an encoder, dropout, and one linear layer over speaking positions.
+
+use burn::module::Module;
+use burn::prelude::*;
+use frostline_kernels::{Dropout, Kernels};
+
+use crate::encoder::Builder;
+use crate::{Encoder, EncoderConfig, EncoderDropout, Input, Linear, ModelError, Source, Vocabulary};
+
+/// An encoder with a tagging head.
+#[derive(Module, Debug)]
+pub struct Tagger<B: Backend> {
+    /// The encoder.
+    pub encoder: Encoder<B>,
+    /// \[H, tags\]
+    pub head: Linear<B>,
+}
+
+impl<B: Kernels> Tagger<B> {
+    /// Builds a tagger; encoder and head may come from different sources.
+    ///
+    /// # Errors
+    /// Where a source lacks a parameter or has another shape.
+    pub fn build(
+        config: &EncoderConfig,
+        vocabulary: &Vocabulary,
+        tags: usize,
+        [encoder, head]: [&dyn Source; 2],
+        device: &B::Device,
+    ) -> Result<Self, ModelError> {
+        Ok(Self {
+            encoder: Encoder::build(config, vocabulary, encoder, device)?,
+            head: Builder { source: head, device }.linear("head", config.hidden, tags)?,
+        })
+    }
+
+    /// One row of logits per speaking position.
+    ///
+    /// # Shapes
+    /// N subwords, M speaking rows below N -> \[M, tags\]
+    #[must_use]
+    pub fn forward(
+        &self,
+        config: &EncoderConfig,
+        input: Input<'_>,
+        speaking: &[u32],
+        drop: &EncoderDropout,
+        head_drop: Dropout,
+    ) -> Tensor<B, 2> {
+        let x = self.encoder.forward(config, input, drop);
+        let x = B::k_gather(x, speaking);
+        self.head.forward(B::k_dropout(x, head_drop, &input.pack.rows().select(speaking)))
+    }
+}
