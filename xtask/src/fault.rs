@@ -39,11 +39,6 @@ impl<T, E: Into<anyhow::Error>> Blame<T> for std::result::Result<T, E> {
     }
 }
 
-/// A fault of the plan or the arguments.
-pub(crate) fn plan<T>(message: impl Into<String>) -> Result<T> {
-    Err(anyhow::Error::msg(message.into())).plan()
-}
-
 /// A fault of what is around the sweep.
 pub(crate) fn environment<T>(message: impl Into<String>) -> Result<T> {
     Err(anyhow::Error::msg(message.into())).environment()

@@ -1,11 +1,14 @@
 //! A sweep's report, written from what is stored.
 
+use std::fs;
 use std::path::Path;
 
-use frostline_record::Sweep;
+use anyhow::Context as _;
+use frostline_record::{Sweep, write_atomically};
+use frostline_report::{Report, ReportFile};
 
-use crate::Ending;
 use crate::fault::{Blame as _, Result};
+use crate::{Ending, workspace};
 
 /// `cargo xtask report DIR`.
 pub(crate) fn again(folder: &Path) -> Result<Ending> {
@@ -13,10 +16,32 @@ pub(crate) fn again(folder: &Path) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Writes the report and shows its table.
+/// Writes the report into `FOLDER/report`, and shows its table and where it lies.
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let sweep = Sweep::read(folder).environment()?;
     let records = sweep.records(folder).environment()?;
-    println!("{} of {} cells", records.len(), sweep.cells.len());
+    let report = Report::new(&sweep, &records);
+    let into = folder.join("report");
+    for file in report.files().environment()? {
+        put(&into, &file).environment()?;
+    }
+    let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
+    println!("\n{}", report.terminal_table(width).trim_end());
+    if sweep.plan.synthetic {
+        println!("synthetic these figures are of made-up data; they say nothing about a real language");
+    }
+    println!(
+        "report    {} ({} of {} cells)",
+        workspace::shown(&into.join("report.md")),
+        records.iter().filter(|record| record.error.is_none()).count(),
+        sweep.cells.len()
+    );
     Ok(())
+}
+
+fn put(into: &Path, file: &ReportFile) -> anyhow::Result<()> {
+    let path = into.join(&file.path);
+    let folder = path.parent().unwrap_or(into);
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    Ok(write_atomically(&path, &file.bytes)?)
 }

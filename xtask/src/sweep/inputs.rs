@@ -1,14 +1,15 @@
 //! Where a study's inputs come from: found, read, hashed and checked once, before any cell.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
+use frostline_assets::{Origin, Places, read};
+use frostline_conllu::{Checks, read_strict};
 use frostline_freeze::Policy;
-use frostline_record::{Init, Input, Inputs, Settings, sha256};
+use frostline_record::{Init, Input, Inputs, Settings};
 
 use crate::args::SweepArgs;
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, Result, environment};
 use crate::sweep::study::Study;
 
 /// All inputs of a study, by the name its settings use.
@@ -25,8 +26,8 @@ pub(crate) struct Sources {
 pub(crate) struct Treebank {
     /// As the plan names it.
     pub name: String,
-    /// Where it came from, in words.
-    pub origin: String,
+    /// How it got here.
+    pub origin: Origin,
     /// `train`, `dev` and, where there is one, `test`.
     pub files: Inputs,
     /// Sentences by split.
@@ -36,8 +37,8 @@ pub(crate) struct Treebank {
 /// An encoder's files.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    /// Where it came from, in words.
-    pub origin: String,
+    /// How it got here.
+    pub origin: Origin,
     /// `config`, `tokenizer` or `vocabulary`, and `weights` where a cell needs them.
     pub files: Inputs,
     /// Its blocks.
@@ -47,7 +48,7 @@ pub(crate) struct Encoder {
 /// Finds, hashes and checks what the study reads.
 pub(crate) fn find(study: &Study, args: &SweepArgs) -> Result<Sources> {
     let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
-    let places = Places { data: args.data.clone(), models: args.models.clone() };
+    let places = Places::new(args.data.clone(), args.models.clone());
     for settings in &study.settings {
         let name = &settings.encoder.name;
         if !sources.encoders.contains_key(name) {
@@ -58,12 +59,18 @@ pub(crate) fn find(study: &Study, args: &SweepArgs) -> Result<Sources> {
         }
         Policy::parse(&settings.policy, sources.encoders[name].blocks).plan()?;
     }
-    let need_test = study.settings.iter().any(|settings| settings.eval.test);
     for settings in &study.settings {
-        if !sources.treebanks.contains_key(&settings.lang) {
-            let name = &study.plan.treebanks[&settings.lang];
-            let treebank = treebank(&places, name, need_test).environment()?;
-            sources.treebanks.insert(settings.lang.clone(), treebank);
+        let lang = &settings.lang;
+        if !sources.treebanks.contains_key(lang) {
+            let treebank = treebank(&places, &study.plan.treebanks[lang]).environment()?;
+            sources.treebanks.insert(lang.clone(), treebank);
+        }
+        let files = &sources.treebanks[lang].files;
+        if settings.eval.test && !files.contains_key("test") {
+            return environment(format!(
+                "{}: no test split, but `eval.test` asks for its score; add the file or set eval.test=false",
+                study.plan.treebanks[lang]
+            ));
         }
     }
     Ok(sources)
@@ -75,7 +82,7 @@ impl Sources {
         let treebank = &self.treebanks[&settings.lang].files;
         let encoder = &self.encoders[&settings.encoder.name].files;
         let needed = |role: &str| match role {
-            "weights" => settings.encoder.init == Init::Pretrained,
+            _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,
             "test" => settings.eval.test,
             _ => true,
         };
@@ -88,89 +95,56 @@ impl Sources {
     }
 }
 
-struct Places {
-    data: Option<PathBuf>,
-    models: Option<PathBuf>,
-}
-
-fn folder(root: Option<&PathBuf>, name: &str) -> PathBuf {
-    root.map_or_else(|| PathBuf::from(name), |root| root.join(name))
-}
-
-fn treebank(places: &Places, name: &str, need_test: bool) -> anyhow::Result<Treebank> {
-    let folder = folder(places.data.as_ref(), name);
-    let mut treebank = Treebank {
-        name: name.into(),
-        origin: "given folder".into(),
-        files: Inputs::new(),
-        sentences: BTreeMap::new(),
-    };
-    for split in ["train", "dev", "test"] {
-        let file = std::fs::read_dir(&folder)
-            .with_context(|| format!("no treebank at {}", folder.display()))?
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| path.to_string_lossy().ends_with(&format!("{split}.conllu")));
-        let Some(path) = file else {
-            if split == "test" && !need_test {
-                continue;
-            }
-            bail!("{}: no {split} split", folder.display());
-        };
-        let (input, bytes) = read(&path)?;
-        let sentences = sentences(&input.path, &bytes)?;
-        treebank.files.insert(split.into(), input);
-        treebank.sentences.insert(split.into(), sentences);
+/// A treebank, each of whose splits parses and has a sentence.
+fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
+    let found = places.treebank(name)?;
+    let mut sentences = BTreeMap::new();
+    for (split, source) in &found.sources {
+        sentences.insert(split.clone(), count(&source.path)?);
     }
-    Ok(treebank)
+    Ok(Treebank { name: found.name, origin: found.origin, files: inputs_of(found.sources), sentences })
 }
 
 /// Parses a split as its cells will, so that a bad line is told before any of them starts.
-fn sentences(path: &str, bytes: &[u8]) -> anyhow::Result<usize> {
+fn count(path: &str) -> anyhow::Result<usize> {
+    let bytes = read(path)?;
     let mut count = 0;
-    for sentence in frostline_conllu::read_strict(bytes, frostline_conllu::Checks::default()) {
+    for sentence in read_strict(&bytes, Checks::default()) {
         sentence.map_err(|fault| anyhow!("{}", fault.at(path)))?;
         count += 1;
     }
     if count == 0 {
-        bail!("{path}: the split has no sentence; expected at least one");
+        bail!("{path}: the split has 0 sentences; expected at least one");
     }
     Ok(count)
 }
 
 fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder> {
-    let folder = folder(places.models.as_ref(), name);
-    let mut files = Inputs::new();
-    let (config, bytes) = read(&folder.join("config.json"))?;
-    let blocks = blocks(&config.path, &bytes)?;
-    files.insert("config".into(), config);
-    let tokenizer = folder.join("tokenizer.json");
-    if tokenizer.exists() {
-        files.insert("tokenizer".into(), read(&tokenizer)?.0);
-    } else {
-        files.insert("vocabulary".into(), read(&folder.join("vocab.txt"))?.0);
-    }
-    if weights {
-        files.insert("weights".into(), read(&folder.join("model.safetensors"))?.0);
-    }
-    Ok(Encoder { origin: "given folder".into(), files, blocks })
+    let found = places.encoder(name, weights)?;
+    let blocks = blocks(&found.sources["config"].path)?;
+    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks })
 }
 
 /// The depth that an encoder's config states, whichever family it is of.
-fn blocks(path: &str, bytes: &[u8]) -> anyhow::Result<usize> {
-    let config: serde_json::Value = serde_json::from_slice(bytes).with_context(|| path.to_string())?;
+fn blocks(path: &str) -> anyhow::Result<usize> {
+    let config: serde_json::Value =
+        serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: no JSON"))?;
     ["n_layers", "num_hidden_layers"]
         .iter()
         .find_map(|key| config.get(key)?.as_u64())
         .map(|blocks| blocks as usize)
         .ok_or_else(|| {
-            anyhow!("{path}: neither `n_layers` nor `num_hidden_layers` says how many blocks there are")
+            anyhow!(
+                "{path}: neither `n_layers` (DistilBERT) nor `num_hidden_layers` (BERT) says how many blocks there are; give an encoder of one of these families"
+            )
         })
 }
 
-fn read(path: &Path) -> anyhow::Result<(Input, Vec<u8>)> {
-    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
-    let path = std::path::absolute(path)?;
-    let input = Input { path: path.display().to_string(), sha256: sha256(&bytes), bytes: bytes.len() as u64 };
-    Ok((input, bytes))
+fn inputs_of(sources: frostline_assets::Sources) -> Inputs {
+    let input = |source: frostline_assets::Source| Input {
+        path: source.path,
+        sha256: source.sha256,
+        bytes: source.bytes,
+    };
+    sources.into_iter().map(|(role, source)| (role, input(source))).collect()
 }

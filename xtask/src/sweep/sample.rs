@@ -86,7 +86,19 @@ mod tests {
             ("[SEP]", ""),
         ];
         let sample = sample(&rows, &["The", "glacier", "thaws"]);
-        insta::assert_snapshot!(format!("{}---\n{}", render(&sample, 80), render(&sample, 34)), @"");
+        insta::assert_snapshot!(format!("{}---\n{}", render(&sample, 80), render(&sample, 34)), @r"
+        words            The  glacier         thaws
+        subwords  [CLS]  the  glac     ##ier  thaws  [SEP]
+        labels    ·      DET  NOUN     ·      VERB   ·
+        ---
+        words            The  glacier
+        subwords  [CLS]  the  glac
+        labels    ·      DET  NOUN
+
+        words            thaws
+        subwords  ##ier  thaws  [SEP]
+        labels    ·      VERB   ·
+        ");
     }
 
     #[test]

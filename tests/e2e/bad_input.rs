@@ -1,0 +1,212 @@
+//! Bad input: exit code and message of each, and that nothing is written.
+
+use std::path::Path;
+
+use frostline_e2e::{Ended, World};
+
+use crate::{shown, world};
+
+/// Runs a sweep that must be refused before anything is written.
+#[track_caller]
+fn refused(world: &World, arguments: &[&str]) -> String {
+    let before = files(&world.path(""));
+    let ended = Ended::of(&mut world.sweep(arguments));
+    assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
+    let mut after = files(&world.path(""));
+    after.retain(|file| !file.ends_with("script.json"));
+    assert!(after.iter().all(|file| before.contains(file)), "half-written: {after:?}");
+    assert_eq!(ended.out, "", "a refused sweep has nothing to show");
+    shown(world, &ended)
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        found.push(entry.path().display().to_string());
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_such_plan() {
+    insta::assert_snapshot!(refused(&world(), &["--plan", "nowhere.toml"]));
+}
+
+#[test]
+fn unknown_setting_in_the_plan() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    world.write("plan.toml", &format!("{plan}\n[settings.optimizer]\nlr = 1e-3\nmomentum = 0.9\n"));
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn broken_toml_in_the_plan() {
+    let world = world();
+    world.write("plan.toml", "schema = 1\nname = small\n");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn plan_of_another_schema() {
+    let world = world();
+    world.write("plan.toml", "schema = 99\nname = \"later\"\n[treebanks]\n");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn unknown_setting_on_the_command_line() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "optimizer.momentum=0.9"]));
+}
+
+#[test]
+fn unknown_axis_on_the_command_line() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "optimizer.momentum=[0.8, 0.9]"]));
+}
+
+#[test]
+fn value_that_does_not_fit() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "train.epochs=many"]));
+}
+
+#[test]
+fn value_out_of_range() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "data.fraction=1.5"]));
+}
+
+#[test]
+fn no_assignment() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "optimizer.lr"]));
+}
+
+#[test]
+fn unknown_language() {
+    insta::assert_snapshot!(refused(&world(), &["--lang", "en,xx"]));
+}
+
+#[test]
+fn seed_twice() {
+    insta::assert_snapshot!(refused(&world(), &["--seeds", "42,41-43"]));
+}
+
+#[test]
+fn seeds_that_are_none() {
+    insta::assert_snapshot!(refused(&world(), &["--seeds", "42,x"]));
+}
+
+#[test]
+fn unknown_policy() {
+    insta::assert_snapshot!(refused(&world(), &["--policies", "none,frist-4"]));
+}
+
+#[test]
+fn impossible_policy() {
+    insta::assert_snapshot!(refused(&world(), &["--policies", "first-9"]));
+}
+
+#[test]
+fn no_such_treebank() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    world.write("plan.toml", &plan.replace("UD_Small-PCM", "UD_Naija-NSC"));
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn no_data_folder_given() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    world.write("plan.toml", &plan.replace("UD_Small-PCM", "UD_Naija-NSC"));
+    insta::assert_snapshot!(refused(&world, &["--data", "nowhere"]));
+}
+
+#[test]
+fn no_such_encoder() {
+    insta::assert_snapshot!(refused(&world(), &["--encoder", "bert-gigantic"]));
+}
+
+#[test]
+fn encoder_without_weights() {
+    let world = world();
+    std::fs::remove_file(world.path("models/tiny/model.safetensors")).expect("the weights");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn config_without_depth() {
+    let world = world();
+    world.write("models/tiny/config.json", "{\"model_type\": \"gpt2\", \"n_layer\": 12}");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn malformed_conllu() {
+    let world = world();
+    world.write("data/UD_Small-PCM/x-ud-dev.conllu", "# sent_id = d1\n1\tA\t_\tDET\t_\t_\t0\t_\t_\n\n");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn empty_split() {
+    let world = world();
+    world.write("data/UD_Small-PCM/x-ud-dev.conllu", "");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn missing_split() {
+    let world = world();
+    std::fs::remove_file(world.path("data/UD_Small-EN/x-ud-dev.conllu")).expect("the split");
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn no_test_split_to_score() {
+    let world = world();
+    std::fs::remove_file(world.path("data/UD_Small-EN/x-ud-test.conllu")).expect("the split");
+    insta::assert_snapshot!(refused(&world, &["--set", "eval.test=true"]));
+}
+
+#[test]
+fn a_file_where_the_folder_should_be() {
+    let world = world();
+    world.write("out", "a file");
+    insta::assert_snapshot!(refused(&world, &[]));
+    insta::assert_snapshot!(refused(&world, &["--out", "out/below"]));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_that_cannot_be_written() {
+    insta::assert_snapshot!(refused(&world(), &["--out", "/proc/frostline"]));
+}
+
+#[test]
+fn a_runner_that_is_not_there() {
+    insta::assert_snapshot!(refused(&world(), &["--runner", "nowhere"]));
+}
+
+#[test]
+fn a_runner_without_the_backend() {
+    insta::assert_snapshot!(refused(&world(), &["--backend", "ndarray"]));
+}
+
+#[test]
+fn a_runner_without_its_device() {
+    let world = world();
+    let mut command = world.sweep(&[]);
+    command.env("FAKE_NO_DEVICE", "no NVIDIA driver answers here; use --backend flex");
+    let ended = Ended::of(&mut command);
+    assert!(!world.path("out").exists());
+    insta::assert_snapshot!(shown(&world, &ended));
+}
+
+#[test]
+fn no_sweep_to_report() {
+    let world = world();
+    let ended = Ended::of(&mut world.command(&["report", "data"]));
+    insta::assert_snapshot!(shown(&world, &ended));
+}

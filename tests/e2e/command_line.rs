@@ -1,0 +1,104 @@
+//! What the commands say: help, lists, a whole sweep, a report written again.
+
+use frostline_e2e::{Deed, Ended};
+
+use crate::{shown, world};
+
+#[test]
+fn help() {
+    let world = world();
+    for arguments in [vec!["--help"], vec!["sweep", "--help"], vec!["report", "--help"]] {
+        let ended = Ended::of(&mut world.command(&arguments));
+        assert_eq!(ended.code, Some(0));
+        let text: Vec<&str> = ended.out.lines().map(str::trim_end).collect();
+        insta::assert_snapshot!(format!("help-{}", arguments[0]), text.join("\n"));
+    }
+}
+
+#[test]
+fn list_shows_cells_and_inputs_and_writes_nothing() {
+    let world = world();
+    let ended =
+        Ended::of(&mut world.sweep(&["--list", "--set", "optimizer.lr=[1e-5, 5e-5]", "--seeds", "7"]));
+    insta::assert_snapshot!(shown(&world, &ended));
+    assert!(!world.path("out").exists());
+}
+
+#[test]
+fn a_whole_sweep() {
+    let world = world();
+    let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    insta::assert_snapshot!(without_table_and_times(&shown(&world, &ended)));
+    assert_eq!(world.records().len(), 2);
+    assert!(world.path("out/report/report.md").exists());
+}
+
+/// What a sweep said without the report's own table, which is another crate's, and without times.
+fn without_table_and_times(text: &str) -> String {
+    let (before, rest) = text.split_once("\n\n").expect("the table");
+    let (_, after) = rest.split_once("\nreport  ").expect("the report's path");
+    let timeless = |line: &str| match line.split_once(": done in ") {
+        Some((cell, rest)) => format!("{cell}: done in [time],{}", rest.split_once(',').expect("a score").1),
+        None => line.to_string(),
+    };
+    let text = format!("{before}\n[table]\nreport  {after}");
+    text.lines().map(|line| timeless(line) + "\n").collect()
+}
+
+#[test]
+fn synthetic_data_is_said_to_be() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    world.write("plan.toml", &plan.replacen("name =", "synthetic = true\nname =", 1));
+    let ended = Ended::of(&mut world.sweep(&["--seeds", "1"]));
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.out.contains("SYNTHETIC DATA"), "{}", ended.out);
+    assert!(ended.out.contains("made-up data"), "{}", ended.out);
+}
+
+#[test]
+fn verify_takes_a_step_and_leaves_nothing() {
+    let world = world();
+    let ended = Ended::of(&mut world.sweep(&["--verify"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("verified  8 cells"), "{}", ended.out);
+    assert!(!world.path("out").exists());
+
+    world.script(&[("en all seed 1", Deed::Fail)]);
+    let ended = Ended::of(&mut world.sweep(&["--verify"]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("failed    en all seed 1: frozen weights moved"), "{}", ended.out);
+    assert!(!world.path("out").exists());
+}
+
+#[test]
+fn the_report_can_be_written_again() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let page = || std::fs::read(world.path("out/report/report.md")).expect("the report");
+    let first = page();
+    std::fs::remove_dir_all(world.path("out/report")).expect("the report");
+    let ended = Ended::of(&mut world.command(&["report", "out"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(page(), first);
+}
+
+#[test]
+fn the_default_folder_is_the_same_for_more_seeds_and_another_for_other_settings() {
+    let world = world();
+    let folder = |arguments: &[&str]| {
+        let fixed = ["sweep", "--plan", "plan.toml", "--data", "data", "--models", "models", "--list"];
+        let ended = Ended::of(&mut world.command(&[&fixed, arguments].concat()));
+        let line = ended.out.lines().find(|line| line.starts_with("folder")).expect("the folder");
+        let name = line.rsplit('/').next().expect("a name").to_string();
+        assert!(name.starts_with("small-") && name.len() == 12, "{name}");
+        name
+    };
+    let usual = folder(&[]);
+    assert_eq!(folder(&["--seeds", "42-46", "--lang", "en", "--policies", "first-4"]), usual);
+    assert_eq!(folder(&["--jobs", "2"]), usual);
+    assert_ne!(folder(&["--set", "train.epochs=1"]), usual);
+    assert_ne!(folder(&["--encoder-init", "random"]), usual);
+    assert_ne!(folder(&["--backend", "ndarray"]), usual);
+}

@@ -1,0 +1,117 @@
+//! Ctrl-C, kill -9 and two sweeps at once. What is waited for is a condition, never a time.
+#![cfg(unix)]
+
+use std::process::Child;
+
+use frostline_e2e::{Deed, Ended, World, grows, start};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::world;
+
+const HANGS: &str = "pcm none seed 1";
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().expect("a process id")), signal).expect("the signal");
+}
+
+/// A sweep whose third cell hangs, once it has come there.
+fn hanging(deed: Deed) -> (World, Child) {
+    let world = world();
+    world.script(&[(HANGS, deed)]);
+    let child = start(&mut world.sweep(&[]));
+    let metrics = || std::fs::read_to_string(world.cell(HANGS).join("metrics.jsonl")).unwrap_or_default();
+    world.wait("the sweep", || world.path("out/sweep.json").exists());
+    world.wait("the hanging cell", || metrics().contains("dev"));
+    (world, child)
+}
+
+#[test]
+fn ctrl_c_stops_cleanly_and_the_sweep_can_go_on() {
+    let (world, child) = hanging(Deed::Hang);
+    send(&child, Signal::SIGINT);
+    let ended = Ended::wait(child);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(
+        ended.out.contains("stopped   2 cells done, kept in out; the same command again"),
+        "{}",
+        ended.out
+    );
+    assert!(!grows(&world.cell(HANGS).join("metrics.jsonl")), "the worker goes on");
+    assert_eq!(world.records().len(), 2);
+    assert!(!world.cell(HANGS).join("record.json").exists());
+
+    world.script(&[]);
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("2 cells here already"), "{}", again.out);
+    assert_eq!(world.records().len(), 8);
+}
+
+#[test]
+fn ctrl_c_ends_a_worker_that_does_not_listen() {
+    let (world, child) = hanging(Deed::Deaf);
+    send(&child, Signal::SIGINT);
+    let ended = Ended::wait(child);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(world.records().len(), 2);
+}
+
+#[test]
+fn after_kill_9_no_orphan_writes_and_the_report_is_that_of_an_uninterrupted_sweep() {
+    let (world, child) = hanging(Deed::Hang);
+    send(&child, Signal::SIGKILL);
+    assert_eq!(Ended::wait(child).code, None);
+    let metrics = world.cell(HANGS).join("metrics.jsonl");
+    world.wait("the orphan's end", || !grows(&metrics));
+    assert!(!world.cell(HANGS).join("record.json").exists());
+
+    world.script(&[]);
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("2 cells here already"), "{}", again.out);
+
+    let whole = crate::world();
+    assert_eq!(Ended::of(&mut whole.sweep(&[])).code, Some(0));
+    let page = |world: &World| std::fs::read_to_string(world.path("out/report/report.md")).expect("a report");
+    assert_eq!(page(&world), page(&whole));
+}
+
+#[test]
+fn two_sweeps_cannot_share_a_folder() {
+    let (world, mut child) = hanging(Deed::Hang);
+    let second = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(second.code, Some(3), "{second:?}");
+    assert!(second.err.contains("out: another sweep is running in this folder"), "{}", second.err);
+    assert!(child.try_wait().expect("its state").is_none(), "the first one goes on");
+    send(&child, Signal::SIGINT);
+    assert_eq!(Ended::wait(child).code, Some(130));
+}
+
+#[test]
+fn a_killed_worker_costs_its_cell() {
+    let (world, child) = hanging(Deed::Hang);
+    let worker = workers_of(&child);
+    assert_eq!(worker.len(), 1);
+    world.script(&[]);
+    kill(Pid::from_raw(worker[0]), Signal::SIGKILL).expect("the signal");
+    let ended = Ended::wait(child);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let records = world.records();
+    assert_eq!(records.len(), 8);
+    let error = records[HANGS].error.as_deref().expect("an error");
+    assert!(error.contains("signal 9"), "{error}");
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("7 cells here already"), "{}", again.out);
+}
+
+/// The children of a process, by id.
+fn workers_of(child: &Child) -> Vec<i32> {
+    let output = std::process::Command::new("ps")
+        .args(["-o", "pid=", "--ppid", &child.id().to_string()])
+        .output()
+        .expect("ps");
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.split_whitespace().map(|pid| pid.parse().expect("a process id")).collect()
+}

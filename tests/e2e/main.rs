@@ -1,0 +1,25 @@
+//! The sweep end to end, over a fake runner where no training is needed.
+
+mod bad_input;
+mod command_line;
+mod interruption;
+mod plans;
+mod records;
+
+use frostline_e2e::{Ended, World};
+
+/// A new world with the binaries under test.
+fn world() -> World {
+    World::new(env!("CARGO_BIN_EXE_xtask-under-test"), env!("CARGO_BIN_EXE_fake-runner"))
+}
+
+/// Exit code and output with the world's own paths taken out.
+fn shown(world: &World, ended: &Ended) -> String {
+    let code = ended.code.map_or("signal".into(), |code| code.to_string());
+    let text = format!("exit code {code}\n--- out\n{}--- err\n{}", ended.out, ended.err);
+    text.replace(&world.path("").display().to_string(), "[world]/")
+        .replace(env!("CARGO_BIN_EXE_fake-runner"), "[fake-runner]")
+        .lines()
+        .map(|line| line.trim_end().to_string() + "\n")
+        .collect()
+}

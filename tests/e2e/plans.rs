@@ -1,0 +1,87 @@
+//! The plans that come with the project: what each expands to, and that the reference is whole.
+
+use std::path::{Path, PathBuf};
+
+use frostline_record::{Plan, Settings};
+
+fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").join("configs")
+}
+
+fn plan(name: &str) -> (String, Plan) {
+    let text = std::fs::read_to_string(configs().join(name)).expect("the plan");
+    let plan = Plan::parse(&text, name).expect("a plan");
+    (text, plan)
+}
+
+#[test]
+fn every_plan_expands() {
+    let mut names: Vec<String> = std::fs::read_dir(configs())
+        .expect("the plans")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let mut text = String::new();
+    for name in names {
+        let (_, plan) = plan(&name);
+        let cells = plan.expand().expect("cells");
+        text += &format!("{name}: {} cells of {:?}\n", cells.len(), plan.treebanks);
+        let base = differences(&Settings::default(), &cells[0]);
+        for cell in &cells {
+            text += &format!("  {} {} seed {}\n", cell.lang, cell.policy, cell.seed);
+            assert_eq!(differences(&Settings::default(), cell), base, "these plans vary nothing else");
+        }
+        text += &format!("  each with {base:?}\n");
+    }
+    insta::assert_snapshot!(text);
+}
+
+/// The settings in which a cell differs from the defaults, its place in the grid aside.
+fn differences(usual: &Settings, cell: &Settings) -> Vec<String> {
+    let usual = leaves(&toml::Table::try_from(usual).expect("a table"), "");
+    let cell = leaves(&toml::Table::try_from(cell).expect("a table"), "");
+    let placed = |text: &str| ["lang ", "policy ", "seed "].iter().any(|name| text.starts_with(name));
+    cell.into_iter().filter(|leaf| !usual.contains(leaf) && !placed(leaf)).collect()
+}
+
+/// All values of a table as `path = value`.
+fn leaves(table: &toml::Table, path: &str) -> Vec<String> {
+    let leaf = |(key, value): (&String, &toml::Value)| match value {
+        toml::Value::Table(inner) => leaves(inner, &format!("{path}{key}.")),
+        value => vec![format!("{path}{key} = {value}")],
+    };
+    table.iter().flat_map(leaf).collect()
+}
+
+#[test]
+fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
+    let (text, plan) = plan("reference.toml");
+    let written: toml::Table = toml::from_str(&text).expect("TOML");
+    let usual = toml::Table::try_from(Settings::default()).expect("a table");
+    let mut found = leaves(written["settings"].as_table().expect("[settings]"), "");
+    let mut expected = leaves(&usual, "");
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+
+    // A plan's own keys: each is there, and each optional one has its default.
+    let least = "schema = 1\nname = \"reference\"\n[treebanks]\nen = \"UD_English-EWT\"\n";
+    assert_eq!(Plan::parse(least, "least").expect("a plan"), plan);
+    let keys = |table: &toml::Table| table.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&written), keys(&toml::Table::try_from(&plan).expect("a table")));
+}
+
+#[test]
+fn the_reference_explains_every_setting() {
+    let (text, _) = plan("reference.toml");
+    let mut explained = false;
+    for line in text.lines() {
+        match line {
+            "" => explained = false,
+            line if line.starts_with('#') => explained = true,
+            line if line.starts_with('[') => {}
+            line => assert!(explained, "no comment above `{line}`"),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Records and resume: what counts as done, what runs again, what is left alone.
+
+use frostline_e2e::{Deed, Ended};
+
+use crate::world;
+
+/// When each record was written, by title.
+fn times(world: &frostline_e2e::World) -> Vec<(String, std::time::SystemTime)> {
+    let time = |title: &String| {
+        let path = world.cell(title).join("record.json");
+        path.metadata().and_then(|about| about.modified()).expect("a record")
+    };
+    world.records().keys().map(|title| (title.clone(), time(title))).collect()
+}
+
+#[test]
+fn the_same_command_again_runs_nothing() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let before = times(&world);
+    assert_eq!(before.len(), 8);
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("8 cells here already"), "{}", again.out);
+    assert_eq!(times(&world), before);
+}
+
+#[test]
+fn more_seeds_continue_the_same_folder() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    let before = times(&world);
+    let more = Ended::of(&mut world.sweep(&["--seeds", "1-3"]));
+    assert_eq!(more.code, Some(0), "{more:?}");
+    assert_eq!(world.records().len(), 12);
+    assert!(before.iter().all(|pair| times(&world).contains(pair)));
+}
+
+#[test]
+fn a_failed_cell_is_a_record_and_runs_again() {
+    let world = world();
+    world.script(&[("pcm none seed 2", Deed::Fail)]);
+    let ended = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let record = &world.records()["pcm none seed 2"];
+    assert_eq!(record.error.as_deref(), Some("frozen weights moved"));
+    assert!(record.result.is_none());
+
+    world.script(&[]);
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("7 cells here already"), "{}", again.out);
+    assert!(world.records().values().all(|record| record.error.is_none()));
+}
+
+#[test]
+fn a_crash_costs_one_cell() {
+    for (deed, how) in [
+        (Deed::Crash, "signal 6 (abort)\nthread 'main' panicked: the fake crashes"),
+        (Deed::Quit, "exit code 7\nmemory ran out"),
+        (Deed::Babble, "the worker said what is no event of this cell: this is no event"),
+    ] {
+        let world = world();
+        world.script(&[("en none seed 1", deed)]);
+        let ended = Ended::of(&mut world.sweep(&[]));
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let records = world.records();
+        assert_eq!(records.len(), 8);
+        let failed = &records["en none seed 1"];
+        let error = failed.error.as_deref().expect("an error");
+        assert!(error.contains(how), "{error}");
+        assert_eq!(failed.made_by.isa, "fake");
+        assert_eq!(records.values().filter(|record| record.error.is_some()).count(), 1);
+    }
+}
+
+#[test]
+fn records_of_other_code_data_or_settings_are_left_alone_and_not_reused() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    let old = times(&world);
+    let again = |change: &str, command: &mut std::process::Command| {
+        let ended = Ended::of(command);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(!ended.out.contains("here already"), "{change}: {}", ended.out);
+        assert!(ended.out.contains("left alone"), "{change}: {}", ended.out);
+    };
+    again("code", world.sweep(&["--seeds", "1"]).env("FAKE_CODE", "0123456789abcdef"));
+    again("settings", &mut world.sweep(&["--seeds", "1", "--set", "train.epochs=2"]));
+    let dev = world.path("data/UD_Small-EN/x-ud-dev.conllu");
+    let text = std::fs::read_to_string(&dev).expect("the split");
+    std::fs::write(&dev, text.replace("Glaciers", "Lakes")).expect("the split");
+    again("data", &mut world.sweep(&["--seeds", "1", "--lang", "en"]));
+    std::fs::write(&dev, text.as_bytes()).expect("the split");
+
+    let back = Ended::of(&mut world.sweep(&["--seeds", "1"]));
+    assert!(back.out.contains("4 cells here already"), "{}", back.out);
+    assert_eq!(times(&world), old);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_made_again() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    std::fs::write(world.cell("en all seed 1").join("record.json"), "{\"schema\": 1").expect("a torn record");
+    let again = Ended::of(&mut world.sweep(&["--seeds", "1"]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("3 cells here already"), "{}", again.out);
+    assert_eq!(world.records().len(), 4);
+}
+
+#[test]
+fn workers_share_the_cells() {
+    let world = world();
+    let ended = Ended::of(&mut world.sweep(&["--jobs", "3"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(world.records().len(), 8);
+    assert!(world.path("out/workers/worker-3.log").exists());
+}
+
+#[test]
+fn a_worker_that_cannot_start_stops_the_sweep() {
+    let world = world();
+    let ended = Ended::of(world.sweep(&[]).env("FAKE_NO_START", "the device is gone"));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended.err.contains("a worker could not start (exit code 3): the device is gone"),
+        "{}",
+        ended.err
+    );
+    assert!(world.records().is_empty());
+}

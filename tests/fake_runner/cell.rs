@@ -1,0 +1,172 @@
+//! One cell of the fake runner: the files and events of a real one, with made-up figures.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use frostline_e2e::Deed;
+use frostline_record::{
+    AccountRow, Accounts, EpochRow, EpochTiming, Event, FreezeCheck, Job, Loaded, LossPoint, MadeBy, Outcome,
+    Record, SCHEMA, Sample, Score, StepEvent, StoredFile, Timing, TrainFacts, sha256, write_atomically,
+};
+
+use crate::say;
+
+const STEPS: u64 = 10;
+
+/// Runs one cell as the script says.
+pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
+    let folder = Path::new(&job.folder);
+    let lock = File::create(folder.join(".lock")).expect("the cell's folder is there");
+    if lock.try_lock().is_err() {
+        let error = "another worker has this cell".into();
+        return say(&Event::Failed { id: job.cell.id.clone(), error });
+    }
+    say(&Event::Loaded(loaded(job)));
+    let outcome = outcome(job, folder);
+    for row in &outcome.epochs {
+        tell_epoch(job, row, folder);
+        act(deed, folder);
+    }
+    if deed == Deed::Fail {
+        let error = "frozen weights moved".to_string();
+        if !job.verify {
+            record(job, made_by, None, Some(error.clone()));
+        }
+        return say(&Event::Failed { id: job.cell.id.clone(), error });
+    }
+    if !job.verify {
+        record(job, made_by, Some(outcome), None);
+    }
+    say(&Event::Done { id: job.cell.id.clone() });
+}
+
+/// What goes wrong, or only slowly.
+fn act(deed: Deed, folder: &Path) {
+    match deed {
+        Deed::Crash => {
+            eprintln!("thread 'main' panicked: the fake crashes");
+            std::process::abort();
+        }
+        Deed::Quit => {
+            eprintln!("memory ran out");
+            std::process::exit(7);
+        }
+        Deed::Babble => println!("this is no event"),
+        Deed::Deaf => loop {
+            std::thread::sleep(Duration::from_millis(20));
+        },
+        // It goes on writing until it is ended, so that an orphan would be seen.
+        Deed::Hang => loop {
+            append(folder, "{\"still\":\"here\"}");
+            std::thread::sleep(Duration::from_millis(5));
+        },
+        Deed::Finish | Deed::Fail => {}
+    }
+}
+
+fn append(folder: &Path, line: &str) {
+    let file = OpenOptions::new().create(true).append(true).open(folder.join("metrics.jsonl"));
+    writeln!(file.expect("metrics.jsonl"), "{line}").expect("a line");
+}
+
+fn tell_epoch(job: &Job, row: &EpochRow, folder: &Path) {
+    let id = job.cell.id.clone();
+    say(&Event::Step(StepEvent {
+        id: id.clone(),
+        step: row.step,
+        steps: STEPS,
+        epoch: row.epoch,
+        loss_nats: row.train_loss_nats,
+        lr: 1e-5,
+        tokens_per_s: 12_345.0,
+        left_s: 1.0,
+    }));
+    append(folder, &serde_json::to_string(row).expect("plain data"));
+    say(&Event::Epoch { id, row: row.clone() });
+}
+
+fn loaded(job: &Job) -> Loaded {
+    let text = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+    Loaded {
+        id: job.cell.id.clone(),
+        steps: STEPS,
+        sentences: [3, 2, 2],
+        tags: text(&["NOUN", "VERB"]),
+        accounts: accounts(job),
+        sample: Sample {
+            words: text(&["Glaciers", "thaw"]),
+            subwords: text(&["[CLS]", "glac", "##iers", "thaw", "[SEP]"]),
+            labels: text(&["", "NOUN", "", "VERB", ""]),
+        },
+        load_ms: 1.0,
+    }
+}
+
+fn accounts(job: &Job) -> Accounts {
+    let blocks = if job.cell.settings.policy == "none" { 60 } else { 10 };
+    let row = |group: &str, total, trainable| AccountRow { group: group.into(), total, trainable };
+    Accounts {
+        total: 172,
+        trainable: 112 - 60 + blocks,
+        groups: vec![row("embeddings", 100, 40), row("block 0", 60, blocks), row("head", 12, 12)],
+    }
+}
+
+/// A score between 50 and 90 of 100 words that depends on the cell alone.
+fn score(job: &Job, epoch: u64) -> Score {
+    let digit = u64::from_str_radix(&job.cell.id[..2], 16).expect("an id");
+    Score {
+        loss_nats: 1.0 / (1.0 + epoch as f64),
+        sentences: 2,
+        words: 100,
+        correct: 50 + digit % 30 + 5 * epoch,
+        ..Score::default()
+    }
+}
+
+fn outcome(job: &Job, folder: &Path) -> Outcome {
+    let epoch = |epoch: u32| EpochRow {
+        epoch,
+        step: u64::from(epoch) * STEPS / 2,
+        train_loss_nats: 2.0 / f64::from(epoch),
+        dev: score(job, epoch.into()),
+    };
+    let predictions = b"word\tNOUN\tNOUN\n";
+    if !job.verify {
+        write_atomically(&folder.join("dev.tsv"), predictions).expect("predictions");
+    }
+    let stored = StoredFile { file: "dev.tsv".into(), sha256: sha256(predictions) };
+    Outcome {
+        accounts: accounts(job),
+        tags: vec!["NOUN".into(), "VERB".into()],
+        train: TrainFacts { sentences: 3, words: 9, subwords: 15, truncated: 0, vanished: 0 },
+        steps: STEPS,
+        epochs: vec![epoch(1), epoch(2)],
+        train_loss: vec![LossPoint { step: 5, loss_nats: 2.0, lr: 1e-5 }],
+        selected_epoch: 2,
+        scores: [("dev".to_string(), score(job, 2))].into(),
+        predictions: [("dev".to_string(), stored)].into(),
+        freezing: FreezeCheck { frozen: 1, moved: 2, unmoved: vec![] },
+    }
+}
+
+fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<String>) {
+    let timing = result.is_some().then(|| Timing {
+        load_ms: 1.0,
+        train_ms: 1000.0,
+        eval_ms: 100.0,
+        total_ms: 1101.0,
+        step_ms_median: 100.0,
+        samples_per_s: 6.0,
+        steps_per_s: 10.0,
+        tokens_per_s: 12_345.0,
+        epochs: vec![EpochTiming { train_ms: 500.0, eval_ms: 50.0 }; 2],
+        peak_rss_mib: 1.0,
+    });
+    let record =
+        Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by: made_by.clone(), error };
+    let text = serde_json::to_string_pretty(&record).expect("plain data");
+    write_atomically(&Path::new(&job.folder).join("record.json"), text.as_bytes()).expect("the record");
+}

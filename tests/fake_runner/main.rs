@@ -1,0 +1,93 @@
+//! A runner for tests: it speaks the workers' protocol, trains nothing, and does in each cell
+//! what a script says. Its results are a pure function of the cell.
+//!
+//! The script is the JSON file that `FAKE_SCRIPT` names: a map from a cell's title to a deed.
+
+mod cell;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, Write as _};
+use std::sync::mpsc::channel;
+
+use frostline_e2e::{Deed, FAKE_CODE};
+use frostline_record::{Event, Job, MadeBy};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.get(1).map(String::as_str) {
+        Some("version") => version(),
+        Some("worker") => work(&arguments),
+        other => {
+            eprintln!("error: the fake runner knows no command {other:?}");
+            std::process::exit(2);
+        }
+    }
+}
+
+fn version() {
+    if let Ok(error) = std::env::var("FAKE_NO_DEVICE") {
+        eprintln!("error: {error}");
+        std::process::exit(3);
+    }
+    let code = std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into());
+    println!(
+        "{}",
+        serde_json::json!({"version": "0.0.0", "code": code, "backends": ["flex"], "isa": "fake"})
+    );
+}
+
+fn work(arguments: &[String]) {
+    let after = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name);
+        place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()
+    };
+    if let Ok(error) = std::env::var("FAKE_NO_START") {
+        eprintln!("{error}");
+        std::process::exit(3);
+    }
+    let made_by = MadeBy {
+        version: "0.0.0".into(),
+        code: std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into()),
+        revision: String::new(),
+        backend: after("--backend"),
+        device: "none".into(),
+        isa: "fake".into(),
+        threads: after("--threads").parse().expect("--threads N"),
+    };
+    let script = script();
+    let deaf = script.values().any(|deed| *deed == Deed::Deaf);
+    say(&Event::Ready(made_by.clone()));
+
+    let (give, jobs) = channel::<Job>();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let line = line.expect("a line");
+            give.send(serde_json::from_str(&line).expect("a job")).expect("the worker listens");
+        }
+        if !deaf {
+            std::process::exit(0);
+        }
+    });
+    while let Ok(job) = jobs.recv() {
+        let deed = script.get(&job.cell.title()).copied().unwrap_or(Deed::Finish);
+        cell::run(&job, deed, &made_by);
+    }
+}
+
+fn script() -> BTreeMap<String, Deed> {
+    let Ok(path) = std::env::var("FAKE_SCRIPT") else {
+        return BTreeMap::new();
+    };
+    let text = std::fs::read_to_string(path).expect("the script");
+    serde_json::from_str(&text).expect("a script")
+}
+
+/// Says one event to xtask.
+fn say(event: &Event) {
+    let mut line = serde_json::to_string(event).expect("plain data");
+    line.push('\n');
+    let mut out = std::io::stdout().lock();
+    if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}

@@ -1,0 +1,7 @@
+//! `cargo xtask` for the end-to-end tests.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    xtask::run(std::env::args_os())
+}
