@@ -3,7 +3,7 @@
 //! Owns normal, chi-squared (one degree of freedom) and fair-coin tails. Refuses to be a statistics
 //! library.
 
-use std::f64::consts::{LN_2, SQRT_2};
+use std::f64::consts::{LN_2, SQRT_2, TAU};
 
 /// `P(Z <= x)` of a standard normal `Z`.
 pub fn normal_cdf(x: f64) -> f64 {
@@ -40,10 +40,20 @@ pub fn chi_squared_1_tail(x: f64) -> f64 {
 }
 
 /// `P(X = k)` and `P(X <= k)` for the number `X` of heads in `n` throws of a fair coin.
+///
+/// # Source
+/// Loader, *Fast and Accurate Computation of Binomial Probabilities* (2000): factorials by
+/// Stirling's formula and its error, whose large terms cancel on paper rather than in rounding.
 pub fn fair_coin(k: u64, n: u64) -> (f64, f64) {
-    let ln_factorial = |m: u64| libm::lgamma(m as f64 + 1.0);
-    let ln_ways = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
-    let at = (ln_ways - n as f64 * LN_2).exp();
+    let at = if k == 0 || k == n {
+        (-(n as f64) * LN_2).exp()
+    } else {
+        let (heads, tails, all) = (k as f64, (n - k) as f64, n as f64);
+        let lean = (heads - tails) / all;
+        let distance = heads * lean.ln_1p() + tails * (-lean).ln_1p();
+        let error = stirling_error(all) - stirling_error(heads) - stirling_error(tails);
+        (error - distance).exp() * (all / (TAU * heads * tails)).sqrt()
+    };
     if 2 * k > n {
         // The upper tail is the mirrored lower one; the sum below must run downhill.
         let upper = if k == n { 0.0 } else { fair_coin(n - k - 1, n).1 };
@@ -56,6 +66,17 @@ pub fn fair_coin(k: u64, n: u64) -> (f64, f64) {
         i -= 1;
     }
     (at, sum.min(1.0))
+}
+
+/// `ln(k!) - (k + 1/2) ln(k) + k - ln(2π) / 2` for `k >= 1`.
+fn stirling_error(k: f64) -> f64 {
+    if k < 15.0 {
+        return libm::lgamma(k + 1.0) - (k + 0.5) * k.ln() + k - 0.5 * TAU.ln();
+    }
+    let square = k * k;
+    (1.0 / 12.0
+        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / 1188.0 / square) / square) / square) / square)
+        / k
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::process::Command;
 
 use common::sentences;
 use frostline_score::ScoreError;
+use frostline_score::baseline::MostFrequentTag;
 use frostline_score::conll18::{Evaluation, Range, Row, Sentence, align, evaluate};
 use serde_json::{Value, json};
 
@@ -78,6 +79,34 @@ fn live_counts_on_the_english_treebank() {
     let Some(path) = english_dev() else { return };
     if let Some(reference) = script(&["--gold", &path, "--cases", "5"]) {
         println!("{} damaged treebanks equal", compare(&reference));
+    }
+}
+
+/// A real tagger's output: the most frequent tag of every word in the training set.
+#[test]
+fn live_counts_on_a_baselines_output() {
+    let Some(path) = english_dev() else { return };
+    let train = std::fs::read_to_string(path.replace("-dev.", "-train.")).unwrap();
+    let train = sentences(&train);
+    let pairs = train.iter().flat_map(|s| &s.words).map(|w| (w.form, w.upos));
+    let tagger = MostFrequentTag::fit(pairs);
+    let retag = |line: &str| {
+        let mut columns: Vec<&str> = line.split('\t').collect();
+        if columns.len() == 10 && columns[0].bytes().all(|b| b.is_ascii_digit()) {
+            columns[3] = tagger.predict(columns[1]).unwrap();
+        }
+        columns.join("\t") + "\n"
+    };
+    let gold = std::fs::read_to_string(&path).unwrap();
+    let tagged: String = gold.lines().map(retag).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let system = folder.path().join("system.conllu");
+    std::fs::write(&system, &tagged).unwrap();
+    let upos = evaluate(&sentences(&gold), &sentences(&tagged)).unwrap().upos;
+    println!("baseline on English dev: {} of {} ({:.4})", upos.correct, upos.gold, upos.f1());
+    assert!(upos.f1() > 0.8 && upos.f1() < 0.95);
+    if let Some(reference) = script(&["--gold", &path, "--system", system.to_str().unwrap()]) {
+        println!("{} tagged file equal", compare(&reference));
     }
 }
 

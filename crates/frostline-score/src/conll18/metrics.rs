@@ -80,37 +80,51 @@ impl From<Metric> for Written {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Syntax {
     /// Head.
+    #[serde(rename = "UAS")]
     pub uas: Metric,
     /// Head and relation without subtype.
+    #[serde(rename = "LAS")]
     pub las: Metric,
     /// LAS over content words.
+    #[serde(rename = "CLAS")]
     pub clas: Metric,
     /// CLAS, tag, features, and the same of all function words below.
+    #[serde(rename = "MLAS")]
     pub mlas: Metric,
     /// CLAS and lemma.
+    #[serde(rename = "BLEX")]
     pub blex: Metric,
 }
 
-/// All metrics of one system.
+/// All metrics of one system, serialised under the official names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Tokens with the same characters.
+    #[serde(rename = "Tokens")]
     pub tokens: Metric,
     /// Sentences with the same characters.
+    #[serde(rename = "Sentences")]
     pub sentences: Metric,
     /// Words that have a partner.
+    #[serde(rename = "Words")]
     pub words: Metric,
     /// UPOS.
+    #[serde(rename = "UPOS")]
     pub upos: Metric,
     /// XPOS.
+    #[serde(rename = "XPOS")]
     pub xpos: Metric,
     /// Universal features.
+    #[serde(rename = "UFeats")]
     pub ufeats: Metric,
     /// UPOS, XPOS and universal features.
+    #[serde(rename = "AllTags")]
     pub all_tags: Metric,
     /// Lemmas, where gold has one.
+    #[serde(rename = "Lemmas")]
     pub lemmas: Metric,
     /// The rest; `None` where some word of either side has no head.
+    #[serde(flatten)]
     pub syntax: Option<Syntax>,
 }
 

@@ -5,6 +5,7 @@
     python3 conll18.py > conll18.jsonl              # the committed reference
     python3 conll18.py --cases 3000 --seed 7        # more, to compare once
     python3 conll18.py --gold FILE.conllu --cases 20  # damage to a treebank instead
+    python3 conll18.py --gold FILE.conllu --system FILE.conllu  # a tagger's output
 
 Every line holds gold and system as CoNLL-U and, per metric, [correct, gold, system, aligned].
 The sentences are drawn from the word lists below and mean nothing.
@@ -273,7 +274,12 @@ def main():
     options.add_argument("--cases", type=int, default=60)
     options.add_argument("--seed", type=int, default=20181031)
     options.add_argument("--gold", help="damage this treebank instead of drawn sentences")
+    options.add_argument("--system", help="score this file instead of damaging anything")
     options = options.parse_args()
+    if options.system:
+        gold, system = (open(path, encoding="utf-8").read() for path in (options.gold, options.system))
+        print(json.dumps({"gold": gold, "system": system, "counts": counts(gold, system)}, ensure_ascii=False))
+        return
     treebank = open(options.gold, encoding="utf-8").read() if options.gold else None
     for case in range(options.cases):
         rng = random.Random(f"{options.seed} {case}")

@@ -1,0 +1,87 @@
+//! The report of a tagged file, as text and as data, and of two against each other.
+//!
+//! Snapshots are of drawn sentences out of `references/conll18.jsonl`.
+
+mod common;
+
+use common::sentences;
+use frostline_score::{Comparison, Lexicon, Report, Resampling};
+use serde_json::Value;
+
+/// Gold and system of one reference case.
+fn case(number: usize) -> (String, String) {
+    let line = include_str!("references/conll18.jsonl").lines().nth(number).unwrap();
+    let case: Value = serde_json::from_str(line).unwrap();
+    let text = |side: &str| case[side].as_str().unwrap().to_owned();
+    (text("gold"), text("system"))
+}
+
+fn few() -> Resampling {
+    Resampling { resamples: 500, ..Resampling::default() }
+}
+
+#[test]
+fn a_report_reads_well() {
+    let (gold, system) = case(2);
+    let (gold, system) = (sentences(&gold), sentences(&system));
+    let train = Lexicon::new([
+        ("Frost", "NOUN"),
+        ("the", "DET"),
+        ("a", "DET"),
+        ("a", "X"),
+        ("b", "X"),
+        (".", "PUNCT"),
+    ]);
+    let report = Report::new(&gold, &system, Some(&train), &few()).unwrap();
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn a_report_survives_json() {
+    let (gold, system) = case(3);
+    let (gold, system) = (sentences(&gold), sentences(&system));
+    let report = Report::new(&gold, &system, None, &few()).unwrap();
+    let json = serde_json::to_string(&report).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+    let value: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["conll18"]["UPOS"]["f1"].as_f64().unwrap(), report.conll18.upos.f1());
+    let mut names: Vec<&String> = value["conll18"].as_object().unwrap().keys().collect();
+    names.sort();
+    insta::assert_snapshot!(names.into_iter().map(String::as_str).collect::<Vec<_>>().join(" "));
+}
+
+#[test]
+fn parts_of_a_report_agree_on_every_case() {
+    for number in 0..60 {
+        let (gold, system) = case(number);
+        let (gold, system) = (sentences(&gold), sentences(&system));
+        let train = Lexicon::new([("a", "X"), ("b", "X"), ("b", "ADJ")]);
+        let report = Report::new(&gold, &system, Some(&train), &few()).unwrap();
+        let (upos, words) = (report.conll18.upos, report.conll18.words);
+        // F1 over words is the micro average over tags, segmentation included.
+        assert_eq!(report.averages.micro.f1, upos.f1());
+        assert_eq!(report.averages.micro.precision, upos.precision());
+        assert_eq!(report.averages.micro.recall, upos.recall());
+        assert_eq!(report.accuracy.bootstrap.value, upos.recall());
+        assert_eq!(report.accuracy.wilson.value, upos.recall());
+        assert_eq!(report.accuracy.unaligned, words.gold - words.correct);
+        let by_length: u64 = report.by_length.buckets.iter().map(|b| b.tally.correct).sum();
+        assert_eq!(by_length, upos.correct);
+        let kinds = report.by_familiarity.unwrap();
+        assert_eq!(kinds.known.correct + kinds.unknown.correct, upos.correct);
+        assert_eq!(kinds.known.words, kinds.ambiguous.words + kinds.unambiguous.words);
+    }
+}
+
+#[test]
+fn two_systems_are_compared_on_gold_words() {
+    let (gold, system) = case(3);
+    let (gold, system) = (sentences(&gold), sentences(&system));
+    let comparison = Comparison::new(&gold, &gold, &system, &few()).unwrap();
+    let report = Report::new(&gold, &system, None, &few()).unwrap();
+    let wrong = report.accuracy.words - report.accuracy.correct;
+    assert_eq!((comparison.mcnemar.only_a, comparison.mcnemar.only_b), (wrong, 0));
+    assert_eq!(comparison.bootstrap.a, 1.0);
+    assert_eq!(comparison.bootstrap.b, report.conll18.upos.recall());
+    insta::assert_snapshot!(comparison);
+}

@@ -1,0 +1,260 @@
+//! Intervals, tests and per-tag scores against scipy, statsmodels, scikit-learn, seqeval and
+//! deepsig.
+//!
+//! `references/significance.json` is made by the script beside it. What is deterministic must be
+//! equal; what is resampled must lie within six standard deviations of the reference's own runs.
+
+use frostline_score::entity::{EntityScores, Scheme};
+use frostline_score::{
+    Confusion, Limits, McNemar, Prf, Resampling, Share, almost_stochastic_order, bootstrap, bootstrap_share,
+    holm, mean_std, paired_bootstrap, paired_permutation, violation_ratio, wilson,
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct References {
+    wilson: Vec<Wilson>,
+    mcnemar: Vec<McNemar>,
+    holm: Vec<Holm>,
+    mean_std: Vec<MeanStd>,
+    tags: Vec<Tags>,
+    entities: Vec<Entities>,
+    bootstrap: Vec<Bootstrap>,
+    pairs: Vec<Pairs>,
+    order: Vec<Order>,
+}
+
+#[derive(Deserialize)]
+struct Wilson {
+    part: u64,
+    whole: u64,
+    confidence: f64,
+    low: f64,
+    high: f64,
+}
+
+#[derive(Deserialize)]
+struct Holm {
+    p: Vec<f64>,
+    adjusted: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct MeanStd {
+    values: Vec<f64>,
+    mean: f64,
+    std: f64,
+}
+
+#[derive(Deserialize)]
+struct Tags {
+    gold: Vec<String>,
+    predicted: Vec<String>,
+    labels: Vec<String>,
+    matrix: Vec<Vec<u64>>,
+    /// Precision, recall, F1, support.
+    per_tag: Vec<[f64; 4]>,
+    #[serde(rename = "macro")]
+    macro_: [f64; 3],
+    weighted: [f64; 3],
+    micro: [f64; 3],
+}
+
+#[derive(Deserialize)]
+struct Entities {
+    gold: Vec<Vec<String>>,
+    predicted: Vec<Vec<String>>,
+    lenient: [f64; 3],
+    strict: [f64; 3],
+}
+
+/// Mean and standard deviation over the reference's runs.
+type Spread = [f64; 2];
+
+#[derive(Deserialize)]
+struct Ends {
+    low: Spread,
+    high: Spread,
+}
+
+#[derive(Deserialize)]
+struct Bootstrap {
+    shares: Vec<[u64; 2]>,
+    value: f64,
+    percentile: Ends,
+    #[serde(rename = "BCa")]
+    bias_corrected: Ends,
+}
+
+#[derive(Deserialize)]
+struct Pairs {
+    /// Correct of A, correct of B, words.
+    triples: Vec<[u64; 3]>,
+    value: f64,
+    p_value: Spread,
+    a_ahead: Spread,
+    low: Spread,
+    high: Spread,
+    permutation_p: Spread,
+}
+
+#[derive(Deserialize)]
+struct Order {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    violation: f64,
+    bound: Spread,
+}
+
+fn references() -> References {
+    serde_json::from_str(include_str!("references/significance.json")).unwrap()
+}
+
+#[track_caller]
+fn near(ours: f64, theirs: f64, relative: f64) {
+    let distance = (ours - theirs).abs();
+    assert!(distance <= relative * theirs.abs() || distance < 1e-300, "{ours} is not {theirs}");
+}
+
+/// Within six standard deviations of one run about the reference's mean, and `slack` for means
+/// that differ by method.
+#[track_caller]
+fn within(ours: f64, [mean, deviation]: Spread, slack: f64) {
+    let distance = (ours - mean).abs();
+    assert!(distance <= 6.0 * deviation + slack, "{ours} is not within 6 x {deviation} of {mean}");
+}
+
+fn prf(prf: Prf) -> [f64; 3] {
+    [prf.precision, prf.recall, prf.f1]
+}
+
+#[track_caller]
+fn all_near(ours: [f64; 3], theirs: [f64; 3]) {
+    for (ours, theirs) in ours.into_iter().zip(theirs) {
+        near(ours, theirs, 1e-13);
+    }
+}
+
+#[test]
+fn wilson_intervals() {
+    for case in references().wilson {
+        let ours = wilson(case.part, case.whole, case.confidence);
+        // The reference rounds where a limit is 0 or 1.
+        assert!((ours.low - case.low).abs() < 1e-14, "{ours:?} {}", case.low);
+        assert!((ours.high - case.high).abs() < 1e-14, "{ours:?} {}", case.high);
+    }
+}
+
+#[test]
+fn mcnemar_tests() {
+    for theirs in references().mcnemar {
+        let ours = McNemar::from_counts(theirs.only_a, theirs.only_b);
+        near(ours.exact_p, theirs.exact_p, 1e-12);
+        near(ours.mid_p, theirs.mid_p, 1e-12);
+        near(ours.corrected_statistic, theirs.corrected_statistic, 1e-14);
+        near(ours.corrected_p, theirs.corrected_p, 1e-12);
+    }
+}
+
+#[test]
+fn holm_corrections() {
+    for case in references().holm {
+        for (ours, theirs) in holm(&case.p).into_iter().zip(case.adjusted) {
+            near(ours, theirs, 1e-14);
+        }
+    }
+}
+
+#[test]
+fn means_and_deviations() {
+    for case in references().mean_std {
+        let (mean, std) = mean_std(&case.values);
+        near(mean, case.mean, 1e-14);
+        near(std, case.std, 1e-10);
+    }
+}
+
+#[test]
+fn tags_as_scikit_learn_scores_them() {
+    for case in references().tags {
+        let pairs = case.gold.iter().zip(&case.predicted);
+        let matrix = Confusion::from_pairs(pairs.map(|(g, p)| (g.as_str(), p.as_str())));
+        assert_eq!((&matrix.tags, &matrix.counts), (&case.labels, &case.matrix));
+        for (tag, [precision, recall, f1, support]) in matrix.per_tag().iter().zip(case.per_tag) {
+            all_near(prf(tag.prf), [precision, recall, f1]);
+            assert_eq!(tag.support as f64, support);
+        }
+        let averages = matrix.averages();
+        all_near(prf(averages.macro_avg), case.macro_);
+        all_near(prf(averages.weighted), case.weighted);
+        all_near(prf(averages.micro), case.micro);
+    }
+}
+
+#[test]
+fn entities_as_seqeval_scores_them() {
+    for case in references().entities {
+        for (scheme, theirs) in [(Scheme::Lenient, case.lenient), (Scheme::Strict, case.strict)] {
+            let mut scores = EntityScores::new(scheme);
+            for (gold, predicted) in case.gold.iter().zip(&case.predicted) {
+                let gold: Vec<&str> = gold.iter().map(String::as_str).collect();
+                let predicted: Vec<&str> = predicted.iter().map(String::as_str).collect();
+                scores.add(&gold, &predicted).unwrap();
+            }
+            all_near(prf(scores.overall()), theirs);
+        }
+    }
+}
+
+#[test]
+fn bootstrap_intervals() {
+    let resampling = Resampling { resamples: 9999, confidence: 0.9, seed: 1 };
+    for case in references().bootstrap {
+        let shares: Vec<Share> = case.shares.iter().map(|&[part, whole]| Share { part, whole }).collect();
+        let plain = bootstrap_share(&shares, &resampling);
+        near(plain.value, case.value, 1e-14);
+        within(plain.low, case.percentile.low, 1e-9);
+        within(plain.high, case.percentile.high, 1e-9);
+        let ratio = |items: &[usize]| Share::of(&items.iter().map(|&i| shares[i]).collect::<Vec<_>>());
+        let corrected = bootstrap(shares.len(), ratio, Limits::BiasCorrected, &resampling);
+        within(corrected.low, case.bias_corrected.low, 1e-9);
+        within(corrected.high, case.bias_corrected.high, 1e-9);
+    }
+}
+
+#[test]
+fn paired_tests() {
+    let resampling = Resampling { resamples: 9999, confidence: 0.95, seed: 1 };
+    for case in references().pairs {
+        let shares = |which: usize| -> Vec<Share> {
+            case.triples.iter().map(|t| Share { part: t[which], whole: t[2] }).collect()
+        };
+        let (a, b) = (shares(0), shares(1));
+        let ours = paired_bootstrap(&a, &b, &resampling).unwrap();
+        assert!((ours.difference.value - case.value).abs() < 1e-14);
+        within(ours.difference.low, case.low, 1e-9);
+        within(ours.difference.high, case.high, 1e-9);
+        within(ours.p_value, case.p_value, 1e-4);
+        within(ours.a_ahead, case.a_ahead, 1e-4);
+        let permutation = paired_permutation(&a, &b, &resampling).unwrap();
+        within(permutation, case.permutation_p, 1e-4);
+    }
+}
+
+#[test]
+fn stochastic_order_as_deepsig_finds_it() {
+    let resampling = Resampling { resamples: 1000, confidence: 0.95, seed: 1 };
+    for case in references().order {
+        // The reference sums over a grid of 1e-5.
+        let violation = violation_ratio(&case.a, &case.b).unwrap();
+        assert!((violation - case.violation).abs() < 1e-3, "{violation} {}", case.violation);
+        let order = almost_stochastic_order(&case.a, &case.b, &resampling).unwrap();
+        assert_eq!(order.violation, violation);
+        // Its bound sums over a grid of 0.005, which alone moves it by up to about 0.01.
+        within(order.bound, case.bound, 0.01);
+        println!(
+            "violation {violation:.4} ({:.4}), bound {:.4} ({:.4} ± {:.4})",
+            case.violation, order.bound, case.bound[0], case.bound[1]
+        );
+    }
+}
