@@ -1,10 +1,17 @@
-//! Placeholder for the front page.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Map
+//! `load`, `json` and `vocab` bring a tokenizer in; `aligner` aligns; `windows` decides who speaks
+//! where; `cache` remembers words; `aligned` is the result and its canonical line; `options` and
+//! `error` say what they say. Files are opened by [`Aligner::from_folder`] only; no clock, no
+//! random source.
 #![forbid(unsafe_code)]
 
 mod aligned;
 mod aligner;
 mod cache;
 mod error;
+mod json;
 mod load;
 mod lowercase;
 mod options;

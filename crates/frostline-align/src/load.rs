@@ -4,23 +4,37 @@
 
 use std::path::Path;
 
-use tokenizers::{Encoding, ModelWrapper, Token, Tokenizer};
+use tokenizers::{Encoding, ModelWrapper, PreTokenizerWrapper, Token, Tokenizer};
 
-use crate::vocab::bert_tokenizer;
+use crate::json::read_tokenizer;
+use crate::vocab::{BertSettings, bert_tokenizer};
 use crate::{AlignError, Aligner, VocabOptions};
 
 impl Aligner {
     /// Loads the tokenizer of a Hugging Face model folder: `tokenizer.json`, or else `vocab.txt`
     /// with what `tokenizer_config.json` says about it.
     ///
+    /// As in `AutoTokenizer`, the `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` of
+    /// `tokenizer_config.json` overrule the BERT normaliser of `tokenizer.json`: where
+    /// `tokenizer_class` is a BERT class with that class's defaults for what is left out, where
+    /// it is not given at all only as far as they are written, and else not.
+    ///
     /// # Errors
     /// When neither file is there, one cannot be read, or it is no tokenizer; see also
     /// [`Self::from_bytes`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, AlignError> {
         let folder = folder.as_ref();
+        let config = folder.join("tokenizer_config.json");
+        let config_bytes = read(&config)?.unwrap_or_else(|| b"{}".to_vec());
+        let config = config.display().to_string();
         let json = folder.join("tokenizer.json");
         if let Some(bytes) = read(&json)? {
-            return from_json(&bytes, &json.display().to_string());
+            let origin = json.display().to_string();
+            let mut tokenizer = read_tokenizer(&bytes).map_err(|e| format_error(&origin, &e))?;
+            let settings: BertSettings =
+                serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
+            settings.overrule(&mut tokenizer).map_err(|e| format_error(&config, &e))?;
+            return steady(tokenizer, &origin);
         }
         let vocab = folder.join("vocab.txt");
         let Some(bytes) = read(&vocab)? else {
@@ -28,14 +42,9 @@ impl Aligner {
         };
         let origin = vocab.display().to_string();
         let text = std::str::from_utf8(&bytes).map_err(|e| format_error(&origin, &e))?;
-        let config = folder.join("tokenizer_config.json");
-        let options = match read(&config)? {
-            Some(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|e| format_error(&config.display().to_string(), &e))?
-            }
-            None => VocabOptions::default(),
-        };
-        cleared(bert_tokenizer(text, &options, &origin)?, &origin)
+        let options: VocabOptions =
+            serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
+        steady(bert_tokenizer(text, &options, &origin)?, &origin)
     }
 
     /// Loads the bytes of a `tokenizer.json`. Padding and truncation that the file sets are
@@ -43,10 +52,12 @@ impl Aligner {
     /// words and the options alone.
     ///
     /// # Errors
-    /// When the bytes are no tokenizer, or its post-processor does not place a sentence exactly
-    /// once among its special tokens.
+    /// When the bytes are no tokenizer, its post-processor does not place a sentence exactly once
+    /// among its special tokens, or it is byte-level without `add_prefix_space`.
     pub fn from_bytes(tokenizer_json: &[u8]) -> Result<Self, AlignError> {
-        from_json(tokenizer_json, "tokenizer.json")
+        let origin = "tokenizer.json";
+        let tokenizer = read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e))?;
+        steady(tokenizer, origin)
     }
 
     /// Builds Hugging Face's `BertTokenizer` from the text of a `vocab.txt`.
@@ -54,7 +65,7 @@ impl Aligner {
     /// # Errors
     /// When the vocabulary lacks the unknown, the classifier or the separator token.
     pub fn from_vocab(vocab: &str, options: &VocabOptions) -> Result<Self, AlignError> {
-        cleared(bert_tokenizer(vocab, options, "vocabulary")?, "vocabulary")
+        steady(bert_tokenizer(vocab, options, "vocabulary")?, "vocabulary")
     }
 }
 
@@ -67,15 +78,13 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
     }
 }
 
-fn from_json(bytes: &[u8], origin: &str) -> Result<Aligner, AlignError> {
-    let tokenizer = Tokenizer::from_bytes(bytes).map_err(|e| format_error(origin, &e))?;
-    cleared(tokenizer, origin)
-}
-
-fn cleared(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
-    tokenizer.with_padding(None);
-    tokenizer.with_truncation(None).map_err(|e| format_error(origin, &e))?;
+fn steady(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
     without_sampling(&mut tokenizer);
+    if let Some(PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer()
+        && !bytes.add_prefix_space
+    {
+        return Err(AlignError::NoPrefixSpace { origin: origin.to_owned() });
+    }
     let (prefix, suffix) = template(&tokenizer, origin)?;
     Ok(Aligner::new(tokenizer, prefix, suffix))
 }

@@ -1,12 +1,14 @@
-//! Owns the BERT tokenizer that a bare `vocab.txt` describes. Refuses any other model.
+//! Owns what is particular to BERT: the tokenizer that a bare `vocab.txt` describes, and the
+//! settings of `tokenizer_config.json`. Refuses any other model.
 
 use ahash::AHashMap;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
-use tokenizers::{AddedToken, Tokenizer, decoders};
+use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer, decoders};
 
 use crate::AlignError;
 
@@ -37,10 +39,10 @@ pub struct VocabOptions {
     pub cls_token: SpecialToken,
     /// The token after a sentence. Default `[SEP]`.
     pub sep_token: SpecialToken,
-    /// The token of padding. Default `[PAD]`.
-    pub pad_token: SpecialToken,
-    /// The token of masked language modelling. Default `[MASK]`.
-    pub mask_token: SpecialToken,
+    /// The token of padding, if the vocabulary has it. Default `[PAD]`.
+    pub pad_token: Option<SpecialToken>,
+    /// The token of masked language modelling, if the vocabulary has it. Default `[MASK]`.
+    pub mask_token: Option<SpecialToken>,
 }
 
 impl Default for VocabOptions {
@@ -52,8 +54,8 @@ impl Default for VocabOptions {
             unk_token: "[UNK]".into(),
             cls_token: "[CLS]".into(),
             sep_token: "[SEP]".into(),
-            pad_token: "[PAD]".into(),
-            mask_token: "[MASK]".into(),
+            pad_token: Some("[PAD]".into()),
+            mask_token: Some("[MASK]".into()),
         }
     }
 }
@@ -112,10 +114,10 @@ pub(crate) fn bert_tokenizer(
         (cls, id_of(&options.cls_token, "cls_token")?),
     );
     id_of(&options.unk_token, "unk_token")?;
-    let named =
-        [&options.pad_token, &options.unk_token, &options.cls_token, &options.sep_token, &options.mask_token];
-    let added: Vec<_> = named
-        .into_iter()
+    // A special token without an entry would get an id beyond the encoder's embedding table.
+    let [pad, mask] = [&options.pad_token, &options.mask_token].map(Option::as_ref);
+    let always = [&options.unk_token, &options.cls_token, &options.sep_token];
+    let added: Vec<_> = (always.into_iter().chain(pad).chain(mask))
         .filter(|token| vocab.contains_key(token.as_str()))
         .map(|token| AddedToken::from(token.0.clone(), true))
         .collect();
@@ -142,22 +144,55 @@ pub(crate) fn bert_tokenizer(
     Ok(tokenizer)
 }
 
+/// What `tokenizer_config.json` says about the normaliser of a BERT tokenizer.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct BertSettings(Map<String, Value>);
+
+impl BertSettings {
+    /// The classes that build their normaliser from these settings.
+    const CLASSES: [&str; 8] = [
+        "BertTokenizer",
+        "ConvBertTokenizer",
+        "DistilBertTokenizer",
+        "ElectraTokenizer",
+        "LayoutLMTokenizer",
+        "LxmertTokenizer",
+        "MobileBertTokenizer",
+        "SqueezeBertTokenizer",
+    ];
+
+    /// Puts the settings in force where Hugging Face would.
+    pub(crate) fn overrule(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
+        let Some(NormalizerWrapper::BertNormalizer(written)) = tokenizer.get_normalizer() else {
+            return Ok(());
+        };
+        let class = self.0.get("tokenizer_class").and_then(Value::as_str);
+        let mut wanted = match class.map(|class| class.strip_suffix("Fast").unwrap_or(class)) {
+            Some(class) if Self::CLASSES.contains(&class) => BertNormalizer::default(),
+            Some(_) => return Ok(()),
+            None => *written,
+        };
+        if let Some(&Value::Bool(lowercase)) = self.0.get("do_lower_case") {
+            wanted.lowercase = lowercase;
+        }
+        if let Some(&Value::Bool(split)) = self.0.get("tokenize_chinese_chars") {
+            wanted.handle_chinese_chars = split;
+        }
+        match self.0.get("strip_accents") {
+            Some(&Value::Bool(strip)) => wanted.strip_accents = Some(strip),
+            Some(Value::Null) => wanted.strip_accents = None,
+            _ => {}
+        }
+        tokenizer.with_normalizer(Some(wanted)).map(|_| ())
+    }
+}
+
 /// One token per line, its id the line's index; a token that comes again takes the later id.
 ///
 /// # Source
-/// `load_vocab` of Hugging Face transformers: Python's text mode ends a line at `\n`, `\r\n` or
-/// `\r`, and takes nothing else off it.
+/// `WordPiece::read_file` of `tokenizers`, which transformers 5 uses: lines end at `\n` or `\r\n`,
+/// and space at their end is dropped.
 fn read_vocab(text: &str) -> AHashMap<String, u32> {
-    let mut vocab = AHashMap::with_capacity(text.len() / 8);
-    let mut rest = text;
-    let mut id = 0;
-    while !rest.is_empty() {
-        let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
-        vocab.insert(rest[..end].to_owned(), id);
-        let broken = &rest[end..];
-        let break_len = if broken.starts_with("\r\n") { 2 } else { broken.len().min(1) };
-        rest = &broken[break_len..];
-        id += 1;
-    }
-    vocab
+    text.lines().zip(0..).map(|(line, id)| (line.trim_end().to_owned(), id)).collect()
 }

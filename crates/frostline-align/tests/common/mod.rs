@@ -73,3 +73,9 @@ pub fn read_conllu(path: &std::path::Path) -> Vec<Sentence> {
     };
     blocks.map(sentence).collect()
 }
+
+/// A committed file of `tests/data`.
+pub fn data(name: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}

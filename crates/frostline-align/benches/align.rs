@@ -1,0 +1,92 @@
+//! Owns the two speed ratios: alignment against the bare `Tokenizer::encode` in the same process,
+//! one thread, without and with the word cache. Needs FROSTLINE_SHARED for a real vocabulary and
+//! real text; says so and ends when it is unset.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use common::{multilingual, read_conllu, shared};
+use frostline_align::{AlignOptions, Aligner, lowercase};
+use tokenizers::{Tokenizer, TruncationParams};
+
+const ROUNDS: usize = 7;
+
+fn main() {
+    let Some(shared) = shared("bench align") else { return };
+    let folder = multilingual(&shared);
+    let train = shared.join("data/ud/UD_English-EWT/en_ewt-ud-train.conllu");
+    let sentences: Vec<Vec<String>> = read_conllu(&train).into_iter().map(|s| s.forms).collect();
+    let raw: Vec<Vec<&str>> = borrowed(&sentences);
+    // The bare tokenizer is given forms that are lowercased already: its time is tokenising only.
+    let lowered: Vec<Vec<String>> =
+        sentences.iter().map(|words| words.iter().map(|w| lowercase(w).into_owned()).collect()).collect();
+    let lowered: Vec<Vec<&str>> = borrowed(&lowered);
+
+    let (bare, load_bare) = timed(|| bare(&folder));
+    let (loaded, load_ours) = timed(|| Aligner::from_folder(&folder).expect("loads"));
+    let options = AlignOptions { lowercase: true, ..AlignOptions::default() };
+    let cached = loaded.with_options(options).expect("options fit");
+    let plain = Aligner::from_folder(&folder).expect("loads").with_cache(false);
+    let plain = plain.with_options(options).expect("options fit");
+    println!("load: bare {load_bare:.0?}, ours {load_ours:.0?}");
+
+    let by_bare = || {
+        for words in &lowered {
+            black_box(bare.encode(black_box(&words[..]), true).expect("encodes"));
+        }
+    };
+    let by_aligner = |aligner: &Aligner| {
+        for words in &raw {
+            black_box(aligner.align(black_box(words)).expect("aligns"));
+        }
+    };
+    let ((), cold) = timed(|| by_aligner(&cached));
+    // Interleaved, so that a noisy neighbour slows all three alike; the median round counts.
+    let mut rows = Vec::new();
+    for _ in 0..ROUNDS {
+        let ((), bare) = timed(by_bare);
+        let ((), plain) = timed(|| by_aligner(&plain));
+        let ((), warm) = timed(|| by_aligner(&cached));
+        rows.push((bare, plain, warm));
+    }
+    let words: usize = raw.iter().map(Vec::len).sum();
+    let per_word = |time: Duration| time.as_nanos() as f64 / words as f64;
+    let bare = median(rows.iter().map(|r| r.0));
+    println!("bare encode      {:7.1} ns/word", per_word(bare));
+    for (name, time, floor) in [
+        ("align, no cache", median(rows.iter().map(|r| r.1)), 0.95),
+        ("align, cached", median(rows.iter().map(|r| r.2)), 3.0),
+        ("align, first pass", cold, 0.0),
+    ] {
+        let ratio = bare.as_secs_f64() / time.as_secs_f64();
+        println!("{name:<17}{:7.1} ns/word, {ratio:6.2} x bare (wanted {floor})", per_word(time));
+    }
+    println!("{words} words, {} forms in the cache", cached.cached_words());
+}
+
+fn bare(folder: &std::path::Path) -> Tokenizer {
+    let mut bare = Tokenizer::from_file(folder.join("tokenizer.json")).expect("loads");
+    let truncation = TruncationParams { max_length: 128, ..TruncationParams::default() };
+    bare.with_padding(None);
+    bare.with_truncation(Some(truncation)).expect("128 fits");
+    bare
+}
+
+fn borrowed(sentences: &[Vec<String>]) -> Vec<Vec<&str>> {
+    sentences.iter().map(|words| words.iter().map(String::as_str).collect()).collect()
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let done = work();
+    (done, start.elapsed())
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<_> = times.collect();
+    times.sort();
+    times[times.len() / 2]
+}

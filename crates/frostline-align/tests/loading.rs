@@ -1,0 +1,187 @@
+//! Owns the ways in and what is refused: folders, settings, broken files; and sharing an aligner
+//! among threads.
+
+mod common;
+
+use std::path::Path;
+
+use common::data;
+use frostline_align::{AlignError, AlignOptions, Aligner, LabelPolicy, VocabOptions};
+
+fn tiny() -> Aligner {
+    Aligner::from_vocab(&data("vocab.txt"), &VocabOptions::default()).expect("loads")
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("writes");
+    }
+    folder
+}
+
+fn ids(folder: &Path, words: &[&str]) -> Vec<u32> {
+    Aligner::from_folder(folder).expect("loads").align(words).expect("aligns").ids
+}
+
+const VOCAB: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nA\né\ne\n中\n##中\n##a\n";
+
+/// A `tokenizer.json` over [`VOCAB`] that lowercases, pads and truncates.
+fn bert_json() -> String {
+    let vocab: Vec<String> = VOCAB.lines().enumerate().map(|(i, token)| format!("{token:?}:{i}")).collect();
+    format!(
+        r#"{{"version":"1.0",
+        "truncation":{{"direction":"Left","max_length":3,"strategy":"LongestFirst","stride":0}},
+        "padding":{{"strategy":{{"Fixed":9}},"direction":"Left","pad_to_multiple_of":null,
+          "pad_id":0,"pad_type_id":0,"pad_token":"[PAD]"}},
+        "added_tokens":[],
+        "normalizer":{{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,
+          "strip_accents":null,"lowercase":true}},
+        "pre_tokenizer":{{"type":"BertPreTokenizer"}},
+        "post_processor":{{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]}},
+        "decoder":null,
+        "model":{{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"\u0023#",
+          "max_input_chars_per_word":100,"vocab":{{{}}}}}}}"#,
+        vocab.join(",")
+    )
+}
+
+#[test]
+fn padding_and_truncation_of_the_file_are_cleared() {
+    let aligner = Aligner::from_bytes(bert_json().as_bytes()).expect("loads");
+    assert_eq!(aligner.align(&["a", "é", "A", "中", "a"]).unwrap().ids, [2, 5, 8, 5, 9, 5, 3]);
+}
+
+#[test]
+fn a_folder_gives_tokenizer_json_before_vocab_txt() {
+    let other = VOCAB.replace("a\nA", "A\na");
+    let json = bert_json();
+    let both = folder(&[("tokenizer.json", &json), ("vocab.txt", &other)]);
+    assert_eq!(ids(both.path(), &["a"]), [2, 5, 3]);
+    let vocab_only = folder(&[("vocab.txt", &other)]);
+    assert_eq!(ids(vocab_only.path(), &["a", "É"]), [2, 6, 8, 3], "lowercases and strips");
+}
+
+#[test]
+fn tokenizer_config_tells_how_to_read_a_vocabulary() {
+    for (config, words, expected) in [
+        (r#"{"do_lower_case":false}"#, ["A", "é"], vec![2, 6, 7, 3]),
+        (r#"{"do_lower_case":true,"strip_accents":false}"#, ["A", "É"], vec![2, 5, 7, 3]),
+        (r#"{"do_lower_case":false,"strip_accents":true}"#, ["A", "é"], vec![2, 6, 8, 3]),
+        (r#"{"tokenize_chinese_chars":false}"#, ["a中", "a"], vec![2, 5, 10, 5, 3]),
+        (r#"{"cls_token":{"content":"[MASK]","lstrip":false}}"#, ["a", "a"], vec![4, 5, 5, 3]),
+    ] {
+        let folder = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", config)]);
+        assert_eq!(ids(folder.path(), &words), expected, "{config}");
+    }
+}
+
+#[test]
+fn tokenizer_config_overrules_the_normalizer_of_a_bert_tokenizer() {
+    let json = bert_json();
+    for (config, expected) in [
+        (r#"{"tokenizer_class":"BertTokenizer","do_lower_case":false}"#, [2, 6, 7, 3]),
+        (r#"{"tokenizer_class":"DistilBertTokenizerFast","do_lower_case":false}"#, [2, 6, 7, 3]),
+        (r#"{"do_lower_case":false}"#, [2, 6, 7, 3]),
+        (r#"{"tokenizer_class":"BertTokenizer","strip_accents":false}"#, [2, 5, 7, 3]),
+        (r#"{"tokenizer_class":"BertTokenizer"}"#, [2, 5, 8, 3]),
+        (r#"{"tokenizer_class":"PreTrainedTokenizerFast","do_lower_case":false}"#, [2, 5, 8, 3]),
+        (r#"{"model_max_length":512}"#, [2, 5, 8, 3]),
+    ] {
+        let folder = folder(&[("tokenizer.json", &json), ("tokenizer_config.json", config)]);
+        assert_eq!(ids(folder.path(), &["A", "é"]), expected, "{config}");
+    }
+    let cased = json.replace(r#""lowercase":true"#, r#""lowercase":false"#);
+    for (config, expected) in [
+        (r#"{"tokenizer_class":"BertTokenizer"}"#, [2, 5, 8, 3]),
+        (r#"{"strip_accents":true}"#, [2, 6, 8, 3]),
+        (r#"{}"#, [2, 6, 7, 3]),
+    ] {
+        let folder = folder(&[("tokenizer.json", &cased), ("tokenizer_config.json", config)]);
+        assert_eq!(ids(folder.path(), &["A", "é"]), expected, "{config}, cased");
+    }
+}
+
+#[test]
+fn line_ends_and_repeated_tokens_count_as_for_hugging_face() {
+    let crlf = VOCAB.replace('\n', "\r\n");
+    let aligner = Aligner::from_vocab(&crlf, &VocabOptions::default()).expect("loads");
+    assert_eq!(aligner.align(&["a"]).unwrap().ids, [2, 5, 3]);
+    let again = format!("{VOCAB}\na");
+    let aligner = Aligner::from_vocab(&again, &VocabOptions::default()).expect("loads");
+    assert_eq!(aligner.align(&["a"]).unwrap().ids, [2, 13, 3], "the blank line has an id too");
+}
+
+#[test]
+fn a_word_spelled_like_a_special_token_is_a_word() {
+    let aligned = tiny().align(&["[CLS]", "a", "[SEP]"]).unwrap();
+    assert_eq!(aligned.word_ids, [None, Some(0), Some(1), Some(2), None]);
+    assert_eq!(aligned.ids[1], aligned.ids[0]);
+    assert_eq!(aligned.speaks, [(1, 0), (2, 1), (3, 2)]);
+}
+
+#[test]
+fn tokens_ids_and_sizes_can_be_asked_for() {
+    let aligner = tiny();
+    let mask = aligner.id_of("[MASK]").expect("in the vocabulary");
+    assert_eq!(aligner.tokens(&[mask, 1_000_000]), ["[MASK]", "<id 1000000>"]);
+    assert_eq!(aligner.id_of("no such token"), None);
+    assert_eq!(aligner.vocab_size(), data("vocab.txt").lines().count());
+    assert_eq!((aligner.prefix_ids(), aligner.suffix_ids()), (&[2][..], &[3][..]));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_reason() {
+    let refusal = |result: Result<Aligner, AlignError>| result.expect_err("refused").to_string();
+    let empty = folder(&[]);
+    let broken = folder(&[("tokenizer.json", "{\"version\":")]);
+    let bad_config = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", "[1")]);
+    let options = |max_length, stride| AlignOptions { max_length, stride, ..Default::default() };
+    let no_unk = VOCAB.replace("[UNK]", "unk");
+    let byte_level = data("bpe.json").replace(
+        r#""pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true"#,
+        r#""pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false"#,
+    );
+    for (message, expected) in [
+        (refusal(Aligner::from_folder(empty.path())), "neither tokenizer.json nor vocab.txt"),
+        (refusal(Aligner::from_folder(broken.path())), "tokenizer.json: not a tokenizer"),
+        (refusal(Aligner::from_folder(bad_config.path())), "tokenizer_config.json: not"),
+        (refusal(Aligner::from_vocab(&no_unk, &VocabOptions::default())), "no \"[UNK]\""),
+        (refusal(tiny().with_options(options(2, None))), "give at least 3"),
+        (refusal(tiny().with_options(options(8, Some(6)))), "give a stride below 6"),
+        (refusal(Aligner::from_bytes(byte_level.as_bytes())), "add_prefix_space"),
+    ] {
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_refused_word_is_named() {
+    let json = r#"{"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":null,
+        "post_processor":null,"decoder":null,
+        "model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"missing"}}"#;
+    let aligner = Aligner::from_bytes(json.as_bytes()).expect("loads");
+    let error = aligner.align(&["a", "b"]).expect_err("no unknown token").to_string();
+    assert!(error.starts_with("word 1 (\"b\")"), "{error}");
+}
+
+#[test]
+fn threads_share_one_aligner_and_get_the_same() {
+    let options = AlignOptions { labels: LabelPolicy::Last, lowercase: true, ..Default::default() };
+    let aligner = tiny().with_options(options).expect("fits");
+    let plain = tiny().with_options(options).expect("fits").with_cache(false);
+    let words: Vec<String> = (0..400).map(|i| format!("w{}é{}", i % 37, i % 11)).collect();
+    let sentences: Vec<Vec<&str>> =
+        words.chunks(8).map(|chunk| chunk.iter().map(String::as_str).collect()).collect();
+    let expected: Vec<_> = sentences.iter().map(|s| plain.align(s).expect("aligns")).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for (sentence, expected) in sentences.iter().zip(&expected) {
+                    assert_eq!(aligner.align(sentence).expect("aligns"), *expected);
+                }
+            });
+        }
+    });
+    assert!(aligner.cached_words() > 0);
+}

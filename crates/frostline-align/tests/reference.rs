@@ -1,0 +1,94 @@
+//! Owns the comparison with the committed reference that `data/make_reference.py` makes from
+//! Hugging Face and Python: five BERT settings over a vocabulary of our own, and a byte-level BPE,
+//! a Unigram and a word-level tokenizer. Needs nothing but the repository.
+
+mod common;
+
+use common::data;
+use frostline_align::{AlignOptions, Aligned, Aligner, VocabOptions, lowercase};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+struct Case {
+    tokenizer: String,
+    config: Option<Value>,
+    words: Vec<String>,
+    max_length: usize,
+    stride: Option<usize>,
+    windows: Vec<Window>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct Window {
+    ids: Vec<u32>,
+    word_ids: Vec<Option<u32>>,
+}
+
+impl From<&Aligned> for Window {
+    fn from(aligned: &Aligned) -> Self {
+        Self { ids: aligned.ids.clone(), word_ids: aligned.word_ids.clone() }
+    }
+}
+
+fn load(case: &Case) -> Aligner {
+    match &case.config {
+        Some(config) => {
+            let options: VocabOptions = serde_json::from_value(config.clone()).expect("options");
+            Aligner::from_vocab(&data("vocab.txt"), &options).expect("vocab.txt loads")
+        }
+        None => {
+            let json = data(&format!("{}.json", case.tokenizer));
+            Aligner::from_bytes(json.as_bytes()).expect("the tokenizer loads")
+        }
+    }
+}
+
+#[test]
+fn every_case_agrees_with_hugging_face() {
+    let cases = data("cases.jsonl");
+    let mut windows_seen = 0;
+    for (index, line) in cases.lines().enumerate() {
+        let case: Case = serde_json::from_str(line).expect("a case");
+        let words: Vec<&str> = case.words.iter().map(String::as_str).collect();
+        let options =
+            AlignOptions { max_length: case.max_length, stride: case.stride, ..AlignOptions::default() };
+        let aligner = load(&case).with_options(options).expect("the options fit");
+        for pass in ["first pass", "from the cache"] {
+            let windows = aligner.align_windows(&words).expect("aligns");
+            let windows: Vec<Window> = windows.iter().map(Window::from).collect();
+            assert_eq!(windows, case.windows, "case {index} ({}), {pass}", case.tokenizer);
+        }
+        let uncached = aligner.with_cache(false).align_windows(&words).expect("aligns");
+        let uncached: Vec<Window> = uncached.iter().map(Window::from).collect();
+        assert_eq!(uncached, case.windows, "case {index} ({}), no cache", case.tokenizer);
+        windows_seen += case.windows.len();
+    }
+    assert!(windows_seen > cases.lines().count(), "the reference holds overflow");
+}
+
+#[derive(Deserialize)]
+struct Lower {
+    single: String,
+    single_lower: Vec<String>,
+    strings: Vec<(String, String)>,
+}
+
+#[test]
+fn lowercasing_is_pythons() {
+    let lower: Lower = serde_json::from_str(&data("lower.json")).expect("lower.json");
+    assert_eq!(lower.single.chars().count(), lower.single_lower.len());
+    for (c, expected) in lower.single.chars().zip(&lower.single_lower) {
+        assert_eq!(lowercase(c.encode_utf8(&mut [0; 4])), *expected, "U+{:04X}", c as u32);
+    }
+    for (form, expected) in &lower.strings {
+        assert_eq!(lowercase(form), *expected, "{form:?}");
+    }
+    // Letters that Python's tables do not have yet may change; nothing else may.
+    let unknown: Vec<char> = ('\0'..=char::MAX)
+        .filter(|&c| lowercase(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4]))
+        .filter(|&c| !lower.single.contains(c))
+        .collect();
+    assert!(unknown.len() < 80, "{} letters: {unknown:?}", unknown.len());
+    assert!(unknown.iter().all(|&c| c as u32 > 0x1C80), "{unknown:?}");
+}
