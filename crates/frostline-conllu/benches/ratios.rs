@@ -1,0 +1,194 @@
+//! Prints how fast this crate reads and writes, as ratios of the time that plain splitting takes.
+//!
+//! R is `std::str::from_utf8` over the file, then for every line of `split('\n')` its `split('\t')`
+//! fields pushed into one reused vector, black-boxed per line. A ratio of 2 means twice as fast as
+//! R. Ours hands all ten columns of every row to the black box too. Times are the best of many
+//! rounds, taken in turns, so that a busy machine slows all alike.
+//!
+//! The file is English-EWT train where `FROSTLINE_SHARED` is set, else sentences made up here.
+
+use std::{
+    fmt::Write as _,
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use frostline_conllu::{Checks, Reader, Sentence, Writer, read_lenient, read_strict};
+
+const ROUNDS: usize = 25;
+
+/// A task with its name, and the ratio to R it has to reach.
+struct Task<'a> {
+    name: &'static str,
+    target: Option<f64>,
+    rounds: usize,
+    run: Box<dyn FnMut() + 'a>,
+    best: Duration,
+}
+
+fn main() {
+    // `cargo test --benches` runs this too: nothing to measure there.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let (name, bytes) = input();
+    let text = std::str::from_utf8(&bytes).expect("the file is UTF-8");
+    let sentences: Vec<_> = read_lenient(&bytes, Checks::default()).collect();
+    println!("{name}: {} bytes, {} sentences", bytes.len(), sentences.len());
+    let mut tasks = tasks(&bytes, text, &sentences);
+    for round in 0..ROUNDS {
+        for task in tasks.iter_mut().filter(|task| round < task.rounds) {
+            let start = Instant::now();
+            (task.run)();
+            task.best = task.best.min(start.elapsed());
+        }
+    }
+    print(&tasks);
+}
+
+fn input() -> (String, Vec<u8>) {
+    if let Some(shared) = std::env::var_os("FROSTLINE_SHARED") {
+        let path = std::path::Path::new(&shared).join("data/ud/UD_English-EWT/en_ewt-ud-train.conllu");
+        return ("English-EWT train".into(), std::fs::read(path).expect("EWT train is readable"));
+    }
+    let mut text = String::new();
+    for s in 0..12_000 {
+        writeln!(text, "# sent_id = made-up-{s}\n# text = made up {s}").expect("memory");
+        for w in 1..=17 {
+            let feats = ["_", "Number=Sing", "Mood=Ind|Tense=Past|VerbForm=Fin"][w % 3];
+            writeln!(text, "{w}\tword{s}\tword\tNOUN\tNN\t{feats}\t{}\tdep\t_\t_", w - 1).expect("memory");
+        }
+        text.push('\n');
+    }
+    ("made-up sentences (FROSTLINE_SHARED is unset)".into(), text.into_bytes())
+}
+
+fn tasks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> Vec<Task<'a>> {
+    let mut out = Vec::with_capacity(bytes.len() + 1024);
+    let mut composed = Vec::with_capacity(bytes.len() + 1024);
+    let whole = move |name, target, run: Box<dyn FnMut() + 'a>| Task {
+        name,
+        target,
+        rounds: ROUNDS,
+        run,
+        best: Duration::MAX,
+    };
+    let peer = |name, run| Task { rounds: 5, ..whole(name, None, run) };
+    vec![
+        whole("R", None, Box::new(move || plain(bytes))),
+        whole(
+            "strict slice",
+            Some(0.6),
+            Box::new(move || {
+                for sentence in read_strict(bytes, Checks::default()) {
+                    see(&sentence.expect("well formed"));
+                }
+            }),
+        ),
+        whole(
+            "lenient slice",
+            Some(0.9),
+            Box::new(move || {
+                for sentence in read_lenient(bytes, Checks::default()) {
+                    see(&sentence);
+                }
+            }),
+        ),
+        whole(
+            "streaming",
+            Some(0.6),
+            Box::new(move || {
+                let mut reader = Reader::new(std::io::BufReader::new(bytes), Checks::default());
+                while let Some(sentence) = reader.next_strict().expect("memory") {
+                    see(&sentence.expect("well formed"));
+                }
+            }),
+        ),
+        whole(
+            "writer, as read",
+            Some(1.2),
+            Box::new(move || {
+                out.clear();
+                let mut writer = Writer::new(&mut out);
+                for sentence in sentences {
+                    writer.sentence(sentence).expect("memory");
+                }
+                black_box(&out);
+                assert!(out.len() == bytes.len());
+            }),
+        ),
+        whole(
+            "writer, column by column",
+            Some(1.2),
+            Box::new(move || {
+                composed.clear();
+                let mut writer = Writer::new(&mut composed);
+                for sentence in sentences {
+                    for comment in &sentence.comments {
+                        writer.comment(comment).expect("one line");
+                    }
+                    for row in sentence.rows() {
+                        writer.row(&row.columns()).expect("no tabs");
+                    }
+                    writer.end().expect("memory");
+                }
+                black_box(&composed);
+                assert!(composed.len() == bytes.len());
+            }),
+        ),
+        peer(
+            "conll 0.2",
+            Box::new(move || {
+                let lines = text.lines().map(str::to_owned).collect();
+                black_box(conll::conllu::parser::parse(lines).expect("well formed"));
+            }),
+        ),
+        peer(
+            "rustling 0.9",
+            Box::new(move || {
+                let files = vec![text.to_owned()];
+                black_box(rustling::conllu::Conllu::from_strs(files, None, false).expect("well formed"));
+            }),
+        ),
+        peer(
+            "rs-conllu 0.4",
+            Box::new(move || {
+                black_box(rs_conllu::parsers::Parser::new(bytes).parse().expect("well formed"));
+            }),
+        ),
+    ]
+}
+
+/// R: the least that any reader has to do.
+fn plain(bytes: &[u8]) {
+    let text = std::str::from_utf8(bytes).expect("UTF-8");
+    let mut fields = Vec::new();
+    for line in text.split('\n') {
+        fields.clear();
+        fields.extend(line.split('\t'));
+        black_box(&fields);
+    }
+}
+
+/// All of a sentence, in front of the optimiser's eyes.
+fn see(sentence: &Sentence<'_>) {
+    for row in sentence.rows() {
+        black_box(row.columns());
+    }
+    black_box(sentence);
+}
+
+fn print(tasks: &[Task<'_>]) {
+    let plain = tasks[0].best.as_secs_f64();
+    println!("{:26}{:>10}{:>10}{:>9}", "", "best ms", "x R", "target");
+    for task in tasks {
+        let (seconds, target) = (task.best.as_secs_f64(), task.target);
+        let target = target.map_or_else(String::new, |target| format!(">= {target}"));
+        println!("{:26}{:>10.2}{:>10.2}{target:>9}", task.name, seconds * 1e3, plain / seconds);
+    }
+    let peers = tasks.iter().filter(|task| task.rounds < ROUNDS);
+    let fastest = peers.min_by_key(|task| task.best).expect("three peers");
+    let lenient = tasks.iter().find(|task| task.name == "lenient slice").expect("it is measured");
+    let ratio = fastest.best.as_secs_f64() / lenient.best.as_secs_f64();
+    println!("lenient slice is {ratio:.2} x the fastest peer, {} (target >= 3.5)", fastest.name);
+}

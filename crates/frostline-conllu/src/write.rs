@@ -1,0 +1,145 @@
+//! Writing: sentences as they were read, with some columns changed, or column by column.
+//!
+//! Owns the bytes that come out. It refuses to tidy: what is not changed on purpose comes out as it
+//! went in.
+
+use std::io::{self, Write};
+
+use thiserror::Error;
+
+use crate::{
+    fault::Quote,
+    row::{Column, Row},
+    scan::{Scanner, TABS},
+    sentence::Sentence,
+};
+
+/// Why something was not written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The output failed.
+    #[error("the output failed: {0}")]
+    Io(#[from] io::Error),
+    /// A value that would break the line apart.
+    #[error("{column} is {found}, expected a value without tab or line feed; escape or replace it")]
+    Breaks {
+        /// The column it was meant for.
+        column: Column,
+        /// The value.
+        found: Quote,
+    },
+    /// A comment that would not be read back as one.
+    #[error("the comment is {found}, expected one line that starts with \"#\"; write one comment per line")]
+    Comment {
+        /// The comment.
+        found: Quote,
+    },
+}
+
+/// Writes sentences. It holds nothing back: give it a `BufWriter` over anything slow.
+pub struct Writer<W> {
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Self {
+        Writer { out, line: Vec::new() }
+    }
+
+    /// The output, with everything written.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    /// Writes a sentence as it was read, byte for byte.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn sentence(&mut self, sentence: &Sentence<'_>) -> Result<(), WriteError> {
+        Ok(self.out.write_all(sentence.raw)?)
+    }
+
+    /// Writes a sentence with the columns changed for which `edit` gives a value; every other byte,
+    /// odd line ends and lines that could not be read included, comes out as it was read.
+    ///
+    /// # Errors
+    /// Those of the output, and a value that holds a tab or a line feed.
+    pub fn edited<'a, S: AsRef<str>>(
+        &mut self,
+        sentence: &Sentence<'a>,
+        mut edit: impl FnMut(&Row<'a>, Column) -> Option<S>,
+    ) -> Result<(), WriteError> {
+        self.line.clear();
+        let raw = sentence.raw;
+        let mut done = 0;
+        for row in sentence.rows() {
+            for column in Column::ALL {
+                let Some(old) = row.get(column) else { break };
+                let Some(new) = edit(row, column) else { continue };
+                let new = new.as_ref();
+                whole(column, new)?;
+                let at = old.as_ptr() as usize - raw.as_ptr() as usize;
+                self.line.extend_from_slice(&raw[done..at]);
+                self.line.extend_from_slice(new.as_bytes());
+                done = at + old.len();
+            }
+        }
+        self.line.extend_from_slice(&raw[done..]);
+        Ok(self.out.write_all(&self.line)?)
+    }
+
+    /// Writes a comment line.
+    ///
+    /// # Errors
+    /// Those of the output, and a comment that does not start with `#` or holds a line feed.
+    pub fn comment(&mut self, comment: &str) -> Result<(), WriteError> {
+        if !comment.starts_with('#') || memchr::memchr(b'\n', comment.as_bytes()).is_some() {
+            return Err(WriteError::Comment { found: Quote::new(comment) });
+        }
+        self.line.clear();
+        self.line.extend_from_slice(comment.as_bytes());
+        self.line.push(b'\n');
+        Ok(self.out.write_all(&self.line)?)
+    }
+
+    /// Writes a row of ten columns.
+    ///
+    /// # Errors
+    /// Those of the output, and a value that holds a tab or a line feed.
+    pub fn row(&mut self, columns: &[&str; 10]) -> Result<(), WriteError> {
+        self.line.clear();
+        self.line.reserve(columns.iter().map(|column| column.len() + 1).sum());
+        for column in columns {
+            self.line.extend_from_slice(column.as_bytes());
+            self.line.push(b'\t');
+        }
+        let last = self.line.len() - 1;
+        self.line[last] = b'\n';
+        let shape = Scanner::new(&self.line).line(0, &mut [0; TABS]);
+        if shape.is_none_or(|shape| shape.end != last || shape.tabs != TABS) {
+            for (column, value) in Column::ALL.into_iter().zip(columns) {
+                whole(column, value)?;
+            }
+        }
+        Ok(self.out.write_all(&self.line)?)
+    }
+
+    /// Writes the blank line that ends a sentence.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn end(&mut self) -> Result<(), WriteError> {
+        Ok(self.out.write_all(b"\n")?)
+    }
+}
+
+/// Refuses a value that would not stay within its column.
+fn whole(column: Column, value: &str) -> Result<(), WriteError> {
+    match memchr::memchr2(b'\t', b'\n', value.as_bytes()) {
+        None => Ok(()),
+        Some(_) => Err(WriteError::Breaks { column, found: Quote::new(value) }),
+    }
+}
