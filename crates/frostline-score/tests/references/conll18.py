@@ -2,7 +2,7 @@
 """Makes conll18.jsonl: seeded sentences, seeded damage to them, and the official scorer's counts.
 
     pip install udtools==0.2.9
-    python3 conll18.py > conll18.jsonl              # the committed reference
+    python3 conll18.py --fixed > conll18.jsonl      # the committed reference
     python3 conll18.py --cases 3000 --seed 7        # more, to compare once
     python3 conll18.py --gold FILE.conllu --cases 20  # damage to a treebank instead
     python3 conll18.py --gold FILE.conllu --system FILE.conllu  # a tagger's output
@@ -53,6 +53,24 @@ MULTI = [
 RELATIONS = sorted({w[5] for w in LEXICON} | {"nsubj:pass", "root", "case:loc", "cc:preconj", "clf", "list"})
 TAGS = sorted({w[2] for w in LEXICON} | {"INTJ", "PART"})
 FEATS = sorted({w[4] for w in LEXICON} | {"Tense=Past|Aspect=Perf", "Number=Plur|Case=Nom", "Poss=Yes|Reflex=Yes"})
+
+# Places where a plain word and a multiword token overlap without covering each other.
+# A token is its form, or form=word+word for a multiword token.
+FIXED = [
+    ("x abc=xa+bc", "xa bc"), ("xa bc", "x abc=xa+bc"),
+    ("xy abc=y+abc", "x y abc"), ("x y abc", "xy abc=y+abc"), ("xyz abc=z+y+abc", "x y z abc"), ("x y z abc", "xyz abc=z+y+abc"),
+    ("abc=a+b+c d", "ab cd=c+d"), ("abc=ab+c de=d+e", "a bcd=b+c+d e"), ("ab=a+b cd=c+d", "a bc d"),
+    ("abc=a+b+c de", "ab cde"), ("ab cde=c+d+e fg", "abc=a+b+c d efg=e+f+g"), ("abc=c+b+a", "a b c"), ("abcab=a+b+a+b", "ab=a+b c ab=b+a"),
+]
+EVERY_FEATURE = [
+    "Abbr", "Animacy", "Aspect", "Case", "Clusivity", "Definite", "Degree", "Deixis", "Evident", "ExtPos", "Foreign", "Gender", "Mood", "Number",
+    "NumForm", "NumType", "Person", "Polarity", "Polite", "Poss", "PronType", "Reflex", "Style", "Tense", "Typo", "VerbForm", "Voice", "Gender[psor]",
+]
+EVERY_RELATION = [
+    "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound", "conj", "cop", "csubj", "dep", "det", "discourse",
+    "dislocated", "expl", "fixed", "flat", "goeswith", "iobj", "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan", "parataxis",
+    "punct", "reparandum", "vocative", "xcomp",
+]
 
 
 class Word:
@@ -237,6 +255,37 @@ def render(rng, corpus):
     return "\n".join(lines) + "\n"
 
 
+def fixed():
+    """Gold and system of the cases that chance would seldom draw."""
+    def read(text):
+        sentence = []
+        for token in text.split():
+            form, _, parts = token.partition("=")
+            words = [Word(part, part, "X", "_", "_", "dep") for part in (parts or form).split("+")]
+            sentence.append(Token(form, words, bool(parts)))
+        for word in words_of(sentence)[1:]:
+            word.head = words_of(sentence)[0]
+        return [sentence]
+
+    def flat(columns):
+        root = Word("r", "r", "X", "_", "_", "root")
+        rest = [Word("w", "w", "X", "_", feats, deprel) for feats, deprel in columns]
+        for word in rest:
+            word.head = root
+        return [[Token(w.form, [w], False) for w in [root] + rest]]
+
+    for gold, system in FIXED:
+        yield read(gold), read(system)
+    for name in EVERY_FEATURE:  # one at a time, so that no two can cancel out
+        yield flat([(name + "=A", "dep")]), flat([(name + "=B", "dep")])
+    for name in EVERY_RELATION:
+        yield flat([("_", name)]), flat([("_", "weird")])
+        # A function word below a content word: it must agree for MLAS.
+        gold, system = flat([("_", name)]), flat([("_", name)])
+        words_of(system[0])[1].upos = "VERB"
+        yield gold, system
+
+
 def parse(text):
     """Sentences of a treebank, in the classes above; empty nodes left out."""
     corpus = []
@@ -275,12 +324,18 @@ def main():
     options.add_argument("--seed", type=int, default=20181031)
     options.add_argument("--gold", help="damage this treebank instead of drawn sentences")
     options.add_argument("--system", help="score this file instead of damaging anything")
+    options.add_argument("--fixed", action="store_true", help="put the cases first that are not left to chance")
     options = options.parse_args()
     if options.system:
         gold, system = (open(path, encoding="utf-8").read() for path in (options.gold, options.system))
         print(json.dumps({"gold": gold, "system": system, "counts": counts(gold, system)}, ensure_ascii=False))
         return
     treebank = open(options.gold, encoding="utf-8").read() if options.gold else None
+    if options.fixed:
+        rng = random.Random(0)
+        for pair in fixed():
+            gold, system = (render(rng, corpus) for corpus in pair)
+            print(json.dumps({"gold": gold, "system": system, "counts": counts(gold, system)}, ensure_ascii=False))
     for case in range(options.cases):
         rng = random.Random(f"{options.seed} {case}")
         rate = [0.0, 0.02, 0.1, 0.3, 0.6][case % 5]
