@@ -25,6 +25,10 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Write a sweep's report again from what is stored
     Report(ReportArgs),
+    /// Check the project's own laws: who uses whom, file lengths, openings, READMEs
+    Tidy,
+    /// Run everything that must hold before a change lands
+    Ci(CiArgs),
 }
 
 /// `sweep`.
@@ -92,6 +96,14 @@ pub(crate) struct ReportArgs {
     /// The sweep's folder
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+}
+
+/// `ci`.
+#[derive(Debug, Args)]
+pub(crate) struct CiArgs {
+    /// Only these steps
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    pub only: Vec<String>,
 }
 
 /// What the tensors run on; each is a feature of the runner.

@@ -5,9 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod ci;
 mod fault;
 mod report;
 mod sweep;
+mod tidy;
+mod units;
 mod workspace;
 
 use std::ffi::OsString;
@@ -23,8 +26,8 @@ use crate::fault::{CELLS_FAILED, INTERRUPTED, Result};
 pub(crate) enum Ending {
     /// All is done.
     Done,
-    /// Some cells failed; their records say why.
-    CellsFailed,
+    /// Something that was asked for failed, and it was said what.
+    Failed,
     /// A person stopped it.
     Interrupted,
 }
@@ -42,7 +45,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match dispatch(&arguments.command) {
         Ok(Ending::Done) => ExitCode::SUCCESS,
-        Ok(Ending::CellsFailed) => ExitCode::from(CELLS_FAILED),
+        Ok(Ending::Failed) => ExitCode::from(CELLS_FAILED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(fault) => {
             eprintln!("error: {:#}", fault.error);
@@ -55,5 +58,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
     match command {
         Command::Sweep(args) => sweep::sweep(args),
         Command::Report(args) => report::again(&args.folder),
+        Command::Tidy => tidy::tidy(),
+        Command::Ci(args) => ci::ci(args),
     }
 }

@@ -10,7 +10,7 @@ use frostline_record::{Cell, FolderError, Job, Sweep, read_record};
 use crate::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::sweep::outcome::Outcome;
-use crate::sweep::units::counted;
+use crate::units::counted;
 use crate::workspace;
 
 /// How long to wait for the worker of an earlier, killed sweep to let go of a cell.

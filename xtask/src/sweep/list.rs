@@ -8,7 +8,7 @@ use crate::args::SweepArgs;
 use crate::sweep::inputs::Sources;
 use crate::sweep::runner::Runner;
 use crate::sweep::study::Study;
-use crate::sweep::units::{bytes, counted, grouped};
+use crate::units::{bytes, counted, grouped};
 use crate::workspace;
 
 /// `--list`: the inputs and the cells.

@@ -11,7 +11,6 @@ mod progress;
 mod runner;
 mod sample;
 mod study;
-mod units;
 mod worker;
 
 use crate::args::SweepArgs;

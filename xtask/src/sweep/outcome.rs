@@ -2,7 +2,7 @@
 
 use crate::Ending;
 use crate::sweep::folder::Folder;
-use crate::sweep::units::counted;
+use crate::units::counted;
 use crate::workspace;
 
 /// What became of the jobs.
@@ -24,7 +24,7 @@ impl Outcome {
         } else if self.failed.is_empty() {
             Ending::Done
         } else {
-            Ending::CellsFailed
+            Ending::Failed
         }
     }
 

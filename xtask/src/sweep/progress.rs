@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::sweep::sample;
 use crate::sweep::study::Study;
-use crate::sweep::units::{clock, grouped, short};
+use crate::units::{clock, grouped, short};
 
 /// The screen of one sweep.
 #[derive(Debug)]

@@ -1,0 +1,96 @@
+//! What holds for every tracked file: length, opening, no path of somebody's machine, READMEs.
+
+use std::fs;
+
+use crate::workspace;
+
+/// The longest a Rust file may be, in lines.
+const LONGEST: usize = 600;
+
+/// Where people's and machines' own folders lie. In pieces, so that this file has none of them.
+const MACHINE: [[&str; 2]; 5] =
+    [["/ho", "me/"], ["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/Us", "ers/"]];
+
+/// What is wrong in these files.
+pub(super) fn check(tracked: &[String]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for name in tracked {
+        let Ok(text) = fs::read_to_string(workspace::root().join(name)) else {
+            continue; // Not text.
+        };
+        if name.ends_with(".rs") {
+            faults.extend(rust(name, &text));
+        }
+        faults.extend(machine_paths(name, &text));
+        if let Some(folder) = name.strip_suffix("/Cargo.toml").filter(|name| name.starts_with("crates/")) {
+            let readme = format!("{folder}/README.md");
+            let text = fs::read_to_string(workspace::root().join(&readme)).unwrap_or_default();
+            faults.extend(readme_fault(&readme, &text));
+        }
+    }
+    faults
+}
+
+fn rust(name: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let lines = text.lines().count();
+    if lines > LONGEST {
+        faults.push(format!("{name}: {lines} lines; split it (at most {LONGEST})"));
+    }
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    if !first.starts_with("//!") && !first.starts_with("#![doc = include_str!(") {
+        faults.push(format!("{name}:1: open it with `//!` and say what it owns and refuses"));
+    }
+    faults
+}
+
+fn machine_paths(name: &str, text: &str) -> Vec<String> {
+    let needles = MACHINE.map(|pieces| pieces.concat());
+    let absolute = |line: &str| {
+        needles.iter().any(|needle| {
+            line.match_indices(needle.as_str()).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                !before.is_some_and(|before| before.is_alphanumeric() || "_.-/~})".contains(before))
+            })
+        })
+    };
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| absolute(line))
+        .map(|(at, _)| format!("{name}:{}: an absolute path of one machine", at + 1))
+        .collect()
+}
+
+fn readme_fault(readme: &str, text: &str) -> Option<String> {
+    (!text.contains("```rust")).then(|| format!("{readme}: show how the crate is used in a ```rust example"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_files_are_short_and_say_what_they_own() {
+        assert!(rust("a.rs", "//! It owns a.\n").is_empty());
+        assert!(rust("a.rs", "#![doc = include_str!(\"../README.md\")]\n").is_empty());
+        assert_eq!(rust("a.rs", "use b;\n").len(), 1);
+        assert_eq!(rust("a.rs", &"//! a\n".repeat(LONGEST + 1)).len(), 1);
+    }
+
+    #[test]
+    fn paths_of_a_machine_are_found() {
+        let home = MACHINE[0].concat();
+        for line in [format!("see {home}me/x"), format!("\"{home}me\""), format!("{home}me")] {
+            assert_eq!(machine_paths("a.md", &line).len(), 1, "{line}");
+        }
+        for line in [format!("a{home}b"), format!("..{home}b"), format!("~{home}"), "/proc/x".into()] {
+            assert!(machine_paths("a.md", &line).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_readme_shows_an_example() {
+        assert!(readme_fault("README.md", "# a\n```rust\nlet a = 1;\n```\n").is_none());
+        assert!(readme_fault("README.md", "").is_some());
+    }
+}
