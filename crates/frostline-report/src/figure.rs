@@ -25,9 +25,9 @@ const FIGURES: [Figure; 5] = [
     Figure {
         path: "figures/accuracy.svg",
         title: "Dev accuracy by what is frozen",
-        about: "Each bar is the mean dev accuracy over all words. Small dots are single seeds. The \
-                black whisker is one standard deviation over seeds. The grey band is the 95 % \
-                Wilson interval: bars whose bands overlap may differ by chance.",
+        about: "Each bar is the mean dev accuracy over all words. The thick line \
+                at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
+                interval: bars whose thin lines overlap may differ by chance.",
         draw: accuracy::draw,
     },
     Figure {
@@ -40,14 +40,15 @@ const FIGURES: [Figure; 5] = [
         path: "figures/parameters.svg",
         title: "Dev accuracy against what learns",
         about: "Each point is a policy. Further left means that fewer parameters learn; higher \
-                means better. The whisker is the 95 % Wilson interval.",
+                means better. The whisker is the 95 % Wilson interval; one smaller than its point \
+                is hidden by it.",
         draw: parameters::draw,
     },
     Figure {
         path: "figures/time.svg",
         title: "Where the time of a cell goes",
         about: "Each bar is the mean time of one cell: training steps, evaluation and loading. The \
-                whisker is one standard deviation of the training time over seeds.",
+                thick line is one standard deviation of the training time over seeds.",
         draw: time::draw,
     },
     Figure {
@@ -84,6 +85,9 @@ const INK: &str = "#222222";
 const SOFT: &str = "#595959";
 const GRID: &str = "#E4E4E4";
 const WARN: &str = "#B34700";
+
+/// The look of what has no name because there is too much of it.
+pub(crate) const UNNAMED: Style = Style { colour: "#C4C4C4", dash: "", shape: svg::Shape::Circle };
 
 /// The look of a policy by its place among the report's policies.
 pub(crate) fn style(report: &Report, policy: &str) -> Style {

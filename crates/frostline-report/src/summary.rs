@@ -357,12 +357,15 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
     seen
 }
 
-/// The setting at a dotted path, as a person writes it.
+/// The setting at a dotted path, as a person writes it: `5e-5`, not `0.00005`.
 fn setting(settings: &serde_json::Value, path: &str) -> String {
     let pointer = format!("/{}", path.replace('.', "/"));
-    match settings.pointer(&pointer) {
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-        None => "?".into(),
+    let Some(value) = settings.pointer(&pointer) else {
+        return "?".into();
+    };
+    match (value, value.as_f64()) {
+        (serde_json::Value::String(text), _) => text.clone(),
+        (_, Some(small)) if small != 0.0 && small.abs() < 1e-3 => format!("{small:e}"),
+        _ => value.to_string(),
     }
 }

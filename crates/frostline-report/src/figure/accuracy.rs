@@ -4,35 +4,64 @@
 
 use crate::Report;
 use crate::figure::scale::{Scale, Spacing, nice_step, tick_decimals};
-use crate::figure::sheet::{Area, LABEL, Panel, Sheet, TICK, panels, widest};
-use crate::figure::svg::{Anchor, Shape};
+use crate::figure::sheet::{Area, LABEL, Panel, Sheet, TICK, panels, row_height, widest};
+use crate::figure::svg::{Anchor, text_width};
 use crate::figure::{Figure, GRID, INK, SOFT, style};
 use crate::number::{fixed, plus_minus};
 use crate::summary::{Group, SplitStats};
 
-const ROW: f64 = 40.0;
-const BAR: f64 = 22.0;
+/// Room for a number and its deviation at the right of a bar.
+const NUMBER: f64 = 108.0;
+const PLOT: f64 = 270.0;
+/// The legend's height above a plot.
+const LEGEND: f64 = 28.0;
 
 pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let panels = panels(report);
-    let rows = panels.iter().map(|panel| panel.groups.len()).max();
-    let height = 26.0 + rows.unwrap_or(1) as f64 * ROW + 44.0;
+    let row = row_height(&panels);
+    let most = panels.iter().map(|panel| panel.groups.len()).max();
+    let height = LEGEND + most.unwrap_or(1) as f64 * row + 70.0;
     let names = widest(report.policies().into_iter());
-    let mut sheet = Sheet::new(report, figure, &panels, (names + 330.0, height));
+    let size = (names + 10.0 + PLOT + NUMBER, height);
+    let mut sheet = Sheet::new(report, figure, &panels, size);
     let range = range(report);
     for (i, panel) in panels.iter().enumerate() {
         let area = sheet.area(i);
-        let rows = panel.groups.len() as f64 * ROW;
-        let bottom = area.height - rows - 2.0;
-        let plot = area.inside(2.0, 108.0, bottom, names + 10.0);
-        draw_panel(&mut sheet, report, panel, plot, range);
+        legend(&mut sheet, area, panel);
+        let rows = panel.groups.len() as f64 * row;
+        let plot = area.inside(LEGEND, NUMBER, area.height - LEGEND - rows, names + 10.0);
+        draw_panel(&mut sheet, report, panel, plot, range, row);
     }
     sheet.finish(&notes(report, range))
 }
 
-fn draw_panel(sheet: &mut Sheet, report: &Report, panel: &Panel<'_>, plot: Area, range: (f64, f64)) {
+/// What the thin and the thick line at a bar's end are.
+fn legend(sheet: &mut Sheet, area: Area, panel: &Panel<'_>) {
+    let y = area.y + 6.0;
+    let mut x = area.x;
+    thin(sheet, (x, x + 24.0), y);
+    let words = "95 % interval of dev";
+    sheet.svg.text(x + 30.0, y + 4.0, words, TICK);
+    if panel.groups.iter().any(|group| group.seeds_done > 1) {
+        x += 30.0 + text_width(words, TICK.size) + 14.0;
+        thick(sheet, (x, x + 18.0), y);
+        sheet.svg.text(x + 24.0, y + 4.0, "± 1 deviation over seeds", TICK);
+    }
+}
+
+fn draw_panel(
+    sheet: &mut Sheet,
+    report: &Report,
+    panel: &Panel<'_>,
+    plot: Area,
+    range: (f64, f64),
+    row: f64,
+) {
     let scale = Scale::new(Spacing::Even, range, (plot.x, plot.right()));
-    let values = scale.ticks(46.0);
+    let mut values = scale.ticks(46.0);
+    if values.iter().all(|&value| scale.at(value) - plot.x > 24.0) {
+        values.insert(0, range.0);
+    }
     let decimals = tick_decimals(&values);
     for &value in &values {
         let x = scale.at(value);
@@ -45,11 +74,11 @@ fn draw_panel(sheet: &mut Sheet, report: &Report, panel: &Panel<'_>, plot: Area,
         "dev accuracy, %".into()
     };
     for (i, group) in panel.groups.iter().enumerate() {
-        let middle = plot.y + (i as f64 + 0.5) * ROW;
+        let middle = plot.y + (i as f64 + 0.5) * row;
         let name = LABEL.anchor(Anchor::End);
         sheet.svg.text(plot.x - 10.0, middle + 4.5, &group.policy, name);
         match &group.dev {
-            Some(dev) => bar(sheet, report, group, dev, &scale, middle),
+            Some(dev) => bar(sheet, report, group, dev, &scale, (middle, row * 0.6)),
             None => sheet.svg.text(plot.x + 8.0, middle + 4.5, "no result", TICK),
         }
     }
@@ -59,37 +88,48 @@ fn draw_panel(sheet: &mut Sheet, report: &Report, panel: &Panel<'_>, plot: Area,
     }
 }
 
-fn bar(sheet: &mut Sheet, report: &Report, group: &Group, dev: &SplitStats, scale: &Scale, middle: f64) {
+fn bar(
+    sheet: &mut Sheet,
+    report: &Report,
+    group: &Group,
+    dev: &SplitStats,
+    scale: &Scale,
+    (middle, height): (f64, f64),
+) {
     let accuracy = dev.accuracy.times(100.0);
     let style = style(report, &group.policy);
     let start = scale.at(scale.low());
     let end = scale.at(accuracy.mean);
-    let from = (start, middle - BAR / 2.0);
-    sheet.svg.rect(from, (end - start, BAR), style.colour, 0.55);
-    sheet.svg.rect((end - 2.0, middle - BAR / 2.0), (2.0, BAR), style.colour, 1.0);
+    let (from, size) = ((start, middle - height / 2.0), (end - start, height));
+    sheet.svg.rect(from, size, "#FFFFFF", 1.0);
+    sheet.svg.rect(from, size, style.colour, 0.5);
     let mut reach = end;
     if let Some(interval) = dev.accuracy_interval {
-        let (low, high) = (scale.at(interval.low * 100.0), scale.at(interval.high * 100.0));
-        let from = (low, middle - 5.0);
-        sheet.svg.rect(from, (high - low, 10.0), INK, 0.28);
-        reach = reach.max(high);
-    }
-    for (i, seed) in dev.seeds.iter().enumerate().filter(|_| dev.seeds.len() > 1) {
-        // Seeds stand apart a little so that equal ones stay visible.
-        let lane = (i % 3) as f64 - 1.0;
-        let at = (scale.at(seed * 100.0), middle + lane * 7.0);
-        sheet.svg.mark(Shape::Circle, at, 2.6, style.colour);
-        reach = reach.max(at.0);
+        let ends = (scale.at(interval.low * 100.0), scale.at(interval.high * 100.0));
+        thin(sheet, ends, middle);
+        reach = reach.max(ends.1);
     }
     if let Some(std) = accuracy.std {
-        let (low, high) = (scale.at(accuracy.mean - std), scale.at(accuracy.mean + std));
-        sheet.svg.line((low, middle), (high, middle), INK, 1.6);
-        for x in [low, high] {
-            sheet.svg.line((x, middle - 4.0), (x, middle + 4.0), INK, 1.6);
-        }
-        reach = reach.max(high);
+        let ends = (scale.at(accuracy.mean - std), scale.at(accuracy.mean + std));
+        thick(sheet, ends, middle);
+        reach = reach.max(ends.1);
     }
-    sheet.svg.text(reach + 8.0, middle + 4.5, &plus_minus(accuracy, 2), LABEL);
+    let number = plus_minus(accuracy, 2);
+    sheet.svg.text(reach + 9.0, middle + 4.5, &number, LABEL);
+}
+
+/// The sampling interval: a thin line with ends.
+fn thin(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
+    sheet.svg.line((low, y), (high, y), INK, 1.2);
+    for x in [low, high] {
+        sheet.svg.line((x, y - 4.5), (x, y + 4.5), INK, 1.2);
+    }
+}
+
+/// The spread over seeds: a thick line, never so short that it vanishes.
+fn thick(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
+    let (middle, half) = ((low + high) / 2.0, ((high - low) / 2.0).max(0.9));
+    sheet.svg.rect((middle - half, y - 3.0), (2.0 * half, 6.0), INK, 1.0);
 }
 
 /// Two slanted strokes through the axis: it was cut here.
@@ -105,23 +145,21 @@ fn cut(sheet: &mut Sheet, plot: Area) {
 /// Where the axis starts and ends, in percent: at 0, unless the differences would be lost.
 fn range(report: &Report) -> (f64, f64) {
     let splits = || report.groups.iter().filter_map(|group| group.dev.as_ref());
-    let low = splits().flat_map(|dev| {
-        let spread = dev.accuracy.mean - dev.accuracy.std.unwrap_or(0.0);
-        let interval = dev.accuracy_interval.map(|interval| interval.low);
-        dev.seeds.iter().copied().chain([spread]).chain(interval)
-    });
-    let high = splits().flat_map(|dev| {
-        let spread = dev.accuracy.mean + dev.accuracy.std.unwrap_or(0.0);
-        let interval = dev.accuracy_interval.map(|interval| interval.high);
-        dev.seeds.iter().copied().chain([spread]).chain(interval)
-    });
+    let ends = |sign: f64| {
+        splits().flat_map(move |dev| {
+            let spread = dev.accuracy.mean + sign * dev.accuracy.std.unwrap_or(0.0);
+            let interval = dev.accuracy_interval.map(|i| if sign < 0.0 { i.low } else { i.high });
+            [Some(spread), interval].into_iter().flatten()
+        })
+    };
+    let (low, high) = (ends(-1.0), ends(1.0));
     let low = low.fold(1.0, f64::min) * 100.0;
     let high = (high.fold(0.0, f64::max) * 100.0).min(100.0);
     if high <= 0.0 {
         return (0.0, 100.0);
     }
-    // The shortest bar keeps a third of the length of the longest.
-    let wanted = low - (high - low).max(0.5) / 2.0;
+    // The shortest bar keeps a quarter of the length of the longest.
+    let wanted = low - (high - low).max(0.5) / 3.0;
     if wanted < 40.0 {
         return (0.0, high);
     }
@@ -131,12 +169,12 @@ fn range(report: &Report) -> (f64, f64) {
 
 fn notes(report: &Report, range: (f64, f64)) -> Vec<String> {
     let mut notes = vec![
-        "Bar: mean accuracy over all words of dev. Grey band: 95 % Wilson interval at the size of \
-         dev; bars whose bands overlap may differ by chance."
+        "Bar and number: mean accuracy over all words of dev. Thin line: 95 % Wilson interval at the \
+         size of dev; bars whose thin lines overlap may differ by chance."
             .to_string(),
     ];
     if report.groups.iter().any(|group| group.seeds_done > 1) {
-        notes.push("Whisker: one standard deviation over seeds. Dots: single seeds.".into());
+        notes.push("Thick line and ±: one standard deviation over seeds.".into());
     } else {
         notes.push("One seed only: no spread over seeds can be shown.".into());
     }

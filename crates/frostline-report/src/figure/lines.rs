@@ -4,17 +4,21 @@
 
 use crate::Report;
 use crate::figure::scale::{Scale, Spacing, nice_step};
-use crate::figure::sheet::{Area, LABEL, Panel, Sheet, panels, spread, widest};
-use crate::figure::{Figure, SOFT, Style, style};
+use crate::figure::sheet::{Area, LABEL, NAMED, Panel, Sheet, named, panels, spread, unnamed_note, widest};
+use crate::figure::{Figure, SOFT, Style, UNNAMED, style};
 use crate::number::{count, fixed};
 use crate::stat::Stat;
 use crate::summary::Group;
 
 const SIZE: (f64, f64) = (330.0, 360.0);
+/// Height of a line's name.
+const NAME: f64 = 17.0;
+/// Length of the piece of line beside its name.
+const SAMPLE: f64 = 22.0;
 
-/// One line: its policy, its look, and a statistic at each place.
+/// One line: its name where it has one, its look, and a statistic at each place.
 struct Series {
-    name: String,
+    name: Option<String>,
     style: Style,
     points: Vec<(f64, Stat)>,
 }
@@ -38,7 +42,7 @@ pub(super) fn convergence(report: &Report, figure: &Figure) -> String {
     let (spacing, range) = accuracy_range(low, high);
     let look =
         Look { spacing, range, y_title: "dev accuracy, %", x_title: "epoch", marks: true, bands: true };
-    let mut notes = vec![accuracy_note(spacing)];
+    let mut notes = vec![accuracy_note(spacing, range)];
     if report.groups.iter().any(|group| group.seeds_done > 1) {
         notes.push("Line: mean over seeds. Shade: one standard deviation.".into());
     }
@@ -77,9 +81,12 @@ fn draw(
 ) -> String {
     let panels = panels(report);
     let names = widest(report.policies().into_iter());
-    let mut sheet = Sheet::new(report, figure, &panels, (SIZE.0 + names, SIZE.1));
+    let most = panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED);
+    let height = SIZE.1.max(most as f64 * NAME + 110.0);
+    let sample = if look.marks { 0.0 } else { SAMPLE - 11.0 };
+    let mut sheet = Sheet::new(report, figure, &panels, (SIZE.0 + names + sample, height));
     for (i, panel) in panels.iter().enumerate() {
-        let plot = sheet.area(i).inside(26.0, names + 32.0, 46.0, 44.0);
+        let plot = sheet.area(i).inside(26.0, names + sample + 32.0, 46.0, 44.0);
         let lines = lines(report, panel, series);
         if lines.is_empty() {
             sheet.svg.text(plot.x, plot.y + 20.0, "no result", LABEL);
@@ -94,45 +101,74 @@ fn draw(
         sheet.x_axis(plot, &x, &whole_ticks(&x, first, last), look.x_title);
         draw_lines(&mut sheet, look, plot, &lines, &x, &y);
     }
-    sheet.finish(notes)
+    let mut notes = notes.to_vec();
+    notes.extend(unnamed_note(&panels));
+    sheet.finish(&notes)
 }
 
 fn lines(report: &Report, panel: &Panel<'_>, series: &dyn Fn(&Group) -> Vec<(f64, Stat)>) -> Vec<Series> {
-    panel
-        .groups
-        .iter()
-        .map(|group| Series {
-            name: group.policy.clone(),
-            style: style(report, &group.policy),
-            points: series(group),
+    let lines = panel.groups.iter().filter_map(|group| {
+        let mut points = series(group);
+        points.retain(|(_, stat)| stat.mean.is_finite());
+        let end = points.last()?.1.mean;
+        Some((group, points, end))
+    });
+    let lines: Vec<_> = lines.collect();
+    let ends: Vec<(&str, f64)> = lines.iter().map(|(group, _, end)| (group.policy.as_str(), *end)).collect();
+    let named = named(&ends);
+    let lines = lines.into_iter().zip(named);
+    lines
+        .map(|((group, points, _), named)| Series {
+            name: named.then(|| group.policy.clone()),
+            style: if named { style(report, &group.policy) } else { UNNAMED },
+            points,
         })
-        .filter(|line| !line.points.is_empty())
         .collect()
 }
 
 fn draw_lines(sheet: &mut Sheet, look: &Look, plot: Area, lines: &[Series], x: &Scale, y: &Scale) {
-    for line in lines.iter().filter(|_| look.bands) {
+    for line in lines.iter().filter(|line| look.bands && line.name.is_some()) {
         band(sheet, line, x, y);
     }
-    // The first policies of a plan are the ones that others are compared with: draw them on top.
-    for line in lines.iter().rev() {
+    // The first policies of a plan are the ones that others are compared with: they come last, on
+    // top, and lines without a name come first.
+    let mut order: Vec<&Series> = lines.iter().rev().collect();
+    order.sort_by_key(|line| line.name.is_some());
+    for line in order {
         let places: Vec<(f64, f64)> =
             line.points.iter().map(|(at, stat)| (x.at(*at), y.at(stat.mean))).collect();
         sheet.svg.polyline(&places, line.style.colour, 1.8, line.style.dash);
-        for place in places.iter().filter(|_| look.marks || places.len() == 1) {
+        let marks = look.marks && line.name.is_some() || places.len() == 1;
+        for place in places.iter().filter(|_| marks) {
             sheet.svg.mark(line.style.shape, *place, 4.0, line.style.colour);
         }
     }
-    let ends: Vec<f64> =
-        lines.iter().filter_map(|line| line.points.last()).map(|(_, stat)| y.at(stat.mean)).collect();
-    let places = spread(&ends, 17.0, plot.y + 2.0, plot.bottom() - 2.0);
-    for ((line, end), place) in lines.iter().zip(&ends).zip(&places) {
-        let last = line.points.last().map_or(plot.right(), |p| x.at(p.0));
-        let start = (last + 6.0, *end);
-        sheet.svg.line(start, (plot.right() + 16.0, *place), SOFT, 0.7);
-        let at = (plot.right() + 21.0, *place);
-        sheet.svg.mark(line.style.shape, at, 4.0, line.style.colour);
-        sheet.svg.text(plot.right() + 29.0, place + 4.5, &line.name, LABEL);
+    names(sheet, look, plot, lines, x, y);
+}
+
+/// Every line's name at its end, moved apart where lines end close together.
+fn names(sheet: &mut Sheet, look: &Look, plot: Area, lines: &[Series], x: &Scale, y: &Scale) {
+    let ends: Vec<(&Series, &str, (f64, f64))> = lines
+        .iter()
+        .filter_map(|line| {
+            let (at, stat) = line.points.last()?;
+            Some((line, line.name.as_deref()?, (x.at(*at), y.at(stat.mean))))
+        })
+        .collect();
+    let heights: Vec<f64> = ends.iter().map(|(_, _, end)| end.1).collect();
+    let places = spread(&heights, NAME, plot.y + 2.0, plot.bottom() - 2.0);
+    for ((line, name, end), place) in ends.iter().zip(places) {
+        let left = plot.right() + 16.0;
+        sheet.svg.line((end.0 + 6.0, end.1), (left, place), SOFT, 0.7);
+        let style = line.style;
+        if look.marks {
+            sheet.svg.mark(style.shape, (left + 6.0, place), 4.0, style.colour);
+        } else {
+            let sample = [(left + 1.0, place), (left + SAMPLE - 3.0, place)];
+            sheet.svg.polyline(&sample, style.colour, 2.4, style.dash);
+        }
+        let sample = if look.marks { 14.0 } else { SAMPLE + 3.0 };
+        sheet.svg.text(left + sample, place + 4.5, name, LABEL);
     }
 }
 
@@ -177,13 +213,19 @@ pub(super) fn accuracy_range(low: f64, high: f64) -> (Spacing, (f64, f64)) {
 }
 
 /// What the vertical axis of accuracies does, said plainly.
-pub(super) fn accuracy_note(spacing: Spacing) -> String {
-    match spacing {
-        Spacing::Missing => "The vertical axis does not start at 0 and is stretched towards \
-                             100 %: equal steps divide the number of errors by equal factors."
-            .into(),
-        _ => "The vertical axis does not start at 0.".into(),
-    }
+pub(super) fn accuracy_note(spacing: Spacing, range: (f64, f64)) -> String {
+    let start = if range.0 > 0.0 {
+        "The vertical axis does not start at 0."
+    } else {
+        "The vertical axis starts at 0."
+    };
+    let stretch = match spacing {
+        Spacing::Missing => {
+            " It is stretched towards 100 %: equal steps divide the number of errors by equal factors."
+        }
+        _ => "",
+    };
+    format!("{start}{stretch}")
 }
 
 /// Decimals of a named accuracy.

@@ -5,19 +5,28 @@
 use crate::Report;
 use crate::figure::lines::{accuracy_decimals, accuracy_note, accuracy_range};
 use crate::figure::scale::{Scale, Spacing, tick_decimals};
-use crate::figure::sheet::{Area, LABEL, Panel, Sheet, panels, widest};
+use crate::figure::sheet::{Area, LABEL, Panel, Sheet, named, panels, unnamed_note};
 use crate::figure::svg::{Anchor, text_width};
-use crate::figure::{Figure, SOFT, Style, style};
-use crate::number::fixed;
+use crate::figure::{Figure, SOFT, Style, UNNAMED, style};
+use crate::number::{fixed, plural};
 
-const SIZE: (f64, f64) = (400.0, 350.0);
+const SIZE: (f64, f64) = (400.0, 390.0);
+/// Size of a point.
+const RADIUS: f64 = 5.0;
 
-/// A point with its name and whisker, in pixels.
+/// A point with its name where it has one and whisker, in pixels.
 struct Point {
-    name: String,
+    name: Option<String>,
     style: Style,
     at: (f64, f64),
     whisker: Option<(f64, f64)>,
+}
+
+impl Point {
+    /// The whisker, unless it is so small that it would only look like a flaw of the point.
+    fn seen_whisker(&self) -> Option<(f64, f64)> {
+        self.whisker.filter(|(low, high)| low - high > 3.0 * RADIUS)
+    }
 }
 
 /// A rectangle that is taken: left, top, right, bottom.
@@ -33,7 +42,7 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let most = most.map(|p| p.trainable).max().unwrap_or(1).max(1) as f64;
     let (unit, unit_name) = unit(most);
     let mut sheet = Sheet::new(report, figure, &panels, SIZE);
-    let names = widest(report.policies().into_iter());
+    let mut homeless = 0;
     for (i, panel) in panels.iter().enumerate() {
         let plot = sheet.area(i).inside(26.0, 16.0, 46.0, 44.0);
         let x = Scale::new(Spacing::Even, (0.0, most / unit * 1.04), (plot.x, plot.right()));
@@ -47,91 +56,186 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
         let title = format!("trainable parameters{unit_name}");
         sheet.x_axis(plot, &x, &ticks, &title);
         let points = points(report, panel, unit, &x, &y);
-        draw_points(&mut sheet, plot, &points, names);
+        homeless += draw_points(&mut sheet, plot, &points);
     }
-    sheet.finish(&[
-        "Whisker: 95 % Wilson interval at the size of dev; points whose whiskers overlap may \
-         differ by chance."
+    let mut notes = vec![
+        "Whisker: 95 % Wilson interval at the size of dev; points whose whiskers overlap may differ by \
+         chance. A whisker not larger than its point is left away."
             .into(),
-        accuracy_note(spacing),
-    ])
+        accuracy_note(spacing, range),
+    ];
+    notes.extend(unnamed_note(&panels));
+    if homeless > 0 {
+        notes.push(format!("{} found no room.", plural(homeless, "more name")));
+    }
+    sheet.finish(&notes)
 }
 
 fn points(report: &Report, panel: &Panel<'_>, unit: f64, x: &Scale, y: &Scale) -> Vec<Point> {
-    panel
+    let rows: Vec<_> = panel
         .groups
         .iter()
-        .filter_map(|group| {
-            let dev = group.dev.as_ref()?;
-            let trainable = group.parameters.as_ref()?.trainable as f64;
-            Some(Point {
-                name: group.policy.clone(),
-                style: style(report, &group.policy),
-                at: (x.at(trainable / unit), y.at(dev.accuracy.mean)),
-                whisker: dev.accuracy_interval.map(|i| (y.at(i.low), y.at(i.high))),
-            })
+        .filter_map(|group| Some((group, group.dev.as_ref()?, group.parameters.as_ref()?)))
+        .collect();
+    let ends: Vec<(&str, f64)> =
+        rows.iter().map(|(group, dev, _)| (group.policy.as_str(), dev.accuracy.mean)).collect();
+    let points = rows.iter().zip(named(&ends)).map(|((group, dev, parameters), named)| Point {
+        name: named.then(|| group.policy.clone()),
+        style: if named { style(report, &group.policy) } else { UNNAMED },
+        at: (x.at(parameters.trainable as f64 / unit), y.at(dev.accuracy.mean)),
+        whisker: dev.accuracy_interval.map(|i| (y.at(i.low), y.at(i.high))),
+    });
+    let mut points: Vec<Point> = points.collect();
+    points.sort_by_key(|point| point.name.is_some());
+    points
+}
+
+/// Draws points, whiskers and names; says how many names found no room.
+fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Point]) -> usize {
+    for point in points {
+        let (x, colour) = (point.at.0, point.style.colour);
+        let Some((low, high)) = point.seen_whisker() else { continue };
+        sheet.svg.line((x, low), (x, high), colour, 1.4);
+        for end in [low, high] {
+            sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
+        }
+    }
+    let labels = best_labels(plot, points);
+    for (point, label) in points.iter().zip(&labels) {
+        if let Some(end) = label.as_ref().and_then(|label| label.leader) {
+            sheet.svg.line(point.at, end, SOFT, 0.8);
+        }
+    }
+    for point in points {
+        sheet.svg.mark(point.style.shape, point.at, RADIUS, point.style.colour);
+    }
+    for (point, label) in points.iter().zip(&labels) {
+        if let (Some(name), Some(label)) = (&point.name, label) {
+            sheet.svg.text(label.at.0, label.at.1, name, LABEL.anchor(label.anchor));
+        }
+    }
+    homeless(points, &labels)
+}
+
+/// Names without a place.
+fn homeless(points: &[Point], labels: &[Option<Label>]) -> usize {
+    let pairs = points.iter().zip(labels);
+    pairs.filter(|(point, label)| point.name.is_some() && label.is_none()).count()
+}
+
+/// Who chooses a place first decides who finds one: several orders are tried, and the one that
+/// leaves the fewest names without a place, then the shortest leaders, is taken.
+fn best_labels(plot: Area, points: &[Point]) -> Vec<Option<Label>> {
+    let keys: [fn(&Point) -> f64; 4] = [|p| -p.at.0, |p| p.at.0, |p| p.at.1, |p| -p.at.1];
+    let tries = keys.map(|key| {
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by(|&a, &b| key(&points[a]).total_cmp(&key(&points[b])).then(a.cmp(&b)));
+        labels(plot, points, &order)
+    });
+    let cost = |labels: &Vec<Option<Label>>| {
+        let leaders: f64 = points.iter().zip(labels).map(|(point, label)| leader_length(point, label)).sum();
+        homeless(points, labels) as f64 * 1e6 + leaders
+    };
+    let best = tries.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    best.unwrap_or_default()
+}
+
+fn leader_length(point: &Point, label: &Option<Label>) -> f64 {
+    let end = label.as_ref().and_then(|label| label.leader);
+    end.map_or(0.0, |end| (end.0 - point.at.0).hypot(end.1 - point.at.1))
+}
+
+/// A place for every name, chosen in this order; the answer is in the order of the points.
+fn labels(plot: Area, points: &[Point], order: &[usize]) -> Vec<Option<Label>> {
+    let mut taken: Vec<(usize, Taken)> = Vec::new();
+    for (i, point) in points.iter().enumerate() {
+        let (x, y) = point.at;
+        taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
+        let whisker = point.seen_whisker();
+        taken.extend(whisker.map(|(low, high)| (i, (x - 5.0, high - 1.0, x + 5.0, low + 1.0))));
+    }
+    let mut labels: Vec<Option<Label>> = points.iter().map(|_| None).collect();
+    for &i in order {
+        let Some(name) = &points[i].name else { continue };
+        let Some(label) = place(i, &points[i], name, plot, &taken) else { continue };
+        taken.push((i, label.rect));
+        let leader = label.leader.iter().flat_map(|end| stations(points[i].at, *end));
+        taken.extend(leader.map(|station| (i, station)));
+        labels[i] = Some(label);
+    }
+    labels
+}
+
+/// Where a name goes.
+struct Label {
+    at: (f64, f64),
+    anchor: Anchor,
+    rect: Taken,
+    /// The end of the line that leads from the point to a name further away.
+    leader: Option<(f64, f64)>,
+}
+
+/// The nearest free place for a point's name: beside it, above or under its whisker, else further
+/// and further away; none where all is taken.
+fn place(own: usize, point: &Point, name: &str, plot: Area, taken: &[(usize, Taken)]) -> Option<Label> {
+    let width = text_width(name, LABEL.size);
+    let (x, y) = point.at;
+    let beside = |dx: f64, dy: f64, far: bool| {
+        let middle = y + dy;
+        let (left, anchor) = if dx > 0.0 { (x + dx, Anchor::Start) } else { (x + dx - width, Anchor::End) };
+        Label {
+            at: (x + dx, middle + 4.5),
+            anchor,
+            rect: (left, middle - 8.0, left + width, middle + 8.0),
+            leader: far.then_some((x + dx - 3.0 * dx.signum(), middle)),
+        }
+    };
+    let centred = |middle: f64| Label {
+        at: (x, middle + 4.5),
+        anchor: Anchor::Middle,
+        rect: (x - width / 2.0, middle - 8.0, x + width / 2.0, middle + 8.0),
+        leader: None,
+    };
+    let (low, high) = point.whisker.unwrap_or((y, y));
+    let mut candidates = vec![
+        beside(10.0, 0.0, false),
+        beside(-10.0, 0.0, false),
+        centred(high.min(y - RADIUS) - 11.0),
+        centred(low.max(y + RADIUS) + 11.0),
+    ];
+    for ring in 1..26 {
+        let dy = 5.0 * f64::from(ring);
+        for dx in [18.0, -18.0, 34.0, -34.0] {
+            candidates.push(beside(dx, dy, true));
+            candidates.push(beside(dx, -dy, true));
+        }
+    }
+    candidates.into_iter().find(|label| {
+        let rect = label.rect;
+        let free = |rect: &Taken| !taken.iter().any(|(_, other)| overlap(rect, other));
+        // A leader may run along its own whisker.
+        let passes = |rect: &Taken| !taken.iter().any(|(i, other)| *i != own && overlap(rect, other));
+        rect.0 >= plot.x + 2.0
+            && rect.2 <= plot.right() + 16.0
+            && rect.1 >= plot.y - 6.0
+            && rect.3 <= plot.bottom()
+            && free(&rect)
+            && label.leader.is_none_or(|end| stations(point.at, end).iter().all(passes))
+    })
+}
+
+/// Small rectangles along a leader, from where it has left its point.
+fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<Taken> {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy);
+    let steps = ((length - 10.0) / 3.0).max(0.0) as usize;
+    (0..steps)
+        .map(|i| {
+            let share = (10.0 + 3.0 * i as f64) / length;
+            let (x, y) = (from.0 + dx * share, from.1 + dy * share);
+            (x - 1.0, y - 1.0, x + 1.0, y + 1.0)
         })
         .collect()
-}
-
-fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Point], _names: f64) {
-    let mut taken: Vec<Taken> = Vec::new();
-    for point in points {
-        let (x, y) = point.at;
-        if let Some((low, high)) = point.whisker {
-            let colour = point.style.colour;
-            sheet.svg.line((x, low), (x, high), colour, 1.4);
-            for end in [low, high] {
-                sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
-            }
-            taken.push((x - 5.0, high - 1.0, x + 5.0, low + 1.0));
-        }
-        taken.push((x - 6.0, y - 6.0, x + 6.0, y + 6.0));
-    }
-    for point in points {
-        sheet.svg.mark(point.style.shape, point.at, 5.0, point.style.colour);
-    }
-    for point in points {
-        let (at, anchor, rect, far) = place(point, plot, &taken);
-        taken.push(rect);
-        if far {
-            let end = (at.0, at.1 - 4.5);
-            let end = match anchor {
-                Anchor::End => (end.0 + 3.0, end.1),
-                _ => (end.0 - 3.0, end.1),
-            };
-            sheet.svg.line(point.at, end, SOFT, 0.7);
-        }
-        sheet.svg.text(at.0, at.1, &point.name, LABEL.anchor(anchor));
-    }
-}
-
-/// The nearest free place for a point's name: beside it, else further and further up and down.
-fn place(point: &Point, plot: Area, taken: &[Taken]) -> ((f64, f64), Anchor, Taken, bool) {
-    let width = text_width(&point.name, LABEL.size);
-    let (x, y) = point.at;
-    let mut first = None;
-    for ring in 0..14 {
-        let off = 8.0 * f64::from(ring);
-        let reach = if ring == 0 { 10.0 } else { 18.0 };
-        for (dy, right) in [(off, true), (off, false), (-off, true), (-off, false)] {
-            let (left, anchor) =
-                if right { (x + reach, Anchor::Start) } else { (x - reach - width, Anchor::End) };
-            let middle = y + dy;
-            let rect = (left, middle - 8.0, left + width, middle + 8.0);
-            let start = if right { left } else { left + width };
-            let answer = ((start, middle + 4.5), anchor, rect, ring > 0);
-            let inside = rect.0 >= plot.x + 2.0
-                && rect.2 <= plot.right() + 16.0
-                && rect.1 >= plot.y - 6.0
-                && rect.3 <= plot.bottom();
-            if inside && !taken.iter().any(|other| overlap(&rect, other)) {
-                return answer;
-            }
-            first.get_or_insert(answer);
-        }
-    }
-    first.expect("the loop above runs")
 }
 
 fn overlap(a: &Taken, b: &Taken) -> bool {

@@ -100,13 +100,13 @@ fn powers(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least this.
+/// The smallest of 1, 2 and 5 times a power of ten that is at least this.
 pub(crate) fn nice_step(least: f64) -> f64 {
     if least <= 0.0 || !least.is_finite() {
         return 1.0;
     }
     let power = 10_f64.powi(least.log10().floor() as i32);
-    [1.0, 2.0, 2.5, 5.0, 10.0]
+    [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|factor| factor * power)
         .find(|step| *step >= least * (1.0 - 1e-9))
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_apart() {
         let scale = Scale::new(Spacing::Even, (0.0, 134.7), (0.0, 300.0));
-        assert_eq!(scale.ticks(50.0), [0.0, 25.0, 50.0, 75.0, 100.0, 125.0]);
+        assert_eq!(scale.ticks(50.0), [0.0, 50.0, 100.0]);
         let scale = Scale::new(Spacing::Missing, (0.28, 0.965), (200.0, 0.0));
         let ticks = scale.ticks(22.0);
         assert!(ticks.contains(&0.9) && ticks.contains(&0.5), "{ticks:?}");

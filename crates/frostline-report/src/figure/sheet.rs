@@ -6,7 +6,7 @@ use crate::Report;
 use crate::figure::scale::Scale;
 use crate::figure::svg::{Anchor, Svg, Type, text_width, wrapped};
 use crate::figure::{Figure, GRID, INK, SOFT, WARN};
-use crate::summary::Group;
+use crate::summary::{BASELINE, Group};
 use crate::words;
 
 const MARGIN: f64 = 20.0;
@@ -162,6 +162,47 @@ impl Sheet {
     }
 }
 
+/// The height of a bar's row: less where there are many.
+pub(crate) fn row_height(panels: &[Panel<'_>]) -> f64 {
+    let most = panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0);
+    if most > 10 { 24.0 } else { 36.0 }
+}
+
+/// The most names that one plot of lines or points carries.
+pub(crate) const NAMED: usize = 24;
+
+/// Which of these rows carry a name and colour: all of them, or where there are too many the
+/// baseline, then the highest and lowest.
+pub(crate) fn named(rows: &[(&str, f64)]) -> Vec<bool> {
+    let mut named = vec![rows.len() <= NAMED; rows.len()];
+    if rows.len() <= NAMED {
+        return named;
+    }
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|&a, &b| rows[b].1.total_cmp(&rows[a].1).then(a.cmp(&b)));
+    let (high, low) = (&order[..NAMED / 2], &order[rows.len() - NAMED / 3..]);
+    for &i in high.iter().chain(low) {
+        named[i] = true;
+    }
+    for (i, (name, _)) in rows.iter().enumerate() {
+        named[i] |= *name == BASELINE;
+    }
+    named
+}
+
+/// What a note says where [`named`] leaves names away.
+pub(crate) fn unnamed_note(panels: &[Panel<'_>]) -> Option<String> {
+    let most = panels.iter().map(|panel| panel.groups.len()).max()?;
+    (most > NAMED).then(|| {
+        format!(
+            "Of {most} policies, the highest {}, the lowest {} and the baseline are named; the others \
+             are grey. The tables have them all.",
+            NAMED / 2,
+            NAMED / 3
+        )
+    })
+}
+
 /// The widest of some labels, in pixels.
 pub(crate) fn widest<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     labels.map(|label| text_width(label, LABEL.size)).fold(0.0, f64::max)
@@ -190,6 +231,18 @@ pub(crate) fn spread(places: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn crowds_name_their_ends_and_the_baseline() {
+        let names: Vec<String> = (0..64).map(|i| format!("p{i}")).collect();
+        let mut rows: Vec<(&str, f64)> =
+            names.iter().zip(0..).map(|(n, i)| (n.as_str(), f64::from(i))).collect();
+        assert!(named(&rows[..NAMED]).iter().all(|&named| named));
+        rows[30].0 = BASELINE;
+        let named = named(&rows);
+        assert_eq!(named.iter().filter(|&&named| named).count(), NAMED / 2 + NAMED / 3 + 1);
+        assert!(named[0] && named[63] && named[30] && !named[31]);
+    }
 
     #[test]
     fn labels_move_apart_and_stay_inside() {

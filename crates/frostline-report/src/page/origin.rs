@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use frostline_record::Select;
+
 use crate::Report;
 use crate::json;
 use crate::number::{NONE, count, listed, plural};
@@ -20,6 +22,7 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
         points.push(words::SYNTHETIC.to_string());
     }
     points.extend(seeds(report));
+    points.extend(picked_on_dev(report));
     points.extend(lost_words(report));
     points.extend(unmoved(report));
     let makers = report.makers().len();
@@ -55,18 +58,34 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
     }
 }
 
-fn seeds(report: &Report) -> Option<String> {
-    let fewest = report.groups.iter().map(|group| group.seeds_done).min()?;
-    match fewest {
-        0 => Some("Some rows have no result at all; they show dashes.".into()),
-        1 => Some(
+fn seeds(report: &Report) -> Vec<String> {
+    let done = || report.groups.iter().map(|group| group.seeds_done);
+    let mut points = Vec::new();
+    if done().any(|seeds| seeds == 0) {
+        points.push("Some rows have no result at all; they show dashes.".into());
+    }
+    match done().filter(|&seeds| seeds > 0).min() {
+        Some(1) => points.push(
             "**Some rows rest on a single seed.** They have no ±, and another seed would give \
              other numbers. Differences between them cannot be told from chance over seeds."
                 .into(),
         ),
-        2..5 => Some(format!("Standard deviations over {fewest} seeds are themselves rough.")),
-        _ => None,
+        Some(fewest @ 2..5) => {
+            points.push(format!("Standard deviations over {fewest} seeds are themselves rough."))
+        }
+        _ => {}
     }
+    points
+}
+
+/// A dev split that chose the epoch cannot judge it fairly.
+fn picked_on_dev(report: &Report) -> Option<String> {
+    let mut settings = report.cells.iter().map(|view| &view.cell.settings);
+    settings.any(|settings| settings.train.select == Select::Best).then(|| {
+        "The best epoch was picked on dev, so dev accuracies are a little too high. Test \
+             accuracies are not touched by this."
+            .into()
+    })
 }
 
 /// Words that counted as wrong without the model having had a say, per language.
@@ -140,9 +159,26 @@ pub(super) fn settings(report: &Report, text: &mut String) {
         let overrides: Vec<String> = report.sweep.overrides.iter().map(|set| format!("`{set}`")).collect();
         paragraph(text, &format!("Set on the command line: {}.", listed(&overrides)));
     }
-    paragraph(text, "Shared by all cells (an axis of the grid overrules its line here):");
-    let shared = toml::to_string(&plan.settings).unwrap_or_default();
-    *text += &format!("```toml\n{}\n```\n", shared.trim_end());
+    paragraph(text, "Shared by all cells:");
+    let mut shared = toml::Table::try_from(&plan.settings).unwrap_or_default();
+    for axis in plan.axes() {
+        remove(&mut shared, axis);
+    }
+    *text += &format!("```toml\n{}\n```\n", shared.to_string().trim_end());
+}
+
+/// Takes the setting at a dotted path out of a table.
+fn remove(table: &mut toml::Table, path: &str) {
+    match path.split_once('.') {
+        None => {
+            table.remove(path);
+        }
+        Some((first, rest)) => {
+            if let Some(inner) = table.get_mut(first).and_then(toml::Value::as_table_mut) {
+                remove(inner, rest);
+            }
+        }
+    }
 }
 
 /// Every file that was read, with its hash.

@@ -4,6 +4,7 @@
 //! With `FROSTLINE_REPORT_OUT=DIR` each scenario is also written below `DIR`, to look at.
 
 mod common;
+mod figures;
 
 use std::path::PathBuf;
 
@@ -83,6 +84,27 @@ fn axes() -> (Sweep, Vec<Record>) {
     (sweep, records)
 }
 
+/// All subsets of six blocks: more policies than a plot can name.
+fn crowd() -> (Sweep, Vec<Record>) {
+    let langs = || {
+        let mut langs = paper();
+        langs.truncate(1);
+        let reach = (0..64_u64).map(|set| {
+            let blocks: Vec<String> = (0..6).filter(|b| set >> b & 1 == 1).map(|b| b.to_string()).collect();
+            let name = if set == 0 { "none".into() } else { format!("blocks-{}", blocks.join(".")) };
+            let frozen = blocks.len() as f64;
+            let accuracy = 0.964 - 0.0004 * frozen * frozen * frozen - 0.00005 * set as f64;
+            let trainable = 134_747_153 - 7_087_872 * blocks.len() as u64;
+            (&*name.leak(), (accuracy, trainable, 540.0 - 30.0 * frozen))
+        });
+        langs[0].reach = reach.collect();
+        langs
+    };
+    let sweep = sweep("subsets", &langs(), 1, false, "");
+    let records = records(&sweep, &langs());
+    (sweep, records)
+}
+
 #[test]
 fn a_whole_sweep() {
     let (sweep, records) = whole();
@@ -113,6 +135,17 @@ fn further_axes_and_one_seed() {
     insta::assert_snapshot!("axes_published", text(&files, "published.md"));
     insta::assert_snapshot!("axes_json", text(&files, "report.json"));
     insta::assert_snapshot!("axes_terminal", Report::new(&sweep, &records).terminal_table(70));
+}
+
+#[test]
+fn more_policies_than_a_plot_can_name() {
+    let (sweep, records) = crowd();
+    let files = files("crowd", &sweep, &records);
+    let svg = text(&files, "figures/convergence.svg");
+    assert!(svg.contains("Of 64 policies, the highest 12"), "{svg}");
+    assert!(svg.contains(">none<"));
+    // Twenty names, of which the baseline is one of the highest.
+    assert_eq!(svg.matches(">blocks-").count(), 19);
 }
 
 #[test]

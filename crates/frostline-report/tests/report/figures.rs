@@ -1,0 +1,97 @@
+//! Figures as files: well-formed, described for those who cannot see them, and no text runs into
+//! another or out of the image.
+
+use crate::common::{demo, paper, records, sweep};
+use frostline_report::Report;
+
+/// A text's box: left, top, right, bottom.
+type Rect = (f64, f64, f64, f64);
+
+fn figures() -> Vec<(String, String)> {
+    let mut figures = Vec::new();
+    let grids = [
+        ("plain", 3, false, ""),
+        ("one seed", 1, false, ""),
+        ("test", 2, true, "[settings.train]\nlog_every = 10\nepochs = 1"),
+        ("rates", 1, false, "\"optimizer.lr\" = [2e-5, 5e-5, 1e-4]"),
+    ];
+    for (name, seeds, synthetic, grid) in grids {
+        let langs = if synthetic { demo() } else { paper() };
+        let sweep = sweep(name, &langs, seeds, synthetic, grid);
+        let report = Report::new(&sweep, &records(&sweep, &langs));
+        for file in report.files().expect("a report") {
+            if file.path.ends_with(".svg") {
+                let text = String::from_utf8(file.bytes).expect("UTF-8");
+                figures.push((format!("{name}: {}", file.path), text));
+            }
+        }
+    }
+    assert_eq!(figures.len(), 20);
+    figures
+}
+
+/// Boxes by Helvetica's mean width, which is less than the layout assumes.
+fn texts(svg: &roxmltree::Document) -> Vec<(String, Rect)> {
+    let nodes = svg.descendants().filter(|node| node.has_tag_name("text"));
+    nodes
+        .map(|node| {
+            let number = |name: &str| -> f64 {
+                let value = node.attribute(name).expect("a place and a size");
+                value.parse().expect("a number")
+            };
+            let text = node.text().expect("words").to_string();
+            let (x, y, size) = (number("x"), number("y"), number("font-size"));
+            let width = text.chars().count() as f64 * size * 0.5;
+            let left = match node.attribute("text-anchor") {
+                None => x,
+                Some("middle") => x - width / 2.0,
+                Some("end") => x - width,
+                Some(other) => panic!("anchor {other}"),
+            };
+            (text, (left, y - 0.75 * size, left + width, y + 0.1 * size))
+        })
+        .collect()
+}
+
+#[test]
+fn no_text_meets_another_or_leaves_the_image() {
+    for (name, figure) in figures() {
+        let svg = roxmltree::Document::parse(&figure).expect("well-formed XML");
+        let side = |side: &str| -> f64 {
+            let value = svg.root_element().attribute(side).expect("a size");
+            value.parse().expect("a number")
+        };
+        let (width, height) = (side("width"), side("height"));
+        let texts = texts(&svg);
+        for (i, (text, a)) in texts.iter().enumerate() {
+            assert!(a.0 >= 0.0 && a.2 <= width && a.3 <= height, "{name}: {text:?} at {a:?}");
+            for (other, b) in &texts[..i] {
+                let apart = a.0 >= b.2 || b.0 >= a.2 || a.1 >= b.3 || b.1 >= a.3;
+                assert!(apart, "{name}: {text:?} runs into {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_figure_is_described_and_holds_real_numbers() {
+    for (name, figure) in figures() {
+        let svg = roxmltree::Document::parse(&figure).expect("well-formed XML");
+        for tag in ["title", "desc"] {
+            let node = svg.descendants().find(|node| node.has_tag_name(tag));
+            let text = node.and_then(|node| node.text()).unwrap_or_default();
+            assert!(text.len() > 10, "{name}: {tag} is {text:?}");
+        }
+        assert!(!figure.contains("NaN") && !figure.contains("inf"), "{name}");
+    }
+}
+
+#[test]
+fn every_policy_is_named_in_every_panel() {
+    for (name, figure) in figures().iter().filter(|(name, _)| name.starts_with("plain")) {
+        for policy in ["none", "all", "first-2", "first-4", "alternating"] {
+            let found = figure.matches(&format!(">{policy}<")).count();
+            assert_eq!(found, 2, "{name}: {policy}");
+        }
+    }
+}
