@@ -56,6 +56,27 @@ impl Aligned {
     }
 }
 
+/// The label of every word: its tag's index in `list`, and [`NO_LABEL`] for the tag `_`, which
+/// CoNLL-U writes where there is none.
+///
+/// ```
+/// use frostline_align::{NO_LABEL, label_indices};
+///
+/// assert_eq!(label_indices(&["NOUN", "_", "ADJ"], &["ADJ", "NOUN"])?, [1, NO_LABEL, 0]);
+/// # Ok::<(), frostline_align::AlignError>(())
+/// ```
+///
+/// # Errors
+/// When a tag is neither in the list nor `_`.
+pub fn label_indices(tags: &[&str], list: &[&str]) -> Result<Vec<i64>, AlignError> {
+    let index = |(word, &tag): (usize, &&str)| match list.iter().position(|&known| known == tag) {
+        Some(label) => Ok(label as i64),
+        None if tag == "_" => Ok(NO_LABEL),
+        None => Err(AlignError::UnknownTag { word, tag: tag.to_owned(), known: list.len() }),
+    };
+    tags.iter().enumerate().map(index).collect()
+}
+
 /// The canonical JSON line of a sentence, for comparing alignments byte by byte.
 ///
 /// ```
@@ -131,4 +152,29 @@ fn push_int(line: &mut String, number: i64) {
     use std::fmt::Write;
     // Writing to a string cannot fail.
     let _ = write!(line, "{number}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_canonical_line_escapes_as_json_must_and_no_more() {
+        let aligned = Aligned::default();
+        let line =
+            |sent_id| CanonicalLine { index: 3, sent_id, aligned: &aligned, labels: &[] }.render().unwrap();
+        let rest = r#""ids":[],"word_ids":[],"labels":[]}"#;
+        assert_eq!(line(None), format!(r#"{{"i":3,"sent_id":null,{rest}"#));
+        let odd = line(Some("é中\u{7f} \"q\" \\ \u{1}\t"));
+        assert_eq!(odd, format!(r#"{{"i":3,"sent_id":"é中{} \"q\" \\ \u0001\t",{rest}"#, '\u{7f}'));
+    }
+
+    #[test]
+    fn missing_labels_and_unknown_tags_are_errors() {
+        let aligned = Aligned { ids: vec![7], speaks: vec![(0, 2)], ..Aligned::default() };
+        let line = CanonicalLine { index: 0, sent_id: None, aligned: &aligned, labels: &[1, 1] };
+        assert_eq!(line.render().unwrap_err().to_string(), "2 labels for 3 words; give one per word");
+        let error = label_indices(&["A", "B"], &["A"]).unwrap_err().to_string();
+        assert_eq!(error, "word 1: the tag \"B\" is not in the list of 1 labels");
+    }
 }

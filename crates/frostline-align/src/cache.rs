@@ -6,7 +6,7 @@ use ahash::RandomState;
 
 /// Forms longer than this many bytes are not kept: they do not come back.
 const LONGEST_FORM: usize = 128;
-/// Forms kept per shard, so about a million in all (some 100 MB at the very most).
+/// Forms kept per shard, so about a million in all: some 100 MB of ordinary words.
 const FORMS_PER_SHARD: usize = 1 << 14;
 const SHARDS: usize = 64;
 

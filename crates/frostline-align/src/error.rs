@@ -91,6 +91,16 @@ pub enum AlignError {
         /// What the tokenizer said.
         message: String,
     },
+    /// A tag outside the list of labels.
+    #[error("word {word}: the tag {tag:?} is not in the list of {known} labels")]
+    UnknownTag {
+        /// Index of the word in its sentence.
+        word: usize,
+        /// The tag.
+        tag: String,
+        /// Length of the list.
+        known: usize,
+    },
     /// Labels that do not match the sentence.
     #[error("{labels} labels for {words} words; give one per word")]
     Labels {

@@ -18,7 +18,7 @@ mod options;
 mod vocab;
 mod windows;
 
-pub use aligned::{Aligned, CanonicalLine, NO_LABEL};
+pub use aligned::{Aligned, CanonicalLine, NO_LABEL, label_indices};
 pub use aligner::Aligner;
 pub use error::AlignError;
 pub use lowercase::lowercase;

@@ -74,8 +74,8 @@ mod tests {
     fn windows_overlap_by_the_stride_and_reach_the_end() {
         assert_eq!(cut(10, 4, 1), [0..4, 3..7, 6..10]);
         assert_eq!(cut(11, 4, 0), [0..4, 4..8, 8..11]);
-        assert_eq!(cut(4, 4, 3), [0..4]);
-        assert_eq!(cut(0, 4, 3), [0..0]);
+        assert_eq!(cut(4, 4, 3), vec![0..4; 1]);
+        assert_eq!(cut(0, 4, 3), vec![0..0; 1]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 
 use common::{Sentence, multilingual, read_conllu, shared, splits};
-use frostline_align::{AlignOptions, Aligned, Aligner, CanonicalLine, NO_LABEL};
+use frostline_align::{AlignOptions, Aligned, Aligner, CanonicalLine, label_indices};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -33,12 +33,8 @@ fn word_ids(value: &Value) -> Vec<Option<u32>> {
 }
 
 fn labels(sentence: &Sentence, list: &[&str]) -> Vec<i64> {
-    let of = |tag: &String| match list.iter().position(|t| t == tag) {
-        Some(i) => i as i64,
-        None if tag == "_" => NO_LABEL,
-        None => panic!("unknown tag {tag}"),
-    };
-    sentence.upos.iter().map(of).collect()
+    let tags: Vec<&str> = sentence.upos.iter().map(String::as_str).collect();
+    label_indices(&tags, list).expect("tags of the list")
 }
 
 #[test]
