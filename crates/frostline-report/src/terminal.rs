@@ -4,6 +4,7 @@
 
 use crate::Report;
 use crate::number::{count, fixed, or_dash, plus_minus, signed_plus_minus};
+use crate::summary::BASELINE;
 use crate::table::Table;
 use crate::words;
 
@@ -54,19 +55,24 @@ fn table(report: &Report, lang: &str) -> Table {
         .right("steps/s", 8)
         .right("seeds", 4);
     for group in report.groups_of(lang) {
+        let baseline = group.policy == BASELINE;
         let mut row = vec![group.policy.clone()];
         row.extend(group.extras.iter().cloned());
         let times = group.times.as_ref();
         row.extend([
             or_dash(group.dev.as_ref(), |dev| plus_minus(dev.accuracy.times(100.0), 2)),
-            or_dash(group.dev_accuracy_gain, |gain| signed_plus_minus(gain.times(100.0), 2)),
+            or_dash(group.dev_accuracy_gain.filter(|_| !baseline), |gain| {
+                signed_plus_minus(gain.times(100.0), 2)
+            }),
             or_dash(group.test.as_ref(), |test| plus_minus(test.accuracy.times(100.0), 2)),
             or_dash(group.parameters.as_ref(), |p| count(p.trainable)),
             or_dash(group.parameters.as_ref(), |p| fixed(p.saving * 100.0, 1)),
             or_dash(times, |times| {
                 plus_minus(times.train_s, crate::number::decimals(times.train_s.mean).max(1))
             }),
-            or_dash(group.train_time_saving, |saving| plus_minus(saving.times(100.0), 1)),
+            or_dash(group.train_time_saving.filter(|_| !baseline), |saving| {
+                plus_minus(saving.times(100.0), 1)
+            }),
             or_dash(times, |times| fixed(times.samples_per_s.mean, 1)),
             or_dash(times, |times| fixed(times.steps_per_s.mean, 2)),
             words::seeds(group),

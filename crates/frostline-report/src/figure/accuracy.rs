@@ -160,7 +160,7 @@ fn range(report: &Report) -> (f64, f64) {
     }
     // The shortest bar keeps a quarter of the length of the longest.
     let wanted = low - (high - low).max(0.5) / 3.0;
-    if wanted < 40.0 {
+    if wanted < 60.0 {
         return (0.0, high);
     }
     let step = nice_step((high - wanted) / 8.0);

@@ -24,6 +24,7 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
     points.extend(seeds(report));
     points.extend(picked_on_dev(report));
     points.extend(lost_words(report));
+    points.extend(frozen(report));
     points.extend(unmoved(report));
     let makers = report.makers().len();
     if makers > 1 {
@@ -118,6 +119,17 @@ fn lost_words(report: &Report) -> Vec<String> {
         ));
     }
     points
+}
+
+fn frozen(report: &Report) -> Option<String> {
+    let done = report.cells.iter().filter(|view| view.done().is_some()).count();
+    (done > 0).then(|| {
+        format!(
+            "Frozen means frozen: in the {} that are done, each frozen parameter was compared bit by bit \
+             with its start. A cell in which one had changed would stand here as failed.",
+            plural(done, "cell")
+        )
+    })
 }
 
 fn unmoved(report: &Report) -> Option<String> {

@@ -128,7 +128,7 @@ pub fn record(cell: &Cell, langs: &[Lang]) -> Record {
     let (accuracy, trainable, seconds) = reach.expect("a known policy").1;
     // A learning rate other than the study's costs a little, so that axes differ.
     let rate = (settings.optimizer.lr / 5e-5).log2().abs();
-    let accuracy = accuracy - 0.006 * rate + 0.0009 * wobble(settings);
+    let accuracy = (accuracy - 0.006 * rate + 0.0009 * wobble(settings)).clamp(0.0, 1.0);
     let seconds = seconds * (1.0 + 0.01 * wobble(settings));
     let total = lang.reach.iter().map(|(_, reach)| reach.1).max();
     Record {

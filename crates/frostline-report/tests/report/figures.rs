@@ -8,25 +8,38 @@ use frostline_report::Report;
 type Rect = (f64, f64, f64, f64);
 
 fn figures() -> Vec<(String, String)> {
-    let mut figures = Vec::new();
-    let grids = [
-        ("plain", 3, false, ""),
-        ("one seed", 1, false, ""),
-        ("test", 2, true, "[settings.train]\nlog_every = 10\nepochs = 1"),
-        ("rates", 1, false, "\"optimizer.lr\" = [2e-5, 5e-5, 1e-4]"),
+    // Accuracies far apart, a perfect policy, and one that gets nothing right.
+    let far = || {
+        let mut langs = paper();
+        for lang in &mut langs {
+            for ((_, reach), accuracy) in lang.reach.iter_mut().zip([0.9486, 0.6202, 1.0, 0.0, 0.91]) {
+                reach.0 = accuracy;
+            }
+        }
+        langs
+    };
+    let epoch = "[settings.train]\nlog_every = 10\nepochs = 1";
+    let rates = "\"optimizer.lr\" = [2e-5, 5e-5, 1e-4]";
+    let sweeps = [
+        ("plain", paper(), sweep("plain", &paper(), 3, false, "")),
+        ("one seed", paper(), sweep("one seed", &paper(), 1, false, "")),
+        ("one epoch", demo(), sweep("one epoch", &demo(), 2, true, epoch)),
+        ("rates", paper(), sweep("rates", &paper(), 1, false, rates)),
+        ("far", far(), sweep("far", &far(), 3, false, "")),
     ];
-    for (name, seeds, synthetic, grid) in grids {
-        let langs = if synthetic { demo() } else { paper() };
-        let sweep = sweep(name, &langs, seeds, synthetic, grid);
-        let report = Report::new(&sweep, &records(&sweep, &langs));
-        for file in report.files().expect("a report") {
-            if file.path.ends_with(".svg") {
-                let text = String::from_utf8(file.bytes).expect("UTF-8");
-                figures.push((format!("{name}: {}", file.path), text));
+    let mut figures = Vec::new();
+    for (name, langs, sweep) in &sweeps {
+        let records = records(sweep, langs);
+        for (state, records) in [("", &records[..]), (", no record", &[])] {
+            for file in Report::new(sweep, records).files().expect("a report") {
+                if file.path.ends_with(".svg") {
+                    let text = String::from_utf8(file.bytes).expect("UTF-8");
+                    figures.push((format!("{name}{state}: {}", file.path), text));
+                }
             }
         }
     }
-    assert_eq!(figures.len(), 20);
+    assert_eq!(figures.len(), 50);
     figures
 }
 
@@ -88,7 +101,7 @@ fn every_figure_is_described_and_holds_real_numbers() {
 
 #[test]
 fn every_policy_is_named_in_every_panel() {
-    for (name, figure) in figures().iter().filter(|(name, _)| name.starts_with("plain")) {
+    for (name, figure) in figures().iter().filter(|(name, _)| name.starts_with("plain:")) {
         for policy in ["none", "all", "first-2", "first-4", "alternating"] {
             let found = figure.matches(&format!(">{policy}<")).count();
             assert_eq!(found, 2, "{name}: {policy}");

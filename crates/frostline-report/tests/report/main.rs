@@ -138,6 +138,26 @@ fn further_axes_and_one_seed() {
 }
 
 #[test]
+fn accuracies_far_apart() {
+    let langs = || {
+        let mut langs = paper();
+        for lang in &mut langs {
+            for ((_, reach), accuracy) in lang.reach.iter_mut().zip([0.9486, 0.6202, 0.9438, 0.9268, 0.9361])
+            {
+                reach.0 = accuracy;
+            }
+        }
+        langs
+    };
+    let sweep = sweep("far", &langs(), 1, false, "");
+    let files = files("far", &sweep, &records(&sweep, &langs()));
+    let svg = text(&files, "figures/convergence.svg");
+    assert!(svg.contains("stretched towards 100 %"));
+    // Differences this large show on bars from 0, and then nothing speaks of a cut axis.
+    assert!(text(&files, "figures/accuracy.svg").contains(">dev accuracy, %<"));
+}
+
+#[test]
 fn more_policies_than_a_plot_can_name() {
     let (sweep, records) = crowd();
     let files = files("crowd", &sweep, &records);
