@@ -127,14 +127,17 @@ pub enum AssetError {
 /// The places that were searched, and what each holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Place and the names found there.
-    pub places: Vec<(String, Vec<String>)>,
+    /// Place and the names found there; no list where there was no place to look in.
+    pub places: Vec<(String, Option<Vec<String>>)>,
 }
 
 impl fmt::Display for Looked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, found) in &self.places {
-            writeln!(f, "  {place}: {}", list(found))?;
+            match found {
+                Some(found) => writeln!(f, "  {place}: {}", list(found))?,
+                None => writeln!(f, "  {place}")?,
+            }
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ pub mod demo;
 pub mod embedded;
 mod encoder;
 mod error;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 mod places;
 mod source;
 mod treebank;

@@ -34,7 +34,7 @@ impl Places {
             return if kind.embedded().contains(&name) {
                 Ok(Place::Embedded(name.into()))
             } else {
-                Err(kind.missing(name, vec![("in the binary".into(), kind.embedded_names())]))
+                Err(kind.missing(name, vec![("in the binary".into(), Some(kind.embedded_names()))]))
             };
         }
         let given = match kind {
@@ -56,18 +56,18 @@ impl Places {
         let mut looked = Vec::new();
         match given {
             Some(folder) => {
-                looked.push((format!("in {} ({})", folder.display(), kind.option()), folders(folder)))
+                looked.push((format!("in {} ({})", folder.display(), kind.option()), Some(folders(folder))))
             }
-            None => looked.push((format!("no {} folder was given", kind.option()), vec![])),
+            None => looked.push((format!("no {} folder was given", kind.option()), None)),
         }
         if let Some(folder) = cached {
             let names = match kind {
                 Kind::Treebank => folders(&folder),
                 Kind::Encoder => hub_ids(&folder),
             };
-            looked.push((format!("in {} (cache)", folder.display()), names));
+            looked.push((format!("in {} (cache)", folder.display()), Some(names)));
         }
-        looked.push(("in the binary".into(), kind.embedded_names()));
+        looked.push(("in the binary".into(), Some(kind.embedded_names())));
         Err(kind.missing(name, looked))
     }
 }
@@ -146,7 +146,7 @@ impl Kind {
         self.embedded().iter().map(|name| (*name).into()).collect()
     }
 
-    fn missing(self, name: &str, places: Vec<(String, Vec<String>)>) -> AssetError {
+    fn missing(self, name: &str, places: Vec<(String, Option<Vec<String>>)>) -> AssetError {
         let (name, looked) = (name.into(), Looked { places });
         match self {
             Self::Treebank => AssetError::NoTreebank { name, looked },
@@ -191,7 +191,7 @@ fn names(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<Str
 /// The folders in a folder, sorted; none where it cannot be read.
 fn folders(folder: &Path) -> Vec<String> {
     let mut names = names(folder, Path::is_dir).unwrap_or_default();
-    names.retain(|name| !name.starts_with('.'));
+    names.retain(|name| !name.starts_with('.') && !name.ends_with(".part"));
     names.sort();
     names
 }

@@ -90,3 +90,34 @@ impl Iterator for Sentences {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn a_sentence_has_one_reading() {
+        // Short sentences come up again and again; whichever rules made them, their tags agree.
+        for (lang, grammar) in LANGUAGES {
+            let mut readings: HashMap<String, Vec<&str>> = HashMap::new();
+            let mut again = 0;
+            for i in 0..60_000 {
+                let mut draw = words::Draw::new(Stream::new(7, lang).child(i));
+                let sentence = grammar(&mut draw);
+                let tags: Vec<&str> = sentence.words.iter().map(|word| word.upos).collect();
+                let text = sentence.text();
+                match readings.get(&text) {
+                    Some(seen) => {
+                        assert_eq!(seen, &tags, "{lang}: {text}");
+                        again += 1;
+                    }
+                    None => drop(readings.insert(text, tags)),
+                }
+            }
+            println!("{lang}: {again} sentences came again");
+            assert!(again > 300, "{lang}: only {again} came again, so this shows little");
+        }
+    }
+}

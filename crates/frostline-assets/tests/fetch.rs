@@ -1,0 +1,374 @@
+//! Downloads against a server that the test starts on 127.0.0.1: whole, broken off, damaged,
+//! missing, pinned.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use frostline_assets::fetch::{self, FetchError, Hosts, Options, Progress};
+use frostline_assets::{Places, sha256};
+use sha1::Digest as _;
+
+/// What a server says at one path.
+#[derive(Clone)]
+struct Page {
+    status: u16,
+    body: Vec<u8>,
+    /// Hang up after this many bytes, once.
+    cut: Option<usize>,
+    /// Whether `Range` is honoured.
+    ranges: bool,
+}
+
+/// A request: its path and its `Range` header.
+type Asked = (String, Option<String>);
+
+#[derive(Clone, Default)]
+struct Server {
+    pages: Arc<Mutex<HashMap<String, Page>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    address: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let server = Self { address, ..Self::default() };
+        let inner = server.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let server = inner.clone();
+                std::thread::spawn(move || server.answer(&stream));
+            }
+        });
+        server
+    }
+
+    fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
+        let page = Page { status: 200, body: body.into(), cut: None, ranges: true };
+        self.pages.lock().unwrap().insert(path.into(), page);
+    }
+
+    fn change(&self, path: &str, change: impl FnOnce(&mut Page)) {
+        change(self.pages.lock().unwrap().get_mut(path).unwrap());
+    }
+
+    fn answer(&self, mut stream: &TcpStream) {
+        let mut lines = BufReader::new(stream).lines();
+        let Some(Ok(first)) = lines.next() else { return };
+        let path = first.split(' ').nth(1).unwrap().to_string();
+        let headers = lines.map_while(Result::ok).take_while(|line| !line.is_empty());
+        let range = headers
+            .filter_map(|line| line.to_ascii_lowercase().strip_prefix("range: ").map(String::from))
+            .last();
+        self.asked.lock().unwrap().push((path.clone(), range.clone()));
+        let mut pages = self.pages.lock().unwrap();
+        let Some(page) = pages.get_mut(&path) else {
+            let _ = write!(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+            return;
+        };
+        let from = range
+            .filter(|_| page.ranges)
+            .map_or(0, |range| range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap());
+        let (status, all) = (if from > 0 { 206 } else { page.status }, page.body.len());
+        let rest = &page.body[from..];
+        let sent = &rest[..page.cut.take().unwrap_or(rest.len())];
+        let _ = write!(
+            stream,
+            "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{all}\r\nConnection: close\r\n\r\n",
+            rest.len(),
+            all.max(1) - 1
+        );
+        let _ = stream.write_all(sent);
+    }
+
+    fn requests(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    fn options(&self, cache: &Path) -> Options {
+        let hosts = Hosts {
+            treebank_lists: format!("{}/lists", self.address),
+            treebank_files: format!("{}/files", self.address),
+            hub: format!("{}/hub", self.address),
+        };
+        Options { hosts, ..Options::new(cache) }
+    }
+}
+
+const LIST: &str = "/lists/repos/UniversalDependencies/UD_Toy-T/contents?ref=r2.16";
+const TRAIN: &str = "/files/UniversalDependencies/UD_Toy-T/r2.16/xx_t-ud-train.conllu";
+
+fn blob_id(body: &[u8]) -> String {
+    let mut hasher = sha1::Sha1::new();
+    hasher.update(format!("blob {}\0", body.len()));
+    hasher.update(body);
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A treebank whose train split is longer than one buffer.
+fn treebank() -> (Server, BTreeMap<String, Vec<u8>>) {
+    let server = Server::start();
+    let sentence = "1\tice\tice\tNOUN\t_\t_\t0\troot\t_\t_\n\n";
+    let files: BTreeMap<String, Vec<u8>> = [
+        ("xx_t-ud-train.conllu", sentence.repeat(9000)),
+        ("xx_t-ud-dev.conllu", sentence.repeat(2)),
+        ("xx_t-ud-test.conllu", sentence.into()),
+        ("README.md", "# Toy".into()),
+    ]
+    .map(|(name, text)| (name.to_string(), text.into_bytes()))
+    .into();
+    let mut list = vec![r#"{"name":"not-to-release","type":"dir","size":0,"sha":"0"}"#.into()];
+    for (name, body) in &files {
+        let (bytes, id) = (body.len(), blob_id(body));
+        list.push(format!(r#"{{"name":"{name}","type":"file","size":{bytes},"sha":"{id}"}}"#));
+        server.page(&format!("/files/UniversalDependencies/UD_Toy-T/r2.16/{name}"), body.clone());
+    }
+    server.page(LIST, format!("[{}]", list.join(",")));
+    (server, files)
+}
+
+fn quiet(_: Progress<'_>) {}
+
+fn cached(cache: &Path) -> Places {
+    Places { cache: Some(cache.into()), ..Places::default() }
+}
+
+#[test]
+fn a_fetched_treebank_is_found_by_name_and_not_fetched_twice() {
+    let (server, files) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    let mut last = BTreeMap::new();
+    let fetched = fetch::treebank("UD_Toy-T", &options, &mut |progress| {
+        last.insert(progress.file.to_string(), (progress.bytes, progress.bytes_total));
+    })
+    .unwrap();
+    assert!(fetched.downloaded);
+    assert_eq!(fetched.revision, "r2.16");
+    for (name, body) in &files {
+        assert_eq!(&fs::read(fetched.folder.join(name)).unwrap(), body);
+        assert_eq!(fetched.files[name].sha256, sha256(body));
+        assert_eq!(last[name], (body.len() as u64, body.len() as u64));
+    }
+    let mut names: Vec<_> = fs::read_dir(&fetched.folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let expected =
+        ["README.md", "fetched.json", "xx_t-ud-dev.conllu", "xx_t-ud-test.conllu", "xx_t-ud-train.conllu"];
+    assert_eq!(names, expected);
+
+    let treebank = cached(cache.path()).treebank("UD_Toy-T").unwrap();
+    assert_eq!(treebank.origin, frostline_assets::Origin::Cache);
+    assert_eq!(treebank.sources["train"].sha256, sha256(&files["xx_t-ud-train.conllu"]));
+
+    let requests = server.requests();
+    let again = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    assert!(!again.downloaded);
+    assert_eq!(again.files, fetched.files);
+    assert_eq!(server.requests(), requests, "checked without a connection");
+}
+
+#[test]
+fn a_broken_transfer_goes_on_where_it_stopped() {
+    let (server, files) = treebank();
+    server.change(TRAIN, |page| page.cut = Some(100_000));
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::Connection { .. }), "{error}");
+    assert!(error.to_string().contains("goes on where it stopped"));
+    assert!(cached(cache.path()).treebank("UD_Toy-T").is_err(), "half a treebank is none");
+
+    let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    assert_eq!(fetched.files["xx_t-ud-train.conllu"].sha256, sha256(&files["xx_t-ud-train.conllu"]));
+    let asked = server.asked.lock().unwrap();
+    let ranges: Vec<_> = asked.iter().filter(|(path, _)| path == TRAIN).map(|(_, r)| r).collect();
+    assert_eq!(ranges, [&None, &Some("bytes=100000-".to_string())]);
+}
+
+#[test]
+fn a_host_without_ranges_is_asked_for_all_of_it() {
+    let (server, files) = treebank();
+    server.change(TRAIN, |page| (page.cut, page.ranges) = (Some(70_000), false));
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    assert_eq!(fetched.files["xx_t-ud-train.conllu"].sha256, sha256(&files["xx_t-ud-train.conllu"]));
+}
+
+#[test]
+fn damaged_bytes_are_refused_and_deleted() {
+    let (server, _) = treebank();
+    server.change(TRAIN, |page| page.body[5] ^= 1);
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("the git blob id does not match"), "{error}");
+    let left = fs::read_dir(cache.path().join("treebanks/UD_Toy-T.part")).unwrap();
+    let left: Vec<_> = left.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!left.iter().any(|name| name.contains("train")), "{left:?}");
+    server.change(TRAIN, |page| page.body.push(b'\n'));
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("the size in bytes does not match"), "{error}");
+}
+
+#[test]
+fn pins_are_checked_on_download_and_afterwards() {
+    let (server, files) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let mut options = server.options(cache.path());
+    options.pins.insert("xx_t-ud-dev.conllu".into(), sha256(b"other"));
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("pinned SHA-256 does not match"), "{error}");
+    let right = sha256(&files["xx_t-ud-dev.conllu"]);
+    options.pins.insert("xx_t-ud-dev.conllu".into(), right);
+    fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    options.pins.insert("xx_t-ud-dev.conllu".into(), sha256(b"other"));
+    fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    options.pins.insert("xx_t-ud-dev.conllu".into(), "abc".into());
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::BadPin { .. }), "{error}");
+}
+
+#[test]
+fn a_file_that_changed_in_the_cache_is_told() {
+    let (server, _) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let mut options = server.options(cache.path());
+    let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    options.revision = Some("r2.15".into());
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::OtherRevision { .. }), "{error}");
+    options.revision = None;
+    fs::write(fetched.folder.join("xx_t-ud-dev.conllu"), "1\tfire\n").unwrap();
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("not the file that was fetched"), "{error}");
+}
+
+#[test]
+fn names_and_answers_that_lead_nowhere_say_so() {
+    let (server, _) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    for name in ["English", "UD_../x", "UD_a/b", ""] {
+        let error = fetch::treebank(name, &options, &mut quiet).unwrap_err();
+        assert!(matches!(error, FetchError::NoName { .. }), "{error}");
+    }
+    for id in ["a/b/c", "../x", "a/", "", ".hidden", "x.part"] {
+        let error = fetch::encoder(id, &options, &mut quiet).unwrap_err();
+        assert!(matches!(error, FetchError::NoName { .. }), "{error}");
+    }
+    assert_eq!(server.requests(), 0);
+    let error = fetch::treebank("UD_None-None", &options, &mut quiet).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("status 404") && text.contains("check the treebank's name"), "{text}");
+    server.change(LIST, |page| page.status = 503);
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::Status { status: 503, .. }), "{error}");
+    server.change(LIST, |page| (page.status, page.body) = (200, b"<html>".to_vec()));
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::Listing { .. }), "{error}");
+    server.page(LIST, "[]");
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("has no file *-ud-train.conllu"), "{error}");
+    assert!(!cache.path().join("treebanks/UD_Toy-T").exists());
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut options = options;
+    options.hosts.treebank_lists = format!("http://{closed}");
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::Connection { .. }), "{error}");
+}
+
+#[test]
+fn two_at_once_do_not_write_one_folder() {
+    let (server, _) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let part = cache.path().join("treebanks/UD_Toy-T.part");
+    fs::create_dir_all(&part).unwrap();
+    let lock = fs::File::create(part.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let options = server.options(cache.path());
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    assert!(matches!(error, FetchError::Busy { .. }), "{error}");
+    drop(lock);
+    fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+}
+
+/// An encoder of these files at commit `c0ffee`; the first is listed as a large file.
+fn encoder(files: &[(&str, &[u8])]) -> Server {
+    let server = Server::start();
+    let mut list = Vec::new();
+    for (i, (name, body)) in files.iter().enumerate() {
+        let (bytes, id, large) = (body.len(), blob_id(body), sha256(body));
+        let lfs = match i {
+            0 => format!(r#","lfs":{{"oid":"{large}","size":{bytes}}}"#),
+            _ => String::new(),
+        };
+        list.push(format!(r#"{{"type":"file","path":"{name}","size":{bytes},"oid":"{id}"{lfs}}}"#));
+        server.page(&format!("/hub/some/encoder/resolve/c0ffee/{name}"), *body);
+    }
+    server.page("/hub/api/models/some/encoder/revision/main", r#"{"sha":"c0ffee"}"#);
+    server.page("/hub/api/models/some/encoder/tree/c0ffee", format!("[{}]", list.join(",")));
+    server
+}
+
+#[test]
+fn an_encoder_comes_with_its_weights_and_nothing_else() {
+    let files: [(&str, &[u8]); 5] = [
+        ("model.safetensors", b"weights"),
+        ("config.json", b"{}"),
+        ("tokenizer.json", b"{}"),
+        ("pytorch_model.bin", b"pickle"),
+        ("evil/../../x", b"x"),
+    ];
+    let server = encoder(&files);
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    let fetched = fetch::encoder("some/encoder", &options, &mut quiet).unwrap();
+    assert_eq!(fetched.revision, "c0ffee");
+    let names: Vec<_> = fetched.files.keys().collect();
+    assert_eq!(names, ["config.json", "model.safetensors", "tokenizer.json"]);
+    let found = cached(cache.path()).encoder("some/encoder", true).unwrap();
+    assert_eq!(found.sources["weights"].sha256, sha256(b"weights"));
+    let elsewhere = cached(cache.path()).encoder("other", true).unwrap_err().to_string();
+    assert!(elsewhere.contains("some/encoder"), "{elsewhere}");
+}
+
+#[test]
+fn damaged_weights_are_refused_by_their_sha256() {
+    let server =
+        encoder(&[("model.safetensors", b"weights"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")]);
+    server.change("/hub/some/encoder/resolve/c0ffee/model.safetensors", |page| {
+        page.body = b"WEIGHTS".to_vec();
+    });
+    let cache = tempfile::tempdir().unwrap();
+    let mut options = server.options(cache.path());
+    let error = fetch::encoder("some/encoder", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("model.safetensors: the SHA-256 does not match"), "{error}");
+    options.weights = false;
+    let fetched = fetch::encoder("some/encoder", &options, &mut quiet).unwrap();
+    assert!(!fetched.files.contains_key("model.safetensors"));
+    options.weights = true;
+    let error = fetch::encoder("some/encoder", &options, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("fetched without weights"), "{error}");
+}
+
+#[test]
+fn an_encoder_without_safetensors_lists_what_it_has() {
+    let server =
+        encoder(&[("pytorch_model.bin", b"pickle"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")]);
+    let cache = tempfile::tempdir().unwrap();
+    let error = fetch::encoder("some/encoder", &server.options(cache.path()), &mut quiet).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "some/encoder at main has no weights in safetensors format; its files: config.json, pytorch_model.bin, vocab.txt"
+    );
+}

@@ -1,0 +1,35 @@
+//! The demo's tokenizer is what Hugging Face's library reads, and splits words into morphemes.
+
+use frostline_assets::{demo, embedded};
+use tokenizers::Tokenizer;
+
+#[test]
+fn hugging_face_reads_the_tokenizer() {
+    let bytes = embedded::bytes("embedded:demo-distilbert/tokenizer.json").unwrap();
+    let tokenizer = Tokenizer::from_bytes(bytes).unwrap();
+    let encoding = tokenizer.encode("She never unlocked the [MASK] , o !", true).unwrap();
+    assert_eq!(
+        encoding.get_tokens(),
+        ["[CLS]", "she", "never", "un", "##lock", "##ed", "the", "[MASK]", ",", "o", "!", "[SEP]"]
+    );
+    let vocabulary = demo::vocabulary();
+    assert_eq!(tokenizer.get_vocab_size(true), vocabulary.len());
+    for (id, piece) in vocabulary.iter().enumerate() {
+        assert_eq!(tokenizer.token_to_id(piece), Some(id as u32));
+    }
+    assert!(tokenizer.get_padding().is_none() && tokenizer.get_truncation().is_none());
+}
+
+#[test]
+fn no_word_of_the_grammars_is_unknown() {
+    let bytes = embedded::bytes("embedded:demo-distilbert/tokenizer.json").unwrap();
+    let tokenizer = Tokenizer::from_bytes(bytes).unwrap();
+    let config = embedded::bytes("embedded:demo-distilbert/config.json").unwrap();
+    let config: serde_json::Value = serde_json::from_slice(config).unwrap();
+    let positions = config["max_position_embeddings"].as_u64().unwrap() as usize;
+    for line in demo::pretraining_text(1000) {
+        let encoding = tokenizer.encode(line.as_str(), true).unwrap();
+        assert!(!encoding.get_tokens().iter().any(|piece| piece == "[UNK]"), "{line}");
+        assert!(encoding.len() <= positions);
+    }
+}
