@@ -1,1 +1,66 @@
-//! Under construction.
+#![doc = include_str!("../README.md")]
+#![recursion_limit = "256"]
+
+mod config;
+mod data;
+mod evaluate;
+mod optimizer;
+mod run;
+mod schedule;
+
+pub use config::{DropoutConfig, OptimizerConfig, ScheduleKind, Select, TrainConfig};
+pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};
+pub use evaluate::{Evaluation, evaluate};
+pub use optimizer::Optimizer;
+pub use run::{Epoch, Event, Finished, Freezing, LossPoint, Run, Sink, Times, train};
+pub use schedule::Schedule;
+
+/// What can stop a run.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// A sentence could not be aligned.
+    #[error("sentence {number} of {split}: {source}")]
+    Align {
+        /// The split.
+        split: String,
+        /// The sentence, counted from 1.
+        number: usize,
+        /// Why.
+        source: frostline_align::AlignError,
+    },
+    /// A split has no sentence.
+    #[error("the {split} split has no sentence to work on; check the file and `data.first`")]
+    EmptySplit {
+        /// The split.
+        split: String,
+    },
+    /// The encoder cannot take sentences of that length.
+    #[error(
+        "sentences may have {asked} subwords (`data.max_length`), but the encoder has only {positions} positions"
+    )]
+    TooLong {
+        /// The maximum asked for.
+        asked: usize,
+        /// What the encoder has.
+        positions: usize,
+    },
+    /// The loss left the real numbers.
+    #[error(
+        "the loss is {loss} at step {step} (learning rate {lr:e}); training diverged: try a lower \
+         `optimizer.lr` or a warm-up (`schedule.warmup`)"
+    )]
+    Diverged {
+        /// The step, counted from 1.
+        step: u64,
+        /// The loss.
+        loss: f32,
+        /// The step's learning rate.
+        lr: f64,
+    },
+    /// A frozen parameter changed: a fault of this program.
+    #[error("`{path}` is frozen but changed during training; this is a fault of Frostline, please report it")]
+    Thawed {
+        /// The parameter.
+        path: String,
+    },
+}

@@ -1,1 +1,10 @@
-//! Under construction.
+#![doc = include_str!("../README.md")]
+#![recursion_limit = "256"]
+
+pub mod backend;
+pub mod cell;
+pub mod corpus;
+pub mod inputs;
+pub mod params;
+pub mod version;
+pub mod worker;

@@ -1,0 +1,183 @@
+//! Sentences as examples: subword ids, speaking positions and labels. Aligned once, in parallel.
+
+use std::collections::{BTreeSet, HashMap};
+
+use frostline_align::{Aligned, Aligner};
+use frostline_kernels::Pack;
+use frostline_model::Vocabulary;
+use frostline_score::{Prediction, WordOutcome};
+use rayon::prelude::*;
+
+use crate::TrainError;
+
+/// A sentence with a tag for every word; the tag `_` says that there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaggedSentence<'a> {
+    /// Its words.
+    pub words: Vec<&'a str>,
+    /// Their tags.
+    pub tags: Vec<&'a str>,
+}
+
+/// A split to work on.
+#[derive(Clone, Debug)]
+pub struct Split<'a> {
+    /// `train`, `dev`, `test`.
+    pub name: &'a str,
+    /// Its sentences.
+    pub sentences: &'a [TaggedSentence<'a>],
+}
+
+/// A sentence as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Subword ids of the full vocabulary, specials included.
+    pub ids: Vec<u32>,
+    /// Compact rows of the ids, see [`Vocabulary`]; set by [`Dataset::compact`].
+    pub rows: Vec<u32>,
+    /// The position that speaks, per word; what became of the word where none does.
+    pub words: Vec<Result<u32, Prediction>>,
+    /// The gold tag's index per word; nothing where train lacks the tag.
+    pub gold: Vec<Option<u32>>,
+}
+
+/// A split as examples.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Its sentences, in order.
+    pub examples: Vec<Example>,
+    /// The tags train lacks, sorted.
+    pub unseen_tags: Vec<String>,
+}
+
+/// The sorted tags of some sentences.
+#[must_use]
+pub fn tag_set(sentences: &[TaggedSentence<'_>]) -> Vec<String> {
+    let tags: BTreeSet<&str> = sentences.iter().flat_map(|s| s.tags.iter().copied()).collect();
+    tags.into_iter().filter(|&tag| tag != "_").map(String::from).collect()
+}
+
+impl Dataset {
+    /// Aligns a split. Words tagged `_` are left in the text but have no label and no score.
+    ///
+    /// # Errors
+    /// Where a sentence cannot be aligned or there is none.
+    pub fn build(split: &Split<'_>, aligner: &Aligner, tags: &[String]) -> Result<Self, TrainError> {
+        let index: HashMap<&str, u32> = tags.iter().zip(0..).map(|(tag, i)| (tag.as_str(), i)).collect();
+        let examples = split
+            .sentences
+            .par_iter()
+            .enumerate()
+            .map(|(number, sentence)| {
+                let aligned = aligner.align(&sentence.words).map_err(|source| TrainError::Align {
+                    split: split.name.into(),
+                    number: number + 1,
+                    source,
+                })?;
+                Ok(example(sentence, &aligned, &index))
+            })
+            .collect::<Result<Vec<_>, TrainError>>()?;
+        if examples.is_empty() {
+            return Err(TrainError::EmptySplit { split: split.name.into() });
+        }
+        let all: BTreeSet<&str> = split.sentences.iter().flat_map(|s| s.tags.iter().copied()).collect();
+        let unseen = all.into_iter().filter(|tag| *tag != "_" && !index.contains_key(tag));
+        Ok(Self { examples, unseen_tags: unseen.map(String::from).collect() })
+    }
+
+    /// Every id that occurs.
+    pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.examples.iter().flat_map(|example| example.ids.iter().copied())
+    }
+
+    /// Sets the rows of a compact vocabulary.
+    ///
+    /// # Panics
+    /// Where the vocabulary lacks an id of this dataset.
+    pub fn compact(&mut self, vocabulary: &Vocabulary) {
+        for example in &mut self.examples {
+            let row = |&id| vocabulary.row(id).expect("the vocabulary carries every id of the data");
+            example.rows = example.ids.iter().map(row).collect();
+        }
+    }
+
+    /// Subwords in all, specials included.
+    #[must_use]
+    pub fn subwords(&self) -> usize {
+        self.examples.iter().map(|example| example.ids.len()).sum()
+    }
+}
+
+fn example(sentence: &TaggedSentence<'_>, aligned: &Aligned, index: &HashMap<&str, u32>) -> Example {
+    let mut words = vec![Err(Prediction::Vanished); sentence.words.len()];
+    for &word in &aligned.truncated {
+        words[word as usize] = Err(Prediction::Truncated);
+    }
+    for &(position, word) in &aligned.speaks {
+        words[word as usize] = Ok(position);
+    }
+    let tagged = sentence.tags.iter().map(|&tag| tag != "_");
+    let kept: Vec<usize> = tagged.enumerate().filter_map(|(word, tagged)| tagged.then_some(word)).collect();
+    Example {
+        ids: aligned.ids.clone(),
+        rows: Vec::new(),
+        words: kept.iter().map(|&word| words[word]).collect(),
+        gold: kept.iter().map(|&word| index.get(sentence.tags[word]).copied()).collect(),
+    }
+}
+
+/// Some sentences of a dataset, packed.
+pub(crate) struct Batch {
+    pub rows: Vec<u32>,
+    pub positions: Vec<u32>,
+    pub pack: Pack,
+    /// Packed rows that speak for a word whose tag train knows.
+    pub speaking: Vec<u32>,
+    /// Their labels.
+    pub labels: Vec<u32>,
+}
+
+impl Batch {
+    /// Packs these sentences. With `only_known` false, words with an unknown tag speak too and
+    /// carry the label 0.
+    pub fn new(data: &Dataset, sentences: &[usize], only_known: bool) -> Self {
+        let lengths: Vec<usize> = sentences.iter().map(|&s| data.examples[s].ids.len()).collect();
+        let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
+        let pack = Pack::new(&lengths, &numbers);
+        let (mut rows, mut positions) = (Vec::with_capacity(pack.len()), Vec::with_capacity(pack.len()));
+        let (mut speaking, mut labels) = (Vec::new(), Vec::new());
+        for &sentence in sentences {
+            let example = &data.examples[sentence];
+            let start = rows.len() as u32;
+            rows.extend_from_slice(&example.rows);
+            positions.extend(0..example.ids.len() as u32);
+            for (word, gold) in example.words.iter().zip(&example.gold) {
+                if let Ok(position) = word
+                    && (gold.is_some() || !only_known)
+                {
+                    speaking.push(start + position);
+                    labels.push(gold.unwrap_or(0));
+                }
+            }
+        }
+        Self { rows, positions, pack, speaking, labels }
+    }
+}
+
+impl Example {
+    /// What became of each word, given the predictions at its speaking positions in order.
+    pub(crate) fn outcomes<'a>(
+        &'a self,
+        mut predicted: impl Iterator<Item = u32> + 'a,
+    ) -> impl Iterator<Item = WordOutcome> + 'a {
+        self.words.iter().zip(&self.gold).map(move |(word, gold)| WordOutcome {
+            gold: gold.map(|tag| tag as usize),
+            predicted: match word {
+                Ok(_) => {
+                    Prediction::Tag(predicted.next().expect("one prediction per speaking word") as usize)
+                }
+                Err(lost) => *lost,
+            },
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Scoring a split: large packed batches, no gradients, no dropout.
+
+use frostline_kernels::{Dropout, Kernels};
+use frostline_model::{EncoderConfig, EncoderDropout, Input, Tagger};
+use frostline_score::{Tally, WordOutcome};
+
+use crate::Dataset;
+use crate::data::Batch;
+
+/// A scored split.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// Mean cross-entropy over the words that speak and whose tag train knows, in nats.
+    pub loss_nats: f64,
+    /// The counts.
+    pub tally: Tally,
+    /// What became of each word of each sentence.
+    pub words: Vec<Vec<WordOutcome>>,
+}
+
+/// Scores a split in batches of about `tokens` subwords. Sentences of similar length go together,
+/// which matters only to backends that pad.
+#[must_use]
+pub fn evaluate<B: Kernels>(
+    model: &Tagger<B>,
+    config: &EncoderConfig,
+    data: &Dataset,
+    tokens: usize,
+) -> Evaluation {
+    let mut order: Vec<usize> = (0..data.examples.len()).collect();
+    order.sort_by_key(|&sentence| data.examples[sentence].ids.len());
+    let mut words = vec![Vec::new(); data.examples.len()];
+    let (mut tally, mut loss) = (Tally::default(), 0f64);
+    for sentences in batches(data, &order, tokens) {
+        let batch = Batch::new(data, sentences, false);
+        let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+        let logits = if batch.speaking.is_empty() {
+            Vec::new()
+        } else {
+            let off = EncoderDropout::off(config.depth);
+            let logits = model.forward(config, input, &batch.speaking, &off, Dropout::OFF);
+            logits.into_data().into_vec::<f32>().expect("logits are f32")
+        };
+        let tags = logits.len() / batch.speaking.len().max(1);
+        let mut rows = logits.chunks_exact(tags.max(1));
+        for &sentence in sentences {
+            let example = &data.examples[sentence];
+            let mut predicted = Vec::with_capacity(example.words.len());
+            for (_, gold) in example.words.iter().zip(&example.gold).filter(|(word, _)| word.is_ok()) {
+                let row = rows.next().expect("one row of logits per speaking word");
+                predicted.push(best(row));
+                loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
+            }
+            words[sentence] = example.outcomes(predicted.into_iter()).collect();
+            tally.extend(words[sentence].iter().copied());
+        }
+    }
+    let known = (tally.scored - tally.unseen_scored).max(1);
+    Evaluation { loss_nats: loss / known as f64, tally, words }
+}
+
+/// Consecutive stretches of `order` with about `tokens` subwords each.
+fn batches<'a>(data: &'a Dataset, order: &'a [usize], tokens: usize) -> impl Iterator<Item = &'a [usize]> {
+    let mut rest = order;
+    std::iter::from_fn(move || {
+        let mut size = 0;
+        let fits = |&&sentence: &&usize| {
+            size += data.examples[sentence].ids.len();
+            size <= tokens
+        };
+        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+        let (batch, left) = rest.split_at(count);
+        rest = left;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+/// The first of the highest.
+fn best(row: &[f32]) -> u32 {
+    let mut best = 0;
+    for (tag, value) in row.iter().enumerate() {
+        if *value > row[best] {
+            best = tag;
+        }
+    }
+    best as u32
+}
+
+fn cross_entropy(row: &[f32], gold: u32) -> f64 {
+    let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = row.iter().map(|&value| (f64::from(value) - top).exp()).sum();
+    sum.ln() + top - f64::from(row[gold as usize])
+}

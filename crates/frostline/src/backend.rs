@@ -1,0 +1,99 @@
+//! The backends this build carries, and the one `match` that picks one at run time.
+
+use anyhow::{Result, bail};
+
+/// Names of the backends of this build, the preferred one first.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names = Vec::new();
+    if cfg!(feature = "flex") {
+        names.push("flex");
+    }
+    if cfg!(feature = "ndarray") {
+        names.push("ndarray");
+    }
+    if cfg!(feature = "cuda") {
+        names.push("cuda");
+    }
+    names
+}
+
+/// Work that is generic over the differentiating backend.
+pub trait Task {
+    /// What comes out.
+    type Output;
+    /// Does the work on backend `B`.
+    fn run<B: frostline_kernels::Train>(self, device: &B::Device) -> Self::Output;
+}
+
+/// Runs a task on the backend of this name.
+///
+/// # Errors
+/// Where this build lacks the backend, or the machine lacks its device.
+pub fn on<T: Task>(name: &str, task: T) -> Result<T::Output> {
+    match name {
+        #[cfg(feature = "flex")]
+        "flex" => Ok(task.run::<burn::backend::Autodiff<burn::backend::Flex>>(&Default::default())),
+        #[cfg(feature = "ndarray")]
+        "ndarray" => Ok(task.run::<burn::backend::Autodiff<burn::backend::NdArray>>(&Default::default())),
+        #[cfg(feature = "cuda")]
+        "cuda" => {
+            cuda_device()?;
+            Ok(task.run::<burn::backend::Autodiff<burn::backend::Cuda>>(&Default::default()))
+        }
+        other => bail!(
+            "this build has no backend `{other}`; it has: {}. Build with `--features {other}` \
+             (flex, ndarray and cuda exist), or let `cargo xtask sweep --backend {other}` do it",
+            names().join(", ")
+        ),
+    }
+}
+
+/// Checks that the backend's device is there.
+///
+/// # Errors
+/// Where the build lacks the backend or the machine its device.
+pub fn check(name: &str) -> Result<()> {
+    struct Nothing;
+    impl Task for Nothing {
+        type Output = ();
+        fn run<B: frostline_kernels::Train>(self, _: &B::Device) {}
+    }
+    on(name, Nothing)
+}
+
+/// Opens the GPU once: burn panics where there is none.
+#[cfg(feature = "cuda")]
+fn cuda_device() -> Result<()> {
+    use burn::tensor::{Tensor, backend::Backend};
+    type Cuda = burn::backend::Cuda;
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let opened = std::panic::catch_unwind(|| {
+        let device = <Cuda as Backend>::Device::default();
+        Tensor::<Cuda, 1>::ones([1], &device).into_data();
+    });
+    std::panic::set_hook(hook);
+    if opened.is_err() {
+        bail!(
+            "the backend `cuda` needs an NVIDIA GPU with its driver, and none could be opened here; \
+             `nvidia-smi` shows what the system sees. The backend `flex` runs on any processor"
+        );
+    }
+    Ok(())
+}
+
+/// The instruction set a backend's kernels run on.
+///
+/// # Errors
+/// As [`on`].
+pub fn isa(name: &str) -> Result<&'static str> {
+    struct Isa;
+    impl Task for Isa {
+        type Output = &'static str;
+        fn run<B: frostline_kernels::Train>(self, _: &B::Device) -> &'static str {
+            B::k_isa()
+        }
+    }
+    on(name, Isa)
+}

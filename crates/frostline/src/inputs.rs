@@ -1,0 +1,83 @@
+//! From a cell's inputs to an aligner, a config and a source of weights.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use frostline_align::{AlignOptions, Aligner, VocabOptions};
+use frostline_assets::{read, read_pinned};
+use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source};
+use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
+
+/// The input of a role.
+///
+/// # Errors
+/// Where the cell has none.
+pub fn input<'a>(inputs: &'a Inputs, role: &str) -> Result<&'a Input> {
+    inputs.get(role).ok_or_else(|| anyhow!("the cell names no input `{role}`"))
+}
+
+/// An input's text, checked against its hash.
+///
+/// # Errors
+/// Where it cannot be read, changed since the sweep began, or is no UTF-8.
+pub fn text(inputs: &Inputs, role: &str) -> Result<String> {
+    let input = input(inputs, role)?;
+    let bytes = read_pinned(&input.path, &input.sha256)?;
+    String::from_utf8(bytes.into_owned())
+        .map_err(|error| anyhow!("{}: no UTF-8 from byte {}", input.path, error.utf8_error().valid_up_to()))
+}
+
+/// The encoder's shape.
+///
+/// # Errors
+/// Where the config cannot be read or used.
+pub fn encoder_config(inputs: &Inputs) -> Result<EncoderConfig> {
+    Ok(EncoderConfig::parse(&text(inputs, "config")?, &input(inputs, "config")?.path)?)
+}
+
+/// The aligner of a cell.
+///
+/// # Errors
+/// Where the tokenizer cannot be read.
+pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
+    let aligner = if inputs.contains_key("tokenizer") {
+        let place = &input(inputs, "tokenizer")?.path;
+        Aligner::from_bytes(text(inputs, "tokenizer")?.as_bytes()).with_context(|| place.clone())?
+    } else {
+        let options = match inputs.get("tokenizer-config") {
+            Some(input) => serde_json::from_slice(&read(&input.path)?).with_context(|| input.path.clone())?,
+            None => VocabOptions::default(),
+        };
+        Aligner::from_vocab(&text(inputs, "vocabulary")?, &options).with_context(|| {
+            input(inputs, "vocabulary").map(|input| input.path.clone()).unwrap_or_default()
+        })?
+    };
+    let options =
+        AlignOptions { max_length: data.max_length, lowercase: data.lowercase, ..AlignOptions::default() };
+    Ok(aligner.with_options(options)?.with_cache(true))
+}
+
+/// Where the encoder's numbers come from.
+///
+/// # Errors
+/// Where the weights are missing or no safetensors file.
+pub fn encoder_source(
+    inputs: &Inputs,
+    settings: &Settings,
+    config: &EncoderConfig,
+) -> Result<Box<dyn Source>> {
+    if settings.encoder.init == Init::Random {
+        return Ok(Box::new(RandomInit::new(settings.seed, config.initializer_range)));
+    }
+    let Some(input) = inputs.get("weights").or_else(|| inputs.get("weights-index")) else {
+        bail!(
+            "the encoder `{}` has no weights; `--encoder-init random` starts without any",
+            settings.encoder.name
+        )
+    };
+    if input.path.starts_with("embedded:") {
+        let bytes = frostline_assets::embedded::bytes(&input.path)?;
+        return Ok(Box::new(Checkpoint::embedded(bytes, config.family, &input.path)?));
+    }
+    Ok(Box::new(Checkpoint::open(Path::new(&input.path), config.family)?))
+}
