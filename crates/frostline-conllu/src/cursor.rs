@@ -13,6 +13,7 @@ use crate::{
     row::{Kind, Row},
     scan::{Scanner, Shape, TABS},
     sentence::Sentence,
+    typed,
 };
 
 /// A place in a text, and what is known about the bytes ahead.
@@ -207,7 +208,7 @@ impl<'a> Cursor<'a> {
         if let (Some(words), Some(index)) = (draft.order.unfinished(), draft.furthest) {
             let row = draft.sentence.rows[index];
             if let Some(Id::Range(first, last)) = row.key() {
-                let from = row.text.as_ptr() as usize - self.bytes.as_ptr() as usize;
+                let from = self.offset(row.text);
                 draft.lines = row.below;
                 self.tell(draft, from, row.text, 0, FaultKind::RangeUnfinished { first, last, words });
             }
@@ -223,6 +224,9 @@ impl<'a> Cursor<'a> {
             let kind = FaultKind::NoFinalBlankLine;
             draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
         }
+        if self.checks.typed {
+            self.typed(draft);
+        }
         if !draft.sentence.faults.is_empty() {
             draft.sentence.faults.sort_by_key(|fault| (fault.line, fault.byte));
             let id: Option<Arc<str>> = draft.sentence.sent_id().map(Into::into);
@@ -230,6 +234,22 @@ impl<'a> Cursor<'a> {
                 fault.sent_id.clone_from(&id);
             }
         }
+    }
+
+    /// The typed checks, once the rows are all there.
+    fn typed(&self, draft: &mut Draft<'a>) {
+        let mut found = Vec::new();
+        typed::check(&draft.sentence, |index, fault| found.push((index, fault)));
+        for (index, (at, kind)) in found {
+            let row = draft.sentence.rows[index];
+            draft.lines = row.below;
+            self.tell(draft, self.offset(row.text), row.text, at, kind);
+        }
+    }
+
+    /// Where a piece of the bytes starts in them.
+    fn offset(&self, piece: &str) -> usize {
+        piece.as_ptr() as usize - self.bytes.as_ptr() as usize
     }
 
     /// The line as text, or `None` where it is not UTF-8.

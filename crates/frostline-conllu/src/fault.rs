@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 
 use thiserror::Error;
 
-use crate::row::Column;
+use crate::{id::Id, row::Column};
 
 /// One fault and its place.
 ///
@@ -187,6 +187,79 @@ pub enum FaultKind {
     /// A line that is longer than can be indexed.
     #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the text")]
     LineTooLong { bytes: usize },
+    /// A part of speech that is none of the seventeen; from here to `DependencyUnreached` only
+    /// asked for with `Checks::typed`.
+    #[error("UPOS is {found}, expected one of the 17 universal tags such as NOUN; correct the tag")]
+    Upos { found: Quote },
+    /// A value on a range or an empty node that only words have.
+    #[error("{column} is {found}, expected \"_\" on a range or an empty node; move the value to a word")]
+    NotForWord { column: Column, found: Quote },
+    /// A feature that is not of the form `Name=Value`.
+    #[error(
+        "found feature {found}, expected Name=Value with capital initials, such as Number=Sing; correct the feature"
+    )]
+    Feature { found: Quote },
+    /// Features out of order.
+    #[error(
+        "found feature {found} after one that sorts after it, expected features in alphabetical order; sort them"
+    )]
+    FeatureOrder { found: Quote },
+    /// A feature that stands twice.
+    #[error("found feature {found} a second time, expected each feature once; join its values with commas")]
+    FeatureRepeated { found: Quote },
+    /// Values of a feature out of order.
+    #[error("found feature {found}, expected its values in alphabetical order; sort them")]
+    FeatureValueOrder { found: Quote },
+    /// A value of a feature that stands twice.
+    #[error("found feature {found}, expected each of its values once; remove the repeated one")]
+    FeatureValueRepeated { found: Quote },
+    /// A head that is no number of a word.
+    #[error("HEAD is {found}, expected 0 or the number of a word; correct the head")]
+    Head { found: Quote },
+    /// A head that does not exist.
+    #[error("HEAD is {found} in a sentence of {words} words, expected a word that exists; correct the head")]
+    HeadUnknown { found: Quote, words: usize },
+    /// A word that is its own head.
+    #[error("word {word} is its own HEAD, expected another word or 0; correct the head")]
+    HeadSelf { word: usize },
+    /// A second word with head 0.
+    #[error(
+        "HEAD of word {second} is 0 and so is that of word {first}, expected one root; attach one of them"
+    )]
+    SecondRoot { first: usize, second: usize },
+    /// Heads that run in a circle.
+    #[error(
+        "the heads of word {word} run in a circle, expected them to lead to the root; correct one of them"
+    )]
+    NoPathToRoot { word: usize },
+    /// An enhanced dependency that is not of the form `head:relation`.
+    #[error("found {found} in DEPS, expected head:relation such as 4:nsubj or 4.1:conj:and; correct it")]
+    Dependency { found: Quote },
+    /// Enhanced dependencies out of order.
+    #[error(
+        "found {found} in DEPS after one that sorts after it, expected order by head, then by relation; sort them"
+    )]
+    DependencyOrder { found: Quote },
+    /// An enhanced dependency that stands twice.
+    #[error("found {found} a second time in DEPS, expected each once; remove it")]
+    DependencyRepeated { found: Quote },
+    /// An enhanced head that does not exist.
+    #[error("found head {head} in DEPS, expected a word or an empty node of the sentence; correct the head")]
+    DependencyUnknown { head: Id },
+    /// A node that is its own enhanced head.
+    #[error("{node} is its own head in DEPS, expected another node; correct the head")]
+    DependencySelf { node: Id },
+    /// A node to which no chain of enhanced heads leads.
+    #[error(
+        "no chain of DEPS leads from the root to {node}, expected one; correct its heads or those above it"
+    )]
+    DependencyUnreached { node: Quote },
+    /// A MISC key that stands twice.
+    #[error("found {found} a second time in MISC, expected it once; remove one")]
+    MiscRepeated { found: Quote },
+    /// A `SpaceAfter` other than `No`.
+    #[error("found {found} in MISC, expected SpaceAfter=No or nothing; correct it, or use SpacesAfter")]
+    SpaceAfter { found: Quote },
     /// A row of an IOB2 layer with fewer than three columns.
     #[error(
         "found {found} tab-separated columns, expected number, word and tag at least; add what is missing"

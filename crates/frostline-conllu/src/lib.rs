@@ -25,6 +25,8 @@ mod row;
 mod scan;
 mod sentence;
 mod stream;
+mod typed;
+mod values;
 mod write;
 
 pub use check::Checks;
@@ -35,4 +37,5 @@ pub use read::{Lenient, Strict, parse, parse_lenient, read_lenient, read_strict}
 pub use row::{Column, Row};
 pub use sentence::Sentence;
 pub use stream::Reader;
+pub use values::{Annotation, Dependency, Feature, Upos};
 pub use write::{WriteError, Writer};

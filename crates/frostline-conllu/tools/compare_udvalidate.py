@@ -2,10 +2,11 @@
 
     python -m venv /tmp/ud && /tmp/ud/bin/pip install udtools
     cargo build --release --example check -p frostline-conllu
-    /tmp/ud/bin/python compare_udvalidate.py --check target/release/examples/check
+    /tmp/ud/bin/python compare_udvalidate.py --check target/release/examples/check [--typed]
 
 Every input is made by this file from a seed; nothing of udtools is copied. Compared are the
-verdicts (accepted or rejected) at level 1 with the NFC test on. Exit code 1 where any differ.
+verdicts (accepted or rejected): at level 1 with the NFC test on, or with --typed at level 2 as far
+as UPOS, FEATS, HEAD, DEPS and MISC go. Exit code 1 where any differ.
 """
 
 import argparse
@@ -133,12 +134,74 @@ def spaced(draw):
     return "\n".join(lines)
 
 
-def cases(count, seed):
+def cases(count, seed, five):
     draw = random.Random(seed)
+    if five:
+        return [typed(draw).encode() for _ in range(count)]
     made = list(by_hand())
     while len(made) < count:
         made.append(draw.choice([lambda d: sentence(id_lists(d)), mutated, spaced])(draw))
     return [case if isinstance(case, bytes) else case.encode() for case in made]
+
+
+# The tests of level 2 that are about the five columns.
+TYPED = """unknown-upos invalid-feature repeated-feature unsorted-features unsorted-feature-values
+    repeated-feature-value invalid-head unknown-head head-self-loop multiple-roots non-tree invalid-deps
+    invalid-ehead unknown-ehead invalid-edeprel deps-self-loop unsorted-deps unsorted-deps-2 repeated-deps
+    unconnected-egraph spaceafter-value repeated-misc""".split()
+
+NAMES = ["Case", "CASE", "Number", "Number[psor]", "Abbr", "Typo", "A1", "A", "case", "X[1]", "X[A]", "É"]
+VALUES = ["Yes", "Nom", "NOM", "Acc,Nom", "Nom,Acc", "1", "2,10", "10,2", "No,No", "x", "", "A_B", "A,"]
+KEYS = ["SpaceAfter", "Gloss", "Lang", "Ref", "LId", "LDeriv", "Translit", "LTranslit", "Entity", "spaceafter", "A b", ""]
+RELATIONS = ["root", "dep", "nsubj:pass", "conj:and", "conj:a_b", "obl:é", "obl:日本:x", "nmod:é:é", "dep:", "Dep", "dep:A",
+             "dep:a1", "dep:a__b", "dep:ʰ", "dep:\u0323", "dep:ǅ", "dep:x:y:z", "dep:x:é:z", "dep:é:y:z", "é", "1", ""]
+
+
+def typed(draw):
+    """A well-formed sentence whose five typed columns are good, odd or bad."""
+    ids, words = ["0.1"] if draw.random() < 0.2 else [], draw.randint(1, 5)
+    for word in range(1, words + 1):
+        ids.append(str(word))
+        if draw.random() < 0.2:
+            ids += [f"{word}.1"] + ([f"{word}.2"] if draw.random() < 0.3 else [])
+    nodes = list(ids)
+    enhanced = draw.random() < 0.6
+    odd = draw.choice([0, 0.02, 0.05])
+    lines = ["# sent_id = s", "# text = " + " ".join("f" for _ in range(words))]
+    for ident in ids:
+        is_word = "." not in ident
+        upos = draw.choice(["NOUN", "X", "SCONJ", "PUNCT"]) if is_word or draw.random() < 0.5 else "_"
+        if draw.random() < odd:
+            upos = draw.choice(["noun", "_", "XX", "Noun", "-"])
+        feats = sorted(f"{n}={v}" for n, v in [("Case", "Nom"), ("Number", "Sing"), ("Number[psor]", "Dual,Sing")] if draw.random() < 0.3)
+        if draw.random() < 3 * odd:
+            feats += [f"{draw.choice(NAMES)}={draw.choice(VALUES)}" for _ in range(draw.randint(1, 2))]
+            if draw.random() < 0.7:
+                feats.sort(key=str.lower)
+        feats = "|".join(feats) or "_"
+        if draw.random() < odd:
+            feats = draw.choice([feats + "|", "|" + feats, feats + "|_", "A", "=", "A=B=C", feats + "||A=B"])
+        head = str(draw.randint(0, int(ident) - 1)) if is_word and ident != "1" else "0" if is_word else "_"
+        head = "1" if is_word and head == "0" and ident != "1" else head
+        if is_word and draw.random() < 2 * odd:
+            head = draw.choice([ident, str(words), str(words + 1), "0", "1", "2", "01", "-1", "_", "1.1", "x", "99999999999"])
+        deps = "_"
+        if enhanced:
+            deps = f"{'0:root' if ident == '1' else '1:dep'}"
+            if draw.random() < 0.3:
+                more = [f"{draw.choice([n for n in nodes if n != ident] or ['0'])}:{draw.choice(RELATIONS[:6])}" for _ in range(2)]
+                deps = "|".join(sorted(set([deps] + more), key=lambda d: (float(d.split(":")[0]), d.split(":", 1)[1])))
+        if draw.random() < 2 * odd:
+            heads = nodes + ["0", "9", "9.1", "1.9", "01", "0.0", "x", "", "_", "1-2"]
+            deps = "|".join(f"{draw.choice(heads)}:{draw.choice(RELATIONS)}" for _ in range(draw.randint(1, 3)))
+            deps = draw.choice([deps] * 8 + [deps + "|", deps.replace(":", ""), "1", ":"])
+        misc = [draw.choice(["Gloss=a b", "Ref=1", "Lang=en", "A", "Entity=(x)"]) for _ in range(draw.choice([0, 0, 1]))]
+        if draw.random() < 3 * odd:
+            misc += [draw.choice(KEYS) + draw.choice(["", "=", "=No", "=Yes", "=x=y", "= No"]) for _ in range(draw.randint(1, 3))]
+        misc = "|".join(misc).strip() or "_"
+        misc = misc.replace("  ", " ")
+        lines.append("\t".join([ident, "f", "l", upos, "x", feats, head, "dep" if is_word else "_", deps, misc]))
+    return "\n".join(lines) + "\n\n"
 
 
 def capture():
@@ -146,11 +209,16 @@ def capture():
     sys.stdout = sys.stderr = io.StringIO()
 
 
-def official(path, level=1):
+def official_typed(path):
+    """The same at level 2, the five columns alone."""
+    return official(path, 2, ["--include-only", *TYPED, "--max-err", "0"])
+
+
+def official(path, level=1, more=("--max-err", "0")):
     """Whether udvalidate accepts the file, and what it says."""
     from udtools import cli
 
-    sys.argv = ["udvalidate", "--level", str(level), "--lang", "ud", "--max-err", "0", path]
+    sys.argv = ["udvalidate", "--level", str(level), "--lang", "ud", *more, path]
     sys.stdout.seek(0)
     sys.stdout.truncate()
     try:
@@ -166,18 +234,19 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--check", required=True, help="the built examples/check")
     args.add_argument("--cases", type=int, default=1200)
+    args.add_argument("--typed", action="store_true", help="compare the typed columns at level 2")
     args.add_argument("--seed", type=int, default=1)
     args.add_argument("--jobs", type=int, default=2)
     args = args.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for number, case in enumerate(cases(args.cases, args.seed)):
+        for number, case in enumerate(cases(args.cases, args.seed, args.typed)):
             path = pathlib.Path(folder) / f"{number:05}.conllu"
             path.write_bytes(case)
             paths.append(str(path))
         with ProcessPoolExecutor(args.jobs, initializer=capture) as pool:
-            theirs = list(pool.map(official, paths, chunksize=20))
-        done = subprocess.run([args.check, "--nfc", *paths], stdout=subprocess.PIPE, text=True, check=False)
+            theirs = list(pool.map(official_typed if args.typed else official, paths, chunksize=20))
+        done = subprocess.run([args.check, "--typed" if args.typed else "--nfc", *paths], stdout=subprocess.PIPE, text=True, check=False)
         ours = collections.defaultdict(list)
         for line in done.stdout.split("\n"):
             if line:

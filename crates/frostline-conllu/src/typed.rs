@@ -1,0 +1,306 @@
+//! What `Checks::typed` adds: the values of UPOS, FEATS, HEAD, DEPS and MISC, and that heads form a
+//! tree and enhanced heads reach every node.
+//!
+//! Owns the rules that level 2 of the UD validator has for these five columns. It refuses to look
+//! at the sentence as a whole where level 1 already found a fault in it.
+
+use std::collections::HashSet;
+
+use crate::{
+    check::Found,
+    fault::{FaultKind, Quote},
+    id::Id,
+    row::{Column, Kind, Row},
+    sentence::Sentence,
+    values::{Upos, annotation, dependency, feature, head, items},
+};
+
+/// MISC keys that may stand only once.
+const ONCE: [&str; 8] = ["SpaceAfter", "Lang", "Translit", "LTranslit", "Gloss", "LId", "LDeriv", "Ref"];
+
+/// Checks every row, then the sentence; at most one fault for each column of a row.
+/// `tell` gets the row's index.
+pub(crate) fn check(sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Found)) {
+    let sound = sentence.faults.is_empty();
+    let mut clean = true;
+    for (index, row) in sentence.rows.iter().enumerate() {
+        if row.columns == 10 && row.kind != Kind::Unknown {
+            for column in [Column::Upos, Column::Feats, Column::Head, Column::Deps, Column::Misc] {
+                if let Some((at, kind)) = value(row, column) {
+                    clean = false;
+                    tell(index, (start(row, column) + at, kind));
+                }
+            }
+        }
+    }
+    if sound && clean {
+        whole(sentence, |index, column, kind| {
+            tell(index, (start(&sentence.rows[index], column), kind));
+        });
+    }
+}
+
+/// Where a column of a ten-column row starts.
+fn start(row: &Row<'_>, column: Column) -> usize {
+    match column as usize {
+        0 => 0,
+        n => row.tabs[n - 1] as usize + 1,
+    }
+}
+
+/// The first fault of one value, without a look at the rest of the sentence.
+fn value(row: &Row<'_>, column: Column) -> Option<Found> {
+    let text = row.get(column)?;
+    let bare = match (row.kind, column) {
+        (Kind::Range, Column::Misc) => false,
+        (Kind::Range, Column::Feats) => text != "Typo=Yes",
+        (Kind::Range, _) | (Kind::Empty, Column::Head) => true,
+        _ => false,
+    };
+    if bare {
+        let found = || FaultKind::NotForWord { column, found: Quote::new(text) };
+        return (text != "_").then(|| (0, found()));
+    }
+    match column {
+        Column::Upos if row.kind == Kind::Empty && text == "_" => None,
+        Column::Upos => text.parse::<Upos>().err().map(|kind| (0, kind)),
+        Column::Feats => feats(text),
+        Column::Head if row.kind == Kind::Word => head(text).err().map(|kind| (0, kind)),
+        Column::Deps => deps(text),
+        Column::Misc => misc(text),
+        _ => None,
+    }
+}
+
+fn feats(text: &str) -> Option<Found> {
+    let mut before: Option<&str> = None;
+    let mut names = Names::default();
+    for (at, item) in items(text) {
+        let feature = match feature(item) {
+            Ok(feature) => feature,
+            Err(kind) => return Some((at, kind)),
+        };
+        if before.is_some_and(|before| lower(before).gt(lower(item))) {
+            return Some((at, FaultKind::FeatureOrder { found: Quote::new(item) }));
+        }
+        if !names.add(feature.name) {
+            return Some((at, FaultKind::FeatureRepeated { found: Quote::new(feature.name) }));
+        }
+        let mut values = Names::default();
+        let mut last: Option<&str> = None;
+        for value in feature.values() {
+            if last.is_some_and(|last| lower(last).gt(lower(value))) {
+                return Some((at, FaultKind::FeatureValueOrder { found: Quote::new(item) }));
+            }
+            if !values.add(value) {
+                return Some((at, FaultKind::FeatureValueRepeated { found: Quote::new(item) }));
+            }
+            last = Some(value);
+        }
+        before = Some(item);
+    }
+    None
+}
+
+/// Order among features and values is that of their small letters.
+fn lower(text: &str) -> impl Iterator<Item = u8> {
+    text.bytes().map(|b| b.to_ascii_lowercase())
+}
+
+/// Finds what stands twice in a list sorted by small letters: neighbours first, and a set only once
+/// neighbours differ in nothing but capitals.
+#[derive(Default)]
+struct Names<'a> {
+    last: Option<&'a str>,
+    variants: HashSet<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn add(&mut self, name: &'a str) -> bool {
+        let last = self.last.replace(name);
+        match last {
+            Some(last) if last == name => false,
+            Some(last) if last.eq_ignore_ascii_case(name) => {
+                self.variants.insert(last);
+                self.variants.insert(name)
+            }
+            _ => {
+                self.variants.clear();
+                true
+            }
+        }
+    }
+}
+
+fn deps(text: &str) -> Option<Found> {
+    let mut before: Option<((u32, u32), &str)> = None;
+    for (at, item) in items(text) {
+        let dependency = match dependency(item) {
+            Ok(dependency) => dependency,
+            Err(kind) => return Some((at, kind)),
+        };
+        let key = (place(dependency.head), dependency.relation);
+        if before == Some(key) {
+            return Some((at, FaultKind::DependencyRepeated { found: Quote::new(item) }));
+        }
+        if before.is_some_and(|before| before > key) {
+            return Some((at, FaultKind::DependencyOrder { found: Quote::new(item) }));
+        }
+        before = Some(key);
+    }
+    None
+}
+
+fn place(id: Id) -> (u32, u32) {
+    match id {
+        Id::Word(n) | Id::Range(n, _) => (n, 0),
+        Id::Empty(major, minor) => (major, minor),
+    }
+}
+
+fn misc(text: &str) -> Option<Found> {
+    let mut seen = [false; ONCE.len()];
+    for (at, item) in items(text) {
+        let it = annotation(item);
+        if let Some(index) = ONCE.iter().position(|key| *key == it.key) {
+            if seen[index] {
+                return Some((at, FaultKind::MiscRepeated { found: Quote::new(it.key) }));
+            }
+            seen[index] = true;
+        }
+        if it.key == "SpaceAfter" && it.value.is_some_and(|value| value != "No") {
+            return Some((at, FaultKind::SpaceAfter { found: Quote::new(item) }));
+        }
+    }
+    None
+}
+
+/// What only the whole sentence tells: heads exist, form a tree, and enhanced heads reach all.
+fn whole(sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Column, FaultKind)) {
+    let nodes = Nodes::of(sentence);
+    let mut heads = vec![0; nodes.words.len()];
+    let mut sound = true;
+    let mut root = None;
+    for (word, &index) in nodes.words.iter().enumerate().skip(1) {
+        let row = &sentence.rows[index];
+        let head = row.governor().ok().flatten().unwrap_or_default() as usize;
+        heads[word] = head;
+        let kind = if head == word {
+            FaultKind::HeadSelf { word }
+        } else if head >= nodes.words.len() {
+            FaultKind::HeadUnknown { found: Quote::new(row.head()), words: nodes.words.len() - 1 }
+        } else if let (0, Some(first)) = (head, root) {
+            FaultKind::SecondRoot { first, second: word }
+        } else {
+            root = root.or((head == 0).then_some(word));
+            continue;
+        };
+        sound = false;
+        tell(index, Column::Head, kind);
+    }
+    if sound && let Some(word) = astray(&heads) {
+        tell(nodes.words[word], Column::Head, FaultKind::NoPathToRoot { word });
+    }
+    nodes.enhanced(sentence, tell);
+}
+
+/// The first word whose chain of heads runs into a circle. `heads[0]` is the root.
+fn astray(heads: &[usize]) -> Option<usize> {
+    let mut seen_from = vec![0; heads.len()];
+    for word in 1..heads.len() {
+        let mut at = word;
+        while at != 0 && seen_from[at] == 0 {
+            seen_from[at] = word;
+            at = heads[at];
+        }
+        // A chain that meets an earlier word's chain goes on as that one did: to the root.
+        if at != 0 && seen_from[at] == word {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// The words and empty nodes of a sound sentence, numbered in text order from 1; 0 is the root.
+struct Nodes {
+    /// Row index of each word; entry 0 stands for the root.
+    words: Vec<usize>,
+    /// Node number of each word, and one past the last node.
+    starts: Vec<usize>,
+    /// Row index of each node; entry 0 stands for the root.
+    rows: Vec<usize>,
+}
+
+impl Nodes {
+    fn of(sentence: &Sentence<'_>) -> Self {
+        let mut nodes = Nodes { words: vec![usize::MAX], starts: vec![0], rows: vec![usize::MAX] };
+        for (index, row) in sentence.rows.iter().enumerate() {
+            if row.is_word() {
+                nodes.words.push(index);
+                nodes.starts.push(nodes.rows.len());
+            }
+            if row.is_word() || row.is_empty_node() {
+                nodes.rows.push(index);
+            }
+        }
+        nodes.starts.push(nodes.rows.len());
+        nodes
+    }
+
+    /// The node number of an enhanced head, if there is such a node.
+    fn number(&self, id: Id) -> Option<usize> {
+        let (word, minor) = place(id);
+        let (word, minor) = (word as usize, minor as usize);
+        let end = *self.starts.get(word + 1)?;
+        let number = self.starts[word] + minor;
+        (number < end).then_some(number)
+    }
+
+    /// Enhanced heads exist, and reach every node where there is a graph at all: an edge or an
+    /// empty node.
+    fn enhanced(&self, sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Column, FaultKind)) {
+        let mut edges = Vec::new();
+        let mut sound = true;
+        for (node, &index) in self.rows.iter().enumerate().skip(1) {
+            for dependency in sentence.rows[index].dependencies().flatten() {
+                let kind = match self.number(dependency.head) {
+                    Some(head) if head == node => FaultKind::DependencySelf { node: dependency.head },
+                    Some(head) => {
+                        edges.push((head, node));
+                        continue;
+                    }
+                    None => FaultKind::DependencyUnknown { head: dependency.head },
+                };
+                sound = false;
+                tell(index, Column::Deps, kind);
+                break;
+            }
+        }
+        let graph = !edges.is_empty() || self.rows.len() > self.words.len();
+        if sound
+            && graph
+            && let Some(node) = unreached(self.rows.len(), &mut edges)
+        {
+            let index = self.rows[node];
+            let node = Quote::new(sentence.rows[index].id());
+            tell(index, Column::Deps, FaultKind::DependencyUnreached { node });
+        }
+    }
+}
+
+/// The first of `nodes` that no chain of edges leads to from node 0.
+fn unreached(nodes: usize, edges: &mut [(usize, usize)]) -> Option<usize> {
+    edges.sort_unstable();
+    let mut reached = vec![false; nodes];
+    reached[0] = true;
+    let mut open = vec![0];
+    while let Some(head) = open.pop() {
+        let from = edges.partition_point(|&(other, _)| other < head);
+        for &(_, node) in edges[from..].iter().take_while(|&&(other, _)| other == head) {
+            if !std::mem::replace(&mut reached[node], true) {
+                open.push(node);
+            }
+        }
+    }
+    reached.iter().position(|reached| !reached)
+}

@@ -1,0 +1,253 @@
+//! What the values of UPOS, FEATS, HEAD, DEPS and MISC mean, read on demand.
+//!
+//! Owns the grammars within a column. It looks at one value at a time and refuses to know its
+//! sentence: whether a head exists is `typed`'s business.
+
+use std::{fmt, str::FromStr};
+
+use nom::{
+    IResult, Parser,
+    branch::alt,
+    bytes::complete::{tag, take_while, take_while1},
+    character::complete::{char, satisfy},
+    combinator::{all_consuming, map, opt, recognize},
+    multi::separated_list1,
+    sequence::{delimited, pair, separated_pair},
+};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+use crate::{
+    fault::{FaultKind, Quote},
+    id::{Id, positive},
+    row::Row,
+};
+
+macro_rules! upos {
+    ($($tag:ident $name:literal $meaning:literal,)*) => {
+        /// The seventeen universal parts of speech.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Upos { $(#[doc = $meaning] $tag,)* }
+
+        impl Upos {
+            /// All of them, by name.
+            pub const ALL: [Upos; 17] = [$(Upos::$tag),*];
+
+            /// The tag as written: `NOUN`.
+            pub fn name(self) -> &'static str {
+                match self { $(Upos::$tag => $name,)* }
+            }
+        }
+
+        impl FromStr for Upos {
+            type Err = FaultKind;
+
+            fn from_str(text: &str) -> Result<Self, FaultKind> {
+                match text {
+                    $($name => Ok(Upos::$tag),)*
+                    _ => Err(FaultKind::Upos { found: Quote::new(text) }),
+                }
+            }
+        }
+    };
+}
+
+upos! {
+    Adj "ADJ" "Adjective.",
+    Adp "ADP" "Adposition.",
+    Adv "ADV" "Adverb.",
+    Aux "AUX" "Auxiliary.",
+    Cconj "CCONJ" "Coordinating conjunction.",
+    Det "DET" "Determiner.",
+    Intj "INTJ" "Interjection.",
+    Noun "NOUN" "Noun.",
+    Num "NUM" "Numeral.",
+    Part "PART" "Particle.",
+    Pron "PRON" "Pronoun.",
+    Propn "PROPN" "Proper noun.",
+    Punct "PUNCT" "Punctuation.",
+    Sconj "SCONJ" "Subordinating conjunction.",
+    Sym "SYM" "Symbol.",
+    Verb "VERB" "Verb.",
+    X "X" "Other.",
+}
+
+impl fmt::Display for Upos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One feature: `Number[psor]=Plur,Sing`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feature<'a> {
+    /// Its name with its layer: `Number[psor]`.
+    pub name: &'a str,
+    /// Its values, as they stand: `Plur,Sing`.
+    pub value: &'a str,
+}
+
+impl<'a> Feature<'a> {
+    /// The layer in the name's brackets: `psor`.
+    pub fn layer(&self) -> Option<&'a str> {
+        self.name.strip_suffix(']')?.split_once('[').map(|(_, layer)| layer)
+    }
+
+    /// Its values one by one.
+    pub fn values(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.value.split(',')
+    }
+}
+
+/// One enhanced dependency: `5:nsubj`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dependency<'a> {
+    /// A word, an empty node, or [`Id::Word`]`(0)` for the root.
+    pub head: Id,
+    /// The relation to it.
+    pub relation: &'a str,
+}
+
+/// One item of MISC: `SpaceAfter=No`, or a name alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotation<'a> {
+    /// What stands before the first `=`, or all of it.
+    pub key: &'a str,
+    /// What stands after the first `=`.
+    pub value: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    /// UPOS as a tag; `None` where it is `_`.
+    ///
+    /// # Errors
+    /// A tag that is none of the seventeen.
+    pub fn upos_tag(&self) -> Result<Option<Upos>, FaultKind> {
+        if self.upos() == "_" { Ok(None) } else { self.upos().parse().map(Some) }
+    }
+
+    /// FEATS one by one; none where it is `_`.
+    ///
+    /// # Errors
+    /// Each item that is not `Name=Value`, `Name[layer]=Value` or `Name=Value,Value`.
+    pub fn features(&self) -> impl Iterator<Item = Result<Feature<'a>, FaultKind>> + use<'a> {
+        items(self.feats()).map(|(_, item)| feature(item))
+    }
+
+    /// The value of one feature, by its name with its layer.
+    pub fn feature(&self, name: &str) -> Option<&'a str> {
+        self.features().flatten().find(|feature| feature.name == name).map(|feature| feature.value)
+    }
+
+    /// HEAD as the number of a word, 0 for the root; `None` where it is `_`.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn governor(&self) -> Result<Option<u32>, FaultKind> {
+        if self.head() == "_" { Ok(None) } else { head(self.head()).map(Some) }
+    }
+
+    /// DEPS one by one; none where it is `_`.
+    ///
+    /// # Errors
+    /// Each item that is not `head:relation`.
+    pub fn dependencies(&self) -> impl Iterator<Item = Result<Dependency<'a>, FaultKind>> + use<'a> {
+        items(self.deps()).map(|(_, item)| dependency(item))
+    }
+
+    /// MISC one by one; none where it is `_`.
+    pub fn annotations(&self) -> impl Iterator<Item = Annotation<'a>> + use<'a> {
+        items(self.misc()).map(|(_, item)| annotation(item))
+    }
+
+    /// Whether a space follows in the running text: MISC does not say `SpaceAfter=No`.
+    pub fn space_after(&self) -> bool {
+        !self.annotations().any(|it| it.key == "SpaceAfter" && it.value == Some("No"))
+    }
+}
+
+/// The items of a value that `|` separates, and where each starts; none for `_`.
+pub(crate) fn items(value: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    let parts = (value != "_").then(|| value.split('|')).into_iter().flatten();
+    parts.map(move |part| {
+        let start = at;
+        at += part.len() + 1;
+        (start, part)
+    })
+}
+
+pub(crate) fn feature(item: &str) -> Result<Feature<'_>, FaultKind> {
+    let name = recognize((
+        satisfy(|c| c.is_ascii_uppercase()),
+        take_while(|c: char| c.is_ascii_alphanumeric()),
+        opt(delimited(
+            char('['),
+            take_while1(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()),
+            char(']'),
+        )),
+    ));
+    let value = pair(
+        satisfy(|c| c.is_ascii_uppercase() || c.is_ascii_digit()),
+        take_while(|c: char| c.is_ascii_alphanumeric()),
+    );
+    let values = recognize(separated_list1(char(','), value));
+    let parsed: IResult<_, _> =
+        all_consuming(map(separated_pair(name, char('='), values), |(name, value)| Feature { name, value }))
+            .parse(item);
+    parsed.map(|(_, feature)| feature).map_err(|_| FaultKind::Feature { found: Quote::new(item) })
+}
+
+pub(crate) fn head(value: &str) -> Result<u32, FaultKind> {
+    let parsed: IResult<_, _> = all_consuming(alt((positive, map(tag("0"), |_| 0)))).parse(value);
+    parsed.map(|(_, head)| head).map_err(|_| FaultKind::Head { found: Quote::new(value) })
+}
+
+pub(crate) fn dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
+    let bad = || FaultKind::Dependency { found: Quote::new(item) };
+    let (head, relation) = item.split_once(':').ok_or_else(bad)?;
+    let leading_zero = head.len() > 1 && head.starts_with('0') && !head.starts_with("0.");
+    let head = match Id::parse(head) {
+        _ if head == "0" => Id::Word(0),
+        Some(id @ (Id::Word(_) | Id::Empty(..))) if !leading_zero => id,
+        _ => return Err(bad()),
+    };
+    if is_relation(relation) { Ok(Dependency { head, relation }) } else { Err(bad()) }
+}
+
+/// Whether an enhanced relation is of the form that universaldependencies.org gives: a relation,
+/// then up to three parts after colons - a subtype, a case or conjunction (letters of any script
+/// without capitals, joined by `_`), another subtype.
+fn is_relation(text: &str) -> bool {
+    let ascii = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
+    let word = |part: &str| !part.is_empty() && part.chars().all(is_small_letter);
+    let words = |part: &str| part.split('_').all(word);
+    let mut parts = text.split(':');
+    let main = parts.next().is_some_and(ascii);
+    let rest: Vec<&str> = parts.take(4).collect();
+    main && match rest[..] {
+        [] => true,
+        [a] => words(a),
+        [a, b] => (ascii(a) && words(b)) || (words(a) && ascii(b)),
+        [a, b, c] => ascii(a) && words(b) && ascii(c),
+        _ => false,
+    }
+}
+
+fn is_small_letter(c: char) -> bool {
+    use GeneralCategory::{
+        EnclosingMark, LowercaseLetter, ModifierLetter, NonspacingMark, OtherLetter, SpacingMark,
+    };
+    c.is_ascii_lowercase()
+        || (!c.is_ascii()
+            && matches!(
+                c.general_category(),
+                LowercaseLetter | ModifierLetter | OtherLetter | NonspacingMark | SpacingMark | EnclosingMark
+            ))
+}
+
+pub(crate) fn annotation(item: &str) -> Annotation<'_> {
+    match item.split_once('=') {
+        Some((key, value)) => Annotation { key, value: Some(value) },
+        None => Annotation { key: item, value: None },
+    }
+}
