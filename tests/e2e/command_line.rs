@@ -7,7 +7,9 @@ use crate::{shown, world};
 #[test]
 fn help() {
     let world = world();
-    for arguments in [vec!["--help"], vec!["sweep", "--help"], vec!["report", "--help"]] {
+    for arguments in
+        [vec!["--help"], vec!["sweep", "--help"], vec!["report", "--help"], vec!["fetch", "--help"]]
+    {
         let ended = Ended::of(&mut world.command(&arguments));
         assert_eq!(ended.code, Some(0));
         let text: Vec<&str> = ended.out.lines().map(str::trim_end).collect();

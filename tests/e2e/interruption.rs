@@ -91,10 +91,12 @@ fn two_sweeps_cannot_share_a_folder() {
 #[test]
 fn a_killed_worker_costs_its_cell() {
     let (world, child) = hanging(Deed::Hang);
-    let worker = workers_of(&child);
-    assert_eq!(worker.len(), 1);
+    let metrics = || std::fs::read_to_string(world.cell(HANGS).join("metrics.jsonl")).expect("metrics");
+    let worker =
+        || metrics().lines().find_map(|line| line.strip_prefix("{\"pid\":")?.strip_suffix('}')?.parse().ok());
+    world.wait("the worker's id", || worker().is_some());
     world.script(&[]);
-    kill(Pid::from_raw(worker[0]), Signal::SIGKILL).expect("the signal");
+    kill(Pid::from_raw(worker().expect("a process id")), Signal::SIGKILL).expect("the signal");
     let ended = Ended::wait(child);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let records = world.records();
@@ -104,14 +106,4 @@ fn a_killed_worker_costs_its_cell() {
     let again = Ended::of(&mut world.sweep(&[]));
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.out.contains("7 cells here already"), "{}", again.out);
-}
-
-/// The children of a process, by id.
-fn workers_of(child: &Child) -> Vec<i32> {
-    let output = std::process::Command::new("ps")
-        .args(["-o", "pid=", "--ppid", &child.id().to_string()])
-        .output()
-        .expect("ps");
-    let text = String::from_utf8(output.stdout).expect("text");
-    text.split_whitespace().map(|pid| pid.parse().expect("a process id")).collect()
 }

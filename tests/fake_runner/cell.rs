@@ -59,7 +59,7 @@ fn act(deed: Deed, folder: &Path) {
         },
         // It goes on writing until it is ended, so that an orphan would be seen.
         Deed::Hang => loop {
-            append(folder, "{\"still\":\"here\"}");
+            append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
         },
         Deed::Finish | Deed::Fail => {}

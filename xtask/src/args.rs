@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Write a sweep's report again from what is stored
     Report(ReportArgs),
+    /// Download treebanks and encoders into the cache
+    Fetch(FetchArgs),
     /// Check the project's own laws: who uses whom, file lengths, openings, READMEs
     Tidy,
     /// Run everything that must hold before a change lands
@@ -96,6 +98,29 @@ pub(crate) struct ReportArgs {
     /// The sweep's folder
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+}
+
+/// `fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// Treebanks such as UD_English-EWT and encoders by hub id [default: all that the plan reads]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The plan whose inputs are fetched [default: configs/paper.toml of the workspace]
+    #[arg(long, value_name = "PATH", conflicts_with = "names")]
+    pub plan: Option<PathBuf>,
+    /// The cache [default: FROSTLINE_CACHE, else frostline in the user's cache folder]
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// A tag, branch or commit instead of the usual one
+    #[arg(long, value_name = "REVISION")]
+    pub revision: Option<String>,
+    /// The SHA-256 that a file must have
+    #[arg(long, value_name = "FILE=SHA256")]
+    pub pin: Vec<String>,
+    /// Leave an encoder's weights away
+    #[arg(long)]
+    pub no_weights: bool,
 }
 
 /// `ci`.

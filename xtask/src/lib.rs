@@ -7,6 +7,7 @@
 mod args;
 mod ci;
 mod fault;
+mod fetch;
 mod report;
 mod sweep;
 mod tidy;
@@ -30,6 +31,9 @@ pub(crate) enum Ending {
     Failed,
     /// A person stopped it.
     Interrupted,
+    /// Another process did the work and ended with this code.
+    #[cfg_attr(feature = "fetch", allow(dead_code))]
+    As(u8),
 }
 
 /// Runs one command and says how it ended: 0 done, 1 some cells failed, 2 bad plan or arguments,
@@ -47,6 +51,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Failed) => ExitCode::from(CELLS_FAILED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
+        Ok(Ending::As(code)) => ExitCode::from(code),
         Err(fault) => {
             eprintln!("error: {:#}", fault.error);
             ExitCode::from(fault.code)
@@ -58,6 +63,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
     match command {
         Command::Sweep(args) => sweep::sweep(args),
         Command::Report(args) => report::again(&args.folder),
+        Command::Fetch(args) => fetch::fetch(args),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }

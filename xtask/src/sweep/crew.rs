@@ -194,7 +194,7 @@ impl Shift<'_> {
         let unknown = MadeBy {
             version: about.version.clone(),
             code: about.code.clone(),
-            revision: String::new(),
+            revision: self.crew.runner.revision.clone(),
             backend: job.cell.backend.clone(),
             device: String::new(),
             isa: about.isa.clone(),

@@ -19,6 +19,7 @@ pub(crate) struct Screen {
     /// Cells of the sweep, and those that are over.
     cells: usize,
     over: usize,
+    title_width: usize,
     shown_sample: bool,
     running: BTreeMap<String, Running>,
     /// Seconds that the cells of this command took so far.
@@ -53,6 +54,7 @@ impl Screen {
             synthetic: study.plan.synthetic,
             cells,
             over: done,
+            title_width: jobs.iter().map(|job| job.cell.title().chars().count()).max().unwrap_or(0),
             shown_sample: false,
             running: BTreeMap::new(),
             spent_s: Vec::new(),
@@ -61,7 +63,7 @@ impl Screen {
 
     /// A worker takes a cell.
     pub(crate) fn start(&mut self, job: &Job) {
-        let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title()));
+        let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title(), self.title_width));
         let running = Running {
             title: job.cell.title(),
             epochs: job.cell.settings.train.epochs,
@@ -232,16 +234,16 @@ impl Drop for Screen {
 impl Bars {
     fn new(cells: usize, done: usize) -> Self {
         let all = MultiProgress::new();
-        let style = "sweep     {bar:24} {pos}/{len} cells  {elapsed} gone  {msg}";
+        let style = "sweep {bar:24} {pos}/{len} cells  {elapsed_precise} gone  {wide_msg}";
         let sweep = all.add(ProgressBar::new(cells as u64).with_position(done as u64));
         sweep.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
         sweep.enable_steady_tick(Duration::from_secs(1));
         Self { all, sweep }
     }
 
-    fn cell(&self, title: &str) -> ProgressBar {
-        let style = "{prefix:<24} {bar:16} {pos}/{len}  {msg}";
-        let bar = ProgressBar::new(0).with_prefix(title.to_string()).with_message("loading");
+    fn cell(&self, title: &str, width: usize) -> ProgressBar {
+        let style = "{prefix} {bar:8} {pos}/{len}  {wide_msg}";
+        let bar = ProgressBar::new(0).with_prefix(format!("{title:<width$}")).with_message("loading");
         bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
         let bar = self.all.insert_before(&self.sweep, bar);
         bar.tick();
@@ -251,7 +253,11 @@ impl Bars {
 
 impl Running {
     fn state(&self, epoch: u32) -> String {
-        let mut parts = vec![format!("epoch {epoch}/{}", self.epochs)];
+        let mut parts = Vec::new();
+        if let Some(step) = &self.last {
+            parts.push(format!("{} left", clock(step.left_s)));
+        }
+        parts.push(format!("epoch {epoch}/{}", self.epochs));
         if let Some(step) = &self.last {
             parts.push(format!("loss {:.3}", step.loss_nats));
         }
@@ -260,7 +266,6 @@ impl Running {
         }
         if let Some(step) = &self.last {
             parts.push(format!("{} tokens/s", short(step.tokens_per_s)));
-            parts.push(format!("{} left", clock(step.left_s)));
         }
         parts.join(", ")
     }

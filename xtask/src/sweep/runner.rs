@@ -19,6 +19,8 @@ pub(crate) struct Runner {
     pub backend: Backend,
     /// What it says about itself.
     pub about: About,
+    /// The git revision of the workspace, for the records.
+    pub revision: String,
 }
 
 /// What `frostline version --json` answers. It may say more than is needed here.
@@ -43,7 +45,7 @@ impl Runner {
             None => build(backend).environment()?,
         };
         let about = ask(&path, backend).environment()?;
-        Ok(Self { path, backend, about })
+        Ok(Self { path, backend, about, revision: revision() })
     }
 }
 
@@ -93,7 +95,7 @@ fn keep(built: &Path, backend: Backend) -> std::io::Result<PathBuf> {
 /// Asks a runner what it is. A runner whose device is missing answers with an error here.
 fn ask(path: &Path, backend: Backend) -> anyhow::Result<About> {
     let output = Command::new(path)
-        .args(["version", "--json"])
+        .args(["version", "--json", "--backend", &backend.to_string()])
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("the runner {} cannot be started", path.display()))?;
@@ -112,4 +114,18 @@ fn ask(path: &Path, backend: Backend) -> anyhow::Result<About> {
         );
     }
     Ok(about)
+}
+
+/// The git revision, with `+` where tracked files have changes; empty outside a checkout.
+fn revision() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(workspace::root()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let Some(revision) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return String::new();
+    };
+    let changed =
+        git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|text| !text.is_empty());
+    format!("{revision}{}", if changed { "+" } else { "" })
 }

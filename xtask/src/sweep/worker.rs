@@ -58,6 +58,7 @@ impl Worker {
         command
             .args(["worker", "--threads", &threads.to_string()])
             .args(["--backend", &runner.backend.to_string()])
+            .env("FROSTLINE_REVISION", &runner.revision)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file);
