@@ -5,6 +5,7 @@ mod config;
 mod data;
 mod evaluate;
 mod optimizer;
+mod pretrain;
 mod run;
 mod schedule;
 
@@ -12,6 +13,7 @@ pub use config::{DropoutConfig, OptimizerConfig, ScheduleKind, Select, TrainConf
 pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};
 pub use evaluate::{Evaluation, evaluate};
 pub use optimizer::Optimizer;
+pub use pretrain::{MaskedLm, PretrainConfig, pretrain};
 pub use run::{Epoch, Event, Finished, Freezing, LossPoint, Run, Sink, Times, train};
 pub use schedule::Schedule;
 
@@ -57,6 +59,9 @@ pub enum TrainError {
         /// The step's learning rate.
         lr: f64,
     },
+    /// First weights could not be made.
+    #[error(transparent)]
+    Model(#[from] frostline_model::ModelError),
     /// A frozen parameter changed: a fault of this program.
     #[error("`{path}` is frozen but changed during training; this is a fault of Frostline, please report it")]
     Thawed {

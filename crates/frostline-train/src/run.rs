@@ -217,12 +217,21 @@ fn dropout_at(
     policy: &Policy,
     config: DropoutConfig,
 ) -> (EncoderDropout, Dropout) {
-    let site = |number: u64, rate: f64| match rate {
-        0.0 => Dropout::OFF,
-        rate => Dropout::new(rate as f32, step.child(number).key()),
-    };
     let acts = |group| config.encoder && (config.frozen || !policy.freezes_group(group));
-    let inside = |group, number, rate| if acts(group) { site(number, rate) } else { Dropout::OFF };
+    (encoder_dropout(step, encoder, &acts), site(step, 1, config.head))
+}
+
+fn site(step: Stream, number: u64, rate: f64) -> Dropout {
+    if rate == 0.0 { Dropout::OFF } else { Dropout::new(rate as f32, step.child(number).key()) }
+}
+
+/// The encoder's dropout sites of one step, in the groups in which dropout `acts`.
+pub(crate) fn encoder_dropout(
+    step: Stream,
+    encoder: &EncoderConfig,
+    acts: &dyn Fn(Group) -> bool,
+) -> EncoderDropout {
+    let inside = |group, number, rate| if acts(group) { site(step, number, rate) } else { Dropout::OFF };
     let output_rate = if encoder.family == Family::Bert { encoder.dropout } else { 0.0 };
     let block = |block: usize| {
         let (group, first) = (Group::Block(block), 2 + 3 * block as u64);
@@ -232,8 +241,10 @@ fn dropout_at(
             output: inside(group, first + 2, encoder.dropout),
         }
     };
-    let embeddings = inside(Group::Embeddings, 0, encoder.dropout);
-    (EncoderDropout { embeddings, blocks: (0..encoder.depth).map(block).collect() }, site(1, config.head))
+    EncoderDropout {
+        embeddings: inside(Group::Embeddings, 0, encoder.dropout),
+        blocks: (0..encoder.depth).map(block).collect(),
+    }
 }
 
 /// Whether the last epoch so far is the one to keep.

@@ -6,5 +6,6 @@ pub mod cell;
 pub mod corpus;
 pub mod inputs;
 pub mod params;
+pub mod pretrain;
 pub mod version;
 pub mod worker;

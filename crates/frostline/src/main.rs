@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use frostline::{backend, cell, params, version, worker};
+use frostline::{backend, cell, params, pretrain::Pretrain, version, worker};
 use frostline_freeze::Policy;
 use frostline_model::EncoderConfig;
 
@@ -39,6 +39,30 @@ enum Command {
         #[arg(long)]
         json: bool,
         /// Check that this backend's device is there.
+        #[arg(long)]
+        backend: Option<String>,
+    },
+    /// Make a small encoder from random weights by masked-language modelling.
+    Pretrain {
+        /// Folder with config.json and tokenizer; model.safetensors is written into it.
+        #[arg(long)]
+        folder: PathBuf,
+        /// Text file: a sentence per line, words separated by spaces.
+        #[arg(long)]
+        text: PathBuf,
+        /// Passes over the text.
+        #[arg(long, default_value_t = 10)]
+        epochs: u32,
+        /// Sentences per step.
+        #[arg(long, default_value_t = 64)]
+        batch: usize,
+        /// Peak learning rate.
+        #[arg(long, default_value_t = 1e-3)]
+        lr: f64,
+        /// Seed of first weights, order, masks and dropout.
+        #[arg(long, default_value_t = 42)]
+        seed: u64,
+        /// flex, ndarray or cuda, as far as this build has it.
         #[arg(long)]
         backend: Option<String>,
     },
@@ -80,12 +104,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Worker { backend, threads } => {
             let backend = named(backend)?;
-            let mut pool = rayon::ThreadPoolBuilder::new();
-            if let Some(threads) = threads {
-                pool = pool.num_threads(threads);
-            }
-            // Everything runs inside the pool, so that small parallel loops need no hand-over.
-            pool.stack_size(16 << 20).build()?.install(|| worker::serve(&backend))
+            pool(threads)?.install(|| worker::serve(&backend))
         }
         Command::Version { json, backend } => {
             let backend = named(backend)?;
@@ -104,6 +123,10 @@ fn run(command: Command) -> Result<()> {
             }
             Ok(())
         }
+        Command::Pretrain { folder, text, epochs, batch, lr, seed, backend } => {
+            let job = Pretrain { folder, text, epochs, batch, lr, seed };
+            pool(None)?.install(|| frostline::backend::on(&named(backend)?, &job)?)
+        }
         Command::Params { models, encoder, labels, policy, json } => {
             let places = frostline_assets::Places::new(None, models);
             let files = places.encoder(&encoder, false)?;
@@ -120,6 +143,12 @@ fn run(command: Command) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The threads to compute with. Everything runs inside the pool, so that small parallel loops need
+/// no hand-over.
+fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
 }
 
 /// The backend asked for, or this build's preferred one.

@@ -1,0 +1,170 @@
+//! Masked-language modelling: how an encoder learns before it is frozen. Meant for small encoders,
+//! such as the demo's.
+
+use burn::module::{AutodiffModule, Module, Param};
+use burn::optim::GradientsParams;
+use burn::prelude::*;
+use frostline_kernels::{Dropout, Kernels, Pack, Train};
+use frostline_model::{
+    Encoder, EncoderConfig, Input, Linear, ModelError, Norm, RandomInit, Source, Vocabulary,
+};
+use frostline_random::Stream;
+
+use crate::run::encoder_dropout;
+use crate::{Optimizer, OptimizerConfig, Schedule, ScheduleKind, TrainError};
+
+/// An encoder with a masked-language head whose output is tied to the word table.
+#[derive(Module, Debug)]
+pub struct MaskedLm<B: Backend> {
+    /// The encoder.
+    pub encoder: Encoder<B>,
+    /// \[H, H\]
+    pub transform: Linear<B>,
+    /// After the transform.
+    pub norm: Norm<B>,
+    /// \[vocabulary\]
+    pub bias: Param<Tensor<B, 1>>,
+}
+
+/// How to pretrain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PretrainConfig {
+    /// The seed of first weights, order, masks and dropout.
+    pub seed: u64,
+    /// Passes over the text.
+    pub epochs: u32,
+    /// Sentences per step.
+    pub batch: usize,
+    /// Peak learning rate; warmed up over 5 % of the steps, then linear to zero.
+    pub lr: f64,
+    /// Share of subwords that are predicted.
+    pub masked: f64,
+    /// The id of `[MASK]`.
+    pub mask_id: u32,
+    /// Ids that are never masked and never put in: the special tokens.
+    pub special_ids: Vec<u32>,
+}
+
+/// Pretrains an encoder from random weights on sentences of subword ids. `tell` hears
+/// (step, steps, mean loss in nats since last time) every 100 steps.
+///
+/// # Errors
+/// Where there is no text or training diverges.
+pub fn pretrain<B: Train>(
+    encoder: &EncoderConfig,
+    text: &[Vec<u32>],
+    config: &PretrainConfig,
+    device: &B::Device,
+    tell: &mut dyn FnMut(u64, u64, f64),
+) -> Result<Encoder<B::InnerBackend>, TrainError> {
+    if text.is_empty() {
+        return Err(TrainError::EmptySplit { split: "pretraining".into() });
+    }
+    let mut model = build::<B>(encoder, config.seed, device)?;
+    let steps = text.len().div_ceil(config.batch) as u64 * u64::from(config.epochs);
+    let schedule = Schedule::new(ScheduleKind::Linear, config.lr, 0.05, steps);
+    let optimizer_config = OptimizerConfig { lr: config.lr, ..OptimizerConfig::default() };
+    let mut optimizer = Optimizer::new(optimizer_config);
+    let stream = |name| Stream::new(config.seed, name);
+    let (order, masks, dropout) = (stream("shuffle"), stream("mask"), stream("dropout"));
+    let (mut step, mut sum, mut count) = (0, 0.0, 0.0);
+    for epoch in 0..u64::from(config.epochs) {
+        for sentences in order.child(epoch).permutation(text.len()).chunks(config.batch) {
+            let batch = Masked::new(text, sentences, encoder.vocabulary, config, masks.child(epoch));
+            let drop = encoder_dropout(dropout.child(step), encoder, &|_| true);
+            let lr = schedule.at(step);
+            step += 1;
+            if batch.labels.is_empty() {
+                continue;
+            }
+            let input = Input { ids: &batch.ids, positions: &batch.positions, pack: &batch.pack };
+            let x = B::k_gather(model.encoder.forward(encoder, input, &drop), &batch.rows);
+            let x = B::k_gelu(model.transform.forward(x));
+            let rows = batch.pack.rows().select(&batch.rows);
+            let affine = [model.norm.gamma.val(), model.norm.beta.val()];
+            let x = B::k_drop_add_norm(x, None, affine, encoder.norm_eps, Dropout::OFF, &rows);
+            let words = model.encoder.embeddings.word.val().transpose();
+            let logits = B::k_linear(x, words, model.bias.val());
+            let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
+            let value: f32 = loss.clone().into_scalar().elem();
+            if !value.is_finite() {
+                return Err(TrainError::Diverged { step, loss: value, lr });
+            }
+            let gradients = GradientsParams::from_grads(loss.backward(), &model);
+            model = optimizer.step(lr, model, gradients).0;
+            (sum, count) = (sum + f64::from(value), count + 1.0);
+            if step % 100 == 0 || step == steps {
+                tell(step, steps, sum / count);
+                (sum, count) = (0.0, 0.0);
+            }
+        }
+    }
+    Ok(model.encoder.valid())
+}
+
+fn build<B: Kernels>(
+    encoder: &EncoderConfig,
+    seed: u64,
+    device: &B::Device,
+) -> Result<MaskedLm<B>, ModelError> {
+    let draw = RandomInit::new(seed, encoder.initializer_range);
+    let h = encoder.hidden;
+    let vector = |path: &str, n: usize| -> Result<Param<Tensor<B, 1>>, ModelError> {
+        let values = draw.values(path, &[n])?;
+        Ok(Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), device)))
+    };
+    let weight =
+        Tensor::from_data(TensorData::new(draw.values("mlm.transform.weight", &[h, h])?, [h, h]), device);
+    Ok(MaskedLm {
+        encoder: Encoder::build(encoder, &Vocabulary::full(encoder.vocabulary), &draw, device)?,
+        transform: Linear { weight: Param::from_tensor(weight), bias: vector("mlm.transform.bias", h)? },
+        norm: Norm { gamma: vector("mlm.norm.gamma", h)?, beta: vector("mlm.norm.beta", h)? },
+        bias: vector("mlm.bias", encoder.vocabulary)?,
+    })
+}
+
+/// A packed batch in which some subwords are hidden.
+struct Masked {
+    ids: Vec<u32>,
+    positions: Vec<u32>,
+    pack: Pack,
+    /// Rows to predict.
+    rows: Vec<u32>,
+    /// What stood there.
+    labels: Vec<u32>,
+}
+
+impl Masked {
+    fn new(
+        text: &[Vec<u32>],
+        sentences: &[usize],
+        vocabulary: usize,
+        config: &PretrainConfig,
+        masks: Stream,
+    ) -> Self {
+        let lengths: Vec<usize> = sentences.iter().map(|&s| text[s].len()).collect();
+        let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
+        let pack = Pack::new(&lengths, &numbers);
+        let (mut ids, mut positions, mut rows, mut labels) = (vec![], vec![], vec![], vec![]);
+        for &sentence in sentences {
+            let draw = masks.child(sentence as u64);
+            for (i, &id) in text[sentence].iter().enumerate() {
+                let at = 3 * i as u64;
+                let mut shown = id;
+                if !config.special_ids.contains(&id) && draw.unit(at) < config.masked {
+                    rows.push(ids.len() as u32);
+                    labels.push(id);
+                    // BERT's rule: 80 % hidden, 10 % replaced, 10 % left.
+                    shown = match draw.unit(at + 1) {
+                        kind if kind < 0.8 => config.mask_id,
+                        kind if kind < 0.9 => draw.below(at + 2, vocabulary as u64) as u32,
+                        _ => id,
+                    };
+                }
+                ids.push(shown);
+                positions.push(i as u32);
+            }
+        }
+        Self { ids, positions, pack, rows, labels }
+    }
+}
