@@ -8,6 +8,7 @@ use crate::{
     fault::{FaultKind, Quote},
     id::Id,
     row::{Column, Row},
+    work,
 };
 
 /// What to check beyond level 1, which is always checked.
@@ -144,6 +145,7 @@ impl Order {
             return None;
         }
         if self.ranges.is_empty() {
+            work::add(rows.len());
             let ids = rows.iter().filter(|row| row.is_range()).filter_map(Row::key);
             self.ranges.extend(ids.filter_map(|id| match id {
                 Id::Range(first, last) if first <= last => Some((first, last)),

@@ -13,8 +13,11 @@ use crate::{
     row::{Kind, Row},
     scan::{Scanner, Shape, TABS},
     sentence::Sentence,
-    typed,
+    typed, work,
 };
+
+/// Bytes of a byte order mark.
+const BOM: usize = '\u{feff}'.len_utf8();
 
 /// A place in a text, and what is known about the bytes ahead.
 pub(crate) struct Cursor<'a> {
@@ -27,7 +30,7 @@ pub(crate) struct Cursor<'a> {
     /// Bytes of the text before `bytes`.
     before: usize,
     checks: Checks,
-    /// Rows of the sentence before: the next one is likely about as long.
+    /// Room for rows: about what the sentence before took, since the next one is likely alike.
     likely: usize,
 }
 
@@ -38,6 +41,8 @@ struct Draft<'a> {
     lines: u32,
     /// Range that ends last: its row, for the fault that only the sentence's end can tell.
     furthest: Option<usize>,
+    /// Whether some line was not UTF-8, and so may have been a row.
+    unreadable: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -68,6 +73,7 @@ impl<'a> Cursor<'a> {
             order: Order::default(),
             lines: 0,
             furthest: None,
+            unreadable: false,
         };
         draft.sentence.rows.reserve(self.likely);
         let mut closed = false;
@@ -84,7 +90,7 @@ impl<'a> Cursor<'a> {
             }
         }
         draft.sentence.raw = &self.bytes[start..self.at];
-        self.likely = draft.sentence.rows.len() + 4;
+        self.likely = (draft.sentence.rows.len() + 4).min(64);
         self.finish(&mut draft, closed);
         Some(draft.sentence)
     }
@@ -92,57 +98,59 @@ impl<'a> Cursor<'a> {
     /// Takes one line into the draft; true when it is the blank line that ends the sentence.
     #[inline]
     fn take(&mut self, draft: &mut Draft<'a>, from: usize, shape: Shape, tabs: &[u32; TABS]) -> bool {
-        let Some(mut text) = self.text(from, shape.end) else {
+        let Some(text) = self.text(from, shape.end) else {
             self.not_utf8(draft, from, shape.end);
             return false;
         };
         let first = text.as_bytes().first().copied().unwrap_or(b'\n');
         if first == b'#' {
-            if shape.odd {
-                text = self.without_return(draft, from, text);
-            }
-            if !draft.sentence.rows.is_empty() {
-                self.tell(draft, from, text, 0, FaultKind::CommentInside);
-            }
-            self.nfc(draft, from, text);
-            draft.sentence.comments.push(text);
+            self.comment(draft, from, text, shape.odd);
             return false;
         }
         if first == b'\n' {
             return true;
         }
         if shape.odd || shape.empty {
-            return self.odd_line(draft, from, text, shape, tabs);
+            return self.odd_line(draft, from, text, shape, *tabs);
         }
-        self.row(draft, from, text, shape, tabs);
+        self.row(draft, from, text, shape.tabs, tabs);
         false
     }
 
     /// A line that is not plainly a row: white space, non-ASCII, or an empty column.
     fn odd_line(
-        &mut self,
+        &self,
         draft: &mut Draft<'a>,
-        from: usize,
+        mut from: usize,
         mut text: &'a str,
         shape: Shape,
-        tabs: &[u32; TABS],
+        mut tabs: [u32; TABS],
     ) -> bool {
-        if from == 0 && self.before == 0 && text.starts_with('\u{feff}') {
-            self.tell(draft, from, text, 0, FaultKind::ByteOrderMark);
-        }
+        work::add(text.len());
         if text.chars().all(is_space) {
             let kind = if text == "\r" { FaultKind::CarriageReturn } else { FaultKind::BlankWithSpace };
             self.tell(draft, from, text, 0, kind);
             return true;
         }
+        if from == 0
+            && self.before == 0
+            && let Some(rest) = text.strip_prefix('\u{feff}')
+        {
+            self.tell(draft, from, text, 0, FaultKind::ByteOrderMark);
+            (from, text) = (from + BOM, rest);
+            tabs = tabs.map(|at| at.wrapping_sub(BOM as u32));
+            if text.starts_with('#') {
+                self.comment(draft, from, text, true);
+                return false;
+            }
+        }
         text = self.without_return(draft, from, text);
-        self.row(draft, from, text, shape, tabs);
+        self.row(draft, from, text, shape.tabs, &tabs);
         let row = *draft.sentence.rows.last().expect("just pushed");
         if row.columns == 10 {
+            work::add(text.len());
             let mut found = Vec::new();
-            if shape.empty {
-                empties(&row, |fault| found.push(fault));
-            }
+            empties(&row, |fault| found.push(fault));
             spaces(&row, |fault| found.push(fault));
             for (at, kind) in found {
                 self.tell(draft, from, text, at, kind);
@@ -152,14 +160,25 @@ impl<'a> Cursor<'a> {
         false
     }
 
+    fn comment(&self, draft: &mut Draft<'a>, from: usize, mut text: &'a str, odd: bool) {
+        if odd {
+            text = self.without_return(draft, from, text);
+            self.nfc(draft, from, text);
+        }
+        if !draft.sentence.rows.is_empty() {
+            self.tell(draft, from, text, 0, FaultKind::CommentInside);
+        }
+        draft.sentence.comments.push(text);
+    }
+
     /// Pushes a row, and tells what is wrong with its number of columns and its ID.
     #[inline]
-    fn row(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: Shape, tabs: &[u32; TABS]) {
+    fn row(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, count: usize, tabs: &[u32; TABS]) {
         let mut row = Row {
             text,
             tabs: *tabs,
             below: draft.lines,
-            columns: (shape.tabs + 1).min(11) as u8,
+            columns: (count + 1).min(11) as u8,
             kind: Kind::Unknown,
         };
         if text.len() > u32::MAX as usize {
@@ -168,6 +187,7 @@ impl<'a> Cursor<'a> {
             return self.tell(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
         }
         let id = Id::parse(row.id());
+        work::add(row.id().len());
         match id {
             Some(id) => {
                 row.kind = match id {
@@ -189,7 +209,7 @@ impl<'a> Cursor<'a> {
             }
         }
         if row.columns != 10 {
-            let kind = FaultKind::ColumnCount { found: shape.tabs + 1 };
+            let kind = FaultKind::ColumnCount { found: count + 1 };
             self.tell(draft, from, text, 0, kind);
         }
         draft.sentence.rows.push(row);
@@ -198,12 +218,11 @@ impl<'a> Cursor<'a> {
     /// What only the end of a sentence can tell, and the name of the sentence in all its faults.
     #[inline]
     fn finish(&self, draft: &mut Draft<'a>, closed: bool) {
-        if draft.sentence.rows.is_empty() {
+        if draft.sentence.rows.is_empty() && !draft.unreadable {
             let blank = draft.sentence.comments.is_empty() && draft.sentence.faults.is_empty();
             let kind = if blank { FaultKind::ExtraBlankLine } else { FaultKind::NoWords };
-            let start = draft.sentence.byte - self.before;
             draft.lines = 0;
-            self.tell(draft, start, "", 0, kind);
+            self.tell(draft, draft.sentence.byte - self.before, "", 0, kind);
         }
         if let (Some(words), Some(index)) = (draft.order.unfinished(), draft.furthest) {
             let row = draft.sentence.rows[index];
@@ -214,15 +233,7 @@ impl<'a> Cursor<'a> {
             }
         }
         if !closed {
-            let at = self.bytes.len();
-            let last = self.bytes.ends_with(b"\n");
-            let line = if last { self.line } else { self.line - 1 };
-            let column = 1; // set below for an unended line
-            let tail = draft.sentence.raw.rsplit(|&b| b == b'\n').next().unwrap_or_default();
-            let column = column + String::from_utf8_lossy(tail).chars().count();
-            let byte = self.before + at;
-            let kind = FaultKind::NoFinalBlankLine;
-            draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
+            self.unended(draft);
         }
         if self.checks.typed {
             self.typed(draft);
@@ -234,6 +245,17 @@ impl<'a> Cursor<'a> {
                 fault.sent_id.clone_from(&id);
             }
         }
+    }
+
+    /// The text ended without the blank line: told where that line should be.
+    #[cold]
+    fn unended(&self, draft: &mut Draft<'a>) {
+        let tail = draft.sentence.raw.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+        work::add(tail.len());
+        let line = if tail.is_empty() { self.line } else { self.line - 1 };
+        let column = String::from_utf8_lossy(tail).chars().count() + 1;
+        let (byte, kind) = (self.before + self.bytes.len(), FaultKind::NoFinalBlankLine);
+        draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
     }
 
     /// The typed checks, once the rows are all there.
@@ -276,20 +298,24 @@ impl<'a> Cursor<'a> {
                 std::str::from_utf8(valid).unwrap_or_default()
             }
         };
+        work::add(text.len());
         self.valid = (text, from);
     }
 
     #[cold]
     fn not_utf8(&self, draft: &mut Draft<'a>, from: usize, end: usize) {
         let line = &self.bytes[from..end];
+        work::add(line.len());
         let bad = std::str::from_utf8(line).map_or_else(|e| e.valid_up_to(), |_| 0);
         let text = std::str::from_utf8(&line[..bad]).unwrap_or_default();
         let byte = self.before + from + bad;
+        draft.unreadable = true;
         self.tell(draft, from, text, bad, FaultKind::NotUtf8 { byte });
     }
 
     /// Takes a carriage return off the line's end, and tells of one anywhere on it.
     fn without_return(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) -> &'a str {
+        work::add(text.len());
         if let Some(at) = memchr::memchr(b'\r', text.as_bytes()) {
             self.tell(draft, from, text, at, FaultKind::CarriageReturn);
         }
@@ -299,6 +325,7 @@ impl<'a> Cursor<'a> {
     /// Asks for normal form C, once a line, where that is wanted.
     #[inline]
     fn nfc(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
+        work::add(text.len());
         if self.checks.nfc
             && let Some(at) = departure(text)
         {
@@ -310,6 +337,7 @@ impl<'a> Cursor<'a> {
     /// Notes a fault at byte `at` of the line that starts at `from`.
     #[cold]
     fn tell(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
+        work::add(at);
         draft.sentence.faults.push(Fault {
             line: draft.sentence.line + draft.lines as usize,
             column: text.get(..at).map_or(0, |head| head.chars().count()) + 1,

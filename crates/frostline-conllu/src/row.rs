@@ -73,7 +73,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     pub(crate) text: &'a str,
-    /// Positions of the first nine tabs; entries past `columns - 1` mean nothing.
+    /// Positions of the first ten tabs; entries past `columns - 1` mean nothing.
     pub(crate) tabs: [u32; TABS],
     /// Lines from the sentence's first line to this one.
     pub(crate) below: u32,
@@ -89,7 +89,7 @@ impl<'a> Row<'a> {
     }
 
     /// One column as it stands, or `None` where the row ends before it (lenient only).
-    /// On a row with more than ten columns, MISC runs to the end of the line.
+    /// What a row has past its tenth column is in [`Row::text`] alone.
     #[inline]
     pub fn get(&self, column: Column) -> Option<&'a str> {
         let column = column as usize;
@@ -97,7 +97,7 @@ impl<'a> Row<'a> {
             return None;
         }
         let start = if column == 0 { 0 } else { self.tabs[column - 1] as usize + 1 };
-        let last = column + 1 == self.columns as usize || column == TABS;
+        let last = column + 1 == self.columns as usize;
         let end = if last { self.text.len() } else { self.tabs[column] as usize };
         self.text.get(start..end)
     }

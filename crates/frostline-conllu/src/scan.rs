@@ -3,8 +3,11 @@
 //! Owns the only code that is written for a processor. It knows nothing of CoNLL-U beyond "a line
 //! is split by tabs", and refuses to judge: it tells where things are, `check` tells what is wrong.
 
-/// How many tab positions a line keeps: a well-formed row has exactly this many.
-pub(crate) const TABS: usize = 9;
+use crate::work;
+
+/// How many tab positions a line keeps: the nine of a well-formed row, and the one that ends its
+/// last column where there are more.
+pub(crate) const TABS: usize = 10;
 
 const BLOCK: usize = 64;
 
@@ -25,7 +28,7 @@ pub(crate) struct Shape {
     pub(crate) end: usize,
     /// Where the next line starts.
     pub(crate) next: usize,
-    /// Tabs on the line, all of them, also those past the ninth.
+    /// Tabs on the line, all of them, also those past the tenth.
     pub(crate) tabs: usize,
     /// Whether a byte of the line is a space, a control character or outside ASCII.
     pub(crate) odd: bool,
@@ -48,7 +51,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The line that starts at `start`, which must be where the line before ended.
-    /// Positions of its first nine tabs, counted from `start`, go into `at`.
+    /// Positions of its first ten tabs, counted from `start`, go into `at`.
     #[inline]
     pub(crate) fn line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<Shape> {
         if start >= self.bytes.len() {
@@ -95,6 +98,7 @@ impl<'a> Scanner<'a> {
 
 #[inline]
 fn block(bytes: &[u8], base: usize) -> Masks {
+    work::add(BLOCK);
     let rest = bytes.get(base..).unwrap_or_default();
     if let Some(full) = rest.first_chunk::<BLOCK>() {
         return masks(full);

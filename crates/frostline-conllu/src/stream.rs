@@ -12,6 +12,7 @@ use crate::{
     cursor::Cursor,
     fault::Fault,
     sentence::Sentence,
+    work,
 };
 
 /// Reads sentences one after another, holding one at a time.
@@ -66,6 +67,10 @@ impl<R: BufRead> Reader<R> {
         self.bytes += end - start;
         let mut cursor = Cursor::new(&self.buffer[start..end], line, before, self.checks);
         let sentence = cursor.sentence();
+        debug_assert!(
+            sentence.as_ref().is_none_or(|s| s.raw.len() == end - start),
+            "one search, one sentence"
+        );
         self.lines = cursor.line() - 1;
         Ok(sentence)
     }
@@ -81,7 +86,9 @@ impl<R: BufRead> Reader<R> {
     /// Where the sentence at `start` ends, if the buffer holds all of it. Looks at each byte once.
     fn end(&mut self) -> Option<usize> {
         loop {
-            let Some(length) = memchr(b'\n', &self.buffer[self.searched..]) else {
+            let found = memchr(b'\n', &self.buffer[self.searched..]);
+            work::add(found.unwrap_or(self.buffer.len() - self.searched));
+            let Some(length) = found else {
                 self.searched = self.buffer.len();
                 return None;
             };
@@ -98,6 +105,7 @@ impl<R: BufRead> Reader<R> {
     /// that moving the rest costs no more than reading did.
     fn fill(&mut self) -> io::Result<()> {
         if self.start > self.buffer.len() / 2 {
+            work::add(self.buffer.len() - self.start);
             self.buffer.drain(..self.start);
             self.line_start -= self.start;
             self.searched -= self.start;
@@ -115,6 +123,7 @@ impl<R: BufRead> Reader<R> {
 /// Whether a line is nothing but white space; the same question `cursor` asks of a line's text.
 fn is_blank(line: &[u8]) -> bool {
     let first = line.first().copied().unwrap_or(b' ');
+    work::add(line.len());
     let white = first <= b' ' || first >= 0x80;
     white && std::str::from_utf8(line).is_ok_and(|text| text.chars().all(is_space))
 }

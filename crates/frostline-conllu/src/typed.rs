@@ -13,6 +13,7 @@ use crate::{
     row::{Column, Kind, Row},
     sentence::Sentence,
     values::{Upos, annotation, dependency, feature, head, items},
+    work,
 };
 
 /// MISC keys that may stand only once.
@@ -24,6 +25,7 @@ pub(crate) fn check(sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Found))
     let sound = sentence.faults.is_empty();
     let mut clean = true;
     for (index, row) in sentence.rows.iter().enumerate() {
+        work::add(row.text.len());
         if row.columns == 10 && row.kind != Kind::Unknown {
             for column in [Column::Upos, Column::Feats, Column::Head, Column::Deps, Column::Misc] {
                 if let Some((at, kind)) = value(row, column) {

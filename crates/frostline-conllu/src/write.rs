@@ -119,7 +119,7 @@ impl<W: Write> Writer<W> {
         let last = self.line.len() - 1;
         self.line[last] = b'\n';
         let shape = Scanner::new(&self.line).line(0, &mut [0; TABS]);
-        if shape.is_none_or(|shape| shape.end != last || shape.tabs != TABS) {
+        if shape.is_none_or(|shape| shape.end != last || shape.tabs != Column::ALL.len() - 1) {
             for (column, value) in Column::ALL.into_iter().zip(columns) {
                 whole(column, value)?;
             }
