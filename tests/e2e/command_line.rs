@@ -55,8 +55,9 @@ fn synthetic_data_is_said_to_be() {
     world.write("plan.toml", &plan.replacen("name =", "synthetic = true\nname =", 1));
     let ended = Ended::of(&mut world.sweep(&["--seeds", "1"]));
     assert_eq!(ended.code, Some(0));
-    assert!(ended.out.contains("SYNTHETIC DATA"), "{}", ended.out);
-    assert!(ended.out.contains("made-up data"), "{}", ended.out);
+    assert!(ended.out.contains("SYNTHETIC DATA: made by a grammar"), "{}", ended.out);
+    let page = std::fs::read_to_string(world.path("out/report/report.md")).expect("the report");
+    assert!(page.to_lowercase().contains("synthetic"), "{page}");
 }
 
 #[test]

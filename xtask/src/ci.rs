@@ -35,6 +35,7 @@ fn steps(scratch: &Path) -> Vec<Step> {
         step("format", "fmt --all -- --check"),
         step("tidy", "xtask tidy"),
         step("clippy", "clippy --workspace --all-targets -- -D warnings"),
+        step("clippy-fetch", "clippy -p xtask --all-targets --features fetch -- -D warnings"),
         step(
             "clippy-backends",
             "clippy -p frostline --all-targets --no-default-features --features ndarray,cuda -- -D warnings",

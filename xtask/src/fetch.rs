@@ -61,9 +61,10 @@ fn wanted(args: &FetchArgs) -> Result<BTreeSet<String>> {
 mod download {
     //! The part that opens connections.
 
-    use super::{Blame as _, FetchArgs, Result, anyhow, workspace};
+    use super::{FetchArgs, Result, anyhow, workspace};
+    use crate::fault::Blame as _;
     use crate::units::bytes;
-    use frostline_assets::fetch::{self, Fetched, Options, Progress};
+    use frostline_assets::fetch::{self, FetchError, Fetched, Options, Progress};
     use indicatif::{ProgressBar, ProgressStyle};
 
     /// What the command line asks for.
@@ -106,7 +107,11 @@ mod download {
             fetch::encoder(name, options, &mut progress)
         };
         bar.finish_and_clear();
-        tell(name, &fetched.environment()?);
+        let fetched = match fetched {
+            Err(error @ FetchError::NoName { .. }) => Err(error).plan(),
+            other => other.environment(),
+        };
+        tell(name, &fetched?);
         Ok(())
     }
 

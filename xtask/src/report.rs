@@ -27,9 +27,6 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     }
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
     println!("\n{}", report.terminal_table(width).trim_end());
-    if sweep.plan.synthetic {
-        println!("synthetic these figures are of made-up data; they say nothing about a real language");
-    }
     println!(
         "report    {} ({} of {} cells)",
         workspace::shown(&into.join("report.md")),

@@ -32,18 +32,18 @@ impl Outcome {
     pub(crate) fn tell(&self, folder: &Folder) {
         if folder.verifies() {
             println!("verified  {} took one step each; no record was written", counted(self.done, "cell"));
-        }
-        for (title, error) in &self.failed {
-            println!("failed    {title}: {}", error.lines().next().unwrap_or_default());
+            for (title, error) in &self.failed {
+                println!("failed    {title}: {}", error.lines().next().unwrap_or_default());
+            }
         }
         let path = workspace::shown(folder.path());
         if self.interrupted {
             let done = counted(folder.done() + self.done, "cell");
             println!("stopped   {done} done, kept in {path}; the same command again runs the others");
-        } else if !self.failed.is_empty() {
-            println!(
-                "          each error is whole in its record; the same command again runs these cells again"
-            );
+        } else if !folder.verifies() && !self.failed.is_empty() {
+            let failed = counted(self.failed.len(), "cell");
+            println!("failed    {failed}; the whole errors stand in {path}/cells/*/record.json");
+            println!("          the same command again runs the failed cells again");
         }
     }
 }

@@ -258,13 +258,11 @@ impl Running {
             parts.push(format!("{} left", clock(step.left_s)));
         }
         parts.push(format!("epoch {epoch}/{}", self.epochs));
-        if let Some(step) = &self.last {
-            parts.push(format!("loss {:.3}", step.loss_nats));
-        }
         if let Some(dev) = self.dev {
             parts.push(format!("dev {:.2} %", 100.0 * dev));
         }
         if let Some(step) = &self.last {
+            parts.push(format!("loss {:.3}", step.loss_nats));
             parts.push(format!("{} tokens/s", short(step.tokens_per_s)));
         }
         parts.join(", ")
