@@ -88,6 +88,8 @@ pub(crate) struct Order {
     covered: u32,
     /// The last empty node after the word `words`.
     minor: u32,
+    /// Whether a row before may have been any word: the next one is taken at its word.
+    lost: bool,
     /// The range seen since the last word, if any.
     open: Option<(u32, u32)>,
     /// First to last word of every range seen; filled only once ranges come out of order.
@@ -105,19 +107,25 @@ impl Order {
                 self.words = found;
                 self.minor = 0;
                 self.open = None;
-                (found != expected).then_some(FaultKind::WordOrder { found, expected })
+                let lost = std::mem::take(&mut self.lost) && found > expected;
+                (found != expected && !lost).then_some(FaultKind::WordOrder { found, expected })
             }
             Id::Range(first, last) => self.range(first, last, rows),
             Id::Empty(major, minor) => {
                 let (expected_major, expected_minor) = (self.words, self.minor.saturating_add(1));
                 self.minor = minor;
-                if major != expected_major || minor != expected_minor {
+                if (major != expected_major || minor != expected_minor) && !self.lost {
                     let order = FaultKind::EmptyNodeOrder { major, minor, expected_major, expected_minor };
                     return Some(order);
                 }
                 self.open.map(|(first, last)| FaultKind::EmptyNodeInRange { major, minor, first, last })
             }
         }
+    }
+
+    /// A row could not be read: what it was is not known.
+    pub(crate) fn lose(&mut self) {
+        self.lost = true;
     }
 
     fn range(&mut self, first: u32, last: u32, rows: &[Row<'_>]) -> Option<FaultKind> {

@@ -206,9 +206,10 @@ impl<'a> Cursor<'a> {
             None => {
                 let found = Quote::new(row.id());
                 self.tell(draft, from, text, 0, FaultKind::BadId { found });
+                draft.order.lose();
             }
         }
-        if row.columns != 10 {
+        if row.columns != 10 && (id.is_some() || row.columns > 1) {
             let kind = FaultKind::ColumnCount { found: count + 1 };
             self.tell(draft, from, text, 0, kind);
         }
@@ -310,6 +311,7 @@ impl<'a> Cursor<'a> {
         let text = std::str::from_utf8(&line[..bad]).unwrap_or_default();
         let byte = self.before + from + bad;
         draft.unreadable = true;
+        draft.order.lose();
         self.tell(draft, from, text, bad, FaultKind::NotUtf8 { byte });
     }
 
@@ -327,9 +329,9 @@ impl<'a> Cursor<'a> {
     fn nfc(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
         work::add(text.len());
         if self.checks.nfc
-            && let Some(at) = departure(text)
+            && let Some((at, piece)) = departure(text)
         {
-            let found = Quote::new(text.get(at..).unwrap_or_default());
+            let found = Quote::new(piece);
             self.tell(draft, from, text, at, FaultKind::NotNfc { found });
         }
     }

@@ -142,7 +142,7 @@ pub enum FaultKind {
     RangeOverlap { first: u32, last: u32, before_first: u32, before_last: u32 },
     /// White space in the FORM of a range.
     #[error(
-        "FORM of a range is {found}, expected one surface token without white space; split the token or remove the white space"
+        "{column} of a range is {found}, expected one surface token without white space; split the token or remove the white space"
     )]
     RangeSpace { column: Column, found: Quote },
     /// A range that ends past the last word.

@@ -44,10 +44,30 @@ impl<'a> Iob2Sentence<'a> {
         self.meta("text")
     }
 
+    /// The entities, in order.
+    pub fn entities(&self) -> impl Iterator<Item = Entity<'a>> + '_ {
+        self.rows.iter().enumerate().filter_map(|(start, row)| {
+            let kind = row.tag.strip_prefix("B-")?;
+            let inside = self.rows[start + 1..].iter().take_while(|row| row.tag.starts_with("I-"));
+            Some(Entity { kind, start, end: start + 1 + inside.count() })
+        })
+    }
+
     /// The value of the first comment `# key = value`.
     pub fn meta(&self, key: &str) -> Option<&'a str> {
         self.comments.iter().find_map(|comment| crate::sentence::value_of(comment, key))
     }
+}
+
+/// A named entity: words `start..end`, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entity<'a> {
+    /// What follows `B-`: `LOC`.
+    pub kind: &'a str,
+    /// The first word's index in the sentence's rows.
+    pub start: usize,
+    /// One past the last word's index.
+    pub end: usize,
 }
 
 /// Sentences of a layer; see [`parse_iob2`].

@@ -34,7 +34,7 @@ mod write;
 pub use check::Checks;
 pub use fault::{At, Fault, FaultKind, Quote};
 pub use id::Id;
-pub use iob2::{Iob2Row, Iob2Sentence, Iob2Sentences, parse_iob2};
+pub use iob2::{Entity, Iob2Row, Iob2Sentence, Iob2Sentences, parse_iob2};
 pub use read::{Lenient, Strict, parse, parse_lenient, read_lenient, read_strict};
 pub use row::{Column, Row};
 pub use sentence::Sentence;

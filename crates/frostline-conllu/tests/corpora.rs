@@ -1,6 +1,7 @@
 //! Real treebanks, where `FROSTLINE_SHARED` says they are: read, counted, written back byte for byte.
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -62,17 +63,26 @@ fn entity_layers_match_their_treebank() {
         let bank = shared.join(format!("data/ud/UD_English-EWT/{name}.conllu"));
         let layer = fs::read_to_string(layer).expect("readable");
         let bank = fs::read_to_string(bank).expect("readable");
-        let mut back = String::new();
-        let mut entities = 0;
-        let mut sentences = parse(&bank);
+        let gold: HashMap<_, _> = parse(&bank)
+            .map(|sentence| sentence.expect("well formed"))
+            .map(|sentence| (sentence.sent_id().expect("named"), sentence))
+            .collect();
+        let (mut back, mut count, mut same, mut entities) = (String::new(), 0, 0, 0);
         for read in parse_iob2(&layer) {
             let read = read.unwrap_or_else(|f| panic!("{}", f.at(&name)));
-            let gold = sentences.next().expect("as many sentences").expect("well formed");
-            assert_eq!(read.sent_id(), gold.sent_id());
-            entities += read.rows.iter().filter(|row| row.tag.starts_with("B-")).count();
+            let gold = &gold[read.sent_id().expect("named")];
+            // The layer was made for an earlier release: a few sentences were mended since.
+            let forms = read.rows.iter().map(|row| row.form);
+            same += usize::from(forms.eq(gold.words().map(|row| row.form())));
+            let begun = read.rows.iter().filter(|row| row.tag.starts_with("B-")).count();
+            assert_eq!(read.entities().count(), begun);
+            entities += begun;
+            count += 1;
             back.push_str(read.raw);
         }
-        assert!(sentences.next().is_none());
+        assert_eq!(count, gold.len());
+        eprintln!("{name}: {same} of {count} sentences have the treebank's words");
+        assert!(same * 100 >= count * 99);
         assert_eq!(back, layer);
         assert!(entities > 0);
     }

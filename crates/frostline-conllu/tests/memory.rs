@@ -1,0 +1,84 @@
+//! Streaming holds one sentence at a time: measured by counting what is allocated.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    io::{self, BufRead, Read},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use frostline_conllu::{Checks, Reader, Stats};
+
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator as it came; only sizes are added up.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(held, Ordering::Relaxed);
+        // SAFETY: passed on as it came.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: passed on as it came.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// The same text over and over, without holding more than one copy.
+struct Again {
+    text: &'static [u8],
+    at: usize,
+    left: usize,
+}
+
+impl Read for Again {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Again {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        Ok(if self.left == 0 { &[] } else { &self.text[self.at..] })
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.at += count;
+        if self.at == self.text.len() {
+            self.at = 0;
+            self.left -= 1;
+        }
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_input() {
+    let text = b"# sent_id = s\n1\tIce\tice\tNOUN\t_\t_\t0\troot\t_\t_\n2\tmelts\tmelt\tVERB\t_\t_\t1\tdep\t_\t_\n\n \n\n";
+    let mut most = [0; 2];
+    for (most, copies) in most.iter_mut().zip([1_000, 300_000]) {
+        MOST.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
+        let before = HELD.load(Ordering::Relaxed);
+        let mut reader = Reader::new(Again { text, at: 0, left: copies }, Checks { typed: true, nfc: true });
+        let mut stats = Stats::default();
+        let mut faults = 0;
+        while let Some(sentence) = reader.next_sentence().expect("it cannot fail") {
+            stats.add(&sentence);
+            faults += sentence.faults().len();
+        }
+        assert_eq!((stats.sentences, stats.words), (copies as u64, 2 * copies as u64));
+        assert!(faults >= 2 * copies);
+        *most = MOST.load(Ordering::Relaxed) - before;
+    }
+    assert_eq!(most[0], most[1], "bytes held at most, for 0.1 MB and for 30 MB");
+    assert!(most[0] < 32 << 10, "{} bytes held for sentences of 90", most[0]);
+}
