@@ -17,6 +17,7 @@ fn main() {
     match arguments.get(1).map(String::as_str) {
         Some("version") => version(),
         Some("worker") => work(&arguments),
+        Some("pretrain") => pretrain(&arguments),
         other => {
             eprintln!("error: the fake runner knows no command {other:?}");
             std::process::exit(2);
@@ -36,11 +37,22 @@ fn version() {
     );
 }
 
+/// The value of an option.
+fn after(arguments: &[String], name: &str) -> String {
+    let place = arguments.iter().position(|argument| argument == name);
+    place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()
+}
+
+/// Writes as weights what it was asked.
+fn pretrain(arguments: &[String]) {
+    let text = std::fs::read_to_string(after(arguments, "--text")).expect("the text");
+    let epochs = after(arguments, "--epochs");
+    let weights = format!("{} sentences, {epochs} epochs", text.lines().count());
+    let path = std::path::Path::new(&after(arguments, "--folder")).join("model.safetensors");
+    std::fs::write(path, weights).expect("the weights");
+}
+
 fn work(arguments: &[String]) {
-    let after = |name: &str| {
-        let place = arguments.iter().position(|argument| argument == name);
-        place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()
-    };
     if let Ok(error) = std::env::var("FAKE_NO_START") {
         eprintln!("{error}");
         std::process::exit(3);
@@ -49,10 +61,10 @@ fn work(arguments: &[String]) {
         version: "0.0.0".into(),
         code: std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into()),
         revision: String::new(),
-        backend: after("--backend"),
+        backend: after(arguments, "--backend"),
         device: "none".into(),
         isa: "fake".into(),
-        threads: after("--threads").parse().expect("--threads N"),
+        threads: after(arguments, "--threads").parse().expect("--threads N"),
     };
     let script = script();
     let deaf = script.values().any(|deed| *deed == Deed::Deaf);

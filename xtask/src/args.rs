@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
+    /// Make the embedded demo's treebanks, vocabulary and pretrained encoder again
+    DemoAssets(DemoAssetsArgs),
     /// Check the project's own laws: who uses whom, file lengths, openings, READMEs
     Tidy,
     /// Run everything that must hold before a change lands
@@ -121,6 +123,35 @@ pub(crate) struct FetchArgs {
     /// Leave an encoder's weights away
     #[arg(long)]
     pub no_weights: bool,
+}
+
+/// `demo-assets`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoAssetsArgs {
+    /// Make the text and the vocabulary only; that takes a second and is the same byte for byte
+    #[arg(long)]
+    pub text_only: bool,
+    /// Sentences of each language to pretrain on
+    #[arg(long, value_name = "N", default_value_t = 12_000)]
+    pub sentences: usize,
+    /// Passes over them
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub epochs: u32,
+    /// Sentences per step
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub batch: u32,
+    /// Peak learning rate
+    #[arg(long, value_name = "RATE", default_value_t = 1e-3)]
+    pub lr: f64,
+    /// The folder to write [default: crates/frostline-assets/demo of the workspace]
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// What the tensors run on
+    #[arg(long, value_enum, default_value_t = Backend::Flex)]
+    pub backend: Backend,
+    /// Use this runner instead of building one
+    #[arg(long, value_name = "PATH")]
+    pub runner: Option<PathBuf>,
 }
 
 /// `ci`.

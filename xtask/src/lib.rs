@@ -6,9 +6,11 @@
 
 mod args;
 mod ci;
+mod demo_assets;
 mod fault;
 mod fetch;
 mod report;
+mod runner;
 mod sweep;
 mod tidy;
 mod units;
@@ -64,6 +66,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Sweep(args) => sweep::sweep(args),
         Command::Report(args) => report::again(&args.folder),
         Command::Fetch(args) => fetch::fetch(args),
+        Command::DemoAssets(args) => demo_assets::make(args),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }

@@ -10,9 +10,9 @@ use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record, write_at
 
 use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result, environment};
+use crate::runner::Runner;
 use crate::sweep::outcome::Outcome;
 use crate::sweep::progress::Screen;
-use crate::sweep::runner::Runner;
 use crate::sweep::study::Study;
 use crate::sweep::worker::{News, Worker};
 use crate::workspace;

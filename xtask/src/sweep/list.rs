@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use frostline_record::{Input, Inputs};
 
 use crate::args::SweepArgs;
+use crate::runner::Runner;
 use crate::sweep::inputs::Sources;
-use crate::sweep::runner::Runner;
 use crate::sweep::study::Study;
 use crate::units::{bytes, counted, grouped};
 use crate::workspace;

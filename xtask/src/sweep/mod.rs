@@ -8,17 +8,16 @@ mod inputs;
 mod list;
 mod outcome;
 mod progress;
-mod runner;
 mod sample;
 mod study;
 mod worker;
 
 use crate::args::SweepArgs;
 use crate::fault::Result;
+use crate::runner::Runner;
 use crate::sweep::crew::Crew;
 use crate::sweep::folder::Folder;
 use crate::sweep::progress::Screen;
-use crate::sweep::runner::Runner;
 use crate::sweep::study::Study;
 use crate::{Ending, report};
 
@@ -32,7 +31,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     }
     let out = study.folder(args);
     folder::check(&out)?;
-    let runner = Runner::prepare(args)?;
+    let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
     list::introduce(&study, &sources, &runner);
 
     let cells = study.cells(&sources, &runner);

@@ -6,8 +6,8 @@ use frostline_record::{Cell, Plan, SCHEMA, Settings, Sweep, sha256};
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
+use crate::runner::Runner;
 use crate::sweep::inputs::Sources;
-use crate::sweep::runner::Runner;
 use crate::workspace;
 
 /// A plan, the changes the command line makes to it, and the settings of its cells in order.

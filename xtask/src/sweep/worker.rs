@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use frostline_record::{Event, Job, MadeBy};
 
-use crate::sweep::runner::Runner;
+use crate::runner::Runner;
 
 /// What reaches the one who waits for all workers.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, anyhow, bail};
 use serde::Deserialize;
 
-use crate::args::{Backend, SweepArgs};
+use crate::args::Backend;
 use crate::fault::{Blame as _, Result};
 use crate::workspace;
 
@@ -38,9 +38,8 @@ pub(crate) struct About {
 
 impl Runner {
     /// Builds the runner, or takes the one given, and sees that it starts.
-    pub(crate) fn prepare(args: &SweepArgs) -> Result<Self> {
-        let backend = args.backend;
-        let path = match &args.runner {
+    pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Self> {
+        let path = match given {
             Some(path) => std::path::absolute(path).environment()?,
             None => build(backend).environment()?,
         };

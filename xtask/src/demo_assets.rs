@@ -1,0 +1,66 @@
+//! `cargo xtask demo-assets`: the embedded demo made again, text by its grammars and weights by
+//! the runner. The results are committed; see `frostline_assets::demo`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::args::DemoAssetsArgs;
+use crate::fault::{Blame as _, Result};
+use crate::runner::Runner;
+use crate::{Ending, workspace};
+
+/// The seed of the pretrained weights.
+const SEED: u64 = 2026;
+
+/// Makes text and vocabulary, then the weights.
+pub(crate) fn make(args: &DemoAssetsArgs) -> Result<Ending> {
+    let default = || workspace::root().join("crates").join("frostline-assets").join("demo");
+    let into = args.into.clone().unwrap_or_else(default);
+    for (name, bytes) in frostline_assets::demo::generate() {
+        let changed = write(&into.join(&name), &bytes).environment()?;
+        println!("{name:<40} {}", if changed { "written" } else { "as it was" });
+    }
+    if !args.text_only {
+        let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
+        pretrain(args, &runner, &into.join("demo-distilbert")).environment()?;
+    }
+    Ok(Ending::Done)
+}
+
+/// Writes a file where it differs, and says whether it did.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    if fs::read(path).is_ok_and(|there| there == bytes) {
+        return Ok(false);
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    frostline_record::write_atomically(path, bytes)?;
+    Ok(true)
+}
+
+fn pretrain(args: &DemoAssetsArgs, runner: &Runner, encoder: &Path) -> anyhow::Result<()> {
+    let text = std::env::temp_dir().join(format!("frostline-pretraining-{}.txt", std::process::id()));
+    let sentences = frostline_assets::demo::pretraining_text(args.sentences);
+    fs::write(&text, sentences.join("\n") + "\n").with_context(|| text.display().to_string())?;
+    println!("pretrain  {} sentences, {} epochs", sentences.len(), args.epochs);
+    let status = Command::new(&runner.path)
+        .args(["pretrain", "--backend", &args.backend.to_string(), "--seed", &SEED.to_string()])
+        .args(["--epochs", &args.epochs.to_string(), "--batch", &args.batch.to_string()])
+        .args(["--lr", &args.lr.to_string()])
+        .arg("--folder")
+        .arg(encoder)
+        .arg("--text")
+        .arg(&text)
+        .stdin(Stdio::null())
+        .status();
+    let _ = fs::remove_file(&text);
+    if !status.context("the runner cannot be started")?.success() {
+        bail!("the runner could not pretrain the demo's encoder; it said why above");
+    }
+    println!("pretrain  {}", workspace::shown(&encoder.join("model.safetensors")));
+    Ok(())
+}
