@@ -152,11 +152,11 @@ impl World {
     /// Waits until a condition holds.
     ///
     /// # Panics
-    /// Where it does not within 20 seconds.
+    /// Where it does not within a minute.
     pub fn wait(&self, what: &str, holds: impl Fn() -> bool) {
         let started = Instant::now();
         while !holds() {
-            assert!(started.elapsed() < Duration::from_secs(20), "waited in vain for {what}");
+            assert!(started.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

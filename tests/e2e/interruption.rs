@@ -1,25 +1,35 @@
 //! Ctrl-C, kill -9 and two sweeps at once. What is waited for is a condition, never a time.
 #![cfg(unix)]
 
+use std::os::unix::process::CommandExt as _;
 use std::process::Child;
 
 use frostline_e2e::{Deed, Ended, World, grows, start};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::world;
 
 const HANGS: &str = "pcm none seed 1";
 
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().try_into().expect("a process id"))
+}
+
 fn send(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(child.id().try_into().expect("a process id")), signal).expect("the signal");
+    kill(pid(child), signal).expect("the signal");
+}
+
+/// As a terminal does it: the signal goes to all of the foreground's process group.
+fn ctrl_c(child: &Child) {
+    killpg(pid(child), Signal::SIGINT).expect("the signal");
 }
 
 /// A sweep whose third cell hangs, once it has come there.
 fn hanging(deed: Deed) -> (World, Child) {
     let world = world();
     world.script(&[(HANGS, deed)]);
-    let child = start(&mut world.sweep(&[]));
+    let child = start(world.sweep(&[]).process_group(0));
     let metrics = || std::fs::read_to_string(world.cell(HANGS).join("metrics.jsonl")).unwrap_or_default();
     world.wait("the sweep", || world.path("out/sweep.json").exists());
     world.wait("the hanging cell", || metrics().contains("dev"));
@@ -29,7 +39,7 @@ fn hanging(deed: Deed) -> (World, Child) {
 #[test]
 fn ctrl_c_stops_cleanly_and_the_sweep_can_go_on() {
     let (world, child) = hanging(Deed::Hang);
-    send(&child, Signal::SIGINT);
+    ctrl_c(&child);
     let ended = Ended::wait(child);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(
@@ -51,7 +61,7 @@ fn ctrl_c_stops_cleanly_and_the_sweep_can_go_on() {
 #[test]
 fn ctrl_c_ends_a_worker_that_does_not_listen() {
     let (world, child) = hanging(Deed::Deaf);
-    send(&child, Signal::SIGINT);
+    ctrl_c(&child);
     let ended = Ended::wait(child);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(world.records().len(), 2);
@@ -84,7 +94,7 @@ fn two_sweeps_cannot_share_a_folder() {
     assert_eq!(second.code, Some(3), "{second:?}");
     assert!(second.err.contains("out: another sweep is running in this folder"), "{}", second.err);
     assert!(child.try_wait().expect("its state").is_none(), "the first one goes on");
-    send(&child, Signal::SIGINT);
+    ctrl_c(&child);
     assert_eq!(Ended::wait(child).code, Some(130));
 }
 
@@ -95,8 +105,11 @@ fn a_killed_worker_costs_its_cell() {
     let worker =
         || metrics().lines().find_map(|line| line.strip_prefix("{\"pid\":")?.strip_suffix('}')?.parse().ok());
     world.wait("the worker's id", || worker().is_some());
+    let worker = Pid::from_raw(worker().expect("a process id"));
+    let group = nix::unistd::getpgid(Some(worker)).expect("its group");
+    assert_eq!(group, worker, "Ctrl-C at a terminal must reach xtask alone");
     world.script(&[]);
-    kill(Pid::from_raw(worker().expect("a process id")), Signal::SIGKILL).expect("the signal");
+    kill(worker, Signal::SIGKILL).expect("the signal");
     let ended = Ended::wait(child);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let records = world.records();
