@@ -1,17 +1,7 @@
-//! CoNLL-U and IOB2, byte-faithful: parse, check, count, write.
+#![doc = include_str!("../README.md")]
 //!
-//! This crate owns the way from text to sentences and back. It opens no file, reads no clock,
-//! knows no tensor, and never changes a byte on its way through.
-//!
-//! ```
-//! let text = "# sent_id = s1\n1\tIce\tice\tNOUN\t_\t_\t0\troot\t_\t_\n\n";
-//! for sentence in frostline_conllu::parse(text) {
-//!     let sentence = sentence?;
-//!     assert_eq!(sentence.sent_id(), Some("s1"));
-//!     assert_eq!(sentence.words().next().unwrap().form(), "Ice");
-//! }
-//! # Ok::<(), frostline_conllu::Fault>(())
-//! ```
+//! This crate owns the way from text to sentences and back, and every message about what is wrong
+//! on the way. It refuses to open files, to read a clock, and to change a byte unasked.
 #![deny(unsafe_code)]
 
 mod check;

@@ -148,7 +148,7 @@ def cases(count, seed, five):
 TYPED = """unknown-upos invalid-feature repeated-feature unsorted-features unsorted-feature-values
     repeated-feature-value invalid-head unknown-head head-self-loop multiple-roots non-tree invalid-deps
     invalid-ehead unknown-ehead invalid-edeprel deps-self-loop unsorted-deps unsorted-deps-2 repeated-deps
-    unconnected-egraph spaceafter-value repeated-misc""".split()
+    unconnected-egraph spaceafter-value repeated-misc mwt-nonempty-field empty-node-nonempty-field""".split()
 
 NAMES = ["Case", "CASE", "Number", "Number[psor]", "Abbr", "Typo", "A1", "A", "case", "X[1]", "X[A]", "É"]
 VALUES = ["Yes", "Nom", "NOM", "Acc,Nom", "Nom,Acc", "1", "2,10", "10,2", "No,No", "x", "", "A_B", "A,"]
@@ -160,7 +160,10 @@ RELATIONS = ["root", "dep", "nsubj:pass", "conj:and", "conj:a_b", "obl:é", "obl
 def typed(draw):
     """A well-formed sentence whose five typed columns are good, odd or bad."""
     ids, words = ["0.1"] if draw.random() < 0.2 else [], draw.randint(1, 5)
+    spans = {}
     for word in range(1, words + 1):
+        if draw.random() < 0.15:
+            spans[str(word)] = f"{word}-{word}"
         ids.append(str(word))
         if draw.random() < 0.2:
             ids += [f"{word}.1"] + ([f"{word}.2"] if draw.random() < 0.3 else [])
@@ -170,6 +173,12 @@ def typed(draw):
     lines = ["# sent_id = s", "# text = " + " ".join("f" for _ in range(words))]
     for ident in ids:
         is_word = "." not in ident
+        if ident in spans:
+            values = {"feats": draw.choice(["_", "_", "Typo=Yes"]), "misc": draw.choice(["_", "Gloss=x", "A"])}
+            if draw.random() < 2 * odd:
+                values[draw.choice(["upos", "feats", "head", "deps", "misc"])] = draw.choice(["X", "Case=Nom", "0", "0:root", "SpaceAfter=Yes"])
+            get = lambda key: values.get(key, "_")
+            lines.append("\t".join([spans[ident], "f", "_", get("upos"), "_", get("feats"), get("head"), "_", get("deps"), get("misc")]))
         upos = draw.choice(["NOUN", "X", "SCONJ", "PUNCT"]) if is_word or draw.random() < 0.5 else "_"
         if draw.random() < odd:
             upos = draw.choice(["noun", "_", "XX", "Noun", "-"])
@@ -183,6 +192,8 @@ def typed(draw):
             feats = draw.choice([feats + "|", "|" + feats, feats + "|_", "A", "=", "A=B=C", feats + "||A=B"])
         head = str(draw.randint(0, int(ident) - 1)) if is_word and ident != "1" else "0" if is_word else "_"
         head = "1" if is_word and head == "0" and ident != "1" else head
+        if not is_word and draw.random() < odd:
+            head = "1"
         if is_word and draw.random() < 2 * odd:
             head = draw.choice([ident, str(words), str(words + 1), "0", "1", "2", "01", "-1", "_", "1.1", "x", "99999999999"])
         deps = "_"

@@ -1,0 +1,227 @@
+//! What is built well-formed reads strictly, typed checks included, and comes back as it was meant.
+
+use frostline_conllu::{
+    Checks, Column, Id, Reader, Row, Sentence, Stats, Upos, Writer, parse_iob2, read_lenient, read_strict,
+};
+use proptest::{collection::vec, prelude::*};
+
+/// A sentence as one would think of it.
+#[derive(Debug, Clone)]
+struct Plan {
+    comments: Vec<String>,
+    words: Vec<Word>,
+    /// Empty nodes before the first word.
+    leading: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Word {
+    form: String,
+    upos: Upos,
+    feats: Vec<(String, Vec<String>)>,
+    /// Chooses the head among the words before it; the first word is the root.
+    head: prop::sample::Index,
+    misc: Vec<(String, Option<String>)>,
+    empties: usize,
+    /// Whether a range starts here, and how many more words it covers.
+    range: Option<usize>,
+}
+
+fn form() -> impl Strategy<Value = String> {
+    // Letters of several scripts, with single inner spaces at most.
+    "[a-zA-Zéß日本א😀._|=:#'-]{1,6}( [a-zéß日]{1,4})?"
+}
+
+fn feats() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
+    vec(("[A-Z][a-z]{1,4}(\\[[a-z]{1,4}\\])?", vec("[A-Z0-9][a-z0-9]{0,3}", 1..3)), 0..4).prop_map(|feats| {
+        let mut feats: Vec<_> = feats.into_iter().map(|(name, values)| (name, sorted(values))).collect();
+        feats.sort_by_key(|(name, values)| format!("{name}={}", values.join(",")).to_lowercase());
+        feats.dedup_by(|a, b| a.0.eq_ignore_ascii_case(&b.0));
+        feats
+    })
+}
+
+fn sorted(mut values: Vec<String>) -> Vec<String> {
+    values.sort_by_key(|value| value.to_lowercase());
+    values.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
+    values
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    let misc = vec(("[A-Z][a-z]{1,5}", proptest::option::of("[a-zé]{1,4}( [a-z]{1,3})?")), 0..3);
+    let extras = (0..3_usize, proptest::option::weighted(0.2, 0..3_usize));
+    (form(), prop::sample::select(&Upos::ALL[..]), feats(), any::<prop::sample::Index>(), misc, extras)
+        .prop_map(|(form, upos, feats, head, misc, (empties, range))| Word {
+            form,
+            upos,
+            feats,
+            head,
+            misc,
+            empties,
+            range,
+        })
+        .prop_filter("keys that may stand once", |word| {
+            word.misc.iter().all(|(key, _)| key.len() > 3 && key != "Gloss")
+        })
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    (vec("#[ -~é]{0,20}", 0..4), vec(word(), 1..8), 0..3_usize).prop_map(|(comments, words, leading)| Plan {
+        comments,
+        words,
+        leading,
+    })
+}
+
+fn written(plans: &[Plan]) -> String {
+    let mut writer = Writer::new(Vec::new());
+    for plan in plans {
+        for comment in &plan.comments {
+            writer.comment(comment).expect("one line");
+        }
+        let mut until = 0;
+        let empty = |major: usize, minor: usize| (format!("{major}.{minor}"), "0:root");
+        let blank = |id: &str, form: &str, deps: &str| {
+            [id, form, "_", "_", "_", "_", "_", "_", deps, "_"].map(str::to_owned)
+        };
+        let mut row = |columns: [String; 10]| {
+            writer.row(&columns.each_ref().map(String::as_str)).expect("no tabs");
+        };
+        for minor in 1..=plan.leading {
+            let (id, deps) = empty(0, minor);
+            row(blank(&id, "n", deps));
+        }
+        for (index, word) in plan.words.iter().enumerate() {
+            let number = index + 1;
+            if let Some(more) = word.range
+                && number > until
+            {
+                until = (number + more).min(plan.words.len());
+                row(blank(&format!("{number}-{until}"), "whole", "_"));
+            }
+            row(columns(word, number));
+            for minor in 1..=word.empties {
+                let (id, deps) = empty(number, minor);
+                row(blank(&id, "n", deps));
+            }
+        }
+        writer.end().expect("memory");
+    }
+    String::from_utf8(writer.into_inner()).expect("UTF-8")
+}
+
+fn head(word: &Word, number: usize) -> usize {
+    if number == 1 { 0 } else { 1 + word.head.index(number - 1) }
+}
+
+fn columns(word: &Word, number: usize) -> [String; 10] {
+    let or_blank = |items: Vec<String>| if items.is_empty() { "_".to_owned() } else { items.join("|") };
+    let feats = word.feats.iter().map(|(name, values)| format!("{name}={}", values.join(","))).collect();
+    let misc = word.misc.iter().map(|(key, value)| match value {
+        Some(value) => format!("{key}={value}"),
+        None => key.clone(),
+    });
+    let head = head(word, number);
+    let deps = format!("{head}:{}", if head == 0 { "root" } else { "dep:é_ß" });
+    [
+        number.to_string(),
+        word.form.clone(),
+        "_".into(),
+        word.upos.to_string(),
+        "_".into(),
+        or_blank(feats),
+        head.to_string(),
+        "dep".into(),
+        deps,
+        or_blank(misc.collect()),
+    ]
+}
+
+fn agrees(row: &Row<'_>, word: &Word, number: usize) {
+    assert_eq!(row.key(), Some(Id::Word(number as u32)));
+    assert_eq!(row.form(), word.form);
+    assert_eq!(row.upos_tag(), Ok(Some(word.upos)));
+    assert_eq!(row.governor(), Ok(Some(head(word, number) as u32)));
+    let feats: Vec<_> = row.features().map(|feature| feature.expect("well formed")).collect();
+    assert_eq!(feats.len(), word.feats.len());
+    for (found, (name, values)) in feats.iter().zip(&word.feats) {
+        assert_eq!(found.name, name);
+        assert!(found.values().eq(values.iter().map(String::as_str)));
+        assert_eq!(row.feature(name), Some(found.value));
+        assert_eq!(found.layer().is_some(), name.contains('['));
+    }
+    let deps: Vec<_> = row.dependencies().map(|dependency| dependency.expect("well formed")).collect();
+    assert_eq!((deps.len(), deps[0].head), (1, Id::Word(head(word, number) as u32)));
+    let misc: Vec<_> = row.annotations().map(|it| (it.key.to_owned(), it.value.map(str::to_owned))).collect();
+    assert_eq!(misc, word.misc);
+}
+
+proptest! {
+    #[test]
+    fn what_is_built_is_read(plans in vec(plan(), 0..4)) {
+        let text = written(&plans);
+        let checks = Checks { typed: true, nfc: false };
+        let read: Result<Vec<Sentence<'_>>, _> = read_strict(text.as_bytes(), checks).collect();
+        let read = read.unwrap_or_else(|fault| panic!("{}\n{text}", fault.at("built")));
+        prop_assert_eq!(read.len(), plans.len());
+        for (sentence, plan) in read.iter().zip(&plans) {
+            prop_assert_eq!(&sentence.comments, &plan.comments);
+            prop_assert_eq!(sentence.words().count(), plan.words.len());
+            for (index, (row, word)) in sentence.words().zip(&plan.words).enumerate() {
+                agrees(row, word, index + 1);
+            }
+        }
+        let stats: Stats = read.iter().collect();
+        prop_assert_eq!(stats.words as usize, plans.iter().map(|plan| plan.words.len()).sum::<usize>());
+        let empties = |plan: &Plan| plan.leading + plan.words.iter().map(|word| word.empties).sum::<usize>();
+        prop_assert_eq!(stats.empty_nodes as usize, plans.iter().map(empties).sum::<usize>());
+    }
+
+    #[test]
+    fn one_changed_column_changes_nothing_else(plans in vec(plan(), 1..3), tag in "[A-Z]{0,9}", at in 1..10_usize) {
+        let text = written(&plans);
+        let column = Column::ALL[at];
+        let mut writer = Writer::new(Vec::new());
+        for sentence in read_lenient(text.as_bytes(), Checks::default()) {
+            writer.edited(&sentence, |row, it| (it == column && row.is_word()).then_some(&tag)).unwrap();
+        }
+        let changed = String::from_utf8(writer.into_inner()).unwrap();
+        let is_word = |fields: &[&str]| fields.len() == 10 && fields[0].parse::<u32>().is_ok();
+        let expected: Vec<String> = text.split('\n').map(|line| {
+            let mut fields: Vec<&str> = line.split('\t').collect();
+            if is_word(&fields) && !line.starts_with('#') {
+                fields[at] = &tag;
+            }
+            fields.join("\t")
+        }).collect();
+        prop_assert_eq!(changed, expected.join("\n"));
+    }
+
+    #[test]
+    fn any_bytes_come_back(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
+        let mut back = Vec::new();
+        let mut reader = Reader::new(&bytes[..], Checks { typed: true, nfc: true });
+        while let Some(sentence) = reader.next_sentence().unwrap() {
+            back.extend_from_slice(sentence.raw());
+        }
+        prop_assert_eq!(back, bytes);
+    }
+
+    #[test]
+    fn any_layer_is_read_or_refused(text in "([0-9]{1,2}\t[a-z]{0,2}\t(O|B-|I-)[A-Z]{0,2}(\t-)?\n|\n|# [a-z]{0,3}\n|[\t\ra-zé]{0,9}\n?){0,8}") {
+        let (mut bytes, mut whole) = (0, true);
+        for read in parse_iob2(&text) {
+            match read {
+                Ok(sentence) => {
+                    bytes += sentence.raw.len();
+                    prop_assert!(!sentence.rows.is_empty());
+                    for entity in sentence.entities() {
+                        prop_assert!(entity.start < entity.end && entity.end <= sentence.rows.len());
+                    }
+                }
+                Err(_) => whole = false,
+            }
+        }
+        prop_assert!(!whole || bytes == text.len());
+    }
+}
