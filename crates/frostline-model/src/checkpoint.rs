@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
-use crate::{Family, ModelError, Source, hugging_face_name};
+use crate::{EncoderConfig, Family, ModelError, Source, hugging_face_name};
 
 /// An opened set of weights.
 pub struct Checkpoint {
@@ -65,6 +65,17 @@ impl Checkpoint {
             index.extend(tensors.names().into_iter().map(|name| (name.to_string(), number)));
         }
         Ok(Self { family, place, files, index })
+    }
+
+    /// Checks that every parameter of an encoder is there in the shape its config implies; reads
+    /// no number.
+    ///
+    /// # Errors
+    /// Names the first tensor that is missing or has another shape.
+    pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
+        let parameters = config.parameters(0);
+        let encoder = parameters.iter().filter(|(path, _)| path.starts_with("encoder."));
+        encoder.into_iter().try_for_each(|(path, shape)| self.with(path, shape, |_, _| Ok(())))
     }
 
     /// Whether a parameter is there.

@@ -21,7 +21,7 @@ use crate::backend::Task;
 use crate::{corpus, inputs, version};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
-const HEAD_STD: f64 = 0.02;
+pub(crate) const HEAD_STD: f64 = 0.02;
 
 /// What cells of one worker share: aligned data, by what it was made from.
 #[derive(Default)]
@@ -194,14 +194,7 @@ fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc<Data>> {
         return Ok(data.clone());
     }
     let encoder = inputs::encoder_config(&cell.inputs)?;
-    if data.max_length > encoder.positions {
-        bail!(
-            "data.max_length is {}, but the encoder `{}` has only {} positions",
-            data.max_length,
-            cell.settings.encoder.name,
-            encoder.positions
-        );
-    }
+    inputs::check_length(&cell.settings, &encoder)?;
     let aligner = inputs::aligner(&cell.inputs, data)?;
     let path = |role: &str| cell.inputs.get(role).map(|input| input.path.clone()).unwrap_or_default();
     let [train_text, dev_text] = ["train", "dev"].map(|role| inputs::text(&cell.inputs, role));

@@ -81,3 +81,31 @@ pub fn encoder_source(
     }
     Ok(Box::new(Checkpoint::open(Path::new(&input.path), config.family)?))
 }
+
+/// The weights file, or the index of its shards.
+///
+/// # Errors
+/// Where the encoder has none.
+pub fn weights<'a>(inputs: &'a Inputs, settings: &Settings) -> Result<&'a Input> {
+    inputs.get("weights").or_else(|| inputs.get("weights-index")).ok_or_else(|| {
+        anyhow!(
+            "the encoder `{}` has no weights; `--encoder-init random` starts without any",
+            settings.encoder.name
+        )
+    })
+}
+
+/// Checks that the encoder can take sentences of the length asked for.
+///
+/// # Errors
+/// Names both lengths.
+pub fn check_length(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
+    let (asked, positions) = (settings.data.max_length, encoder.positions);
+    if asked > positions {
+        let name = &settings.encoder.name;
+        bail!(
+            "data.max_length is {asked}, but the encoder `{name}` has only {positions} positions; lower it"
+        );
+    }
+    Ok(())
+}

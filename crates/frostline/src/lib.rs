@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![recursion_limit = "256"]
 
+pub mod audit;
 pub mod backend;
 pub mod cell;
+pub mod check;
 pub mod corpus;
 pub mod inputs;
 pub mod params;

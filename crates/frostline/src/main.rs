@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use frostline::{backend, cell, params, pretrain::Pretrain, version, worker};
+use frostline::{audit, backend, cell, check, params, pretrain::Pretrain, version, worker};
 use frostline_freeze::Policy;
 use frostline_model::EncoderConfig;
 
@@ -65,6 +65,14 @@ enum Command {
         /// flex, ndarray or cuda, as far as this build has it.
         #[arg(long)]
         backend: Option<String>,
+    },
+    /// Try what can go wrong before a cell starts: a JSON list of cells on standard input.
+    Check,
+    /// Show that saved models kept every bit of what was frozen, and moved everything else.
+    Audit {
+        /// Folders of cells whose model was saved (`--set save.model=true`).
+        #[arg(required = true)]
+        cells: Vec<PathBuf>,
     },
     /// Count an encoder's parameters and those that learn under a policy.
     Params {
@@ -126,6 +134,27 @@ fn run(command: Command) -> Result<()> {
         Command::Pretrain { folder, text, epochs, batch, lr, seed, backend } => {
             let job = Pretrain { folder, text, epochs, batch, lr, seed };
             pool(None)?.install(|| frostline::backend::on(&named(backend)?, &job)?)
+        }
+        Command::Check => {
+            let cells: Vec<frostline_record::Cell> = serde_json::from_reader(std::io::stdin().lock())
+                .context("standard input: no list of cells")?;
+            check::cells(&cells)
+        }
+        Command::Audit { cells } => {
+            let mut violated = 0;
+            for folder in &cells {
+                let (record, found) = audit::cell(folder)?;
+                let verdict = if found.holds() { "holds" } else { "VIOLATED" };
+                let (title, frozen, moved) = (record.cell.title(), found.frozen, found.moved);
+                println!(
+                    "{title}: {frozen} frozen tensors bit-identical, {moved} trainable ones moved: {verdict}"
+                );
+                found.changed.iter().for_each(|path| println!("  frozen, but changed: {path}"));
+                found.unmoved.iter().for_each(|path| println!("  trainable, but the same: {path}"));
+                violated += usize::from(!found.holds());
+            }
+            anyhow::ensure!(violated == 0, "{violated} of {} cells violate their policy", cells.len());
+            Ok(())
         }
         Command::Params { models, encoder, labels, policy, json } => {
             let places = frostline_assets::Places::new(None, models);

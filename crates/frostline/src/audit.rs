@@ -1,0 +1,67 @@
+//! `frostline audit`: law 6 against the saved files. Every frozen tensor of a trained model must
+//! equal the encoder's own bit for bit; every trainable one must have moved.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use frostline_freeze::Policy;
+use frostline_model::{Checkpoint, RandomInit, Source};
+use frostline_record::{Record, read_record};
+
+use crate::cell::HEAD_STD;
+use crate::inputs;
+
+/// What was found in one cell's saved model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Frozen tensors, all bit-identical.
+    pub frozen: usize,
+    /// Trainable tensors that moved.
+    pub moved: usize,
+    /// Frozen tensors that changed.
+    pub changed: Vec<String>,
+    /// Trainable tensors that did not move.
+    pub unmoved: Vec<String>,
+}
+
+impl Audit {
+    /// Whether the law holds.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.changed.is_empty() && self.unmoved.is_empty()
+    }
+}
+
+/// Compares the model saved in a cell's folder with what it started from.
+///
+/// # Errors
+/// Where there is no record, no saved model, or a file cannot be read.
+pub fn cell(folder: &Path) -> Result<(Record, Audit)> {
+    let record = read_record(folder)?.with_context(|| format!("{} holds no record", folder.display()))?;
+    let (cell, Some(result)) = (&record.cell, &record.result) else {
+        bail!("the cell in {} failed", folder.display())
+    };
+    let saved = folder.join("model").join("model.safetensors");
+    if !saved.exists() {
+        bail!("{} holds no saved model; run the sweep with `--set save.model=true`", folder.display());
+    }
+    let encoder = inputs::encoder_config(&cell.inputs)?;
+    let policy = Policy::parse(&cell.settings.policy, encoder.depth)?;
+    let start = inputs::encoder_source(&cell.inputs, &cell.settings, &encoder)?;
+    let head = RandomInit::new(cell.settings.seed, HEAD_STD);
+    let end = Checkpoint::open(&saved, encoder.family)?;
+    let mut audit = Audit::default();
+    for (path, shape) in encoder.parameters(result.tags.len()) {
+        let before =
+            if path.starts_with("head.") { head.values(&path, &shape) } else { start.values(&path, &shape) }?;
+        let after = end.values(&path, &shape)?;
+        let same = before.iter().map(|v| v.to_bits()).eq(after.iter().map(|v| v.to_bits()));
+        match (policy.freezes(&path), same) {
+            (true, true) => audit.frozen += 1,
+            (false, false) => audit.moved += 1,
+            (true, false) => audit.changed.push(path),
+            (false, true) => audit.unmoved.push(path),
+        }
+    }
+    Ok((record, audit))
+}
