@@ -44,6 +44,38 @@ fn main() {
         }
     }
     print(&tasks);
+    sizes();
+}
+
+/// Time per byte for texts that could tempt a reader into quadratic time, at two sizes: the same
+/// figure twice is linear time. (What holds this is a test that counts work.)
+fn sizes() {
+    let row = |id: usize| format!("{id}\tf\tl\tX\tx\tA=B\t{}\tdep\t_\tC=D\n", id - 1);
+    let line = |value: String| format!("1\tf\tl\tX\tx\t_\t0\troot\t_\t{value}\n\n");
+    let words = |n: usize| (1..=n / 30).map(row).collect::<String>() + "\n";
+    let cases: [(&str, &dyn Fn(usize) -> String); 6] = [
+        ("one sentence of words", &words),
+        ("one line of tabs", &|n| "\t".repeat(n) + "\n\n"),
+        ("one MISC of spaces", &|n| line(" ".repeat(n))),
+        ("one MISC of items", &|n| line("A=b|".repeat(n / 4))),
+        ("one MISC of letters", &|n| line("é".repeat(n / 2))),
+        ("one sentence of faults", &|n| "x\n".repeat(n / 2) + "\n"),
+    ];
+    println!("\n{:26}{:>14}{:>14}   ns per byte, all checks on", "", "0.6 MB", "4.8 MB");
+    for (name, make) in cases {
+        print!("{name:26}");
+        for bytes in [600_000, 4_800_000] {
+            let text = make(bytes);
+            let time = (0..3).map(|_| {
+                let start = Instant::now();
+                let sentences = read_lenient(text.as_bytes(), Checks { typed: true, nfc: true });
+                black_box(sentences.last());
+                start.elapsed()
+            });
+            print!("{:14.2}", time.min().expect("three").as_secs_f64() * 1e9 / text.len() as f64);
+        }
+        println!();
+    }
 }
 
 fn input() -> (String, Vec<u8>) {
