@@ -132,10 +132,10 @@ pub(crate) struct DemoAssetsArgs {
     #[arg(long)]
     pub text_only: bool,
     /// Sentences of each language to pretrain on
-    #[arg(long, value_name = "N", default_value_t = 12_000)]
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub sentences: usize,
     /// Passes over them
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 12)]
     pub epochs: u32,
     /// Sentences per step
     #[arg(long, value_name = "N", default_value_t = 64)]

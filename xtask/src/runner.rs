@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, bail};
+use frostline_record::Cell;
 use serde::Deserialize;
 
 use crate::args::Backend;
@@ -45,6 +46,33 @@ impl Runner {
         };
         let about = ask(&path, backend).environment()?;
         Ok(Self { path, backend, about, revision: revision() })
+    }
+}
+
+impl Runner {
+    /// Lets the runner try what it can find wrong with cells before any starts: the weights'
+    /// shapes, the tokenizer, strict tags.
+    pub(crate) fn check(&self, cells: &[Cell]) -> Result<()> {
+        self.ask_about(cells).environment()
+    }
+
+    fn ask_about(&self, cells: &[Cell]) -> anyhow::Result<()> {
+        let mut child = Command::new(&self.path)
+            .arg("check")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("the runner {} cannot be started", self.path.display()))?;
+        let stdin = child.stdin.take().expect("standard input is piped");
+        // A runner that found its fault early closes its input; what it says tells more.
+        let _ = serde_json::to_writer(stdin, cells);
+        let output = child.wait_with_output().context("the runner did not end")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{}", said.trim().trim_start_matches("error: "));
+        }
+        Ok(())
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     list::introduce(&study, &sources, &runner);
 
     let cells = study.cells(&sources, &runner);
+    runner.check(&cells)?;
     let folder = if args.verify { Folder::passing(cells)? } else { Folder::open(&out, study.sweep(cells))? };
     let jobs = folder.jobs()?;
     let crew = Crew::new(&runner, &study, args, folder.logs());
