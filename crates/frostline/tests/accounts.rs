@@ -1,0 +1,59 @@
+//! Parameter accounts against published and independently counted figures.
+
+use frostline::cell::accounts;
+use frostline_freeze::Policy;
+use frostline_model::EncoderConfig;
+
+/// distilbert-base-multilingual-cased.
+const MULTILINGUAL: &str = r#"{"model_type": "distilbert", "vocab_size": 119547, "dim": 768, "n_layers": 6,
+    "n_heads": 12, "hidden_dim": 3072, "max_position_embeddings": 512}"#;
+
+/// all-MiniLM-L6-v2.
+const MINILM: &str = r#"{"model_type": "bert", "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6,
+    "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512, "type_vocab_size": 2}"#;
+
+/// bert-base-uncased.
+const TWELVE: &str = r#"{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12,
+    "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}"#;
+
+fn count(config: &str, labels: usize, policy: &str) -> (u64, u64) {
+    let config = EncoderConfig::parse(config, "test").unwrap();
+    let found = accounts(&config, labels, &Policy::parse(policy, config.depth).unwrap());
+    (found.total, found.trainable)
+}
+
+#[test]
+fn the_study_accounts_are_met() {
+    let published = [
+        ("none", 134_741_770),
+        ("all", 92_214_538),
+        ("first-2", 120_566_026),
+        ("first-4", 106_390_282),
+        ("alternating", 113_478_154),
+    ];
+    for (policy, trainable) in published {
+        assert_eq!(count(MULTILINGUAL, 10, policy), (134_741_770, trainable), "{policy}");
+    }
+    assert_eq!(count(MULTILINGUAL, 17, "none").0, 134_747_153);
+    assert_eq!(count(MINILM, 17, "none").0, 22_571_921);
+    // The peer's counts: EWT with 17 tags, NSC with 16.
+    assert_eq!(count(MINILM, 17, "first-4").1, 15_474_065);
+    assert_eq!(count(MINILM, 16, "alternating").1, 17_248_144);
+}
+
+#[test]
+fn deeper_encoders_count_too() {
+    let block = 7_087_872;
+    assert_eq!(count(TWELVE, 17, "none"), (108_904_721, 108_904_721));
+    assert_eq!(count(TWELVE, 17, "first-10").1, 108_904_721 - 10 * block);
+    assert_eq!(count(TWELVE, 17, "alternating").1, 108_904_721 - 6 * block);
+    assert_eq!(count(TWELVE, 17, "head-only").1, 768 * 17 + 17);
+    let config = EncoderConfig::parse(TWELVE, "test").unwrap();
+    assert!(Policy::parse("first-13", config.depth).is_err());
+}
+
+#[test]
+fn a_backend_that_is_not_built_in_is_said() {
+    let error = frostline::backend::check("tpu").unwrap_err().to_string();
+    assert!(error.starts_with("this build has no backend `tpu`; it has: "), "{error}");
+}
