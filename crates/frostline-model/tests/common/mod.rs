@@ -1,0 +1,147 @@
+//! What the tests share: the committed models and their references, packed sentences, the peer.
+//! Refuses to pass silently in CI where the reference data is missing.
+#![allow(dead_code)] // every test binary uses its own part
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use frostline_kernels::Pack;
+use frostline_model::{Checkpoint, EncoderConfig, Input};
+use safetensors::SafeTensors;
+use serde::Deserialize;
+
+/// A sentence as `sentences.json` has it.
+#[derive(Clone, Deserialize)]
+pub struct Sentence {
+    pub words: Vec<String>,
+    pub ids: Vec<u32>,
+    pub speaking: Vec<u32>,
+    pub labels: Vec<u32>,
+}
+
+/// The folder with everything `make.py` wrote.
+pub fn references() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/references")
+}
+
+pub fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+pub fn sentences() -> Vec<Sentence> {
+    serde_json::from_str(&text(&references().join("sentences.json"))).unwrap()
+}
+
+/// A Hugging Face folder, opened.
+pub fn open(folder: &Path) -> (EncoderConfig, Checkpoint) {
+    let place = folder.join("config.json");
+    let config = EncoderConfig::parse(&text(&place), &place.display().to_string()).unwrap();
+    let index = folder.join("model.safetensors.index.json");
+    let weights = if index.exists() { index } else { folder.join("model.safetensors") };
+    let checkpoint = Checkpoint::open(&weights, config.family).unwrap();
+    checkpoint.check(&config).unwrap();
+    (config, checkpoint)
+}
+
+/// Reference tensors by name.
+pub struct Tensors(Vec<u8>);
+
+impl Tensors {
+    pub fn open(path: &Path) -> Self {
+        Self(std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    }
+
+    /// A tensor's shape and numbers.
+    pub fn get(&self, name: &str) -> (Vec<usize>, Vec<f32>) {
+        let file = SafeTensors::deserialize(&self.0).unwrap();
+        let view = file.tensor(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(view.dtype(), safetensors::Dtype::F32);
+        let quads = view.data().as_chunks::<4>().0;
+        (view.shape().to_vec(), quads.iter().map(|quad| f32::from_le_bytes(*quad)).collect())
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let file = SafeTensors::deserialize(&self.0).unwrap();
+        file.names().into_iter().map(String::from).collect()
+    }
+}
+
+/// Sentences laid end to end.
+pub struct Packed {
+    pub ids: Vec<u32>,
+    pub positions: Vec<u32>,
+    pub pack: Pack,
+    pub speaking: Vec<u32>,
+    pub labels: Vec<u32>,
+}
+
+impl Packed {
+    pub fn new(sentences: &[Sentence]) -> Self {
+        let lengths: Vec<usize> = sentences.iter().map(|sentence| sentence.ids.len()).collect();
+        let numbers: Vec<u64> = (0..sentences.len() as u64).collect();
+        let (mut ids, mut speaking, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let mut positions = Vec::new();
+        for sentence in sentences {
+            let start = ids.len() as u32;
+            speaking.extend(sentence.speaking.iter().map(|position| start + position));
+            labels.extend(&sentence.labels);
+            ids.extend(&sentence.ids);
+            positions.extend(0..sentence.ids.len() as u32);
+        }
+        Self { ids, positions, pack: Pack::new(&lengths, &numbers), speaking, labels }
+    }
+
+    pub fn input(&self) -> Input<'_> {
+        Input { ids: &self.ids, positions: &self.positions, pack: &self.pack }
+    }
+}
+
+/// The largest distance between two lists of numbers.
+pub fn apart(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    let far = |(a, b): (&f32, &f32)| (a - b).abs();
+    a.iter().zip(b).map(far).fold(0.0, |most, far| if far > most || far.is_nan() { far } else { most })
+}
+
+/// The interpreter to ask, or nothing after saying so.
+pub fn python(test: &str) -> Option<PathBuf> {
+    let python = std::env::var_os("FROSTLINE_PYTHON").map(PathBuf::from);
+    if python.is_none() {
+        eprintln!("{test}: SKIPPED, FROSTLINE_PYTHON names no interpreter with torch and transformers");
+    }
+    python
+}
+
+/// What `transformers` makes of a folder: one JSON line per sentence.
+pub fn peer<T: serde::de::DeserializeOwned>(
+    python: &Path,
+    mode: &str,
+    folder: &Path,
+    asked: &impl serde::Serialize,
+) -> Vec<T> {
+    let mut child = Command::new(python)
+        .arg(references().join("peer.py"))
+        .args([mode.as_ref(), folder.as_os_str()])
+        .env("HF_HUB_OFFLINE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
+    let asked = serde_json::to_vec(asked).unwrap();
+    child.stdin.take().unwrap().write_all(&asked).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "peer.py failed");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The folder of reference data, or nothing after saying so.
+pub fn shared(test: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("FROSTLINE_SHARED").map(PathBuf::from);
+    if shared.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{test}: FROSTLINE_SHARED is unset although CI is set");
+        eprintln!("{test}: SKIPPED, FROSTLINE_SHARED is unset");
+    }
+    shared
+}

@@ -1,0 +1,227 @@
+//! Exact against Hugging Face `transformers`: logits, loss and every gradient of a tiny DistilBERT and
+//! a tiny BERT, and weights in every kind of file. `references/make.py` made what is compared with.
+
+use std::collections::BTreeMap;
+
+use burn::backend::{Autodiff, Flex, NdArray};
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::prelude::*;
+use burn::tensor::ElementConversion;
+use frostline_kernels::{Dropout, Kernels, Train};
+use frostline_model::{Encoder, EncoderDropout, Source as _, Tagger, Vocabulary, hugging_face_name};
+
+mod common;
+use common::{Packed, Tensors, apart, open, references, sentences};
+
+const MODELS: [&str; 2] = ["distilbert", "bert"];
+const TAGS: usize = 5;
+
+fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
+    tensor.into_data().into_vec().unwrap()
+}
+
+/// Builds a committed tagger with these rows of the word table.
+fn tagger<B: Kernels>(name: &str, vocabulary: &Vocabulary) -> (frostline_model::EncoderConfig, Tagger<B>) {
+    let (config, weights) = open(&references().join(name));
+    let model =
+        Tagger::build(&config, vocabulary, TAGS, [&weights, &weights], &B::Device::default()).unwrap();
+    (config, model)
+}
+
+/// Logits of all sentences in packs of `size` sentences, against the reference.
+fn logits_agree<B: Kernels>(size: usize) {
+    let all = sentences();
+    for name in MODELS {
+        let (config, _) = open(&references().join(name));
+        let (config, model) = tagger::<B>(name, &Vocabulary::full(config.vocabulary));
+        let mut ours = Vec::new();
+        for some in all.chunks(size) {
+            let packed = Packed::new(some);
+            let off = EncoderDropout::off(config.depth);
+            ours.extend(numbers(model.forward(
+                &config,
+                packed.input(),
+                &packed.speaking,
+                &off,
+                Dropout::OFF,
+            )));
+        }
+        let (shape, theirs) = Tensors::open(&references().join(format!("{name}.safetensors"))).get("logits");
+        assert_eq!(shape, [ours.len() / TAGS, TAGS]);
+        let far = apart(&ours, &theirs);
+        println!("{name}, {} sentences a pack: logits within {far:.1e}", size.min(all.len()));
+        assert!(far <= 1e-4, "{name}: {far:e}");
+        let spread = theirs.iter().fold(0f32, |most, value| most.max(value.abs()));
+        assert!(spread > 1.0, "{name}: logits this small say nothing");
+    }
+}
+
+#[test]
+fn logits_on_flex() {
+    for size in [1, 5, usize::MAX] {
+        logits_agree::<Flex>(size);
+    }
+}
+
+#[test]
+fn logits_on_ndarray() {
+    for size in [1, 5, usize::MAX] {
+        logits_agree::<NdArray>(size);
+    }
+}
+
+/// Every gradient by path.
+struct Gradients<'a> {
+    all: &'a GradientsParams,
+    path: Vec<String>,
+    found: BTreeMap<String, Vec<f32>>,
+}
+
+impl<B: Train> ModuleVisitor<B> for Gradients<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.into());
+    }
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+        if let Some(gradient) = self.all.get::<B::InnerBackend, D>(parameter.id) {
+            self.found.insert(self.path.join("."), numbers(gradient));
+        }
+    }
+}
+
+/// Loss and gradients of all sentences in one pack.
+fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BTreeMap<String, Vec<f32>>) {
+    let (config, model) = tagger::<B>(name, vocabulary);
+    let mut packed = Packed::new(&sentences());
+    for id in &mut packed.ids {
+        *id = vocabulary.row(*id).unwrap();
+    }
+    let off = EncoderDropout::off(config.depth);
+    let logits = model.forward(&config, packed.input(), &packed.speaking, &off, Dropout::OFF);
+    let loss = B::k_cross_entropy(logits, &packed.labels).div_scalar(packed.labels.len() as f64);
+    let value = loss.clone().into_scalar().elem();
+    let all = GradientsParams::from_grads(loss.backward(), &model);
+    let mut gradients = Gradients { all: &all, path: Vec::new(), found: BTreeMap::new() };
+    model.visit(&mut gradients);
+    (value, gradients.found)
+}
+
+/// No gradient may be further from the reference than this share of its own norm, or of a thousandth
+/// of all gradients' norm where that is more (key biases have a true gradient of zero).
+fn gradients_agree<B: Train>(allowed: f64) {
+    for name in MODELS {
+        let (config, _) = open(&references().join(name));
+        let file = Tensors::open(&references().join(format!("{name}.safetensors")));
+        let theirs = |path: &str| {
+            let (stored, transposed) = hugging_face_name(config.family, path);
+            let (shape, values) = file.get(&format!("gradient.{stored}"));
+            if !transposed {
+                return values;
+            }
+            let turned = (0..values.len()).map(|i| values[i % shape[0] * shape[1] + i / shape[0]]);
+            turned.collect()
+        };
+        let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let parameters = config.parameters(TAGS);
+        let all: f64 = parameters.iter().map(|(path, _)| norm(&theirs(path)).powi(2)).sum::<f64>().sqrt();
+        assert_eq!(file.names().len(), parameters.len() + 1, "{name}: one gradient per parameter");
+
+        let (loss, ours) = loss_and_gradients::<B>(name, &Vocabulary::full(config.vocabulary));
+        let reference: serde_json::Value =
+            serde_json::from_str(&common::text(&references().join(format!("{name}.json")))).unwrap();
+        let far = (loss - reference["loss"].as_f64().unwrap()).abs();
+        assert!(far <= 1e-5, "{name}: the loss is {far:e} away");
+        let mut worst = (0.0, String::new());
+        for (path, shape) in &parameters {
+            let (ours, theirs) = (&ours[path], theirs(path));
+            assert_eq!(ours.len(), shape.iter().product::<usize>(), "{path}");
+            let away: Vec<f32> = ours.iter().zip(&theirs).map(|(a, b)| a - b).collect();
+            let share = norm(&away) / norm(&theirs).max(1e-3 * all);
+            assert!(share <= allowed, "{name}: the gradient of {path} is {share:e} away");
+            if share > worst.0 {
+                worst = (share, path.clone());
+            }
+        }
+        println!("{name}: loss within {far:.1e}, gradients within {:.1e} ({})", worst.0, worst.1);
+    }
+}
+
+#[test]
+fn loss_and_every_gradient_on_flex() {
+    gradients_agree::<Autodiff<Flex>>(1e-4);
+}
+
+#[test]
+fn loss_and_every_gradient_on_ndarray() {
+    // Stock burn 0.21 differentiates the exact GELU as if it were the tanh approximation.
+    gradients_agree::<Autodiff<NdArray>>(5e-3);
+}
+
+#[test]
+fn a_compact_vocabulary_has_the_full_ones_loss_and_gradients() {
+    for name in MODELS {
+        let (config, _) = open(&references().join(name));
+        let ids = sentences().into_iter().flat_map(|sentence| sentence.ids);
+        let compact = Vocabulary::of(config.vocabulary, ids);
+        assert!(compact.rows().len() < config.vocabulary, "no id is missing from the sentences");
+        let (loss, ours) = loss_and_gradients::<Autodiff<Flex>>(name, &compact);
+        let (full_loss, full) =
+            loss_and_gradients::<Autodiff<Flex>>(name, &Vocabulary::full(config.vocabulary));
+        assert_eq!(loss, full_loss);
+        for (path, gradient) in &ours {
+            if path == "encoder.embeddings.word" {
+                let row = |&id: &u32| full[path][id as usize * config.hidden..][..config.hidden].to_vec();
+                assert_eq!(*gradient, compact.rows().iter().flat_map(row).collect::<Vec<_>>());
+            } else {
+                assert_eq!(gradient, &full[path], "{path}");
+            }
+        }
+    }
+}
+
+/// Last hidden states of a folder's encoder against the reference of this name.
+fn hidden_states_agree<B: Kernels>() {
+    let packed = Packed::new(&sentences()[..4]);
+    let references_file = Tensors::open(&references().join("small.safetensors"));
+    for kind in ["f16", "bf16", "sharded"] {
+        let (config, weights) = open(&references().join(format!("small-{kind}")));
+        let vocabulary = Vocabulary::full(config.vocabulary);
+        let encoder = Encoder::<B>::build(&config, &vocabulary, &weights, &B::Device::default()).unwrap();
+        let hidden = encoder.forward(&config, packed.input(), &EncoderDropout::off(config.depth));
+        let far = apart(&numbers(hidden), &references_file.get(kind).1);
+        println!("{kind}: hidden states within {far:.1e}");
+        assert!(far <= 1e-4, "{kind}: {far:e}");
+    }
+}
+
+#[test]
+fn half_precision_and_sharded_files() {
+    hidden_states_agree::<Flex>();
+    hidden_states_agree::<NdArray>();
+}
+
+#[test]
+fn rows_read_alone_are_the_tables_rows() {
+    for kind in ["f16", "bf16", "sharded"] {
+        let (config, weights) = open(&references().join(format!("small-{kind}")));
+        let shape = [config.vocabulary, config.hidden];
+        let all = weights.values("encoder.embeddings.word", &shape).unwrap();
+        let some = weights.rows("encoder.embeddings.word", shape, &[3, 0, 70]).unwrap();
+        let row = |id: usize| &all[id * shape[1]..][..shape[1]];
+        assert_eq!(some, [row(3), row(0), row(70)].concat(), "{kind}");
+    }
+}
+
+#[test]
+fn a_missing_shard_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = references().join("small-sharded");
+    let index = "model.safetensors.index.json";
+    std::fs::copy(from.join(index), folder.path().join(index)).unwrap();
+    let error = frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::Bert);
+    let message = error.err().unwrap().to_string();
+    assert!(message.contains("model-00001-of-0000"), "{message}");
+}

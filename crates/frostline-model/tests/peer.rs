@@ -1,0 +1,134 @@
+//! Folders opened by Hugging Face `transformers` itself: what we export is tagged there as here, and a
+//! real encoder has the same hidden states. Needs FROSTLINE_PYTHON, and FROSTLINE_SHARED for the latter.
+
+use std::path::Path;
+
+use burn::backend::Flex;
+use burn::prelude::*;
+use frostline_kernels::Dropout;
+use frostline_model::{
+    Checkpoint, Encoder, EncoderConfig, EncoderDropout, Export, RandomInit, Tagger, Vocabulary,
+    hugging_face_config, snapshot,
+};
+
+mod common;
+use common::{Packed, Sentence, apart, open, peer, python, references, sentences, shared, text};
+
+fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
+    tensor.into_data().into_vec().unwrap()
+}
+
+/// Logits at every position of every sentence.
+fn logits(config: &EncoderConfig, model: &Tagger<Flex>, sentences: &[Sentence]) -> Vec<f32> {
+    let packed = Packed::new(sentences);
+    let every: Vec<u32> = (0..packed.ids.len() as u32).collect();
+    let off = EncoderDropout::off(config.depth);
+    numbers(model.forward(config, packed.input(), &every, &off, Dropout::OFF))
+}
+
+/// A tagger as a Hugging Face folder; only the rows of `vocabulary` come from the model itself.
+fn export(
+    config: &EncoderConfig,
+    model: &Tagger<Flex>,
+    vocabulary: &Vocabulary,
+    source: &Checkpoint,
+    [config_text, folder]: [&Path; 2],
+    tags: &[String],
+) {
+    let parameters = snapshot(model);
+    let export = Export { config, parameters: &parameters, vocabulary, source, other_rows: 1.0 };
+    std::fs::write(folder.join("model.safetensors"), export.safetensors().unwrap()).unwrap();
+    let config = hugging_face_config(&text(config_text), tags).unwrap();
+    std::fs::write(folder.join("config.json"), config).unwrap();
+}
+
+#[test]
+fn exported_taggers_tag_the_same_in_transformers() {
+    let Some(python) = python("exported_taggers_tag_the_same_in_transformers") else { return };
+    for name in ["distilbert", "bert"] {
+        let original = references().join(name);
+        let (config, weights) = open(&original);
+        // Another head and other tags than the folder had: nothing of its own may come back.
+        let head = RandomInit::new(9, 0.5);
+        let tags: Vec<String> = ["A", "B", "_", "D-x", "E", "F", "G"].map(String::from).into();
+        let vocabulary = Vocabulary::full(config.vocabulary);
+        let model =
+            Tagger::<Flex>::build(&config, &vocabulary, tags.len(), [&weights, &head], &Default::default())
+                .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let compact = Vocabulary::of(config.vocabulary, []);
+        let places = [&original.join("config.json"), folder.path()];
+        export(&config, &without_words(&model), &compact, &weights, places, &tags);
+        for file in ["tokenizer.json", "tokenizer_config.json"] {
+            std::fs::copy(original.join(file), folder.path().join(file)).unwrap();
+        }
+
+        let all = sentences();
+        let words: Vec<_> = all.iter().map(|sentence| &sentence.words).collect();
+        let theirs: Vec<(Vec<u32>, Vec<String>)> = peer(&python, "tags", folder.path(), &words);
+        assert_eq!(theirs.len(), all.len());
+        let mut differ = 0;
+        for (sentence, (ids, theirs)) in all.iter().zip(&theirs) {
+            assert_eq!(*ids, sentence.ids, "{name}: another tokenizer");
+            let rows = logits(&config, &model, std::slice::from_ref(sentence));
+            for (&position, theirs) in sentence.speaking.iter().zip(theirs) {
+                let row = &rows[position as usize * tags.len()..][..tags.len()];
+                let best = (0..tags.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+                differ += usize::from(tags[best] != *theirs);
+            }
+        }
+        assert_eq!(differ, 0, "{name}: tags differ");
+        let ids: Vec<_> = all.iter().map(|sentence| &sentence.ids).collect();
+        let theirs: Vec<Vec<f32>> = peer(&python, "logits", folder.path(), &ids);
+        let far = apart(&logits(&config, &model, &all), &theirs.concat());
+        println!("{name}: exported logits within {far:.1e}");
+        assert!(far <= 1e-4, "{name}: {far:e}");
+    }
+}
+
+/// The tagger without a row of its word table: an export then takes them all from the source.
+fn without_words(model: &Tagger<Flex>) -> Tagger<Flex> {
+    let mut model = model.clone();
+    let width = model.head.weight.dims()[0];
+    let empty = Tensor::from_data(TensorData::new(Vec::<f32>::new(), [0, width]), &Default::default());
+    model.encoder.embeddings.word = burn::module::Param::from_tensor(empty);
+    model
+}
+
+#[test]
+fn a_real_encoder_has_the_same_hidden_states_and_logits() {
+    let test = "a_real_encoder_has_the_same_hidden_states_and_logits";
+    let (Some(shared), Some(python)) = (shared(test), python(test)) else { return };
+    let folder = shared.join("models/all-MiniLM-L6-v2");
+    let (config, weights) = open(&folder);
+    // Sentences of 1 to 160 subwords out of the whole vocabulary.
+    let draw = frostline_random::Stream::new(1, "ids");
+    let sentence = |number: u64| {
+        let length = [1, 2, 3, 7, 16, 31, 64, 160][number as usize];
+        let ids = (0..length).map(|i| draw.child(number).below(i, config.vocabulary as u64) as u32);
+        Sentence { words: vec![], ids: ids.collect(), speaking: vec![], labels: vec![] }
+    };
+    let all: Vec<Sentence> = (0..8).map(sentence).collect();
+    let ids: Vec<_> = all.iter().map(|sentence| &sentence.ids).collect();
+
+    let vocabulary = Vocabulary::full(config.vocabulary);
+    let encoder = Encoder::<Flex>::build(&config, &vocabulary, &weights, &Default::default()).unwrap();
+    let packed = Packed::new(&all);
+    let ours = numbers(encoder.forward(&config, packed.input(), &EncoderDropout::off(config.depth)));
+    let theirs: Vec<Vec<f32>> = peer(&python, "hidden", &folder, &ids);
+    let far = apart(&ours, &theirs.concat());
+    println!("all-MiniLM-L6-v2: hidden states within {far:.1e}");
+    assert!(far <= 1e-4, "hidden states: {far:e}");
+
+    let tags: Vec<String> = (0..17).map(|tag| format!("T{tag}")).collect();
+    let head = RandomInit::new(2, 0.1);
+    let model =
+        Tagger::<Flex>::build(&config, &vocabulary, 17, [&weights, &head], &Default::default()).unwrap();
+    let saved = tempfile::tempdir().unwrap();
+    let places = [&folder.join("config.json"), saved.path()];
+    export(&config, &model, &vocabulary, &weights, places, &tags);
+    let theirs: Vec<Vec<f32>> = peer(&python, "logits", saved.path(), &ids);
+    let far = apart(&logits(&config, &model, &all), &theirs.concat());
+    println!("all-MiniLM-L6-v2: exported logits within {far:.1e}");
+    assert!(far <= 1e-4, "logits: {far:e}");
+}

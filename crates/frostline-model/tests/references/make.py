@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Makes the tiny models beside this file and what Hugging Face `transformers` makes of them.
+
+    pip install torch transformers safetensors     # made with torch 2.15, transformers 5.23, on the CPU
+    python3 make.py                                # writes beside itself
+
+Weights are drawn at random, wide enough that attention, GELU and every bias matter. All references
+are computed in double precision from the f32 weights, over padded batches with an attention mask, as
+`transformers` does it; they are exact values, so that the tests' tolerances are all ours.
+
+    distilbert/, bert/      token classifiers with tokenizer, as `save_pretrained` leaves them
+    sentences.json          the sentences: words, subword ids, speaking positions, labels
+    NAME.safetensors        logits over speaking positions; the gradient of every parameter
+    NAME.json               the loss; losses of 50 training steps under every policy
+    small-*/                models of one block in f16, in bf16, in shards without prefix
+    small.safetensors       their last hidden states of the first four sentences
+"""
+import json
+import pathlib
+import random
+import shutil
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+HERE = pathlib.Path(__file__).parent
+TAGS = ["ADJ", "ADV", "DET", "NOUN", "VERB"]
+STEPS, PEAK, CHUNK = 50, 5e-3, 5
+DEPTH = 6
+POLICIES = {
+    "none": ((), False),
+    "all": (range(DEPTH), False),
+    "first-4": (range(4), False),
+    "alternating": (range(0, DEPTH, 2), False),
+    "first-4+embeddings": (range(4), True),
+}
+
+
+def vocabulary():
+    starts, ends = ("fro", "sni", "the", "ka", "lu", "mo", "pe"), ("st", "lo", "ra", "vi", "mu", "ne", "ti", "ko", "da", "bu")
+    stems = [start + end for start in starts for end in ends]
+    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *stems, "##s", "##ing", "##ly", "##ed"]
+
+
+def save_tokenizer(folder, words):
+    tokenizer = Tokenizer(models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    specials = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **specials)
+    fast.save_pretrained(folder)
+    return fast
+
+
+def sentences(words, tokenizer):
+    """Fixed sentences of 1 to 24 words; a word's tag follows from its stem and suffix, mostly."""
+    draw = random.Random(3)
+    stems, suffixes = words[5:-4], ["", "", "", "s", "ing", "ly", "ed"]
+    out = []
+    for length in (7, 1, 12, 3, 24, 5, 9, 2, 14, 6, 4, 11, 8, 3, 10, 6):
+        forms, labels = [], []
+        for _ in range(length):
+            stem, suffix = draw.randrange(len(stems)), draw.choice(suffixes)
+            forms.append(stems[stem] + suffix)
+            labels.append(draw.randrange(5) if draw.random() < 0.1 else (stem + len(suffix)) % 5)
+        encoded = tokenizer(forms, is_split_into_words=True)
+        owners = encoded.word_ids()
+        speaking = [owners.index(word) for word in range(length)]
+        out.append({"words": forms, "ids": encoded["input_ids"], "speaking": speaking, "labels": labels})
+    return out
+
+
+def draw_weights(model, seed):
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            norm = "layer_norm" in name.lower() or "layernorm" in name.lower()
+            if norm and name.endswith("weight"):
+                parameter.copy_(1 + 0.2 * noise)
+            elif name.endswith("bias"):
+                parameter.copy_(0.2 * noise)
+            elif "embeddings" in name:
+                parameter.copy_(0.7 * noise)
+            else:
+                parameter.copy_(0.35 * noise)
+    return model
+
+
+def configs(words, depth):
+    shared = {"vocab_size": len(words), "max_position_embeddings": 48, "pad_token_id": 0}
+    shared |= {"id2label": dict(enumerate(TAGS)), "label2id": {tag: i for i, tag in enumerate(TAGS)}}
+    bert = {"hidden_size": 12, "num_hidden_layers": depth, "num_attention_heads": 3, "intermediate_size": 28}
+    distil = {"dim": 12, "n_layers": depth, "n_heads": 2, "hidden_dim": 20, "sinusoidal_pos_embds": False}
+    return {
+        "distilbert": transformers.DistilBertConfig(**shared, **distil),
+        "bert": transformers.BertConfig(**shared, **bert, layer_norm_eps=1e-5),
+    }
+
+
+def collate(batch):
+    width = max(len(s["ids"]) for s in batch)
+    ids, mask = torch.zeros(len(batch), width, dtype=torch.long), torch.zeros(len(batch), width, dtype=torch.long)
+    labels = torch.full((len(batch), width), -100)
+    for row, sentence in enumerate(batch):
+        n = len(sentence["ids"])
+        ids[row, :n], mask[row, :n] = torch.tensor(sentence["ids"]), 1
+        labels[row, sentence["speaking"]] = torch.tensor(sentence["labels"])
+    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+
+
+def load(folder, dtype=torch.float64):
+    model = transformers.AutoModelForTokenClassification.from_pretrained(folder, dtype=torch.float32)
+    return model.to(dtype)
+
+
+def once(folder, batch):
+    """Logits, loss and gradients, dropout off."""
+    model = load(folder).eval()
+    inputs = collate(batch)
+    out = model(**inputs)
+    out.loss.backward()
+    speaking = [out.logits[row, s["speaking"]] for row, s in enumerate(batch)]
+    tensors = {"logits": torch.cat(speaking).detach()}
+    tensors |= {f"gradient.{name}": p.grad for name, p in model.named_parameters()}
+    return {name: t.float().contiguous() for name, t in tensors.items()}, out.loss.item()
+
+
+def train(folder, batches, policy, dtype=torch.float64):
+    """The study's protocol with dropout 0: AdamW, linear decay, clipping at 1."""
+    blocks, embeddings = POLICIES[policy]
+    model = load(folder, dtype)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    model.eval()  # attention reads its dropout rate from `training`
+    for name, parameter in model.named_parameters():
+        frozen = any(f".layer.{block}." in name for block in blocks)
+        parameter.requires_grad_(not (frozen or (embeddings and ".embeddings." in name)))
+    plain = lambda name: name.endswith("bias") or "layernorm" in name.lower() or "layer_norm" in name.lower()
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for name, p in named if not plain(name)], "weight_decay": 0.01},
+        {"params": [p for name, p in named if plain(name)], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.999), eps=1e-8)
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, 0, STEPS)
+    losses = []
+    for step in range(STEPS):
+        loss = model(**collate(batches[step % len(batches)])).loss
+        losses.append(round(loss.item(), 9))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([p for _, p in named], 1.0)
+        optimizer.step()
+        schedule.step()
+    return losses
+
+
+def small(words, data):
+    """One-block encoders in the other kinds of file, and the hidden states of a few sentences."""
+    references = {}
+    shapes = configs(words, 1)
+    kinds = {
+        "f16": transformers.BertForTokenClassification(shapes["bert"]).to(torch.float16),
+        "bf16": transformers.DistilBertForTokenClassification(shapes["distilbert"]).to(torch.bfloat16),
+        "sharded": transformers.BertModel(shapes["bert"], add_pooling_layer=False),
+    }
+    for seed, (kind, model) in enumerate(kinds.items()):
+        folder = HERE / f"small-{kind}"
+        shutil.rmtree(folder, ignore_errors=True)
+        draw_weights(model, 20 + seed).save_pretrained(folder, max_shard_size="5KB" if kind == "sharded" else "1GB")
+        wide = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).double().eval()
+        inputs = collate(data)
+        hidden = wide(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]).last_hidden_state
+        rows = [hidden[row, : len(s["ids"])] for row, s in enumerate(data)]
+        references[kind] = torch.cat(rows).detach().float().contiguous()
+    save_file(references, HERE / "small.safetensors")
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    words = vocabulary()
+    for seed, (name, config) in enumerate(configs(words, DEPTH).items()):
+        folder = HERE / name
+        shutil.rmtree(folder, ignore_errors=True)
+        model = transformers.AutoModelForTokenClassification.from_config(config)
+        draw_weights(model, 10 + seed).save_pretrained(folder)
+        tokenizer = save_tokenizer(folder, words)
+        data = sentences(words, tokenizer)
+        tensors, loss = once(folder, data)
+        save_file(tensors, HERE / f"{name}.safetensors")
+        batches = [data[i : i + CHUNK] for i in range(0, len(data), CHUNK)]
+        training = {p: {"batches": train(folder, batches, p), "whole": train(folder, [data], p)} for p in POLICIES}
+        for policy, runs in training.items():
+            again = train(folder, batches, policy, torch.float32)
+            apart = max(abs(a - b) for a, b in zip(again, runs["batches"]))
+            print(f"{name} {policy}: {runs['batches'][0]:.3f} to {runs['batches'][-1]:.3f}; f32 is within {apart:.1e}")
+        reference = {"loss": loss, "lr": PEAK, "batch": CHUNK, "losses": training}
+        (HERE / f"{name}.json").write_text(json.dumps(reference, indent=1) + "\n")
+    (HERE / "sentences.json").write_text("[\n" + ",\n".join(json.dumps(s) for s in data) + "\n]\n")
+    small(words, data[:4])
+
+
+main()

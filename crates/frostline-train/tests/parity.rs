@@ -1,0 +1,149 @@
+//! Fifty training steps against PyTorch: the loss of every step, for five policies on two model
+//! families. `../../frostline-model/tests/references/make.py` made the models and the losses.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use burn::backend::{Autodiff, Flex};
+use burn::optim::GradientsParams;
+use burn::tensor::ElementConversion;
+use frostline_freeze::Policy;
+use frostline_kernels::{Dropout, Kernels, Pack};
+use frostline_model::{Checkpoint, EncoderConfig, EncoderDropout, Input, Tagger, Vocabulary, set_trainable};
+use frostline_train::{
+    Dataset, DropoutConfig, Event, Example, Optimizer, OptimizerConfig, Run, Schedule, ScheduleKind,
+    TrainConfig, train,
+};
+
+type B = Autodiff<Flex>;
+
+const STEPS: u32 = 50;
+const POLICIES: [&str; 5] = ["none", "all", "first-4", "alternating", "first-4+embeddings"];
+
+#[derive(serde::Deserialize)]
+struct Sentence {
+    ids: Vec<u32>,
+    speaking: Vec<u32>,
+    labels: Vec<u32>,
+}
+
+/// PyTorch's losses.
+#[derive(serde::Deserialize)]
+struct Losses {
+    /// Step `t` on the `t`-th stretch of `batch` sentences, and round again.
+    batches: Vec<f64>,
+    /// Every step on all sentences.
+    whole: Vec<f64>,
+}
+
+#[derive(serde::Deserialize)]
+struct Reference {
+    lr: f64,
+    batch: usize,
+    losses: BTreeMap<String, Losses>,
+}
+
+fn references() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-model/tests/references")
+}
+
+fn read<T: serde::de::DeserializeOwned>(name: &str) -> T {
+    let path = references().join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A committed tagger and its shape.
+fn open(name: &str) -> (EncoderConfig, Tagger<B>) {
+    let folder = references().join(name);
+    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    let config = EncoderConfig::parse(&config, name).unwrap();
+    let weights = Checkpoint::open(&folder.join("model.safetensors"), config.family).unwrap();
+    let vocabulary = Vocabulary::full(config.vocabulary);
+    let model = Tagger::build(&config, &vocabulary, 5, [&weights, &weights], &Default::default()).unwrap();
+    (config, model)
+}
+
+/// The largest distance over all steps; none may be above 1e-3.
+fn compare(what: &str, ours: &[f64], theirs: &[f64]) {
+    assert_eq!(ours.len(), STEPS as usize);
+    assert_eq!(theirs.len(), STEPS as usize);
+    let mut most = 0.0;
+    for (step, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        let far = (ours - theirs).abs();
+        assert!(far <= 1e-3, "{what}, step {step}: {ours} against {theirs}");
+        most = f64::max(most, far);
+    }
+    println!("{what}: {STEPS} losses within {most:.1e}");
+}
+
+#[test]
+fn a_run_has_pytorchs_losses() {
+    let sentences: Vec<Sentence> = read("sentences.json");
+    let example = |sentence: &Sentence| Example {
+        ids: sentence.ids.clone(),
+        rows: sentence.ids.clone(),
+        words: sentence.speaking.iter().map(|&position| Ok(position)).collect(),
+        gold: sentence.labels.iter().map(|&label| Some(label)).collect(),
+    };
+    let data = Dataset { examples: sentences.iter().map(example).collect(), unseen_tags: vec![] };
+    for name in ["distilbert", "bert"] {
+        let reference: Reference = read(&format!("{name}.json"));
+        let (encoder, start) = open(name);
+        for policy in POLICIES {
+            // A batch of all sentences makes a step's loss independent of their order.
+            let config = TrainConfig {
+                epochs: STEPS,
+                batch: data.examples.len(),
+                log_every: 1,
+                optimizer: OptimizerConfig { lr: reference.lr, ..OptimizerConfig::default() },
+                dropout: DropoutConfig { head: 0.0, encoder: false, frozen: false },
+                ..TrainConfig::default()
+            };
+            let frozen = Policy::parse(policy, encoder.depth).unwrap();
+            let run = Run { config: &config, encoder: &encoder, policy: &frozen, train: &data, dev: &data };
+            let finished = train(&run, start.clone(), &mut |_: Event<'_>| ()).unwrap();
+            let ours: Vec<f64> = finished.losses.iter().map(|point| point.loss_nats).collect();
+            compare(&format!("{name}, {policy}, whole"), &ours, &reference.losses[policy].whole);
+            assert!(ours[49] < ours[0] - 0.1, "{name}, {policy}: nothing was learned");
+        }
+    }
+}
+
+#[test]
+fn changing_batches_have_pytorchs_losses() {
+    let sentences: Vec<Sentence> = read("sentences.json");
+    for name in ["distilbert", "bert"] {
+        let reference: Reference = read(&format!("{name}.json"));
+        let (encoder, start) = open(name);
+        let off = EncoderDropout::off(encoder.depth);
+        for policy in POLICIES {
+            let frozen = Policy::parse(policy, encoder.depth).unwrap();
+            let mut model = set_trainable(start.clone(), |path| !frozen.freezes(path));
+            let optimizer = OptimizerConfig { lr: reference.lr, ..OptimizerConfig::default() };
+            let schedule = Schedule::new(ScheduleKind::Linear, optimizer.lr, 0.0, STEPS.into());
+            let mut optimizer = Optimizer::<Flex>::new(optimizer);
+            let mut ours = Vec::new();
+            let batches = sentences.chunks(reference.batch).cycle();
+            for (step, batch) in batches.take(STEPS as usize).enumerate() {
+                let lengths: Vec<usize> = batch.iter().map(|sentence| sentence.ids.len()).collect();
+                let pack = Pack::new(&lengths, &vec![0; lengths.len()]);
+                let ids: Vec<u32> = batch.iter().flat_map(|sentence| sentence.ids.clone()).collect();
+                let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
+                let starts = pack.offsets().to_vec();
+                let speaking = batch.iter().zip(starts).flat_map(|(sentence, start)| {
+                    sentence.speaking.iter().map(move |position| start as u32 + position)
+                });
+                let speaking: Vec<u32> = speaking.collect();
+                let labels: Vec<u32> = batch.iter().flat_map(|sentence| sentence.labels.clone()).collect();
+                let input = Input { ids: &ids, positions: &positions, pack: &pack };
+                let logits = model.forward(&encoder, input, &speaking, &off, Dropout::OFF);
+                let loss = B::k_cross_entropy(logits, &labels).div_scalar(labels.len() as f64);
+                ours.push(loss.clone().into_scalar().elem());
+                let gradients = GradientsParams::from_grads(loss.backward(), &model);
+                model = optimizer.step(schedule.at(step as u64), model, gradients).0;
+            }
+            compare(&format!("{name}, {policy}, batches"), &ours, &reference.losses[policy].batches);
+        }
+    }
+}
