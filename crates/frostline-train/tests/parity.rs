@@ -64,14 +64,15 @@ fn open(name: &str) -> (EncoderConfig, Tagger<B>) {
     (config, model)
 }
 
-/// The largest distance over all steps; none may be above 1e-3.
+/// The largest distance over all steps. Forgetting who is spared weight decay moves most losses by
+/// less than 1e-3, so no distance may be above 1e-4.
 fn compare(what: &str, ours: &[f64], theirs: &[f64]) {
     assert_eq!(ours.len(), STEPS as usize);
     assert_eq!(theirs.len(), STEPS as usize);
     let mut most = 0.0;
     for (step, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
         let far = (ours - theirs).abs();
-        assert!(far <= 1e-3, "{what}, step {step}: {ours} against {theirs}");
+        assert!(far <= 1e-4, "{what}, step {step}: {ours} against {theirs}");
         most = f64::max(most, far);
     }
     println!("{what}: {STEPS} losses within {most:.1e}");
