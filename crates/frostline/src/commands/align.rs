@@ -1,0 +1,122 @@
+//! `frostline align`: the canonical line of every sentence, to compare alignments byte by byte.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
+use frostline_align::{AlignError, AlignOptions, Aligner, CanonicalLine, LabelPolicy, label_indices};
+use frostline_conllu::{Checks, Reader, Row, Sentence, Upos};
+
+use super::{Stop, open, unreadable};
+
+/// Print which subwords a tokenizer makes of every sentence, and which one speaks for each word.
+///
+/// One JSON line per sentence: its number, sent_id, token ids, the word of each position (null for
+/// special tokens) and its label: the index of the word's UPOS among the 17 tags in alphabetical
+/// order, -100 where a position speaks for no word. How many words were lost is told on standard
+/// error.
+#[derive(Args)]
+pub struct Align {
+    /// Folder with tokenizer.json or vocab.txt.
+    #[arg(long, value_name = "DIR")]
+    tokenizer: PathBuf,
+    /// The most positions of a sentence, special tokens included.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    max_length: usize,
+    /// Lowercase every form first.
+    #[arg(long)]
+    lowercase: bool,
+    /// Which of a word's subwords speaks for it.
+    #[arg(long, value_enum, default_value_t = Labels::First)]
+    labels: Labels,
+    /// CoNLL-U file; `-` is standard input.
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Labels {
+    First,
+    Last,
+    All,
+}
+
+/// What became of a file's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// All words.
+    pub words: usize,
+    /// Words whose speaking position was cut off.
+    pub truncated: usize,
+    /// Words that yield no subword.
+    pub vanished: usize,
+}
+
+impl Align {
+    /// Prints the canonical lines.
+    ///
+    /// # Errors
+    /// As [`lines`], and where the tokenizer cannot be read or the length is too short.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let labels = match self.labels {
+            Labels::First => LabelPolicy::First,
+            Labels::Last => LabelPolicy::Last,
+            Labels::All => LabelPolicy::All,
+        };
+        let options =
+            AlignOptions { max_length: self.max_length, labels, stride: None, lowercase: self.lowercase };
+        let aligner = Aligner::from_folder(&self.tokenizer)?;
+        let aligner = aligner.with_options(options).map_err(|error| Stop::Arguments(error.to_string()))?;
+        let Lost { words, truncated, vanished } = lines(&self.file, &aligner, out)?;
+        let labelled = words - truncated - vanished;
+        let file = self.file.display();
+        eprintln!("{file}: {words} words: {labelled} labelled, {truncated} truncated, {vanished} vanished");
+        Ok(())
+    }
+}
+
+/// Writes the canonical line of every sentence.
+///
+/// # Errors
+/// Where the file cannot be read, a sentence has a fault or a tag that is none of the 17, or `out`
+/// cannot be written.
+pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost> {
+    let name = file.display().to_string();
+    let tags = Upos::ALL.map(Upos::name);
+    debug_assert!(tags.is_sorted());
+    let mut reader = Reader::new(open(file)?, Checks::default());
+    let mut lost = Lost::default();
+    let mut index = 0;
+    while let Some(sentence) = reader.next_strict().map_err(|error| unreadable(file, &error))? {
+        let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
+        let forms: Vec<&str> = sentence.words().map(Row::form).collect();
+        let upos: Vec<&str> = sentence.words().map(Row::upos).collect();
+        let labels = label_indices(&upos, &tags).map_err(|error| unlabelled(&name, &sentence, &error))?;
+        let aligned =
+            aligner.align(&forms).map_err(|error| anyhow!("{name}:{}: {error}", sentence.line()))?;
+        lost.words += forms.len();
+        lost.truncated += aligned.truncated.len();
+        lost.vanished += aligned.vanished.len();
+        let line = CanonicalLine { index, sent_id: sentence.sent_id(), aligned: &aligned, labels: &labels };
+        writeln!(out, "{}", line.render()?)?;
+        index += 1;
+    }
+    Ok(lost)
+}
+
+/// The error of a tag that is none of the 17, with its place.
+fn unlabelled(name: &str, sentence: &Sentence<'_>, error: &AlignError) -> Stop {
+    let row = match error {
+        AlignError::UnknownTag { word, .. } => sentence.words().nth(*word),
+        _ => None,
+    };
+    Stop::Input(match row {
+        Some(row) => {
+            let (line, form, tag) = (sentence.line_of(row), row.form(), row.upos());
+            format!(
+                "{name}:{line}: UPOS of {form:?} is {tag:?}, expected one of the 17 tags of UD or \"_\"; correct the tag"
+            )
+        }
+        None => format!("{name}:{}: {error}", sentence.line()),
+    })
+}

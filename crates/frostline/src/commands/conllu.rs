@@ -1,0 +1,184 @@
+//! `frostline conllu`: check, write back and count CoNLL-U files, one sentence in memory at a time.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use frostline_conllu::{Checks, Reader, Stats, Writer};
+use serde::Serialize;
+
+use super::{Stop, open, unreadable};
+
+/// Check, write back and count CoNLL-U files.
+#[derive(Args)]
+pub struct Conllu {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Find faults: a line `file:line:column: message` for each, exit code 1 where there is one.
+    ///
+    /// Asks what the UD validator asks at level 1.
+    Check {
+        /// Also check the values of UPOS, FEATS, HEAD, DEPS and MISC.
+        #[arg(long)]
+        typed: bool,
+        /// Also check that every line is in Unicode normal form C.
+        #[arg(long)]
+        nfc: bool,
+        /// CoNLL-U files; `-` is standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Read a file and write it back: the same bytes. Stops at the first fault.
+    Roundtrip {
+        /// Go on after faults, which are told on standard error.
+        #[arg(long)]
+        lenient: bool,
+        /// CoNLL-U file; `-` is standard input.
+        file: PathBuf,
+    },
+    /// Count sentences, words, ranges and empty nodes, whatever can be read of them.
+    Stats {
+        /// As one JSON object: the sums, then the counts of each file.
+        #[arg(long)]
+        json: bool,
+        /// CoNLL-U files; `-` is standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Its path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// Sentences with at least one row.
+    pub sentences: u64,
+    /// Syntactic words.
+    pub words: u64,
+    /// Multiword ranges.
+    pub ranges: u64,
+    /// Empty nodes.
+    pub empty_nodes: u64,
+    /// Faults that [`check`] finds without options.
+    pub faults: u64,
+}
+
+#[derive(Serialize)]
+struct Sums {
+    #[serde(flatten)]
+    sums: Counts,
+    files: Vec<Counts>,
+}
+
+impl Conllu {
+    /// Does what the subcommand says.
+    ///
+    /// # Errors
+    /// [`Stop::Faults`] where a file has faults; else where one cannot be read.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        match self.command {
+            Command::Check { typed, nfc, files } => {
+                let mut faults = 0;
+                for file in &files {
+                    faults += check(file, Checks { typed, nfc }, out)?;
+                }
+                if faults > 0 { Err(Stop::Faults(faults).into()) } else { Ok(()) }
+            }
+            Command::Roundtrip { lenient, file } => {
+                roundtrip(&file, lenient, out, &mut std::io::stderr().lock())
+            }
+            Command::Stats { json, files } => {
+                let counts = files.iter().map(|file| stats(file)).collect::<Result<Vec<_>>>()?;
+                if json {
+                    let sums = Sums { sums: sum(&counts), files: counts };
+                    writeln!(out, "{}", serde_json::to_string(&sums)?)?;
+                } else {
+                    table(&counts, out)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes one line per fault and says how many there are.
+///
+/// # Errors
+/// Where the file cannot be read or `out` not written.
+pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
+    let name = file.display().to_string();
+    let mut reader = Reader::new(open(file)?, checks);
+    let mut faults = 0;
+    while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
+        for fault in sentence.faults() {
+            writeln!(out, "{}", fault.at(&name))?;
+            faults += 1;
+        }
+    }
+    Ok(faults)
+}
+
+/// Writes the file's bytes, sentence by sentence; `lenient` goes on after faults and tells them.
+///
+/// # Errors
+/// Where the file cannot be read, `out` or `tell` not written, or, unless lenient, a sentence has a
+/// fault: those before it are written.
+pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, tell: &mut dyn Write) -> Result<()> {
+    let name = file.display().to_string();
+    let mut reader = Reader::new(open(file)?, Checks::default());
+    let mut writer = Writer::new(out);
+    while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
+        if lenient {
+            for fault in sentence.faults() {
+                writeln!(tell, "{}", fault.at(&name))?;
+            }
+        } else if let Some(fault) = sentence.faults().first() {
+            let fault = format!("{}; `--lenient` goes on after faults", fault.at(&name));
+            return Err(Stop::Input(fault).into());
+        }
+        writer.sentence(&sentence)?;
+    }
+    Ok(())
+}
+
+/// Counts what a file holds, faults or not.
+///
+/// # Errors
+/// Where the file cannot be read.
+pub fn stats(file: &Path) -> Result<Counts> {
+    let mut reader = Reader::new(open(file)?, Checks::default());
+    let (mut stats, mut faults) = (Stats::default(), 0);
+    while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
+        stats.add(&sentence);
+        faults += sentence.faults().len() as u64;
+    }
+    let Stats { sentences, words, ranges, empty_nodes } = stats;
+    Ok(Counts { file: file.display().to_string(), sentences, words, ranges, empty_nodes, faults })
+}
+
+fn sum(counts: &[Counts]) -> Counts {
+    counts.iter().fold(Counts::default(), |sum, file| Counts {
+        file: String::new(),
+        sentences: sum.sentences + file.sentences,
+        words: sum.words + file.words,
+        ranges: sum.ranges + file.ranges,
+        empty_nodes: sum.empty_nodes + file.empty_nodes,
+        faults: sum.faults + file.faults,
+    })
+}
+
+fn table(counts: &[Counts], out: &mut dyn Write) -> Result<()> {
+    writeln!(out, " sentences      words     ranges  empty nodes     faults  file")?;
+    let total = (counts.len() > 1).then(|| Counts { file: "total".into(), ..sum(counts) });
+    for Counts { file, sentences, words, ranges, empty_nodes, faults } in counts.iter().chain(&total) {
+        writeln!(out, "{sentences:>10} {words:>10} {ranges:>10} {empty_nodes:>12} {faults:>10}  {file}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! What the commands of `frostline` read and print: one file each, a function over the libraries
+//! with the arguments it takes. It owns the exit codes; it computes nothing itself.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::backend;
+
+pub mod align;
+pub mod audit;
+pub mod check;
+pub mod conllu;
+pub mod export;
+pub mod logits;
+pub mod params;
+pub mod pretrain;
+pub mod score;
+pub mod version;
+pub mod worker;
+
+/// Why a command stopped, where that is not the environment's fault.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// Faults were found, and told one by one.
+    #[error("{0} faults found")]
+    Faults(u64),
+    /// An input file says what it may not.
+    #[error("{0}")]
+    Input(String),
+    /// The arguments do not fit together, or not the files they name.
+    #[error("{0}")]
+    Arguments(String),
+}
+
+impl Stop {
+    /// The exit code of an error: 1 for faults of the input, 2 for bad arguments, 3 for anything
+    /// else.
+    #[must_use]
+    pub fn exit_code(error: &anyhow::Error) -> u8 {
+        match error.chain().find_map(|cause| cause.downcast_ref::<Self>()) {
+            Some(Self::Faults(_) | Self::Input(_)) => 1,
+            Some(Self::Arguments(_)) => 2,
+            None => 3,
+        }
+    }
+
+    /// Whether an error is still to be told.
+    #[must_use]
+    pub fn is_silent(error: &anyhow::Error) -> bool {
+        matches!(error.downcast_ref(), Some(Self::Faults(_)))
+    }
+}
+
+/// Whether an error is only that nobody reads the output any more, as in `frostline ... | head`.
+#[must_use]
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
+}
+
+/// A file's lines, or those of standard input for `-`.
+fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(|e| unreadable(path, &e))?)))
+}
+
+/// All bytes of a file, or of standard input for `-`.
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    Ok(bytes)
+}
+
+/// The error of a file that cannot be read.
+fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("{}: cannot be read: {error}; check the path", path.display())
+}
+
+/// The threads to compute with. Everything runs inside the pool, so that small parallel loops need
+/// no hand-over.
+fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
+}
+
+/// The backend asked for, or this build's preferred one.
+fn named(backend: Option<String>) -> Result<String> {
+    let preferred = || backend::names().first().map(|name| (*name).to_string());
+    backend.or_else(preferred).context("this build has no backend; build with --features flex")
+}

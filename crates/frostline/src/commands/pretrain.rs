@@ -1,0 +1,48 @@
+//! `frostline pretrain`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::{named, pool};
+use crate::backend;
+use crate::pretrain::Pretrain as Job;
+
+/// Make a small encoder from random weights by masked-language modelling.
+#[derive(Args)]
+pub struct Pretrain {
+    /// Folder with config.json and tokenizer; model.safetensors is written into it.
+    #[arg(long)]
+    folder: PathBuf,
+    /// Text file: a sentence per line, words separated by spaces.
+    #[arg(long)]
+    text: PathBuf,
+    /// Passes over the text.
+    #[arg(long, default_value_t = 10)]
+    epochs: u32,
+    /// Sentences per step.
+    #[arg(long, default_value_t = 64)]
+    batch: usize,
+    /// Peak learning rate.
+    #[arg(long, default_value_t = 1e-3)]
+    lr: f64,
+    /// Seed of first weights, order, masks and dropout.
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// flex, ndarray or cuda, as far as this build has it.
+    #[arg(long)]
+    backend: Option<String>,
+}
+
+impl Pretrain {
+    /// Pretrains.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or written, or training diverges.
+    pub fn run(self) -> Result<()> {
+        let Self { folder, text, epochs, batch, lr, seed, backend } = self;
+        let job = Job { folder, text, epochs, batch, lr, seed };
+        pool(None)?.install(|| backend::on(&named(backend)?, &job)?)
+    }
+}

@@ -1,0 +1,128 @@
+//! `frostline score`: a tagged file against gold.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use frostline_conllu::{Checks, Id, read_strict};
+use frostline_score::conll18::{Range, Row, Sentence};
+use frostline_score::{Comparison, Lexicon, Report, Resampling, ScoreError};
+use serde::Serialize;
+
+use super::{Stop, bytes};
+
+/// Score a tagged CoNLL-U file against gold: accuracy, CoNLL 2018 metrics, tags, confusions.
+#[derive(Args)]
+pub struct Score {
+    /// Gold CoNLL-U file.
+    gold: PathBuf,
+    /// Tagged CoNLL-U file of the same text; segmentation may differ.
+    system: PathBuf,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// Training file: also score known, unknown and ambiguous words.
+    #[arg(long, value_name = "FILE")]
+    train: Option<PathBuf>,
+    /// Another tagged file: also test whether SYSTEM (A) is better than it (B).
+    #[arg(long, value_name = "FILE")]
+    versus: Option<PathBuf>,
+    /// Samples of the bootstrap and of the permutation test.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    resamples: u32,
+    /// Seed of the samples.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Scored {
+    #[serde(flatten)]
+    report: Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
+}
+
+impl Score {
+    /// Prints the scores.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, has a fault, or spells another text than gold.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let [gold, system] = [&self.gold, &self.system].map(|path| bytes(path));
+        let (gold_text, system_text) = (gold?, system?);
+        let gold = sentences(&gold_text, &self.gold)?;
+        let system = sentences(&system_text, &self.system)?;
+        let train = self.train.as_deref().map(lexicon).transpose()?;
+        let resampling = Resampling { resamples: self.resamples, seed: self.seed, ..Resampling::default() };
+        let report = Report::new(&gold, &system, train.as_ref(), &resampling)
+            .map_err(|error| unscored(&self.gold, &self.system, error))?;
+        let comparison = match &self.versus {
+            None => None,
+            Some(path) => {
+                let text = bytes(path)?;
+                let other = sentences(&text, path)?;
+                let comparison = Comparison::new(&gold, &system, &other, &resampling);
+                Some(comparison.map_err(|error| unscored(&self.gold, path, error))?)
+            }
+        };
+        if self.json {
+            writeln!(out, "{}", serde_json::to_string_pretty(&Scored { report, comparison })?)?;
+        } else {
+            write!(out, "{report}")?;
+            if let Some(comparison) = comparison {
+                let (a, b) = (self.system.display(), self.versus.unwrap_or_default());
+                write!(out, "\nA is {a}, B is {}\n{comparison}", b.display())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sentences of a text as the scorer takes them: words and ranges, no empty nodes.
+///
+/// # Errors
+/// The text's first fault.
+pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<Sentence<'a>>, Stop> {
+    let name = path.display().to_string();
+    let sentence = |sentence: Result<frostline_conllu::Sentence<'a>, frostline_conllu::Fault>| {
+        let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
+        let word = |row: &frostline_conllu::Row<'a>| Row {
+            form: row.form(),
+            lemma: row.lemma(),
+            upos: row.upos(),
+            xpos: row.xpos(),
+            feats: row.feats(),
+            head: row.head().parse().ok(),
+            deprel: row.deprel(),
+        };
+        let range = |row: &frostline_conllu::Row<'a>| match row.key() {
+            Some(Id::Range(first, last)) => {
+                Some(Range { first: first as usize, last: last as usize, form: row.form() })
+            }
+            _ => None,
+        };
+        Ok(Sentence {
+            words: sentence.words().map(word).collect(),
+            ranges: sentence.ranges().filter_map(range).collect(),
+        })
+    };
+    read_strict(text, Checks::default()).map(sentence).collect()
+}
+
+/// The words of a training file.
+fn lexicon(path: &Path) -> Result<Lexicon> {
+    let text = bytes(path)?;
+    let sentences = sentences(&text, path)?;
+    Ok(Lexicon::new(sentences.iter().flat_map(|s| s.words.iter().map(|word| (word.form, word.upos)))))
+}
+
+/// An error of the scorer with the files it is about.
+fn unscored(gold: &Path, system: &Path, error: ScoreError) -> Stop {
+    let join =
+        |error: &dyn Display| format!("{} (gold), {} (system): {error}", gold.display(), system.display());
+    Stop::Input(join(&error))
+}

@@ -1,0 +1,96 @@
+//! A model folder in Hugging Face's layout: config, weights, tokenizer and tag names, opened
+//! together. It reads; it writes nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use frostline_align::{AlignOptions, Aligner};
+use frostline_model::{Checkpoint, EncoderConfig, Source};
+use serde::Deserialize;
+
+/// An opened model folder.
+pub struct ModelFolder {
+    /// Where it is.
+    pub place: PathBuf,
+    /// The encoder's shape.
+    pub config: EncoderConfig,
+    /// Its weights.
+    pub weights: Checkpoint,
+    /// The tags of its classifier in the order of the logits.
+    pub tags: Vec<String>,
+}
+
+/// The tag names in a `config.json`.
+#[derive(Deserialize)]
+struct Tags {
+    #[serde(default)]
+    id2label: Option<BTreeMap<usize, String>>,
+}
+
+impl ModelFolder {
+    /// Opens config and weights.
+    ///
+    /// # Errors
+    /// Where one is missing, cannot be read, or is of a family that is not known.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let place = folder.join("config.json");
+        let name = place.display().to_string();
+        let text = std::fs::read_to_string(&place)
+            .map_err(|error| anyhow!("{name}: cannot be read: {error}; give a model's folder"))?;
+        let config = EncoderConfig::parse(&text, &name)?;
+        let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
+        // What transformers takes where the file says nothing.
+        let two = || BTreeMap::from([(0, "LABEL_0".to_string()), (1, "LABEL_1".to_string())]);
+        let tags = tags.id2label.unwrap_or_else(two);
+        if !tags.keys().copied().eq(0..tags.len()) {
+            return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; mend the file"));
+        }
+        let names = ["model.safetensors", "model.safetensors.index.json"];
+        let weights = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
+        let weights = weights.with_context(|| {
+            format!(
+                "{}: neither {} nor {} here; save the weights as safetensors",
+                folder.display(),
+                names[0],
+                names[1]
+            )
+        })?;
+        let weights = Checkpoint::open(&weights, config.family)?;
+        Ok(Self { place: folder.to_path_buf(), config, weights, tags: tags.into_values().collect() })
+    }
+
+    /// Whether there is a classifier on top of the encoder.
+    #[must_use]
+    pub fn has_head(&self) -> bool {
+        self.weights.has("head.weight")
+    }
+
+    /// Its tokenizer.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or the options do not fit it.
+    pub fn aligner(&self, options: AlignOptions) -> Result<Aligner> {
+        Ok(Aligner::from_folder(&self.place)?.with_options(options)?)
+    }
+
+    /// Checks that all of a tagger is there: every tensor in its shape, one logit per tag, a
+    /// tokenizer whose ids fit.
+    ///
+    /// # Errors
+    /// Names what is missing or does not fit.
+    pub fn check(&self) -> Result<()> {
+        self.weights.check(&self.config)?;
+        let (hidden, tags) = (self.config.hidden, self.tags.len());
+        self.weights.values("head.weight", &[hidden, tags])?;
+        self.weights.values("head.bias", &[tags])?;
+        let aligner = Aligner::from_folder(&self.place)?;
+        let (size, rows) = (aligner.vocab_size(), self.config.vocabulary);
+        anyhow::ensure!(
+            size <= rows,
+            "{}: the tokenizer has {size} tokens, but the word table {rows} rows; they do not belong together",
+            self.place.display()
+        );
+        Ok(())
+    }
+}

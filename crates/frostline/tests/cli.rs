@@ -1,0 +1,346 @@
+//! The commands as a shell sees them: help, errors with their exit codes, and what they print
+//! against the bytes they read. Cases with treebanks need FROSTLINE_SHARED.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use frostline::version::code;
+use frostline_assets::{Places, Sources, sha256};
+use frostline_record::{Cell, Input, Job, Settings, Switch};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn frostline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+    command.args(arguments).current_dir(folder).env_remove("COLUMNS").env_remove("RUST_LOG");
+    command.output().expect("the binary starts")
+}
+
+/// What a command that must succeed prints.
+fn printed(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = frostline(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    output.stdout
+}
+
+/// A file of the repository.
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The folder of reference data, or nothing after saying so.
+fn shared(test: &str) -> Option<PathBuf> {
+    match std::env::var_os("FROSTLINE_SHARED") {
+        Some(path) => Some(PathBuf::from(path)),
+        None if std::env::var_os("CI").is_some() => {
+            panic!("{test}: FROSTLINE_SHARED is unset although CI is set")
+        }
+        None => {
+            eprintln!("{test}: SKIPPED, FROSTLINE_SHARED is unset");
+            None
+        }
+    }
+}
+
+/// The oracle's six splits: name and path.
+fn splits(shared: &Path) -> impl Iterator<Item = (String, String)> {
+    let banks = [("en_ewt-ud", "UD_English-EWT"), ("pcm_nsc-ud", "UD_Naija-NSC")];
+    let name = |(stem, bank): (&str, &str), split: &str| {
+        let name = format!("{stem}-{split}");
+        let path = shared.join(format!("data/ud/{bank}/{name}.conllu"));
+        (name, path.to_str().expect("a Unicode path").to_string())
+    };
+    banks.into_iter().flat_map(move |bank| ["train", "dev", "test"].map(|split| name(bank, split)))
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in from.read_dir().unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+const GOOD: &str = "# sent_id = s1\n# text = The ice melts\n1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_\n\
+    2\tice\tice\tNOUN\t_\tNumber=Sing\t3\tnsubj\t_\t_\n3\tmelts\tmelt\tVERB\t_\t_\t0\troot\t_\t_\n\n\
+    # sent_id = s2\n# text = Don't\n0.1\tyou\t_\tPRON\t_\t_\t_\t_\t0:root\t_\n\
+    1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_\n\
+    1\tDo\tdo\tAUX\t_\t_\t0\troot\t_\t_\n2\tn't\tnot\tPART\t_\t_\t1\tadvmod\t_\t_\n\n";
+
+/// A folder with small inputs, good and bad, and the demo's encoder.
+fn workplace() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("good.conllu", GOOD);
+    write("tagged.conllu", &GOOD.replace("NOUN", "VERB"));
+    write("order.conllu", &GOOD.replace("\n3\tmelts", "\n4\tmelts").replace("\t2\tdet\t_\t_", "\t2\tdet\t_"));
+    write("typed.conllu", &GOOD.replace("NOUN", "NOUNS").replace("\tice\tice\t", "\tice\u{301}\tice\t"));
+    write("other.conllu", &GOOD.replace("ice", "snow"));
+    write("words.txt", "the frog sees a stone\n\nthe frog\n");
+    copy(&repository("crates/frostline-assets/demo/demo-distilbert"), &folder.path().join("demo"));
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    folder
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let folder = workplace();
+    let commands = [
+        "",
+        "worker",
+        "check",
+        "audit",
+        "export",
+        "params",
+        "pretrain",
+        "logits",
+        "align",
+        "score",
+        "conllu",
+        "conllu check",
+        "conllu roundtrip",
+        "conllu stats",
+        "version",
+    ];
+    for command in commands {
+        let mut arguments: Vec<&str> = command.split_whitespace().collect();
+        arguments.push("--help");
+        let help = String::from_utf8(printed(folder.path(), &arguments)).unwrap();
+        insta::assert_snapshot!(format!("help {command}").trim().replace(' ', "_"), help);
+    }
+}
+
+#[test]
+fn errors_name_the_file_and_the_next_step() {
+    let folder = workplace();
+    let cases = [
+        (1, "conllu check good.conllu order.conllu"),
+        (1, "conllu check --typed --nfc typed.conllu"),
+        (0, "conllu check typed.conllu"),
+        (2, "conllu check"),
+        (3, "conllu check nowhere.conllu"),
+        (3, "conllu stats --json empty"),
+        (1, "conllu roundtrip order.conllu"),
+        (3, "align --tokenizer empty good.conllu"),
+        (2, "align --tokenizer demo --max-length 2 good.conllu"),
+        (1, "align --tokenizer demo typed.conllu"),
+        (1, "align --tokenizer demo order.conllu"),
+        (1, "score good.conllu other.conllu"),
+        (1, "score good.conllu order.conllu"),
+        (3, "score good.conllu nowhere.conllu"),
+        (2, "score good.conllu"),
+        (2, "logits --model demo --input words.txt"),
+        (2, "logits --model demo --input words.txt --hidden --max-length 129"),
+        (3, "logits --model empty --input words.txt"),
+        (3, "export --run empty --out new"),
+    ];
+    let mut shown = String::new();
+    for (code, line) in cases {
+        let output = frostline(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(code), "{line}");
+        shown += &format!("$ frostline {line}\n[{code}]\n");
+        shown += &String::from_utf8(output.stdout).unwrap();
+        shown += &String::from_utf8(output.stderr).unwrap();
+        shown += "\n";
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn counts_are_one_json_object() {
+    let folder = workplace();
+    let out = printed(folder.path(), &["conllu", "stats", "--json", "good.conllu", "order.conllu"]);
+    let found: Value = serde_json::from_slice(&out).unwrap();
+    let file = |name, faults| {
+        let [sentences, words, ranges, empty] = [2, 5, 1, 1];
+        serde_json::json!({"file": name, "sentences": sentences, "words": words, "ranges": ranges,
+            "empty_nodes": empty, "faults": faults})
+    };
+    let expected = serde_json::json!({"sentences": 4, "words": 10, "ranges": 2, "empty_nodes": 2, "faults": 2,
+        "files": [file("good.conllu", 0), file("order.conllu", 2)]});
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_is_read_comes_out_again() {
+    let folder = workplace();
+    assert_eq!(printed(folder.path(), &["conllu", "roundtrip", "good.conllu"]), GOOD.as_bytes());
+    let mut files = 0;
+    for entry in repository("crates/frostline-conllu/tests/bad").read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let out = printed(folder.path(), &["conllu", "roundtrip", "--lenient", path.to_str().unwrap()]);
+        assert_eq!(out, fs::read(&path).unwrap(), "{}", path.display());
+        files += 1;
+    }
+    assert!(files > 0, "no bad files found");
+}
+
+#[test]
+fn treebanks_come_out_as_they_went_in() {
+    let Some(shared) = shared("treebanks_come_out_as_they_went_in") else { return };
+    for (name, path) in splits(&shared) {
+        let text = fs::read(&path).unwrap();
+        for arguments in [&["conllu", "roundtrip", &path][..], &["conllu", "roundtrip", "--lenient", &path]] {
+            assert!(printed(&shared, arguments) == text, "{name}: other bytes");
+        }
+        assert!(printed(&shared, &["conllu", "check", "--typed", &path]).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn alignments_have_the_digests_of_hugging_face() {
+    let Some(shared) = shared("alignments_have_the_digests_of_hugging_face") else { return };
+    let oracle = fs::read(shared.join("reference/align/oracle.json")).unwrap();
+    let oracle: Value = serde_json::from_slice(&oracle).unwrap();
+    let tokenizer = "models/distilbert-base-multilingual-cased";
+    for (name, path) in splits(&shared) {
+        let arguments = ["align", "--tokenizer", tokenizer, "--max-length", "128", "--lowercase", &path];
+        let digest = sha256(&printed(&shared, &arguments));
+        assert_eq!(oracle["splits"][&name]["sha256"], digest, "{name}");
+    }
+}
+
+#[test]
+fn scores_count_what_differs() {
+    let folder = workplace();
+    let arguments = ["score", "good.conllu", "tagged.conllu", "--json", "--train", "tagged.conllu"];
+    let arguments = [&arguments[..], &["--versus", "good.conllu", "--resamples", "100"]].concat();
+    let found: Value = serde_json::from_slice(&printed(folder.path(), &arguments)).unwrap();
+    assert_eq!(found["accuracy"]["words"], 5);
+    assert_eq!(found["accuracy"]["correct"], 4);
+    assert_eq!(found["conll18"]["UPOS"]["f1"], 0.8);
+    assert_eq!(found["conll18"]["Tokens"]["gold"], 4);
+    assert_eq!(found["by_familiarity"]["known"]["words"], 5);
+    assert_eq!(found["comparison"]["mcnemar"]["only_b"], 1);
+    let text = String::from_utf8(printed(folder.path(), &["score", "good.conllu", "tagged.conllu"])).unwrap();
+    assert!(text.starts_with("UPOS accuracy over all 5 words: 80.00 %"), "{text}");
+    assert!(text.contains("NOUN taken for VERB: 1"), "{text}");
+}
+
+/// The JSON lines that a command prints.
+fn json_lines(folder: &Path, arguments: &[&str]) -> Vec<Value> {
+    let out = String::from_utf8(printed(folder, arguments)).unwrap();
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn rows(value: &Value) -> Vec<Vec<f64>> {
+    serde_json::from_value(value.clone()).expect("rows of numbers")
+}
+
+#[test]
+fn hidden_states_are_of_every_position_and_of_the_sentence_alone() {
+    let folder = workplace();
+    let hidden =
+        |file| json_lines(folder.path(), &["logits", "--model", "demo", "--input", file, "--hidden"]);
+    let all = hidden("words.txt");
+    assert_eq!(all.len(), 3);
+    // An empty line is a sentence of special tokens only.
+    assert_eq!(all[1]["ids"].as_array().unwrap().len(), 2);
+    for line in &all {
+        let states = rows(&line["hidden"]);
+        assert_eq!(states.len(), line["ids"].as_array().unwrap().len());
+        assert!(states.iter().all(|row| row.len() == 64));
+        assert!(line.get("logits").is_none());
+    }
+    fs::write(folder.path().join("one.txt"), "the frog\n").unwrap();
+    let alone = hidden("one.txt");
+    assert_eq!(alone[0]["ids"], all[2]["ids"]);
+    for (a, b) in rows(&alone[0]["hidden"]).iter().flatten().zip(rows(&all[2]["hidden"]).iter().flatten()) {
+        assert!((a - b).abs() < 1e-5, "{a} alone, {b} beside others");
+    }
+}
+
+/// A cell of the demo that saves its model.
+fn demo_cell(save: bool) -> Cell {
+    let places = Places::default();
+    let (treebank, encoder) =
+        (places.treebank("embedded:en").unwrap(), places.encoder("embedded:demo-distilbert", true).unwrap());
+    let mut settings = Settings { policy: "first-4".into(), ..Settings::default() };
+    settings.encoder.name = "embedded:demo-distilbert".into();
+    (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, save);
+    (settings.optimizer.lr, settings.dropout.encoder) = (5e-3, Switch::Off);
+    let input = |sources: Sources| {
+        sources.into_iter().map(|(role, source)| {
+            (role, Input { path: source.path, sha256: source.sha256, bytes: source.bytes })
+        })
+    };
+    let inputs = input(treebank.sources).chain(input(encoder.sources)).collect();
+    Cell::new(settings, inputs, "flex", code())
+}
+
+/// Runs a cell in a folder. A worker ends when its input closes, so it stays open until the end.
+fn run(cell: Cell, folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let job = Job { cell, folder: folder.to_str().unwrap().into(), verify: false };
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_frostline"))
+        .arg("worker")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = worker.stdin.take().unwrap();
+    writeln!(input, "{}", serde_json::to_string(&job).unwrap()).unwrap();
+    let lines = BufReader::new(worker.stdout.take().unwrap()).lines();
+    let last =
+        lines.map(Result::unwrap).find(|line| line.contains("\"done\"") || line.contains("\"failed\""));
+    assert!(last.as_ref().is_some_and(|line| line.contains("\"done\"")), "{last:?}");
+    drop(input);
+    assert!(worker.wait().unwrap().success());
+}
+
+#[test]
+fn an_exported_model_gives_the_predictions_of_its_cell() {
+    let folder = workplace();
+    let here = folder.path();
+    run(demo_cell(true), &here.join("cell"));
+    let told = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
+    assert!(told.contains("config.json, model.safetensors, tokenizer.json"), "{told}");
+    let again = frostline(here, &["export", "--run", "cell", "--out", "model"]);
+    assert_eq!(again.status.code(), Some(2));
+    let dev = repository("crates/frostline-assets/demo/en/dev.conllu");
+    let dev = dev.to_str().unwrap();
+
+    // The tags the model gives to the words of dev, by way of `align` and `logits`.
+    let config: Value = serde_json::from_slice(&fs::read(here.join("model/config.json")).unwrap()).unwrap();
+    let text = fs::read_to_string(dev).unwrap();
+    let mut input = String::new();
+    for sentence in frostline_conllu::parse(&text) {
+        let sentence = sentence.unwrap();
+        let words: Vec<&str> = sentence.words().map(|word| word.form()).collect();
+        assert!(words.iter().all(|word| !word.contains(' ')));
+        input += &(words.join(" ") + "\n");
+    }
+    fs::write(here.join("dev.txt"), input).unwrap();
+    let aligned = json_lines(here, &["align", "--tokenizer", "model", "--lowercase", dev]);
+    let arguments = ["logits", "--model", "model", "--input", "dev.txt", "--lowercase"];
+    let logits = json_lines(here, &arguments);
+    assert_eq!(aligned.len(), logits.len());
+    let mut given = Vec::new();
+    for (aligned, line) in aligned.iter().zip(&logits) {
+        assert_eq!(aligned["ids"], line["ids"]);
+        let labels: Vec<i64> = serde_json::from_value(aligned["labels"].clone()).unwrap();
+        for (row, _) in rows(&line["logits"]).iter().zip(labels).filter(|(_, label)| *label != -100) {
+            let best = (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+            given.push(config["id2label"][best.to_string()].as_str().unwrap().to_string());
+        }
+    }
+    let lines = fs::read_to_string(here.join("cell/dev.tsv")).unwrap();
+    let recorded: Vec<&str> = lines.lines().skip(1).filter_map(|line| line.split('\t').nth(4)).collect();
+    assert!(recorded.len() > 100);
+    assert_eq!(given, recorded);
+
+    // Without `save.model`, and with weights that do not open, the error says what to do.
+    run(demo_cell(false), &here.join("unsaved"));
+    fs::write(here.join("cell/model/model.safetensors"), "nonsense").unwrap();
+    let mut shown = String::new();
+    for cell in ["unsaved", "cell"] {
+        let output = frostline(here, &["export", "--run", cell, "--out", "other"]);
+        assert_eq!(output.status.code(), Some(3));
+        shown += &String::from_utf8(output.stderr).unwrap();
+    }
+    assert!(!here.join("other").exists());
+    insta::assert_snapshot!(shown);
+}
