@@ -131,7 +131,7 @@ struct Forward<'a> {
 /// An encoder, with its classifier or without.
 enum Model<B: Backend> {
     Bare(Encoder<B>),
-    Tagger(Tagger<B>),
+    Tagger(Box<Tagger<B>>),
 }
 
 impl Task for (Forward<'_>, std::sync::mpsc::Sender<String>) {
@@ -152,7 +152,8 @@ impl Forward<'_> {
             Model::Bare(Encoder::<B>::build(config, &vocabulary, weights, device)?)
         } else {
             let sources: [&dyn frostline_model::Source; 2] = [weights, weights];
-            Model::Tagger(Tagger::<B>::build(config, &vocabulary, folder.tags.len(), sources, device)?)
+            let tagger = Tagger::<B>::build(config, &vocabulary, folder.tags.len(), sources, device)?;
+            Model::Tagger(Box::new(tagger))
         };
         for batch in batches(sentences) {
             let values = self.values(&model, &vocabulary, batch);
