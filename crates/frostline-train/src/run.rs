@@ -162,7 +162,10 @@ pub fn train<B: Train>(
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss, lr });
             }
-            untouched *= 1.0 - lr * config.optimizer.weight_decay;
+            // A batch in which nobody speaks takes no step and so decays nothing.
+            if !batch.speaking.is_empty() {
+                untouched *= 1.0 - lr * config.optimizer.weight_decay;
+            }
             epoch_loss.add(loss.into());
             since.add(loss.into());
             tokens += batch.rows.len();

@@ -1,6 +1,6 @@
 //! One cell: from a job to a record in its folder.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
@@ -27,6 +27,8 @@ pub(crate) const HEAD_STD: f64 = 0.02;
 #[derive(Default)]
 pub struct Shared {
     data: HashMap<String, Arc<Data>>,
+    /// Weights files whose bytes have the hash that their cells name.
+    verified: HashSet<String>,
 }
 
 /// A cell's data, aligned.
@@ -112,6 +114,12 @@ fn run_cell<B: Train>(
     let encoder = &data.encoder;
     let policy = Policy::parse(&settings.policy, encoder.depth)?;
     let accounts = accounts(encoder, data.tags.len(), &policy);
+    for (_, input) in cell.inputs.iter().filter(|(role, _)| role.starts_with("weights")) {
+        if !shared.verified.contains(&input.sha256) {
+            inputs::verify(input)?;
+            shared.verified.insert(input.sha256.clone());
+        }
+    }
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
     let head = RandomInit::new(settings.seed, HEAD_STD);
     let model = Tagger::<B>::build(encoder, &data.vocabulary, data.tags.len(), [&*source, &head], device)?;

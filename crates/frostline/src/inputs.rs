@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
-use frostline_assets::{read, read_pinned};
+use frostline_assets::{Origin, read, read_pinned};
 use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 
@@ -105,6 +105,25 @@ pub fn check_length(settings: &Settings, encoder: &EncoderConfig) -> Result<()> 
         let name = &settings.encoder.name;
         bail!(
             "data.max_length is {asked}, but the encoder `{name}` has only {positions} positions; lower it"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that a file still has the bytes that its cell was made for, without keeping them.
+///
+/// # Errors
+/// Where it cannot be read or has changed since the sweep began.
+pub fn verify(input: &Input) -> Result<()> {
+    if input.path.starts_with("embedded:") {
+        read_pinned(&input.path, &input.sha256)?;
+        return Ok(());
+    }
+    let now = frostline_assets::Source::of_file(Path::new(&input.path), Origin::Given)?;
+    if now.sha256 != input.sha256 {
+        bail!(
+            "{} has changed since the sweep began; start the sweep again to run with the new file",
+            input.path
         );
     }
     Ok(())

@@ -4,6 +4,9 @@
 //! times. The only unsafe code of a dispatch is the call of a function whose target features were
 //! just detected.
 
+// Constants are written as their sources print them.
+#![allow(clippy::excessive_precision)]
+
 use std::sync::OnceLock;
 
 /// An instruction set the kernels are compiled for.

@@ -1,0 +1,53 @@
+//! The demo is a real little experiment.
+
+use frostline_assets::read;
+use frostline_score::baseline::MostFrequentTag;
+
+use crate::Place;
+
+/// Words and tags of an embedded split, lowercased as in the study.
+fn words(lang: &str, split: &str) -> Vec<(String, String)> {
+    let bytes = read(&format!("embedded:{lang}/{split}.conllu")).expect("the split");
+    let text = String::from_utf8(bytes.into_owned()).expect("text");
+    frostline_conllu::parse(&text)
+        .map(|sentence| sentence.expect("a well-formed sentence"))
+        .flat_map(|s| {
+            s.words().map(|row| (row.form().to_lowercase(), row.upos().to_string())).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn context_matters_and_thawing_pays() {
+    for lang in ["en", "pcm"] {
+        let baseline = MostFrequentTag::fit(words(lang, "train"));
+        for split in ["dev", "test"] {
+            let gold = words(lang, split);
+            let right = gold.iter().filter(|(word, tag)| baseline.predict(word) == Some(tag)).count();
+            let accuracy = right as f64 / gold.len() as f64;
+            assert!(accuracy < 0.93, "{lang} {split}: the most frequent tag is right in {accuracy}");
+        }
+    }
+    let place = Place::new();
+    let records = place.swept("--policies none,head-only --seeds 42-44");
+    assert_eq!(records.len(), 12);
+    for record in &records {
+        let settings = &record.cell.settings;
+        let twin = records.iter().find(|other| {
+            let other = &other.cell.settings;
+            (&other.lang, other.seed, other.policy.as_str()) == (&settings.lang, settings.seed, "none")
+        });
+        let accuracies = |record: &frostline_record::Record| {
+            let scores = &record.result.as_ref().expect("a result").scores;
+            [scores["dev"].accuracy(), scores["test"].accuracy()]
+        };
+        let (own, full) = (accuracies(record), accuracies(twin.expect("the baseline cell")));
+        for (own, full) in own.into_iter().zip(full) {
+            let title = record.cell.title();
+            assert!(full > 0.97, "{title}: full fine-tuning reaches {full}");
+            assert!(settings.policy == "none" || own < full - 0.05, "{title}: {own} against {full}");
+        }
+    }
+    let page = std::fs::read_to_string(place.out().join("report/report.md")).expect("the report");
+    assert!(page.contains("Synthetic data"), "the report says what its data is");
+}

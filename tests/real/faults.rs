@@ -1,0 +1,81 @@
+//! Faults that only the real runner can see. Each stops the sweep with nothing written.
+
+use std::fs;
+use std::path::Path;
+
+use frostline_assets::read;
+
+use crate::{Place, text};
+
+/// The embedded demo's encoder as a folder of files.
+fn encoder(folder: &Path) {
+    fs::create_dir_all(folder).expect("the folder");
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let bytes = read(&format!("embedded:demo-distilbert/{file}")).expect("the file");
+        fs::write(folder.join(file), bytes).expect("the file");
+    }
+}
+
+/// Output and exit code of a sweep that must stop before it writes.
+fn stopped(place: &Place, words: &str) -> String {
+    let output = place.sweep(words).output().expect("xtask starts");
+    let said = text(&output);
+    assert!(!place.out().exists(), "something was written:\n{said}");
+    let error = said.lines().skip_while(|line| !line.starts_with("error")).collect::<Vec<_>>().join("\n");
+    let folder = place.path("").display().to_string();
+    format!("exit code {}\n{}", output.status.code().unwrap_or(-1), error.replace(&folder, "[place]/"))
+}
+
+#[test]
+fn weights_of_another_shape_are_named() {
+    let place = Place::new();
+    encoder(&place.path("models/tiny"));
+    let config = place.path("models/tiny/config.json");
+    let text = fs::read_to_string(&config).expect("the config");
+    fs::write(&config, text.replace("\"hidden_dim\": 256", "\"hidden_dim\": 128")).expect("the config");
+    let words = format!("--models {} --encoder tiny", place.path("models").display());
+    insta::assert_snapshot!(stopped(&place, &words));
+}
+
+#[test]
+fn weights_that_are_no_safetensors_are_named() {
+    let place = Place::new();
+    encoder(&place.path("models/tiny"));
+    fs::write(place.path("models/tiny/model.safetensors"), "no weights").expect("the weights");
+    let words = format!("--models {} --encoder tiny", place.path("models").display());
+    insta::assert_snapshot!(stopped(&place, &words));
+}
+
+/// A treebank whose dev split has a tag that its train split lacks.
+fn treebank(place: &Place) -> String {
+    let folder = place.path("data/UD_Odd-EN");
+    fs::create_dir_all(&folder).expect("the folder");
+    let line = |id: u32, form: &str, tag: &str| format!("{id}\t{form}\t_\t{tag}\t_\t_\t_\t_\t_\t_\n");
+    let train = [line(1, "the", "DET"), line(2, "ice", "NOUN"), "\n".into()].concat();
+    let dev = [line(1, "the", "DET"), line(2, "wow", "INTJ"), "\n".into()].concat();
+    fs::write(folder.join("en_odd-ud-train.conllu"), train).expect("train");
+    fs::write(folder.join("en_odd-ud-dev.conllu"), dev).expect("dev");
+    let plan = place.path("odd.toml");
+    let text = "schema = 1\nname = \"odd\"\n[treebanks]\nen = \"UD_Odd-EN\"\n[settings.encoder]\n\
+                name = \"embedded:demo-distilbert\"\n[settings.train]\nepochs = 1\n";
+    fs::write(&plan, text).expect("the plan");
+    format!("--plan {} --data {}", plan.display(), place.path("data").display())
+}
+
+#[test]
+fn a_dev_tag_that_train_lacks_counts_as_wrong_and_is_reported() {
+    let place = Place::new();
+    let records = place.swept(&treebank(&place));
+    let score = &records[0].result.as_ref().expect("a result").scores["dev"];
+    assert_eq!((score.words, score.unseen, score.unseen_tags.as_slice()), (2, 1, &["INTJ".to_string()][..]));
+    assert!(score.accuracy() <= 0.5);
+    let page = fs::read_to_string(place.out().join("report/report.md")).expect("the report");
+    assert!(page.contains("INTJ"), "the report names the tag");
+}
+
+#[test]
+fn with_strict_tags_such_a_tag_stops_the_sweep() {
+    let place = Place::new();
+    let words = format!("{} --set data.strict_tags=true", treebank(&place));
+    insta::assert_snapshot!(stopped(&place, &words));
+}

@@ -1,0 +1,90 @@
+//! kill -9 of xtask and of a worker in the middle of a real sweep.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::{Place, records, result};
+
+const PLAN: &str = "--lang en --policies none,all,first-2 --seeds 42,43 --set train.epochs=3";
+
+fn wait_for(what: &str, mut found: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !found() {
+        assert!(start.elapsed() < Duration::from_secs(300), "{what} never came");
+        std::thread::yield_now();
+    }
+}
+
+fn done(out: &Path) -> BTreeMap<String, SystemTime> {
+    let cells = std::fs::read_dir(out.join("cells")).into_iter().flatten().flatten();
+    let stamp = |cell: std::fs::DirEntry| {
+        let written = std::fs::metadata(cell.path().join("record.json")).ok()?.modified().ok()?;
+        Some((cell.file_name().to_string_lossy().into_owned(), written))
+    };
+    cells.filter_map(stamp).collect()
+}
+
+/// Children of a process, as the system lists them.
+fn children(parent: &Child) -> Vec<Pid> {
+    let id = parent.id().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        if parent == Some(id.as_str()) {
+            found.push(Pid::from_raw(pid));
+        }
+    }
+    found
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_sweep_goes_on_where_it_was() {
+    let reference: Vec<String> = Place::new().swept(PLAN).iter().map(result).collect();
+    let place = Place::new();
+    let out = place.out();
+    let start = || {
+        place
+            .sweep(PLAN)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("xtask")
+    };
+
+    // xtask dies; its worker must die with it and write nothing more.
+    let mut sweep = start();
+    wait_for("two records", || done(&out).len() >= 2);
+    let workers = children(&sweep);
+    assert!(!workers.is_empty());
+    sweep.kill().expect("kill -9");
+    sweep.wait().expect("its end");
+    wait_for("the workers' end", || workers.iter().all(|&worker| kill(worker, None).is_err()));
+    let before = done(&out);
+    assert!(before.len() < 6, "killed too late");
+
+    // A worker dies: its cell fails with a record, the others are done.
+    let mut sweep = start();
+    wait_for("a third record", || done(&out).len() > before.len());
+    if let Some(&worker) = children(&sweep).first() {
+        let _ = kill(worker, Signal::SIGKILL);
+    }
+    let code = sweep.wait().expect("its end").code();
+    let failed = records(&out).iter().filter(|record| record.error.is_some()).count();
+    assert_eq!(code, Some(i32::from(failed > 0)), "{failed} cells failed");
+
+    // The same command finishes: earlier records untouched, all results those of a quiet sweep.
+    let finished = place.swept(PLAN);
+    let after = done(&out);
+    assert!(before.iter().all(|(cell, written)| after[cell] == *written), "finished cells are not run again");
+    assert_eq!(finished.iter().map(result).collect::<Vec<_>>(), reference);
+}

@@ -1,0 +1,62 @@
+//! The sweep end to end with the real runner on the embedded demo: what it learns, that it repeats,
+//! what it leaves frozen, and that it survives being killed.
+
+mod demo;
+mod faults;
+mod killed;
+mod repeats;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use frostline_record::{Record, Sweep};
+use tempfile::TempDir;
+
+/// The runner under test.
+const RUNNER: &str = env!("CARGO_BIN_EXE_runner-under-test");
+
+/// A folder for one sweep.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    fn path(&self, inside: &str) -> PathBuf {
+        self.folder.path().join(inside)
+    }
+
+    fn out(&self) -> PathBuf {
+        self.path("out")
+    }
+
+    /// `cargo xtask sweep` on the demo plan with these further words.
+    fn sweep(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-under-test"));
+        command.args(["sweep", "--runner", RUNNER, "--out"]).arg(self.out()).args(words.split_whitespace());
+        command
+    }
+
+    /// Runs such a sweep to its end.
+    fn swept(&self, words: &str) -> Vec<Record> {
+        let output = self.sweep(words).output().expect("xtask starts");
+        assert!(output.status.success(), "{}", text(&output));
+        records(&self.out())
+    }
+}
+
+fn records(out: &Path) -> Vec<Record> {
+    Sweep::read(out).expect("a sweep").records(out).expect("records")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The part of a record that must repeat bit for bit, as text.
+fn result(record: &Record) -> String {
+    serde_json::to_string(record.result.as_ref().expect("a result")).expect("plain data")
+}
