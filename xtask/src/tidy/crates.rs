@@ -43,7 +43,7 @@ const CHARTERS: &[Charter] = &[
         &["align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "train"],
     ),
     pure("xtask", &["assets", "conllu", "freeze", "record", "report"]),
-    pure("frostline-e2e", &["record", "xtask"]),
+    pure("frostline-e2e", &["frostline", "record", "xtask"]),
 ];
 
 #[derive(Deserialize)]
@@ -120,7 +120,7 @@ fn faults(packages: &[Package]) -> Vec<String> {
 }
 
 fn full(short: &str) -> String {
-    if short == "xtask" { short.into() } else { format!("frostline-{short}") }
+    if ["xtask", "frostline"].contains(&short) { short.into() } else { format!("frostline-{short}") }
 }
 
 fn names_burn(dependency: &str) -> bool {

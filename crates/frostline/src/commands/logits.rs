@@ -130,7 +130,7 @@ struct Forward<'a> {
 
 /// An encoder, with its classifier or without.
 enum Model<B: Backend> {
-    Bare(Encoder<B>),
+    Bare(Box<Encoder<B>>),
     Tagger(Box<Tagger<B>>),
 }
 
@@ -149,7 +149,7 @@ impl Forward<'_> {
         let (config, weights) = (&folder.config, &folder.weights);
         let vocabulary = Vocabulary::of(config.vocabulary, sentences.iter().flatten().copied());
         let model = if hidden {
-            Model::Bare(Encoder::<B>::build(config, &vocabulary, weights, device)?)
+            Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, weights, device)?))
         } else {
             let sources: [&dyn frostline_model::Source; 2] = [weights, weights];
             let tagger = Tagger::<B>::build(config, &vocabulary, folder.tags.len(), sources, device)?;
