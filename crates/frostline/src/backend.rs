@@ -65,13 +65,12 @@ pub fn check(name: &str) -> Result<()> {
 /// Opens the GPU once: burn panics where there is none.
 #[cfg(feature = "cuda")]
 fn cuda_device() -> Result<()> {
-    use burn::tensor::{Tensor, backend::Backend};
-    type Cuda = burn::backend::Cuda;
+    use burn::backend::{Cuda, cuda::CudaDevice};
+    use burn::tensor::Tensor;
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let opened = std::panic::catch_unwind(|| {
-        let device = <Cuda as Backend>::Device::default();
-        Tensor::<Cuda, 1>::ones([1], &device).into_data();
+        Tensor::<Cuda, 1>::ones([1], &CudaDevice::default()).into_data();
     });
     std::panic::set_hook(hook);
     if opened.is_err() {
