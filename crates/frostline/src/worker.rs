@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use frostline_record::{Event, Job};
 
 use crate::backend;
-use crate::cell::{CellTask, Shared};
+use crate::cell::CellTask;
+use crate::data::Shared;
 use crate::version::made_by;
 
 /// Serves jobs on this backend until standard input closes.

@@ -1,6 +1,6 @@
 //! Parameter accounts against published and independently counted figures.
 
-use frostline::cell::accounts;
+use frostline::outcome::accounts;
 use frostline_freeze::Policy;
 use frostline_model::EncoderConfig;
 

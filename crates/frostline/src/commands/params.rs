@@ -8,7 +8,7 @@ use clap::Args;
 use frostline_freeze::Policy;
 use frostline_model::EncoderConfig;
 
-use crate::{cell, params};
+use crate::{outcome, params};
 
 /// Count an encoder's parameters and those that learn under a policy.
 #[derive(Args)]
@@ -43,7 +43,7 @@ impl Params {
             .with_context(|| format!("{}: no UTF-8", config.path))?;
         let config = EncoderConfig::parse(&text, &config.path)?;
         let policy = Policy::parse(&self.policy, config.depth)?;
-        let accounts = cell::accounts(&config, self.labels, &policy);
+        let accounts = outcome::accounts(&config, self.labels, &policy);
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&accounts)?)?;
         } else {
