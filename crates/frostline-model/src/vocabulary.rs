@@ -6,7 +6,6 @@
 /// Which rows of the full word table a model carries, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vocabulary {
-    full: usize,
     rows: Vec<u32>,
     /// Full id -> compact row, `u32::MAX` where not carried.
     compact: Vec<u32>,
@@ -34,13 +33,7 @@ impl Vocabulary {
         for (row, &id) in rows.iter().enumerate() {
             compact[id as usize] = row as u32;
         }
-        Self { full: size, rows, compact }
-    }
-
-    /// Rows of the full table.
-    #[must_use]
-    pub fn full_size(&self) -> usize {
-        self.full
+        Self { rows, compact }
     }
 
     /// The ids carried, ascending.

@@ -36,16 +36,6 @@ pub enum TrainError {
         /// The split.
         split: String,
     },
-    /// The encoder cannot take sentences of that length.
-    #[error(
-        "sentences may have {asked} subwords (`data.max_length`), but the encoder has only {positions} positions"
-    )]
-    TooLong {
-        /// The maximum asked for.
-        asked: usize,
-        /// What the encoder has.
-        positions: usize,
-    },
     /// The loss left the real numbers.
     #[error(
         "the loss is {loss} at step {step} (learning rate {lr:e}); training diverged: try a lower \

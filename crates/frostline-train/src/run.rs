@@ -122,6 +122,8 @@ pub struct Finished<B: Train> {
     pub steps: u64,
     /// Frozen and moved parameters of the selected model against the start.
     pub freezing: Freezing,
+    /// Parameters that hold optimiser state: never a frozen one.
+    pub states: usize,
     /// What a row of the word table without gradient was multiplied with up to the selected epoch.
     pub untouched_rows: f64,
     /// Where the time went.
@@ -190,7 +192,8 @@ pub fn train<B: Train>(
     let (selected, model, untouched_rows) = best.expect("at least one epoch");
     let untouched_rows = if policy.freezes_group(Group::Embeddings) { 1.0 } else { untouched_rows };
     let freezing = check_freezing(&start, &fingerprints(&model), policy)?;
-    Ok(Finished { model: model.valid(), selected, epochs, losses, steps, freezing, untouched_rows, times })
+    let (model, states) = (model.valid(), optimizer.states());
+    Ok(Finished { model, selected, epochs, losses, steps, freezing, states, untouched_rows, times })
 }
 
 /// Forward, backward, update.

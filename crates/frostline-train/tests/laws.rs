@@ -130,6 +130,10 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
             let policy = Policy::parse(name, 3).unwrap();
             let finished = run(&setting, name, &config()).unwrap();
             assert!(finished.freezing.unmoved.is_empty(), "{name}: {:?}", finished.freezing.unmoved);
+            assert_eq!(
+                finished.states as u64, finished.freezing.moved,
+                "{name}: only what learns holds state"
+            );
             let total = finished.freezing.frozen + finished.freezing.moved;
             assert_eq!(total as usize, setting.encoder.parameters(4).len(), "{name}");
             // Against the file as a user would open it.
