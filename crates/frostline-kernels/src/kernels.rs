@@ -8,6 +8,17 @@ use burn::tensor::backend::AutodiffBackend;
 
 use crate::{Dropout, Pack, Rows, stock};
 
+/// What the operands of linear layers are rounded to; sums, parameters and everything else are f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// Not at all.
+    #[default]
+    F32,
+    /// To bf16, forward and backward, where the backend multiplies it natively
+    /// ([`Kernels::k_bf16`]); elsewhere not at all.
+    Bf16,
+}
+
 /// What one AdamW update needs to know besides tensors.
 ///
 /// # Source
@@ -37,11 +48,21 @@ pub trait Kernels: Backend {
         "stock"
     }
 
-    /// `x W + b`.
+    /// Whether [`Precision::Bf16`] is native on this device.
+    fn k_bf16(_device: &Self::Device) -> bool {
+        false
+    }
+
+    /// `x W + b`. A row of the result depends on the row of x alone, not on how many there are.
     ///
     /// # Shapes
     /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\]
-    fn k_linear(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, bias: Tensor<Self, 1>) -> Tensor<Self, 2> {
+    fn k_linear(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        _precision: Precision,
+    ) -> Tensor<Self, 2> {
         stock::linear(x, weight, bias)
     }
 

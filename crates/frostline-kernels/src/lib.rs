@@ -13,5 +13,5 @@ mod cuda;
 mod ndarray;
 
 pub use dropout::Dropout;
-pub use kernels::{AdamW, Kernels, Train};
+pub use kernels::{AdamW, Kernels, Precision, Train};
 pub use pack::{Pack, Rows};

@@ -5,7 +5,7 @@
 
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
-use frostline_kernels::{AdamW, Dropout, Kernels, Pack, stock};
+use frostline_kernels::{AdamW, Dropout, Kernels, Pack, Precision, stock};
 use frostline_random::Stream;
 use proptest::prelude::*;
 
@@ -77,8 +77,8 @@ proptest! {
     #[test]
     fn linear(n in 1usize..70, i in 1usize..40, o in 1usize..40, seed in 0u64..999) {
         let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
-        same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone()), || stock::linear(x.clone(), w.clone(), b.clone()))?;
-        same(std::slice::from_ref(&b), || B::k_linear(x.clone(), w.clone(), b.clone()), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+        same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+        same(std::slice::from_ref(&b), || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
     }
 
     #[test]
@@ -174,7 +174,7 @@ fn results_do_not_depend_on_threads() {
             let x = leaf(1, [pack.len(), 96]);
             let (w, b) = (leaf(2, [96, 96]), leaf(3, [96]));
             let drop = Dropout::new(0.1, 8);
-            let y = B::k_linear(x.clone(), w.clone(), b.clone());
+            let y = B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32);
             let y = B::k_attention([y.clone(), y.clone(), y], 4, &pack, drop);
             let y = B::k_drop_add_norm(y, Some(x.clone()), [b.clone(), b.clone()], 1e-12, drop, pack.rows());
             let gradients = B::k_gelu(y.clone()).sum().backward();

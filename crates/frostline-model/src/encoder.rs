@@ -3,7 +3,7 @@
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Kernels, Pack};
+use frostline_kernels::{Dropout, Kernels, Pack, Precision};
 
 use crate::{EncoderConfig, ModelError, Source, Vocabulary};
 
@@ -79,13 +79,17 @@ pub struct Input<'a> {
     pub pack: &'a Pack,
 }
 
-/// What is dropped in one forward pass.
+/// How one forward pass is computed: its precision, and what it drops.
 #[derive(Clone, Debug)]
-pub struct EncoderDropout {
-    /// After the embeddings.
+pub struct Pass {
+    /// Of the linear layers.
+    pub precision: Precision,
+    /// Dropped after the embeddings.
     pub embeddings: Dropout,
-    /// In each block.
+    /// Dropped in each block.
     pub blocks: Vec<BlockDropout>,
+    /// Dropped before the head.
+    pub head: Dropout,
 }
 
 /// What is dropped in one block.
@@ -99,13 +103,18 @@ pub struct BlockDropout {
     pub output: Dropout,
 }
 
-impl EncoderDropout {
-    /// Nothing is dropped.
+impl Pass {
+    /// In f32, without dropout.
     #[must_use]
-    pub fn off(depth: usize) -> Self {
+    pub fn plain(depth: usize) -> Self {
         let off =
             BlockDropout { attention: Dropout::OFF, attention_output: Dropout::OFF, output: Dropout::OFF };
-        Self { embeddings: Dropout::OFF, blocks: vec![off; depth] }
+        Self {
+            precision: Precision::F32,
+            embeddings: Dropout::OFF,
+            blocks: vec![off; depth],
+            head: Dropout::OFF,
+        }
     }
 }
 
@@ -146,8 +155,8 @@ impl<B: Backend> Builder<'_, B> {
 impl<B: Kernels> Linear<B> {
     /// x \[N, in\] -> \[N, out\].
     #[must_use]
-    pub fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
-        B::k_linear(x, self.weight.val(), self.bias.val())
+    pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
+        B::k_linear(x, self.weight.val(), self.bias.val(), precision)
     }
 }
 
@@ -164,15 +173,17 @@ impl<B: Kernels> Block<B> {
         config: &EncoderConfig,
         pack: &Pack,
         drop: &BlockDropout,
+        precision: Precision,
     ) -> Tensor<B, 2> {
-        let qkv = [&self.query, &self.key, &self.value].map(|part| part.forward(x.clone()));
+        let linear = |part: &Linear<B>, x| part.forward(x, precision);
+        let qkv = [&self.query, &self.key, &self.value].map(|part| linear(part, x.clone()));
         let context = B::k_attention(qkv, config.heads, pack, drop.attention);
-        let context = self.attention_output.forward(context);
+        let context = linear(&self.attention_output, context);
         let norm = |x, residual, norm: &Norm<B>, drop| {
             B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, pack.rows())
         };
         let x = norm(context, x, &self.attention_norm, drop.attention_output);
-        let inner = self.output.forward(B::k_gelu(self.intermediate.forward(x.clone())));
+        let inner = linear(&self.output, B::k_gelu(linear(&self.intermediate, x.clone())));
         norm(inner, x, &self.output_norm, drop.output)
     }
 }
@@ -223,7 +234,7 @@ impl<B: Kernels> Encoder<B> {
     /// # Shapes
     /// N subwords -> \[N, H\]
     #[must_use]
-    pub fn forward(&self, config: &EncoderConfig, input: Input<'_>, drop: &EncoderDropout) -> Tensor<B, 2> {
+    pub fn forward(&self, config: &EncoderConfig, input: Input<'_>, pass: &Pass) -> Tensor<B, 2> {
         let tables = &self.embeddings;
         let mut x =
             B::k_gather(tables.word.val(), input.ids) + B::k_gather(tables.position.val(), input.positions);
@@ -232,9 +243,9 @@ impl<B: Kernels> Encoder<B> {
         }
         let rows = input.pack.rows();
         let x = B::k_drop_add_norm(x, None, tables.norm.parts(), config.norm_eps, Dropout::OFF, rows);
-        let mut x = B::k_dropout(x, drop.embeddings, rows);
-        for (block, drop) in self.blocks.iter().zip(&drop.blocks) {
-            x = block.forward(x, config, input.pack, drop);
+        let mut x = B::k_dropout(x, pass.embeddings, rows);
+        for (block, drop) in self.blocks.iter().zip(&pass.blocks) {
+            x = block.forward(x, config, input.pack, drop, pass.precision);
         }
         x
     }

@@ -13,7 +13,7 @@ mod vocabulary;
 
 pub use checkpoint::Checkpoint;
 pub use config::{EncoderConfig, Family};
-pub use encoder::{Block, BlockDropout, Embeddings, Encoder, EncoderDropout, Input, Linear, Norm};
+pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Input, Linear, Norm, Pass};
 pub use export::{Export, hugging_face_config};
 pub use names::hugging_face_name;
 pub use parameters::{Values, fingerprints, set_trainable, snapshot};

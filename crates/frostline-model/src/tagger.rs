@@ -2,10 +2,10 @@
 
 use burn::module::Module;
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Kernels};
+use frostline_kernels::Kernels;
 
 use crate::encoder::Builder;
-use crate::{Encoder, EncoderConfig, EncoderDropout, Input, Linear, ModelError, Source, Vocabulary};
+use crate::{Encoder, EncoderConfig, Input, Linear, ModelError, Pass, Source, Vocabulary};
 
 /// An encoder with a tagging head.
 #[derive(Module, Debug)]
@@ -44,11 +44,11 @@ impl<B: Kernels> Tagger<B> {
         config: &EncoderConfig,
         input: Input<'_>,
         speaking: &[u32],
-        drop: &EncoderDropout,
-        head_drop: Dropout,
+        pass: &Pass,
     ) -> Tensor<B, 2> {
-        let x = self.encoder.forward(config, input, drop);
+        let x = self.encoder.forward(config, input, pass);
         let x = B::k_gather(x, speaking);
-        self.head.forward(B::k_dropout(x, head_drop, &input.pack.rows().select(speaking)))
+        let x = B::k_dropout(x, pass.head, &input.pack.rows().select(speaking));
+        self.head.forward(x, pass.precision)
     }
 }

@@ -8,8 +8,8 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::ElementConversion;
-use frostline_kernels::{Dropout, Kernels, Train};
-use frostline_model::{Encoder, EncoderDropout, Source as _, Tagger, Vocabulary, hugging_face_name};
+use frostline_kernels::{Kernels, Train};
+use frostline_model::{Encoder, Pass, Source as _, Tagger, Vocabulary, hugging_face_name};
 
 mod common;
 use common::{Packed, Tensors, apart, open, references, sentences};
@@ -38,14 +38,8 @@ fn logits_agree<B: Kernels>(size: usize) {
         let mut ours = Vec::new();
         for some in all.chunks(size) {
             let packed = Packed::new(some);
-            let off = EncoderDropout::off(config.depth);
-            ours.extend(numbers(model.forward(
-                &config,
-                packed.input(),
-                &packed.speaking,
-                &off,
-                Dropout::OFF,
-            )));
+            let off = Pass::plain(config.depth);
+            ours.extend(numbers(model.forward(&config, packed.input(), &packed.speaking, &off)));
         }
         let (shape, theirs) = Tensors::open(&references().join(format!("{name}.safetensors"))).get("logits");
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
@@ -99,8 +93,8 @@ fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BT
     for id in &mut packed.ids {
         *id = vocabulary.row(*id).unwrap();
     }
-    let off = EncoderDropout::off(config.depth);
-    let logits = model.forward(&config, packed.input(), &packed.speaking, &off, Dropout::OFF);
+    let off = Pass::plain(config.depth);
+    let logits = model.forward(&config, packed.input(), &packed.speaking, &off);
     let loss = B::k_cross_entropy(logits, &packed.labels).div_scalar(packed.labels.len() as f64);
     let value = loss.clone().into_scalar().elem();
     let all = GradientsParams::from_grads(loss.backward(), &model);
@@ -190,7 +184,7 @@ fn hidden_states_agree<B: Kernels>() {
         let (config, weights) = open(&references().join(format!("small-{kind}")));
         let vocabulary = Vocabulary::full(config.vocabulary);
         let encoder = Encoder::<B>::build(&config, &vocabulary, &weights, &B::Device::default()).unwrap();
-        let hidden = encoder.forward(&config, packed.input(), &EncoderDropout::off(config.depth));
+        let hidden = encoder.forward(&config, packed.input(), &Pass::plain(config.depth));
         let far = apart(&numbers(hidden), &references_file.get(kind).1);
         println!("{kind}: hidden states within {far:.1e}");
         assert!(far <= 1e-4, "{kind}: {far:e}");

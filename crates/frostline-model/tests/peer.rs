@@ -5,10 +5,9 @@ use std::path::Path;
 
 use burn::backend::Flex;
 use burn::prelude::*;
-use frostline_kernels::Dropout;
 use frostline_model::{
-    Checkpoint, Encoder, EncoderConfig, EncoderDropout, Export, RandomInit, Tagger, Vocabulary,
-    hugging_face_config, snapshot,
+    Checkpoint, Encoder, EncoderConfig, Export, Pass, RandomInit, Tagger, Vocabulary, hugging_face_config,
+    snapshot,
 };
 
 mod common;
@@ -22,8 +21,8 @@ fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
 fn logits(config: &EncoderConfig, model: &Tagger<Flex>, sentences: &[Sentence]) -> Vec<f32> {
     let packed = Packed::new(sentences);
     let every: Vec<u32> = (0..packed.ids.len() as u32).collect();
-    let off = EncoderDropout::off(config.depth);
-    numbers(model.forward(config, packed.input(), &every, &off, Dropout::OFF))
+    let off = Pass::plain(config.depth);
+    numbers(model.forward(config, packed.input(), &every, &off))
 }
 
 /// A tagger as a Hugging Face folder; only the rows of `vocabulary` come from the model itself.
@@ -114,7 +113,7 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let vocabulary = Vocabulary::full(config.vocabulary);
     let encoder = Encoder::<Flex>::build(&config, &vocabulary, &weights, &Default::default()).unwrap();
     let packed = Packed::new(&all);
-    let ours = numbers(encoder.forward(&config, packed.input(), &EncoderDropout::off(config.depth)));
+    let ours = numbers(encoder.forward(&config, packed.input(), &Pass::plain(config.depth)));
     let theirs: Vec<Vec<f32>> = peer(&python, "hidden", &folder, &ids);
     let far = apart(&ours, &theirs.concat());
     println!("all-MiniLM-L6-v2: hidden states within {far:.1e}");

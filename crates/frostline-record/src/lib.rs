@@ -17,8 +17,8 @@ pub use record::{
     StoredFile, Timing, TrainFacts,
 };
 pub use settings::{
-    DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings, SaveSettings,
-    ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch, TrainSettings,
+    DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings, Precision,
+    SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch, TrainSettings,
 };
 
 /// The version of every type here that is written to disk.

@@ -85,6 +85,19 @@ pub struct TrainSettings {
     pub select: Select,
     /// What `best` means: the lowest dev `loss` or the highest dev `accuracy`.
     pub select_by: SelectBy,
+    /// What the operands of linear layers are rounded to, in training and in scoring.
+    pub precision: Precision,
+}
+
+/// What the operands of linear layers are rounded to; parameters, sums and all else are f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Not at all.
+    #[default]
+    F32,
+    /// To bf16, where the processor or GPU multiplies it natively; a record tells in `made_by.isa`.
+    Bf16,
 }
 
 /// Which epoch is the cell's result.
@@ -219,7 +232,14 @@ impl Default for DataSettings {
 
 impl Default for TrainSettings {
     fn default() -> Self {
-        Self { epochs: 5, batch: 16, log_every: 50, select: Select::Last, select_by: SelectBy::Loss }
+        Self {
+            epochs: 5,
+            batch: 16,
+            log_every: 50,
+            select: Select::Last,
+            select_by: SelectBy::Loss,
+            precision: Precision::F32,
+        }
     }
 }
 

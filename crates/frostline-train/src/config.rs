@@ -1,5 +1,7 @@
 //! What a training run is told: numbers only, all with the study's values as defaults.
 
+use frostline_kernels::Precision;
+
 /// A training run's settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainConfig {
@@ -21,6 +23,8 @@ pub struct TrainConfig {
     pub warmup: f64,
     /// Where units are dropped.
     pub dropout: DropoutConfig,
+    /// Of the linear layers, in training and in scoring.
+    pub precision: Precision,
     /// Subwords per evaluation batch.
     pub eval_tokens: usize,
 }
@@ -85,6 +89,7 @@ impl Default for TrainConfig {
             schedule: ScheduleKind::Linear,
             warmup: 0.0,
             dropout: DropoutConfig::default(),
+            precision: Precision::F32,
             eval_tokens: 2048,
         }
     }

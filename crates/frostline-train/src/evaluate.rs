@@ -1,7 +1,7 @@
 //! Scoring a split: large packed batches, no gradients, no dropout.
 
-use frostline_kernels::{Dropout, Kernels};
-use frostline_model::{EncoderConfig, EncoderDropout, Input, Tagger};
+use frostline_kernels::{Kernels, Precision};
+use frostline_model::{EncoderConfig, Input, Pass, Tagger};
 use frostline_score::{Tally, WordOutcome};
 
 use crate::Dataset;
@@ -25,6 +25,7 @@ pub fn evaluate<B: Kernels>(
     model: &Tagger<B>,
     config: &EncoderConfig,
     data: &Dataset,
+    precision: Precision,
     tokens: usize,
 ) -> Evaluation {
     let mut order: Vec<usize> = (0..data.examples.len()).collect();
@@ -37,8 +38,8 @@ pub fn evaluate<B: Kernels>(
         let logits = if batch.speaking.is_empty() {
             Vec::new()
         } else {
-            let off = EncoderDropout::off(config.depth);
-            let logits = model.forward(config, input, &batch.speaking, &off, Dropout::OFF);
+            let off = Pass { precision, ..Pass::plain(config.depth) };
+            let logits = model.forward(config, input, &batch.speaking, &off);
             logits.into_data().into_vec::<f32>().expect("logits are f32")
         };
         let tags = logits.len() / batch.speaking.len().max(1);

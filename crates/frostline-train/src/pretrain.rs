@@ -4,13 +4,13 @@
 use burn::module::{AutodiffModule, Module, Param};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Kernels, Pack, Train};
+use frostline_kernels::{Dropout, Kernels, Pack, Precision, Train};
 use frostline_model::{
     Encoder, EncoderConfig, Input, Linear, ModelError, Norm, RandomInit, Source, Vocabulary,
 };
 use frostline_random::Stream;
 
-use crate::run::encoder_dropout;
+use crate::run::encoder_pass;
 use crate::{Optimizer, OptimizerConfig, Schedule, ScheduleKind, TrainError};
 
 /// An encoder with a masked-language head whose output is tied to the word table.
@@ -71,20 +71,20 @@ pub fn pretrain<B: Train>(
     for epoch in 0..u64::from(config.epochs) {
         for sentences in order.child(epoch).permutation(text.len()).chunks(config.batch) {
             let batch = Masked::new(text, sentences, encoder.vocabulary, config, masks.child(epoch));
-            let drop = encoder_dropout(dropout.child(step), encoder, &|_| true);
+            let pass = encoder_pass(dropout.child(step), encoder, &|_| true);
             let lr = schedule.at(step);
             step += 1;
             if batch.labels.is_empty() {
                 continue;
             }
             let input = Input { ids: &batch.ids, positions: &batch.positions, pack: &batch.pack };
-            let x = B::k_gather(model.encoder.forward(encoder, input, &drop), &batch.rows);
-            let x = B::k_gelu(model.transform.forward(x));
+            let x = B::k_gather(model.encoder.forward(encoder, input, &pass), &batch.rows);
+            let x = B::k_gelu(model.transform.forward(x, Precision::F32));
             let rows = batch.pack.rows().select(&batch.rows);
             let affine = [model.norm.gamma.val(), model.norm.beta.val()];
             let x = B::k_drop_add_norm(x, None, affine, encoder.norm_eps, Dropout::OFF, &rows);
             let words = model.encoder.embeddings.word.val().transpose();
-            let logits = B::k_linear(x, words, model.bias.val());
+            let logits = B::k_linear(x, words, model.bias.val(), Precision::F32);
             let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
             let value: f32 = loss.clone().into_scalar().elem();
             if !value.is_finite() {

@@ -9,14 +9,12 @@ use burn::prelude::*;
 use frostline_freeze::{Group, Policy};
 use frostline_kernels::{Dropout, Train};
 use frostline_model::{
-    BlockDropout, EncoderConfig, EncoderDropout, Family, Input, Tagger, fingerprints, set_trainable,
+    BlockDropout, EncoderConfig, Family, Input, Pass, Tagger, fingerprints, set_trainable,
 };
 use frostline_random::Stream;
 
 use crate::data::Batch;
-use crate::{
-    Dataset, DropoutConfig, Evaluation, Optimizer, Schedule, Select, TrainConfig, TrainError, evaluate,
-};
+use crate::{Dataset, Evaluation, Optimizer, Schedule, Select, TrainConfig, TrainError, evaluate};
 
 /// What a run works on.
 pub struct Run<'a> {
@@ -156,10 +154,10 @@ pub fn train<B: Train>(
         for sentences in shuffle.child(epoch.into()).permutation(data.examples.len()).chunks(config.batch) {
             let clock = Instant::now();
             let batch = Batch::new(data, sentences, true);
-            let drop = dropout_at(masks.child(step), encoder, policy, config.dropout);
+            let pass = pass_at(masks.child(step), encoder, policy, config);
             let lr = schedule.at(step);
             let loss;
-            (model, loss) = take_step(model, encoder, &batch, &drop, lr, &mut optimizer);
+            (model, loss) = take_step(model, encoder, &batch, &pass, lr, &mut optimizer);
             step += 1;
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss, lr });
@@ -180,7 +178,7 @@ pub fn train<B: Train>(
             }
         }
         let clock = Instant::now();
-        let evaluation = evaluate(&model.valid(), encoder, dev, config.eval_tokens);
+        let evaluation = evaluate(&model.valid(), encoder, dev, config.precision, config.eval_tokens);
         let first = times.steps_ms.len() - per_epoch as usize;
         times.epochs_ms.push([times.steps_ms[first..].iter().sum(), ms(clock)]);
         epochs.push(Epoch { epoch, step, train_loss_nats: epoch_loss.take(), dev: evaluation });
@@ -201,7 +199,7 @@ fn take_step<B: Train>(
     model: Tagger<B>,
     encoder: &EncoderConfig,
     batch: &Batch,
-    drop: &(EncoderDropout, Dropout),
+    pass: &Pass,
     lr: f64,
     optimizer: &mut Optimizer<B::InnerBackend>,
 ) -> (Tagger<B>, f32) {
@@ -209,22 +207,19 @@ fn take_step<B: Train>(
         return (model, 0.0);
     }
     let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
-    let logits = model.forward(encoder, input, &batch.speaking, &drop.0, drop.1);
+    let logits = model.forward(encoder, input, &batch.speaking, pass);
     let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
     let value: f32 = loss.clone().into_scalar().elem();
     let gradients = GradientsParams::from_grads(loss.backward(), &model);
     (optimizer.step(lr, model, gradients).0, value)
 }
 
-/// Every dropout site of one step: encoder, and before the classifier.
-fn dropout_at(
-    step: Stream,
-    encoder: &EncoderConfig,
-    policy: &Policy,
-    config: DropoutConfig,
-) -> (EncoderDropout, Dropout) {
-    let acts = |group| config.encoder && (config.frozen || !policy.freezes_group(group));
-    (encoder_dropout(step, encoder, &acts), site(step, 1, config.head))
+/// One step's pass: every dropout site, in the encoder and before the classifier.
+fn pass_at(step: Stream, encoder: &EncoderConfig, policy: &Policy, config: &TrainConfig) -> Pass {
+    let dropout = config.dropout;
+    let acts = |group| dropout.encoder && (dropout.frozen || !policy.freezes_group(group));
+    let head = site(step, 1, dropout.head);
+    Pass { precision: config.precision, head, ..encoder_pass(step, encoder, &acts) }
 }
 
 fn site(step: Stream, number: u64, rate: f64) -> Dropout {
@@ -232,11 +227,7 @@ fn site(step: Stream, number: u64, rate: f64) -> Dropout {
 }
 
 /// The encoder's dropout sites of one step, in the groups in which dropout `acts`.
-pub(crate) fn encoder_dropout(
-    step: Stream,
-    encoder: &EncoderConfig,
-    acts: &dyn Fn(Group) -> bool,
-) -> EncoderDropout {
+pub(crate) fn encoder_pass(step: Stream, encoder: &EncoderConfig, acts: &dyn Fn(Group) -> bool) -> Pass {
     let inside = |group, number, rate| if acts(group) { site(step, number, rate) } else { Dropout::OFF };
     let output_rate = if encoder.family == Family::Bert { encoder.dropout } else { 0.0 };
     let block = |block: usize| {
@@ -247,9 +238,10 @@ pub(crate) fn encoder_dropout(
             output: inside(group, first + 2, encoder.dropout),
         }
     };
-    EncoderDropout {
+    Pass {
         embeddings: inside(Group::Embeddings, 0, encoder.dropout),
         blocks: (0..encoder.depth).map(block).collect(),
+        ..Pass::plain(0)
     }
 }
 

@@ -8,8 +8,8 @@ use burn::backend::{Autodiff, Flex};
 use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
 use frostline_freeze::Policy;
-use frostline_kernels::{Dropout, Kernels, Pack};
-use frostline_model::{Checkpoint, EncoderConfig, EncoderDropout, Input, Tagger, Vocabulary, set_trainable};
+use frostline_kernels::{Kernels, Pack};
+use frostline_model::{Checkpoint, EncoderConfig, Input, Pass, Tagger, Vocabulary, set_trainable};
 use frostline_train::{
     Dataset, DropoutConfig, Event, Example, Optimizer, OptimizerConfig, Run, Schedule, ScheduleKind,
     TrainConfig, train,
@@ -117,7 +117,7 @@ fn changing_batches_have_pytorchs_losses() {
     for name in ["distilbert", "bert"] {
         let reference: Reference = read(&format!("{name}.json"));
         let (encoder, start) = open(name);
-        let off = EncoderDropout::off(encoder.depth);
+        let off = Pass::plain(encoder.depth);
         for policy in POLICIES {
             let frozen = Policy::parse(policy, encoder.depth).unwrap();
             let mut model = set_trainable(start.clone(), |path| !frozen.freezes(path));
@@ -138,7 +138,7 @@ fn changing_batches_have_pytorchs_losses() {
                 let speaking: Vec<u32> = speaking.collect();
                 let labels: Vec<u32> = batch.iter().flat_map(|sentence| sentence.labels.clone()).collect();
                 let input = Input { ids: &ids, positions: &positions, pack: &pack };
-                let logits = model.forward(&encoder, input, &speaking, &off, Dropout::OFF);
+                let logits = model.forward(&encoder, input, &speaking, &off);
                 let loss = B::k_cross_entropy(logits, &labels).div_scalar(labels.len() as f64);
                 ours.push(loss.clone().into_scalar().elem());
                 let gradients = GradientsParams::from_grads(loss.backward(), &model);

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use frostline_freeze::Policy;
-use frostline_kernels::Train;
+use frostline_kernels::{Precision, Train};
 use frostline_model::{Export, RandomInit, Source, Tagger, hugging_face_config, snapshot};
 use frostline_record::{self as record, Cell, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings};
 use frostline_train::{
@@ -131,7 +131,7 @@ fn run_cell<B: Train>(
     let selected = &finished.epochs[finished.selected as usize - 1];
     let mut evaluations = vec![("dev", &data.dev, selected.dev.clone())];
     if let Some(test) = &data.test {
-        let scored = evaluate(&finished.model, encoder, test, config.eval_tokens);
+        let scored = evaluate(&finished.model, encoder, test, config.precision, config.eval_tokens);
         evaluations.push(("test", test, scored));
     }
     let test_ms = ms(clock);
@@ -200,6 +200,10 @@ fn train_config(settings: &Settings, verify: bool) -> TrainConfig {
             head: settings.dropout.head,
             encoder: on(settings.dropout.encoder),
             frozen: on(settings.dropout.frozen),
+        },
+        precision: match settings.train.precision {
+            record::Precision::F32 => Precision::F32,
+            record::Precision::Bf16 => Precision::Bf16,
         },
         eval_tokens: settings.eval.batch_tokens,
     }

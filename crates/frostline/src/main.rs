@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use frostline::commands::{
-    Stop, align::Align, audit::Audit, check::Check, conllu::Conllu, export::Export, is_closed_pipe,
-    logits::Logits, params::Params, pretrain::Pretrain, score::Score, version::Version, worker::Worker,
+    Stop, align::Align, audit::Audit, bench::Bench, check::Check, conllu::Conllu, export::Export,
+    is_closed_pipe, logits::Logits, params::Params, pretrain::Pretrain, score::Score, version::Version,
+    worker::Worker,
 };
 
 /// burn allocates fresh tensors at every step; this allocator hands pages back out without the
@@ -35,6 +36,7 @@ enum Command {
     Align(Align),
     Score(Score),
     Conllu(Conllu),
+    Bench(Bench),
     Version(Version),
 }
 
@@ -69,6 +71,7 @@ fn run(command: Command) -> Result<()> {
         Command::Align(align) => align.run(&mut out),
         Command::Score(score) => score.run(&mut out),
         Command::Conllu(conllu) => conllu.run(&mut out),
+        Command::Bench(bench) => bench.run(&mut out),
         Command::Version(version) => version.run(&mut out),
     };
     // Also what was written before an error.

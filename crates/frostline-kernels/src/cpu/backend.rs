@@ -10,8 +10,8 @@ use burn::prelude::*;
 use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
-use super::{adamw, attention, gather, gelu, linear, loss, norm, simd};
-use crate::{AdamW, Dropout, Kernels, Pack, Rows};
+use super::{adamw, attention, gather, gelu, linear, loss, norm, product, simd};
+use crate::{AdamW, Dropout, Kernels, Pack, Precision, Rows};
 
 /// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
 type Tracked = FloatTensor<Autodiff<Flex>>;
@@ -67,9 +67,19 @@ impl Kernels for Flex {
         simd::isa().name()
     }
 
-    fn k_linear(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, bias: Tensor<Self, 1>) -> Tensor<Self, 2> {
+    fn k_bf16(_: &Self::Device) -> bool {
+        product::has_bf16()
+    }
+
+    fn k_linear(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
         let shape = [x.dims()[0], weight.dims()[1]];
-        wrap(flex(linear::forward(data(&raw(x)), data(&raw(weight)), data(&raw(bias))), shape))
+        let (x, weight, bias) = (raw(x), raw(weight), raw(bias));
+        wrap(flex(linear::forward(precision, data(&x), data(&weight), data(&bias)), shape))
     }
 
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
@@ -145,13 +155,24 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         simd::isa().name()
     }
 
-    fn k_linear(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, bias: Tensor<Self, 1>) -> Tensor<Self, 2> {
+    fn k_bf16(_: &Self::Device) -> bool {
+        product::has_bf16()
+    }
+
+    fn k_linear(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
         let shape = [x.dims()[0], weight.dims()[1]];
         let (x, weight, bias) = (tracked(x), tracked(weight), tracked(bias));
-        let out = linear::forward(data(&x.primitive), data(&weight.primitive), data(&bias.primitive));
+        let out =
+            linear::forward(precision, data(&x.primitive), data(&weight.primitive), data(&bias.primitive));
         let state = LinearState {
             x: weight.is_tracked().then(|| x.primitive.clone()),
             weight: x.is_tracked().then(|| weight.primitive.clone()),
+            precision,
         };
         finish!(LinearOp, C, [x.node, weight.node, bias.node], state, flex(out, shape))
     }
@@ -244,6 +265,7 @@ struct LinearState {
     x: Option<FlexTensor>,
     /// Kept for the input's gradient.
     weight: Option<FlexTensor>,
+    precision: Precision,
 }
 impl Backward<Flex, 3> for LinearOp {
     type State = LinearState;
@@ -252,12 +274,12 @@ impl Backward<Flex, 3> for LinearOp {
         let [n, o] = shape2(&gradient);
         let [x_node, weight_node, bias_node] = ops.parents;
         if let (Some(node), Some(weight)) = (x_node, ops.state.weight) {
-            let dx = linear::backward_x(data(&gradient), data(&weight), o);
+            let dx = linear::backward_x(ops.state.precision, data(&gradient), data(&weight), o);
             let i = dx.len() / n.max(1);
             gradients.register::<Flex>(node.id, flex(dx, [n, i]));
         }
         if let (Some(node), Some(x)) = (weight_node, ops.state.x) {
-            let dw = linear::backward_weight(data(&x), data(&gradient), o);
+            let dw = linear::backward_weight(ops.state.precision, data(&x), data(&gradient), o);
             let i = dw.len() / o;
             gradients.register::<Flex>(node.id, flex(dw, [i, o]));
         }

@@ -3,38 +3,32 @@
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
-use super::gemm::{Matrix, accumulate, product, transposed};
+use super::product::{Left, Right, product};
 use super::simd::dispatched;
+use crate::Precision;
 
 const ROWS: usize = 32;
 
 /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\].
-pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+pub fn forward(precision: Precision, x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let o = bias.len();
     let i = weight.len() / o;
     let n = x.len() / i;
-    let mut y = Vec::with_capacity(n * o);
-    for _ in 0..n {
-        y.extend_from_slice(bias);
-    }
-    accumulate(Matrix::new(x, n, i), Matrix::new(weight, i, o), &mut y);
-    y
+    product(precision, [n, o, i], Left::Plain(x), Right::Plain(weight), Some(bias))
 }
 
-/// The gradient of x: `gradient Wᵀ`, \[N, I\]. The weight is transposed first: the product is
-/// faster over a row-major right side.
-pub fn backward_x(gradient: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
+/// The gradient of x: `gradient Wᵀ`, \[N, I\].
+pub fn backward_x(precision: Precision, gradient: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     let i = weight.len() / o;
     let n = gradient.len() / o;
-    let turned = transposed(weight, i, o);
-    product(Matrix::new(gradient, n, o), Matrix::new(&turned, o, i))
+    product(precision, [n, i, o], Left::Plain(gradient), Right::Transposed(weight), None)
 }
 
 /// The gradient of the weight: `xᵀ gradient`, \[I, O\].
-pub fn backward_weight(x: &[f32], gradient: &[f32], o: usize) -> Vec<f32> {
+pub fn backward_weight(precision: Precision, x: &[f32], gradient: &[f32], o: usize) -> Vec<f32> {
     let n = gradient.len() / o;
     let i = x.len() / n.max(1);
-    product(Matrix::new(x, n, i).t(), Matrix::new(gradient, n, o))
+    product(precision, [i, o, n], Left::Transposed(x), Right::Plain(gradient), None)
 }
 
 /// The gradient of the bias: the sum of rows, in chunks of fixed size and fixed order, \[O\].

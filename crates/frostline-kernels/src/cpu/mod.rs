@@ -8,10 +8,10 @@ mod attention;
 mod backend;
 mod gather;
 mod gelu;
-mod gemm;
 mod linear;
 mod loss;
 mod norm;
+mod product;
 mod simd;
 mod tile;
 

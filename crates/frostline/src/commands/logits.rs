@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use burn::tensor::backend::Backend;
 use clap::Args;
 use frostline_align::AlignOptions;
-use frostline_kernels::{Dropout, Kernels, Pack, Train};
-use frostline_model::{Encoder, EncoderDropout, Input, Tagger, Vocabulary};
+use frostline_kernels::{Kernels, Pack, Train};
+use frostline_model::{Encoder, Input, Pass, Tagger, Vocabulary};
 use serde::Serialize;
 
 use super::{Stop, bytes, named, pool};
@@ -177,12 +177,12 @@ impl Forward<'_> {
         let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
         let input = Input { ids: &ids, positions: &positions, pack: &pack };
-        let off = EncoderDropout::off(config.depth);
+        let off = Pass::plain(config.depth);
         let states = match model {
             Model::Bare(encoder) => encoder.forward(config, input, &off),
             Model::Tagger(tagger) => {
                 let all: Vec<u32> = (0..ids.len() as u32).collect();
-                tagger.forward(config, input, &all, &off, Dropout::OFF)
+                tagger.forward(config, input, &all, &off)
             }
         };
         states.into_data().into_vec::<f32>().expect("states are f32")

@@ -11,6 +11,7 @@ use crate::backend;
 
 pub mod align;
 pub mod audit;
+pub mod bench;
 pub mod check;
 pub mod conllu;
 pub mod export;

@@ -1,0 +1,599 @@
+//! The AVX-512 kernel: tiles of 6 x 64 sums in registers, f32 or bf16 operands.
+//!
+//! Operands are seen as 32-bit words along k: one f32, or a pair of bf16 neighbours that
+//! `vdpbf16ps` multiplies at once. The right operand is cut into panels of 64 columns; a task takes
+//! a panel, turns a stretch of its k at a time into words in a buffer that stays in cache, and
+//! multiplies some rows of the left operand with it. Nothing is kept between products, so nothing
+//! has to be invalidated when a weight changes.
+//!
+//! # Source
+//! The tiling is that of Goto and van de Geijn, 2008, with the packing of the right operand moved
+//! into the task.
+
+use core::arch::x86_64::*;
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::{Left, Right};
+
+/// Columns of a panel: four registers.
+const NR: usize = 64;
+/// Rows of a tile: 6 x 4 registers of sums.
+const MR: usize = 6;
+/// Rows of a panel of a transposed left operand.
+const AW: usize = 8 * MR;
+/// Words of k per pass: a stretch of a panel is at most this long, 48 KiB.
+const STRETCH: usize = 192;
+/// Below this many multiplications one thread does all.
+const PARALLEL_FROM: usize = 1 << 18;
+
+/// One cache line of words, so that whole-register loads are aligned.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Line([u32; 16]);
+
+thread_local! {
+    /// The stretch of a panel that this thread works on.
+    static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether the processor multiplies bf16.
+pub fn has_bf16() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw"))
+}
+
+/// Writes `left right + bias` to all of `out`. The caller has seen that the processor has AVX-512F,
+/// and with `BF16` that [`has_bf16`].
+pub fn product<const BF16: bool>(
+    [m, n, k]: [usize; 3],
+    left: Left<'_>,
+    right: Right<'_>,
+    bias: Option<&[f32]>,
+    out: &mut [MaybeUninit<f32>],
+) {
+    assert!(is_x86_feature_detected!("avx512f") && (!BF16 || has_bf16()));
+    assert!(out.len() == m * n && k > 0);
+    let (Right::Plain(b) | Right::Transposed(b)) = right;
+    assert_eq!(b.len(), k * n);
+    assert!(bias.is_none_or(|bias| bias.len() == n));
+    if m * n == 0 {
+        return;
+    }
+    let words = Words::<BF16>::of(left, m, k);
+    let pairs = words_of::<BF16>(k);
+    // Passes of even length: a short last one would rewrite all of `out` for little work.
+    let stretch = pairs.div_ceil(pairs.div_ceil(STRETCH));
+    let panels = n.div_ceil(NR);
+    let threads = if m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
+    // Few panels for many threads: rows are cut too, and every part converts the panel anew.
+    let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(panels).min(m.div_ceil(16 * MR)) };
+    let rows = m.div_ceil(parts).next_multiple_of(MR);
+    let out = Shared(out.as_mut_ptr().cast());
+    let job = Job::<BF16> { words: &words, right, bias, out, m, n, k, stretch };
+    let task = |task: usize| {
+        PANEL.with_borrow_mut(|panel| {
+            panel.resize(stretch * NR / 16, Line([0; 16]));
+            let first = task / panels * rows;
+            job.run(task % panels * NR, first..(first + rows).min(m), panel);
+        });
+    };
+    let tasks = panels * m.div_ceil(rows);
+    if threads == 1 { (0..tasks).for_each(task) } else { (0..tasks).into_par_iter().for_each(task) }
+}
+
+const fn words_of<const BF16: bool>(k: usize) -> usize {
+    if BF16 { k.div_ceil(2) } else { k }
+}
+
+/// The left operand as words. Word (row i, p) lies at `i * across + p * along` inside its block.
+struct Words<'a, const BF16: bool> {
+    /// Keeps converted words alive.
+    _owned: Vec<Line>,
+    /// Keeps borrowed words alive.
+    _borrowed: &'a [f32],
+    start: *const u32,
+    /// Rows of a block; 0 where all rows are one block.
+    block: usize,
+    pairs: usize,
+}
+
+// SAFETY: the words behind `start` are only read, and live as long as the struct.
+unsafe impl<const BF16: bool> Sync for Words<'_, BF16> {}
+
+impl<'a, const BF16: bool> Words<'a, BF16> {
+    fn of(left: Left<'a>, m: usize, k: usize) -> Self {
+        let pairs = words_of::<BF16>(k);
+        let several = m * k >= 1 << 15 && rayon::current_num_threads() > 1;
+        match left {
+            Left::Plain(data) if !BF16 => {
+                assert_eq!(data.len(), m * k);
+                Self { _owned: vec![], _borrowed: data, start: data.as_ptr().cast(), block: 0, pairs }
+            }
+            Left::Plain(data) => {
+                assert_eq!(data.len(), m * k);
+                let mut owned = lines(m * pairs);
+                let task = |(out, rows): (&mut [u32], &[f32])| {
+                    for (out, row) in out.chunks_mut(pairs).zip(rows.chunks(k)) {
+                        // SAFETY: `product` saw the features; `out` holds ceil(k / 2) words.
+                        unsafe { convert(row.as_ptr(), k, out.as_mut_ptr()) }
+                    }
+                };
+                let out = &mut as_words(&mut owned)[..m * pairs];
+                if several {
+                    out.par_chunks_mut(32 * pairs).zip(data.par_chunks(32 * k)).for_each(task);
+                } else {
+                    task((out, data));
+                }
+                Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], block: 0, pairs }
+            }
+            Left::Transposed(data) => {
+                assert_eq!(data.len(), m * k);
+                let mut owned = lines(m.next_multiple_of(AW) * pairs);
+                let task = |(number, out): (usize, &mut [u32])| {
+                    let row = number * AW;
+                    let here = AW.min(m - row);
+                    // SAFETY: `product` saw the features; rows row..row+here of the transpose are
+                    // columns of `data`, and `out` holds AW words for each of k.
+                    unsafe { panel::<BF16>(data.as_ptr().add(row), m, k, here, AW, out.as_mut_ptr()) }
+                };
+                let out = as_words(&mut owned);
+                if several {
+                    out.par_chunks_mut(AW * pairs).enumerate().for_each(task);
+                } else {
+                    out.chunks_mut(AW * pairs).enumerate().for_each(task);
+                }
+                Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], block: AW, pairs }
+            }
+        }
+    }
+
+    /// Distance between rows, and between neighbours along k.
+    fn steps(&self) -> (usize, usize) {
+        if self.block == 0 { (self.pairs, 1) } else { (1, AW) }
+    }
+
+    /// Where row i begins; i is a multiple of [`MR`], so that no tile straddles two blocks.
+    fn row(&self, i: usize) -> *const u32 {
+        let at = if self.block == 0 { i * self.pairs } else { i / AW * AW * self.pairs + i % AW };
+        self.start.wrapping_add(at)
+    }
+}
+
+/// Room for at least this many words.
+fn lines(words: usize) -> Vec<Line> {
+    vec![Line([0; 16]); words.div_ceil(16)]
+}
+
+fn as_words(lines: &mut [Line]) -> &mut [u32] {
+    lines.as_flattened_words()
+}
+
+trait Flattened {
+    fn as_flattened_words(&mut self) -> &mut [u32];
+}
+
+impl Flattened for [Line] {
+    fn as_flattened_words(&mut self) -> &mut [u32] {
+        // SAFETY: a Line is 16 words without padding.
+        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), self.len() * 16) }
+    }
+}
+
+/// The output, of which every task writes its own columns and rows.
+#[derive(Clone, Copy)]
+struct Shared(*mut f32);
+// SAFETY: tasks write disjoint elements.
+unsafe impl Sync for Shared {}
+
+struct Job<'a, const BF16: bool> {
+    words: &'a Words<'a, BF16>,
+    right: Right<'a>,
+    bias: Option<&'a [f32]>,
+    out: Shared,
+    m: usize,
+    n: usize,
+    k: usize,
+    stretch: usize,
+}
+
+impl<const BF16: bool> Job<'_, BF16> {
+    /// Columns from `j` on, up to a panel's width, of some rows.
+    fn run(&self, j: usize, rows: std::ops::Range<usize>, panel_lines: &mut [Line]) {
+        let Self { n, k, stretch, .. } = *self;
+        debug_assert!(rows.end <= self.m);
+        let (pairs, per_word) = (self.words.pairs, if BF16 { 2 } else { 1 });
+        let cols = NR.min(n - j);
+        let (across, along) = self.words.steps();
+        let words: *mut u32 = panel_lines.as_mut_ptr().cast();
+        let mut bias = [0f32; NR];
+        if let Some(all) = self.bias {
+            bias[..cols].copy_from_slice(&all[j..j + cols]);
+        }
+        for from in (0..pairs).step_by(stretch) {
+            let length = stretch.min(pairs - from);
+            let (at, left) = (per_word * from, (per_word * stretch).min(k - per_word * from));
+            // SAFETY: `product` saw the features; `left` of k and `cols` of n lie in the operand
+            // from there on; the buffer holds `stretch` words of NR columns.
+            unsafe {
+                match self.right {
+                    Right::Plain(b) => panel::<BF16>(b.as_ptr().add(at * n + j), n, left, cols, NR, words),
+                    Right::Transposed(b) => {
+                        transposed::<BF16>(b.as_ptr().add(j * k + at), k, left, cols, words)
+                    }
+                }
+            }
+            let ahead = self.ahead(j, at + per_word * stretch, per_word * stretch, rows.len().div_ceil(MR));
+            for (number, i) in rows.clone().step_by(MR).enumerate() {
+                ahead.prefetch(number);
+                let tile = Tile {
+                    a: self.words.row(i).wrapping_add(from * along),
+                    across,
+                    along,
+                    b: words,
+                    length,
+                    c: self.out.0.wrapping_add(i * n + j),
+                    n,
+                    cols,
+                    bias: &bias,
+                    add: from > 0,
+                };
+                // SAFETY: the tile's elements lie in `out` and are this task's alone; its words lie
+                // in the left operand and in the buffer.
+                unsafe {
+                    match rows.end - i {
+                        1 => tile.run::<1, BF16>(),
+                        2 => tile.run::<2, BF16>(),
+                        3 => tile.run::<3, BF16>(),
+                        4 => tile.run::<4, BF16>(),
+                        5 => tile.run::<5, BF16>(),
+                        _ => tile.run::<MR, BF16>(),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The part of the right operand that is wanted next: its lines are asked for tile by tile, so that
+/// they are there when the panel is made.
+struct Ahead {
+    from: *const f32,
+    /// Elements between rows.
+    stride: usize,
+    rows: usize,
+    lines_per_row: usize,
+    lines_per_tile: usize,
+}
+
+impl<const BF16: bool> Job<'_, BF16> {
+    /// What comes after the stretch that ends at `at`: the next one of the same columns, or the
+    /// first one of the next panel's.
+    fn ahead(&self, j: usize, at: usize, depth: usize, tiles: usize) -> Ahead {
+        let (j, at) = if at < self.k { (j, at) } else { (j + NR, 0) };
+        let (depth, cols) = (depth.min(self.k - at), NR.min(self.n.saturating_sub(j)));
+        let (from, stride, rows, length) = match self.right {
+            Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
+            Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
+        };
+        let lines_per_row = length.div_ceil(16);
+        Ahead { from, stride, rows, lines_per_row, lines_per_tile: (rows * lines_per_row).div_ceil(tiles) }
+    }
+}
+
+impl Ahead {
+    /// Asks for the share of one tile.
+    #[inline]
+    fn prefetch(&self, tile: usize) {
+        let first = tile * self.lines_per_tile;
+        for line in first..(first + self.lines_per_tile).min(self.rows * self.lines_per_row) {
+            let (row, line) = (line / self.lines_per_row, line % self.lines_per_row);
+            let at = self.from.wrapping_add(row * self.stride + 16 * line);
+            // SAFETY: a prefetch never faults, wherever it points.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+        }
+    }
+}
+
+/// Some rows times a stretch of a panel.
+struct Tile<'a> {
+    a: *const u32,
+    across: usize,
+    along: usize,
+    b: *const u32,
+    length: usize,
+    c: *mut f32,
+    n: usize,
+    cols: usize,
+    bias: &'a [f32; NR],
+    /// Add to what is there; otherwise begin with the bias.
+    add: bool,
+}
+
+impl Tile<'_> {
+    /// # Safety
+    /// The processor has the features (with `BF16`: [`has_bf16`]); R rows of `a`, `length` words of
+    /// NR columns of `b` and R rows of `cols` columns of `c` may be used.
+    #[inline]
+    unsafe fn run<const R: usize, const BF16: bool>(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { if BF16 { self.run_bf16::<R>() } else { self.run_f32::<R>() } }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn run_f32<const R: usize>(&self) {
+        let mut sums = [[_mm512_setzero_ps(); 4]; R];
+        let (mut a, mut b) = (self.a, self.b);
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.prefetch::<R>();
+            for _ in 0..self.length {
+                let mut right = [_mm512_setzero_ps(); 4];
+                for (j, right) in right.iter_mut().enumerate() {
+                    *right = _mm512_load_ps(b.add(16 * j).cast());
+                }
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let left = _mm512_set1_ps(*a.add(r * self.across).cast());
+                    for (sum, &right) in sums.iter_mut().zip(&right) {
+                        *sum = _mm512_fmadd_ps(left, right, *sum);
+                    }
+                }
+                a = a.wrapping_add(self.along);
+                b = b.wrapping_add(NR);
+            }
+            self.store(&sums);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+    unsafe fn run_bf16<const R: usize>(&self) {
+        let mut sums = [[_mm512_setzero_ps(); 4]; R];
+        let (mut a, mut b) = (self.a, self.b);
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.prefetch::<R>();
+            for _ in 0..self.length {
+                let mut right = [as_bf16(_mm512_setzero_si512()); 4];
+                for (j, right) in right.iter_mut().enumerate() {
+                    *right = as_bf16(_mm512_load_si512(b.add(16 * j).cast()));
+                }
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let left = as_bf16(_mm512_set1_epi32(*a.add(r * self.across) as i32));
+                    for (sum, &right) in sums.iter_mut().zip(&right) {
+                        *sum = _mm512_dpbf16_ps(*sum, left, right);
+                    }
+                }
+                a = a.wrapping_add(self.along);
+                b = b.wrapping_add(NR);
+            }
+            self.store(&sums);
+        }
+    }
+
+    /// Asks for the output's lines before the sums are ready.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn prefetch<const R: usize>(&self) {
+        for r in 0..R {
+            for j in 0..4 {
+                _mm_prefetch::<_MM_HINT_T0>(self.c.wrapping_add(r * self.n + 16 * j).cast());
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store<const R: usize>(&self, sums: &[[__m512; 4]; R]) {
+        for (r, sums) in sums.iter().enumerate() {
+            for (j, &sum) in sums.iter().enumerate() {
+                let to = self.c.wrapping_add(r * self.n + 16 * j);
+                let mask = lanes(self.cols as isize - 16 * j as isize);
+                // SAFETY: masked lanes lie inside the row; the bias has NR elements.
+                unsafe {
+                    let before = if self.add {
+                        _mm512_maskz_loadu_ps(mask, to)
+                    } else {
+                        _mm512_loadu_ps(self.bias.as_ptr().add(16 * j))
+                    };
+                    _mm512_mask_storeu_ps(to, mask, _mm512_add_ps(sum, before));
+                }
+            }
+        }
+    }
+}
+
+/// The mask of the first n lanes.
+#[inline(always)]
+fn lanes(n: isize) -> __mmask16 {
+    ((1u32 << n.clamp(0, 16)) - 1) as u16
+}
+
+#[inline(always)]
+fn as_bf16(register: __m512i) -> __m512bh {
+    // SAFETY: both are 512 plain bits.
+    unsafe { core::mem::transmute(register) }
+}
+
+/// 32 rounded to bf16: `low` in the lower half, `high` in the upper.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn rounded(high: __m512, low: __m512) -> __m512i {
+    // SAFETY: both are 512 plain bits.
+    unsafe { core::mem::transmute(_mm512_cvtne2ps_pbh(high, low)) }
+}
+
+/// 32 f32 from p, zeros past `left`, as 16 pairs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn pairs_at(p: *const f32, left: isize) -> __m512i {
+    // SAFETY: masked lanes are not read.
+    unsafe {
+        let low = _mm512_maskz_loadu_ps(lanes(left), p);
+        rounded(_mm512_maskz_loadu_ps(lanes(left - 16), p.wrapping_add(16)), low)
+    }
+}
+
+/// A row of k f32 as pairs.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
+    for at in (0..k).step_by(32) {
+        let left = (k - at) as isize;
+        // SAFETY: masked lanes are neither read nor written.
+        unsafe {
+            let words = pairs_at(row.wrapping_add(at), left);
+            _mm512_mask_storeu_epi32(out.wrapping_add(at / 2).cast(), lanes((left + 1) / 2), words);
+        }
+    }
+}
+
+/// A panel of `width` columns from rows `stride` apart: word p of all columns, then word p + 1.
+/// `cols` columns are there; the rest becomes zero.
+#[inline]
+unsafe fn panel<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    cols: usize,
+    width: usize,
+    out: *mut u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if BF16 {
+            panel_bf16(from, stride, k, cols, width, out)
+        } else {
+            panel_f32(from, stride, k, cols, width, out)
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
+    for p in 0..k {
+        for j in (0..width).step_by(16) {
+            let mask = lanes(cols as isize - j as isize);
+            // SAFETY: masked lanes are not read; `out` holds `width` words per p.
+            unsafe {
+                let row = _mm512_maskz_loadu_ps(mask, from.wrapping_add(p * stride + j));
+                _mm512_store_ps(out.add(p * width + j).cast(), row);
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
+    let mut order = [0u16; 32];
+    for (lane, slot) in order.iter_mut().enumerate() {
+        *slot = (lane / 2 + lane % 2 * 16) as u16;
+    }
+    // SAFETY: masked lanes are not read; `out` holds `width` words per pair.
+    unsafe {
+        let order = _mm512_loadu_si512(order.as_ptr().cast());
+        for p in 0..k.div_ceil(2) {
+            for j in (0..width).step_by(16) {
+                let mask = lanes(cols as isize - j as isize);
+                let first = from.wrapping_add(2 * p * stride + j);
+                let low = _mm512_maskz_loadu_ps(mask, first);
+                let odd = if 2 * p + 1 < k { mask } else { 0 };
+                let high = _mm512_maskz_loadu_ps(odd, first.wrapping_add(stride));
+                let words = _mm512_permutexvar_epi16(order, rounded(high, low));
+                _mm512_store_si512(out.add(p * width + j).cast(), words);
+            }
+        }
+    }
+}
+
+/// A panel from the transpose: row i of `from` becomes column i.
+#[inline]
+unsafe fn transposed<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    out: *mut u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if BF16 {
+            transposed_bf16(from, stride, k, rows, out)
+        } else {
+            transposed_f32(from, stride, k, rows, out)
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
+    for i in (0..NR).step_by(16) {
+        for at in (0..k).step_by(16) {
+            let mut block = [_mm512_setzero_si512(); 16];
+            // SAFETY: masked lanes are not read; `out` holds NR words per k.
+            unsafe {
+                for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
+                    let mask = lanes((k - at) as isize);
+                    let row = from.wrapping_add((i + r) * stride + at);
+                    *line = _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, row));
+                }
+                turn(&mut block);
+                for (p, &line) in block.iter().enumerate().take(k - at) {
+                    _mm512_store_si512(out.add((at + p) * NR + i).cast(), line);
+                }
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
+    for i in (0..NR).step_by(16) {
+        for at in (0..k).step_by(32) {
+            let mut block = [_mm512_setzero_si512(); 16];
+            // SAFETY: masked lanes are not read; `out` holds NR words per pair.
+            unsafe {
+                for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
+                    *line = pairs_at(from.wrapping_add((i + r) * stride + at), (k - at) as isize);
+                }
+                turn(&mut block);
+                for (p, &line) in block.iter().enumerate().take((k - at).div_ceil(2)) {
+                    _mm512_store_si512(out.add((at / 2 + p) * NR + i).cast(), line);
+                }
+            }
+        }
+    }
+}
+
+/// Transposes 16 x 16 words by exchanging ever larger off-diagonal blocks.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn turn(block: &mut [__m512i; 16]) {
+    exchange::<1>(block);
+    exchange::<2>(block);
+    exchange::<4>(block);
+    exchange::<8>(block);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn exchange<const S: usize>(block: &mut [__m512i; 16]) {
+    let (mut low, mut high) = ([0u32; 16], [0u32; 16]);
+    for lane in 0..16 {
+        // A number below 16 names a lane of the first register, one above of the second.
+        (low[lane], high[lane]) = if lane & S == 0 {
+            (lane as u32, (lane + S) as u32)
+        } else {
+            ((16 + lane - S) as u32, (16 + lane) as u32)
+        };
+    }
+    // SAFETY: both arrays hold 64 bytes.
+    let (low, high) =
+        unsafe { (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast())) };
+    for i in (0..16).filter(|i| i & S == 0) {
+        let (first, second) = (block[i], block[i + S]);
+        block[i] = _mm512_permutex2var_epi32(first, low, second);
+        block[i + S] = _mm512_permutex2var_epi32(first, high, second);
+    }
+}

@@ -1,0 +1,278 @@
+//! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
+//! nothing here is a second version of what it times.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use burn::prelude::*;
+use frostline_align::{AlignOptions, Aligner};
+use frostline_assets::{EncoderFiles, Places, Treebank};
+use frostline_freeze::Policy;
+use frostline_kernels::{Precision, Train};
+use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source, Tagger, Vocabulary};
+use frostline_random::Stream;
+use frostline_train::{Dataset, Event, Example, Run, Split, TrainConfig, tag_set, train};
+use serde::Serialize;
+
+use crate::backend::Task;
+use crate::cell::HEAD_STD;
+use crate::{corpus, outcome, version};
+
+/// An encoder and a treebank on disk.
+pub struct Folders {
+    encoder: EncoderFiles,
+    treebank: Treebank,
+}
+
+/// What steps to time.
+pub struct Step {
+    /// Draw the encoder's weights instead of reading them.
+    pub random_init: bool,
+    /// What is frozen.
+    pub policy: String,
+    /// Steps that are timed.
+    pub steps: usize,
+    /// Steps before them that are not.
+    pub warmup: usize,
+    /// Sentences per step.
+    pub batch: usize,
+    /// Batches come from the first so many train sentences; 0 means all.
+    pub first: usize,
+    /// The seed of batches, dropout and random weights.
+    pub seed: u64,
+    /// Of the linear layers.
+    pub precision: Precision,
+    /// Random sentences of this many subwords instead of the treebank's.
+    pub length: Option<usize>,
+}
+
+/// Timed steps.
+#[derive(Debug, Serialize)]
+pub struct Timed {
+    /// Mean time of a step, in milliseconds.
+    pub step_ms_mean: f64,
+    /// Median, in milliseconds.
+    pub step_ms_median: f64,
+    /// Fastest, in milliseconds.
+    pub step_ms_min: f64,
+    /// Steps timed.
+    pub steps: usize,
+    /// Subwords of the timed steps.
+    pub tokens: usize,
+    /// Peak resident memory of the process, in MiB.
+    pub peak_rss_mib: f64,
+    /// Parameters of encoder and head.
+    pub total_params: u64,
+    /// Those that learn.
+    pub trainable_params: u64,
+}
+
+impl Folders {
+    /// Finds both; the encoder's weights too where they are wanted.
+    ///
+    /// # Errors
+    /// Where one is not there.
+    pub fn find(places: &Places, [encoder, treebank]: [&str; 2], weights: bool) -> Result<Self> {
+        Ok(Self { encoder: places.encoder(encoder, weights)?, treebank: places.treebank(treebank)? })
+    }
+
+    fn text(&self, split: &str) -> Result<(String, &str)> {
+        let source = self.treebank.sources.get(split);
+        let path = &source.with_context(|| format!("{} has no {split} file", self.treebank.folder))?.path;
+        let bytes = frostline_assets::read(path)?.into_owned();
+        Ok((String::from_utf8(bytes).with_context(|| format!("{path}: no UTF-8"))?, path))
+    }
+
+    fn config(&self) -> Result<EncoderConfig> {
+        let path = &self.encoder.sources["config"].path;
+        let text = String::from_utf8(frostline_assets::read(path)?.into_owned())
+            .with_context(|| format!("{path}: no UTF-8"))?;
+        Ok(EncoderConfig::parse(&text, path)?)
+    }
+
+    fn aligner(&self) -> Result<Aligner> {
+        let aligner = match self.encoder.sources.get("tokenizer") {
+            Some(file) => Aligner::from_bytes(&frostline_assets::read(&file.path)?)?,
+            None => Aligner::from_folder(Path::new(&self.encoder.folder))?,
+        };
+        Ok(aligner.with_options(AlignOptions { lowercase: true, ..AlignOptions::default() })?)
+    }
+
+    fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn Source>> {
+        let sources = &self.encoder.sources;
+        match sources.get("weights").or_else(|| sources.get("weights-index")) {
+            _ if step.random_init => Ok(Box::new(RandomInit::new(step.seed, config.initializer_range))),
+            Some(file) if file.path.starts_with("embedded:") => {
+                let bytes = frostline_assets::embedded::bytes(&file.path)?;
+                Ok(Box::new(Checkpoint::embedded(bytes, config.family, &file.path)?))
+            }
+            Some(file) => Ok(Box::new(Checkpoint::open(Path::new(&file.path), config.family)?)),
+            None => bail!("{} has no weights; --random-init times without any", self.encoder.folder),
+        }
+    }
+}
+
+/// Times training steps on some backend.
+pub struct StepTask<'a> {
+    /// On what.
+    pub folders: &'a Folders,
+    /// Which.
+    pub step: &'a Step,
+}
+
+impl Task for StepTask<'_> {
+    type Output = Result<Timed>;
+
+    fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
+        let Self { folders, step } = self;
+        let encoder = folders.config()?;
+        let policy = Policy::parse(&step.policy, encoder.depth)?;
+        let ([mut train_set, mut dev], tags, vocabulary) = datasets(folders, step)?;
+        let wanted = (step.steps + step.warmup) * step.batch;
+        train_set.examples = drawn(train_set.examples, wanted, step.seed);
+        dev.examples.truncate(1);
+        let head = RandomInit::new(step.seed, HEAD_STD);
+        let source = folders.weights(step, &encoder)?;
+        let model = Tagger::<B>::build(&encoder, &vocabulary, tags.len(), [&*source, &head], device)?;
+        let config = TrainConfig {
+            seed: step.seed,
+            epochs: 1,
+            batch: step.batch,
+            precision: step.precision,
+            ..TrainConfig::default()
+        };
+        let run = Run { config: &config, encoder: &encoder, policy: &policy, train: &train_set, dev: &dev };
+        let finished = train::<B>(&run, model, &mut |_: Event<'_>| {})?;
+        let mut times = finished.times.steps_ms[step.warmup..].to_vec();
+        times.sort_by(f64::total_cmp);
+        let accounts = outcome::accounts(&encoder, tags.len(), &policy);
+        Ok(Timed {
+            step_ms_mean: times.iter().sum::<f64>() / times.len() as f64,
+            step_ms_median: times[times.len() / 2],
+            step_ms_min: times[0],
+            steps: times.len(),
+            tokens: train_set.subwords() * step.steps / (step.steps + step.warmup),
+            peak_rss_mib: version::peak_rss_mib(),
+            total_params: accounts.total,
+            trainable_params: accounts.trainable,
+        })
+    }
+}
+
+/// Train and dev as examples, the tags, and the rows that occur.
+fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>, Vocabulary)> {
+    let aligner = folders.aligner()?;
+    let (train_text, train_path) = folders.text("train")?;
+    let (dev_text, dev_path) = folders.text("dev")?;
+    let mut train = corpus::sentences(&train_text, train_path)?;
+    if step.first > 0 {
+        train.truncate(step.first);
+    }
+    let dev = corpus::sentences(&dev_text, dev_path)?;
+    let tags = tag_set(&train);
+    let build = |name, sentences: &[_]| Dataset::build(&Split { name, sentences }, &aligner, &tags);
+    let mut sets = [build("train", &train)?, build("dev", &dev)?];
+    if let Some(length) = step.length {
+        sets[0].examples = of_length(&sets[0], length, step);
+    }
+    let ids = sets.iter().flat_map(Dataset::ids);
+    let vocabulary = Vocabulary::of(folders.config()?.vocabulary, ids);
+    for set in &mut sets {
+        set.compact(&vocabulary);
+    }
+    Ok((sets, tags, vocabulary))
+}
+
+/// As many examples as are wanted, drawn anew whenever all were used.
+fn drawn(examples: Vec<Example>, wanted: usize, seed: u64) -> Vec<Example> {
+    let passes = (0u64..).flat_map(|pass| Stream::new(seed, "bench").child(pass).permutation(examples.len()));
+    passes.take(wanted).map(|at| examples[at].clone()).collect()
+}
+
+/// Sentences of one length, made of the dataset's ids in their order, in which every position speaks.
+fn of_length(data: &Dataset, length: usize, step: &Step) -> Vec<Example> {
+    let mut ids = data.examples.iter().cycle().flat_map(|example| example.ids.iter().copied());
+    (0..(step.steps + step.warmup) * step.batch)
+        .map(|_| Example {
+            ids: ids.by_ref().take(length).collect(),
+            rows: Vec::new(),
+            words: (0..length as u32).map(Ok).collect(),
+            gold: vec![Some(0); length],
+        })
+        .collect()
+}
+
+/// The machine's peak.
+#[derive(Debug, Serialize)]
+pub struct Peak {
+    /// The fastest of many products, two operations per multiply-add, in GFLOP/s.
+    pub gflops: f64,
+}
+
+/// Times a square product that fits in no cache, the backend's own way.
+pub struct Gemm;
+
+impl Task for Gemm {
+    type Output = Peak;
+
+    fn run<B: Train>(self, device: &B::Device) -> Peak {
+        const SIDE: usize = 1536;
+        type Inner<B> = <B as burn::tensor::backend::AutodiffBackend>::InnerBackend;
+        let random =
+            || Tensor::<Inner<B>, 2>::random([SIDE, SIDE], burn::tensor::Distribution::Default, device);
+        let (a, b) = (random(), random());
+        let fastest = (0..24).map(|_| {
+            let clock = Instant::now();
+            // Reading one number waits for the product on every backend.
+            let _ = a.clone().matmul(b.clone()).slice([0..1, 0..1]).into_data();
+            clock.elapsed().as_secs_f64()
+        });
+        Peak { gflops: 2.0 * (SIDE as f64).powi(3) / fastest.fold(f64::INFINITY, f64::min) / 1e9 }
+    }
+}
+
+/// Speeds of the reader and the aligner.
+#[derive(Debug, Serialize)]
+pub struct Reading {
+    /// Millions of bytes parsed per second, one thread.
+    pub parse_mb_per_s: f64,
+    /// Sentences parsed per second, one thread.
+    pub parse_sentences_per_s: f64,
+    /// Sentences aligned per second, one thread, no word cache.
+    pub align_sentences_per_s: f64,
+}
+
+impl Reading {
+    /// Reads a treebank's train file over and over; the fastest pass counts.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn measure(folders: &Folders) -> Result<Self> {
+        const PASSES: usize = 5;
+        let (text, path) = folders.text("train")?;
+        let aligner = folders.aligner()?.with_cache(false);
+        let sentences = corpus::sentences(&text, path)?;
+        let parse = fastest(PASSES, || corpus::sentences(&text, path).map(|found| found.len()))?;
+        let align = fastest(PASSES, || {
+            sentences.iter().try_fold(0, |sum, s| Ok(sum + aligner.align(&s.words)?.ids.len()))
+        })?;
+        let count = sentences.len() as f64;
+        Ok(Self {
+            parse_mb_per_s: text.len() as f64 / 1e6 / parse,
+            parse_sentences_per_s: count / parse,
+            align_sentences_per_s: count / align,
+        })
+    }
+}
+
+/// Seconds of the fastest pass.
+fn fastest(passes: usize, mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..passes {
+        let clock = Instant::now();
+        std::hint::black_box(work()?);
+        best = best.min(clock.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}

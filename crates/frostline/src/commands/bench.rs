@@ -1,0 +1,162 @@
+//! `frostline bench`: what this build reaches on this machine, as one line of JSON each.
+//!
+//! It times and prints; comparisons with other programs, rounds and tables are made of these lines
+//! by `cargo xtask bench`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use frostline_assets::Places;
+use frostline_kernels::Precision;
+
+use super::{named, pool};
+use crate::backend;
+use crate::bench::{Folders, Gemm, Reading, Step, StepTask};
+
+/// Time this build's parts on this machine: one line of JSON.
+#[derive(Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Training steps of one policy
+    Step(StepArgs),
+    /// The fastest large matrix product: the machine's peak as far as this build reaches it
+    Gemm(GemmArgs),
+    /// Parsing a treebank and aligning its words with subwords
+    Read(Inputs),
+}
+
+#[derive(Args)]
+struct Inputs {
+    /// Folder of encoders
+    #[arg(long)]
+    models: Option<PathBuf>,
+    /// A folder in it, a path, or embedded:NAME
+    #[arg(long)]
+    encoder: String,
+    /// A folder with a treebank's files, or embedded:NAME
+    #[arg(long)]
+    treebank: String,
+}
+
+#[derive(Args)]
+struct Machine {
+    /// Threads [default: all]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// flex, ndarray or cuda, as far as this build has it
+    #[arg(long)]
+    backend: Option<String>,
+}
+
+#[derive(Args)]
+struct StepArgs {
+    #[command(flatten)]
+    inputs: Inputs,
+    #[command(flatten)]
+    machine: Machine,
+    /// Draw the encoder's weights instead of reading them
+    #[arg(long)]
+    random_init: bool,
+    /// What is frozen, for example first-4+embeddings
+    #[arg(long, default_value = "none")]
+    policy: String,
+    /// Steps that are timed
+    #[arg(long, default_value_t = 30)]
+    steps: usize,
+    /// Steps before them that are not
+    #[arg(long, default_value_t = 3)]
+    warmup: usize,
+    /// Sentences per step
+    #[arg(long, default_value_t = 16)]
+    batch: usize,
+    /// Draw batches from the first N train sentences; 0 means all
+    #[arg(long, default_value_t = 0)]
+    first: usize,
+    /// What the operands of linear layers are rounded to
+    #[arg(long, value_enum, default_value_t = Compute::F32)]
+    precision: Compute,
+    /// The seed of batches, dropout and random weights
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Instead of sentences of the treebank, random ones of this many subwords
+    #[arg(long, value_name = "SUBWORDS")]
+    length: Option<usize>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Compute {
+    F32,
+    Bf16,
+}
+
+impl From<Compute> for Precision {
+    fn from(compute: Compute) -> Self {
+        match compute {
+            Compute::F32 => Self::F32,
+            Compute::Bf16 => Self::Bf16,
+        }
+    }
+}
+
+#[derive(Args)]
+struct GemmArgs {
+    #[command(flatten)]
+    machine: Machine,
+}
+
+impl Bench {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// Where an input cannot be read or does not fit.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let line = match self.what {
+            What::Step(args) => args.run()?,
+            What::Gemm(GemmArgs { machine }) => {
+                let backend = named(machine.backend)?;
+                let found = pool(machine.threads)?.install(|| backend::on(&backend, Gemm))?;
+                serde_json::to_string(&found)?
+            }
+            What::Read(inputs) => {
+                serde_json::to_string(&pool(None)?.install(|| Reading::measure(&inputs.folders(false)?))?)?
+            }
+        };
+        writeln!(out, "{line}")?;
+        Ok(())
+    }
+}
+
+impl Inputs {
+    fn folders(&self, weights: bool) -> Result<Folders> {
+        let places = Places::new(None, self.models.clone());
+        Folders::find(&places, [&self.encoder, &self.treebank], weights)
+    }
+}
+
+impl StepArgs {
+    fn run(self) -> Result<String> {
+        let folders = self.inputs.folders(!self.random_init)?;
+        let backend = named(self.machine.backend)?;
+        let step = Step {
+            random_init: self.random_init,
+            policy: self.policy,
+            steps: self.steps,
+            warmup: self.warmup,
+            batch: self.batch,
+            first: self.first,
+            seed: self.seed,
+            precision: self.precision.into(),
+            length: self.length,
+        };
+        let task = StepTask { folders: &folders, step: &step };
+        let timed = pool(self.machine.threads)?.install(|| backend::on(&backend, task))??;
+        Ok(serde_json::to_string(&timed)?)
+    }
+}
