@@ -7,6 +7,7 @@ mod agenda;
 mod compare;
 mod grid;
 mod machine;
+mod measure;
 mod ours;
 mod page;
 mod peer;
@@ -18,20 +19,20 @@ mod stored;
 mod tables;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use frostline_record::write_atomically;
 
-pub(crate) use crate::bench::compare::Suite;
+pub(crate) use crate::bench::measure::Suite;
 
 use crate::args::BenchArgs;
 use crate::bench::agenda::Agenda;
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
-use crate::bench::stored::{Measured, Run, SCHEMA};
+use crate::bench::stored::{Machine, Measured, Run, SCHEMA};
 use crate::fault::{Blame as _, Result, environment};
 use crate::runner::Runner;
 use crate::{Ending, workspace};
@@ -62,10 +63,28 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
 
     let (started, machine) = (machine::now(), machine::describe());
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
+    let mut measured = Measured::default();
     for number in 1..=pace.rounds {
         rounds.run(number, pace.rounds);
+        let run = run(args, &pace, &machine, &runner, &rounds);
+        let runs = BTreeMap::from([(started.clone(), run)]);
+        measured = Measured { schema: SCHEMA, runs, rows: rounds.rows(&started) };
+        // After every round, since a person may not wait for the last.
+        keep_raw(&measured, &started).environment()?;
     }
-    let run = Run {
+    let failed = measured.rows.iter().any(|row| row.ours.failed || row.peer.failed);
+
+    show(&measured);
+    println!("raw       {}", workspace::shown(&raw(&started)));
+    if args.write {
+        publish(measured).environment()?;
+    }
+    Ok(if failed { Ending::Failed } else { Ending::Done })
+}
+
+/// This run, as far as it has come.
+fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Runner, rounds: &Rounds<'_>) -> Run {
+    Run {
         command: command(args),
         rounds: pace.rounds,
         steps: pace.steps,
@@ -73,21 +92,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
         batch: pace.batch,
         threads: pace.threads,
         backend: args.backend.to_string(),
-        machine,
-        runner: about(&runner),
+        machine: machine.clone(),
+        runner: about(runner),
         peer: rounds.versions(),
         gemm_gflops: rounds.gemm(),
-    };
-    let rows = rounds.rows(&started);
-    let failed = rows.iter().any(|row| row.ours.failed || row.peer.failed);
-    let measured = Measured { schema: SCHEMA, runs: BTreeMap::from([(started.clone(), run)]), rows };
-
-    show(&measured);
-    keep_raw(&measured, &started).environment()?;
-    if args.write {
-        publish(measured).environment()?;
     }
-    Ok(if failed { Ending::Failed } else { Ending::Done })
 }
 
 /// What was asked for, each once and in order; sweeps only where they are named.
@@ -153,13 +162,17 @@ fn show(measured: &Measured) {
 
 /// All that was measured, also what a page leaves out.
 fn keep_raw(measured: &Measured, started: &str) -> anyhow::Result<()> {
+    let path = raw(started);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    Ok(write_atomically(&path, measured.text().as_bytes())?)
+}
+
+/// Where the raw measurements of this run lie.
+fn raw(started: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let folder = target.unwrap_or_else(|| workspace::root().join("target")).join("bench");
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let path = folder.join(format!("bench-{started}.json"));
-    write_atomically(&path, measured.text().as_bytes())?;
-    println!("raw       {}", workspace::shown(&path));
-    Ok(())
+    let target = target.unwrap_or_else(|| workspace::root().join("target"));
+    target.join("bench").join(format!("bench-{started}.json"))
 }
 
 /// Takes the new measurements over into the stored ones, and renders the page.

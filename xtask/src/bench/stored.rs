@@ -121,7 +121,7 @@ impl Side {
 
 impl Row {
     /// Ratios of a figure, one per round in which both sides have it.
-    pub(crate) fn ratios(&self, measure: super::compare::Measure) -> Vec<f64> {
+    pub(crate) fn ratios(&self, measure: super::measure::Measure) -> Vec<f64> {
         let key = measure.key();
         let both = self.ours.rounds.iter().zip(&self.peer.rounds);
         both.filter_map(|(ours, peer)| Some(measure.ratio(*ours.get(key)?, *peer.get(key)?))).collect()
@@ -269,7 +269,7 @@ pub(crate) mod tests {
     #[test]
     fn ratios_are_taken_round_by_round() {
         let row = row("a", "none", &[100.0, 200.0, 100.0], &[400.0, 800.0]);
-        assert_eq!(row.ratios(super::super::compare::Measure::Step), [4.0, 4.0]);
+        assert_eq!(row.ratios(super::super::measure::Measure::Step), [4.0, 4.0]);
     }
 
     #[test]
