@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: frostline and its peers in turns on the same data. The story is in [`bench`].
+//! `cargo xtask bench`: frostline and its peers in turns on the same data. The story is in [`fn@bench`].
 //!
 //! It times nothing itself except whole processes; each side tells its own steps. Nothing is said
 //! about a side that did not run.
