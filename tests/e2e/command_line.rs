@@ -13,6 +13,7 @@ fn help() {
         vec!["report", "--help"],
         vec!["fetch", "--help"],
         vec!["demo-assets", "--help"],
+        vec!["bench", "--help"],
     ] {
         let ended = Ended::of(&mut world.command(&arguments));
         assert_eq!(ended.code, Some(0));

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::Suite;
+
 /// Frostline's commands.
 #[derive(Debug, Parser)]
 #[command(
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Fetch(FetchArgs),
     /// Make the embedded demo's treebanks, vocabulary and pretrained encoder again
     DemoAssets(DemoAssetsArgs),
+    /// Measure frostline and its peers in turns on the same data
+    Bench(BenchArgs),
     /// Check the project's own laws: who uses whom, file lengths, openings, READMEs
     Tidy,
     /// Run everything that must hold before a change lands
@@ -152,6 +156,66 @@ pub(crate) struct DemoAssetsArgs {
     /// Use this runner instead of building one
     #[arg(long, value_name = "PATH")]
     pub runner: Option<PathBuf>,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each side runs in a process of its own, in turns, once per round; a ratio is taken within a round. \
+Without --python only frostline's own figures are measured. What is compared with what, and the bars, \
+stand in xtask/src/bench/compare.rs; tests/peers/README.md says how to set up the peers.
+
+Most of the time is the peer's: expect minutes per round for `steps`, more for `runs`, and hours for \
+`sweeps`.
+
+Exit codes: 0 done, 1 a side failed, 2 bad arguments, 3 environment (data, encoder, Python, build).")]
+pub(crate) struct BenchArgs {
+    /// The Python that runs the peers [default: no peers]
+    #[arg(long, value_name = "PY")]
+    pub python: Option<PathBuf>,
+    /// What to measure [default: steps,reading,runs]
+    #[arg(long, value_name = "SUITES", value_delimiter = ',', value_enum)]
+    pub only: Vec<Suite>,
+    /// Only these policies of the comparisons, as in `none,first-4`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub policies: Vec<String>,
+    /// These encoders [default: all-MiniLM-L6-v2 and distilbert-base-multilingual-cased, where
+    /// there]; one without weights is drawn at random on both sides
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub encoder: Vec<String>,
+    /// The folder that holds treebanks
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The folder that holds encoders
+    #[arg(long, value_name = "DIR")]
+    pub models: Option<PathBuf>,
+    /// Times that the sides take turns
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Steps to time in each process; 50 are fair to a peer that groups by length
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub steps: u32,
+    /// Steps before these
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub warmup: u32,
+    /// Sentences per step
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: u32,
+    /// Threads of each side [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// What our tensors run on
+    #[arg(long, value_enum, default_value_t = Backend::Flex)]
+    pub backend: Backend,
+    /// Use this runner instead of building one
+    #[arg(long, value_name = "PATH")]
+    pub runner: Option<PathBuf>,
+    /// Take the results over into docs/benchmarks.json and docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+    /// Only render docs/benchmarks.md again from docs/benchmarks.json
+    #[arg(long, exclusive = true)]
+    pub render: bool,
 }
 
 /// `ci`.

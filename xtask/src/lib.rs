@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod ci;
 mod demo_assets;
 mod fault;
@@ -67,6 +68,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Report(args) => report::again(&args.folder),
         Command::Fetch(args) => fetch::fetch(args),
         Command::DemoAssets(args) => demo_assets::make(args),
+        Command::Bench(args) => bench::bench(args),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }

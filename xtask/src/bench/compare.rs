@@ -1,0 +1,286 @@
+//! What is compared with what, as data: settings of both sides, comparisons, and the bars to reach.
+//!
+//! A new comparison is a new row here. Nothing in this file measures anything.
+
+pub(crate) use crate::bench::measure::{Measure, Suite};
+
+/// How one side is set.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its name in tables.
+    pub id: &'static str,
+    /// What it means, for the page.
+    pub means: &'static str,
+    /// Options of `frostline bench step`, or of `hf_trainer.py`.
+    pub flags: &'static [&'static str],
+    /// The same as settings of a plan; only on our side.
+    pub plan: &'static [&'static str],
+    /// What the matrix products are computed in.
+    pub precision: &'static str,
+}
+
+/// What one measurement covers.
+#[derive(Debug)]
+pub(crate) struct Scale {
+    /// Language and treebank.
+    pub treebanks: &'static [(&'static str, &'static str)],
+    /// One run for each.
+    pub seeds: &'static [u64],
+    /// Train sentences from the start of the treebank; 0 means all.
+    pub first: usize,
+    /// Passes over them; 0 where steps are counted instead.
+    pub epochs: u32,
+}
+
+/// One comparison: it makes a row for each encoder and each entry of `policies`.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// Unique.
+    pub id: &'static str,
+    /// The section it belongs to.
+    pub suite: Suite,
+    /// Our setting.
+    pub ours: &'static Setting,
+    /// The peer's setting.
+    pub peer: &'static Setting,
+    /// The policies of each row; a sweep has many in one row, reading has none.
+    pub policies: &'static [&'static [&'static str]],
+    /// What one measurement covers.
+    pub scale: &'static Scale,
+    /// The encoders it asks for; empty means all that are measured.
+    pub encoders: &'static [&'static str],
+}
+
+/// What a ratio should reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bar {
+    /// [`Comparison::id`].
+    pub comparison: &'static str,
+    /// Of which figure.
+    pub measure: Measure,
+    /// Only this row; `None` means every row with the comparison's id.
+    pub policy: Option<&'static str>,
+    /// Only this encoder.
+    pub encoder: Option<&'static str>,
+    /// The least that is promised.
+    pub must: f64,
+    /// What is aimed at; the same as `must` where nothing more is.
+    pub aim: f64,
+}
+
+/// The encoders that are measured where nobody names others.
+pub(crate) const ENCODERS: [&str; 2] = [MINILM, MDISTILBERT];
+const MINILM: &str = "all-MiniLM-L6-v2";
+const MDISTILBERT: &str = "distilbert-base-multilingual-cased";
+
+const EWT: (&str, &str) = ("en", "UD_English-EWT");
+const NSC: (&str, &str) = ("pcm", "UD_Naija-NSC");
+
+const F32: Setting = Setting {
+    id: "f32",
+    means: "32-bit floats, random batches of 16 sentences, packed without padding",
+    flags: &[],
+    plan: &[],
+    precision: "f32",
+};
+const BF16: Setting = Setting {
+    id: "bf16",
+    means: "as `f32`, with matrix products of bf16 numbers",
+    flags: &["--precision", "bf16"],
+    plan: &["train.precision=\"bf16\""],
+    precision: "bf16",
+};
+const CACHED: Setting = Setting {
+    id: "f32, prefix cache",
+    means: "as `f32`, with the output of the frozen embeddings and lowest blocks computed once and kept; \
+            needs dropout off in what is frozen",
+    flags: &["--prefix-cache"],
+    plan: &["train.prefix_cache=true", "dropout.frozen=\"off\""],
+    precision: "f32",
+};
+const STUDY: Setting = Setting {
+    id: "study",
+    means: "the study's setting: 32-bit floats, random batches of 16 sentences, padded to the longest",
+    flags: &[],
+    plan: &[],
+    precision: "f32",
+};
+const BF16_GROUPED: Setting = Setting {
+    id: "bf16, grouped",
+    means: "Trainer's mixed precision `bf16`, and `group_by_length`: batches of similar length, little padding",
+    flags: &["--bf16", "--group-by-length"],
+    plan: &[],
+    precision: "bf16",
+};
+const PYTHON: Setting = Setting {
+    id: "Python",
+    means: "the package `conllu`, and a fast tokenizer called once per sentence",
+    flags: &[],
+    plan: &[],
+    precision: "f32",
+};
+const OURS: Setting =
+    Setting { id: "frostline", means: "`frostline-conllu` and `frostline-align`", ..F32_LIKE };
+const F32_LIKE: Setting = Setting { id: "", means: "", flags: &[], plan: &[], precision: "f32" };
+
+/// All settings, for the page.
+pub(crate) const SETTINGS: [&Setting; 7] = [&F32, &BF16, &CACHED, &OURS, &STUDY, &BF16_GROUPED, &PYTHON];
+
+const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0 };
+const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5 };
+const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5 };
+const SWEEP_OF_3: Scale = Scale { seeds: &[42, 43, 44], ..SWEEP };
+
+/// All comparisons. Within a suite, rows of one encoder and policy run next to each other.
+pub(crate) const COMPARISONS: &[Comparison] = &[
+    Comparison {
+        id: "f32-study",
+        suite: Suite::Steps,
+        ours: &F32,
+        peer: &STUDY,
+        policies: &[&["none"], &["all"], &["first-2"], &["first-4"], &["alternating"]],
+        scale: &STEPS,
+        encoders: &[],
+    },
+    Comparison {
+        id: "f32-bf16-grouped",
+        suite: Suite::Steps,
+        ours: &F32,
+        peer: &BF16_GROUPED,
+        policies: &[&["none"]],
+        scale: &STEPS,
+        encoders: &[],
+    },
+    Comparison {
+        id: "bf16-bf16-grouped",
+        suite: Suite::Steps,
+        ours: &BF16,
+        peer: &BF16_GROUPED,
+        policies: &[&["none"]],
+        scale: &STEPS,
+        encoders: &[],
+    },
+    Comparison {
+        id: "cached-study",
+        suite: Suite::Steps,
+        ours: &CACHED,
+        peer: &STUDY,
+        policies: &[&["first-4+embeddings"], &["head-only"]],
+        scale: &STEPS,
+        encoders: &[],
+    },
+    Comparison {
+        id: "reading",
+        suite: Suite::Reading,
+        ours: &OURS,
+        peer: &PYTHON,
+        policies: &[&[]],
+        scale: &STEPS,
+        encoders: &[],
+    },
+    Comparison {
+        id: "run-f32-study",
+        suite: Suite::Runs,
+        ours: &F32,
+        peer: &STUDY,
+        policies: &[&["none"], &["first-4"]],
+        scale: &RUN,
+        encoders: &[],
+    },
+    Comparison {
+        id: "run-cached-study",
+        suite: Suite::Runs,
+        ours: &CACHED,
+        peer: &STUDY,
+        policies: &[&["first-4+embeddings"], &["head-only"]],
+        scale: &RUN,
+        encoders: &[],
+    },
+    Comparison {
+        id: "sweep-f32-study",
+        suite: Suite::Sweeps,
+        ours: &F32,
+        peer: &STUDY,
+        policies: &[&["none", "all", "first-2", "first-4", "alternating"]],
+        scale: &SWEEP,
+        encoders: &[MINILM],
+    },
+    Comparison {
+        id: "sweep-cached-study",
+        suite: Suite::Sweeps,
+        ours: &CACHED,
+        peer: &STUDY,
+        policies: &[&[
+            "none+embeddings",
+            "all+embeddings",
+            "first-2+embeddings",
+            "first-4+embeddings",
+            "alternating+embeddings",
+        ]],
+        scale: &SWEEP_OF_3,
+        encoders: &[MINILM],
+    },
+];
+
+const fn bar(comparison: &'static str, measure: Measure, must: f64, aim: f64) -> Bar {
+    Bar { comparison, measure, policy: None, encoder: None, must, aim }
+}
+
+const fn of_policy(policy: &'static str, bar: Bar) -> Bar {
+    Bar { policy: Some(policy), ..bar }
+}
+
+/// All bars; the first that fits a row holds.
+pub(crate) const BARS: &[Bar] = &[
+    of_policy("none", bar("f32-study", Measure::Step, 4.0, 8.0)),
+    of_policy("all", bar("f32-study", Measure::Step, 4.0, 8.0)),
+    of_policy("first-4", bar("f32-study", Measure::Step, 4.0, 8.0)),
+    of_policy("alternating", bar("f32-study", Measure::Step, 4.0, 8.0)),
+    Bar { encoder: Some(MDISTILBERT), ..of_policy("none", bar("f32-study", Measure::Memory, 2.0, 3.0)) },
+    bar("f32-bf16-grouped", Measure::Step, 1.3, 1.8),
+    bar("bf16-bf16-grouped", Measure::Step, 2.0, 3.0),
+    of_policy("first-4+embeddings", bar("run-cached-study", Measure::Wall, 8.0, 8.0)),
+    of_policy("head-only", bar("run-cached-study", Measure::Wall, 12.0, 12.0)),
+    bar("sweep-f32-study", Measure::Wall, 5.0, 5.0),
+    bar("sweep-cached-study", Measure::Wall, 10.0, 10.0),
+];
+
+/// The bar of a row, if it has one.
+pub(crate) fn bar_of(comparison: &str, measure: Measure, policy: &str, encoder: &str) -> Option<Bar> {
+    let fits = |bar: &&Bar| {
+        bar.comparison == comparison
+            && bar.measure == measure
+            && bar.policy.is_none_or(|only| only == policy)
+            && bar.encoder.is_none_or(|only| only == encoder)
+    };
+    BARS.iter().find(fits).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bar_has_a_row_to_hold_on() {
+        for bar in BARS {
+            let of_it = |comparison: &&Comparison| comparison.id == bar.comparison;
+            let comparison = COMPARISONS.iter().find(of_it).expect(bar.comparison);
+            assert!(comparison.suite.measures().contains(&bar.measure), "{bar:?}");
+            let mut rows = comparison.policies.iter();
+            assert!(bar.policy.is_none_or(|policy| rows.any(|row| row == &[policy])), "{bar:?}");
+            assert!(bar.must <= bar.aim, "{bar:?}");
+        }
+        for (at, comparison) in COMPARISONS.iter().enumerate() {
+            assert!(!COMPARISONS[..at].iter().any(|before| before.id == comparison.id), "{}", comparison.id);
+        }
+    }
+
+    #[test]
+    fn a_bar_holds_where_it_says() {
+        let must = |policy, encoder, measure| bar_of("f32-study", measure, policy, encoder).map(|b| b.must);
+        assert_eq!(must("none", MINILM, Measure::Step), Some(4.0));
+        assert_eq!(must("first-2", MINILM, Measure::Step), None);
+        assert_eq!(must("none", MDISTILBERT, Measure::Memory), Some(2.0));
+        assert_eq!(must("none", MINILM, Measure::Memory), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Which figures there are, and in which sections they stand.
+//!
+//! It says how two figures are compared, and not what they should reach.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What is measured together, and stored and shown as one section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Suite {
+    /// Time per training step and peak memory, by policy
+    Steps,
+    /// Speed of parsing CoNLL-U and of splitting words into subwords
+    Reading,
+    /// Whole runs with dev scored after each epoch, in time and accuracy
+    Runs,
+    /// The study's whole sweeps; hours with a peer, so only on request
+    Sweeps,
+}
+
+/// A figure that both sides answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Mean time of a training step.
+    Step,
+    /// Peak resident memory of the process.
+    Memory,
+    /// Parsing, in sentences.
+    Parse,
+    /// Parsing, in bytes.
+    ParseBytes,
+    /// Aligning.
+    Align,
+    /// Time of everything, start of the process included.
+    Wall,
+    /// Time of the training steps alone.
+    Train,
+}
+
+impl Measure {
+    /// Its key in both sides' answers.
+    pub(crate) const fn key(self) -> &'static str {
+        match self {
+            Self::Step => "step_ms_mean",
+            Self::Memory => "peak_rss_mib",
+            Self::Parse => "parse_sentences_per_s",
+            Self::ParseBytes => "parse_mb_per_s",
+            Self::Align => "align_sentences_per_s",
+            Self::Wall => "wall_s",
+            Self::Train => "train_s",
+        }
+    }
+
+    /// Its unit in tables.
+    pub(crate) const fn unit(self) -> &'static str {
+        match self {
+            Self::Step => "ms",
+            Self::Memory => "MiB",
+            Self::Parse | Self::Align => "sentences/s",
+            Self::ParseBytes => "MB/s",
+            Self::Wall | Self::Train => "s",
+        }
+    }
+
+    /// The heading of its table.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Step => "Time per training step",
+            Self::Memory => "Peak memory",
+            Self::Parse => "Parsing, in sentences",
+            Self::ParseBytes => "Parsing, in bytes",
+            Self::Align => "Alignment",
+            Self::Wall => "Time from start to end",
+            Self::Train => "Time of the training steps",
+        }
+    }
+
+    /// How many times better we are: less time or memory, more speed.
+    pub(crate) fn ratio(self, ours: f64, peer: f64) -> f64 {
+        match self {
+            Self::Parse | Self::ParseBytes | Self::Align => ours / peer,
+            _ => peer / ours,
+        }
+    }
+}
+
+impl Suite {
+    /// The figures of its tables.
+    pub(crate) const fn measures(self) -> &'static [Measure] {
+        match self {
+            Self::Steps => &[Measure::Step, Measure::Memory],
+            Self::Reading => &[Measure::Parse, Measure::ParseBytes, Measure::Align],
+            Self::Runs | Self::Sweeps => &[Measure::Wall, Measure::Train],
+        }
+    }
+
+    /// Its heading.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Steps => "Training steps",
+            Self::Reading => "Reading",
+            Self::Runs => "Whole runs",
+            Self::Sweeps => "Whole sweeps",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_above_one_is_always_our_gain() {
+        assert_eq!(Measure::Step.ratio(100.0, 400.0), 4.0);
+        assert_eq!(Measure::Parse.ratio(400.0, 100.0), 4.0);
+    }
+}

@@ -1,0 +1,208 @@
+//! `cargo xtask bench`: frostline and its peers in turns on the same data. The story is in [`fn@bench`].
+//!
+//! It times nothing itself except whole processes; each side tells its own steps. Nothing is said
+//! about a side that did not run.
+
+mod agenda;
+mod compare;
+mod grid;
+mod machine;
+mod measure;
+mod ours;
+mod page;
+mod peer;
+mod places;
+mod process;
+mod rounds;
+mod spread;
+mod stored;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum as _;
+use frostline_record::write_atomically;
+
+pub(crate) use crate::bench::measure::Suite;
+
+use crate::args::BenchArgs;
+use crate::bench::agenda::Agenda;
+use crate::bench::ours::Ours;
+use crate::bench::peer::Peer;
+use crate::bench::rounds::Rounds;
+use crate::bench::stored::{Machine, Measured, Run, SCHEMA};
+use crate::fault::{Blame as _, Result, environment};
+use crate::runner::Runner;
+use crate::{Ending, workspace};
+
+/// How much is measured, the same for both sides.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    pub rounds: u32,
+    pub steps: u32,
+    pub warmup: u32,
+    pub batch: u32,
+    pub threads: u32,
+}
+
+/// Measures, shows, and stores what was measured.
+pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
+    if args.render {
+        return render_again();
+    }
+    let suites = suites(args);
+    let pace = pace(args);
+    let encoders = places::encoders(args)?;
+    let treebanks = places::treebanks(args, &suites)?;
+    let agenda = Agenda::new(&suites, &encoders, &args.policies)?;
+    let peer = args.python.as_ref().map(|python| Peer::new(python, args.backend, &pace)).transpose()?;
+    let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
+    let ours = Ours::new(&runner, &pace, &suites)?;
+
+    let (started, machine) = (machine::now(), machine::describe());
+    let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
+    let mut measured = Measured::default();
+    for number in 1..=pace.rounds {
+        rounds.run(number, pace.rounds);
+        let run = run(args, &pace, &machine, &runner, &rounds);
+        let runs = BTreeMap::from([(started.clone(), run)]);
+        measured = Measured { schema: SCHEMA, runs, rows: rounds.rows(&started) };
+        // After every round, since a person may not wait for the last.
+        keep_raw(&measured, &started).environment()?;
+    }
+    let failed = measured.rows.iter().any(|row| row.ours.failed || row.peer.failed);
+
+    show(&measured);
+    println!("raw       {}", workspace::shown(&raw(&started)));
+    if args.write {
+        publish(measured).environment()?;
+    }
+    Ok(if failed { Ending::Failed } else { Ending::Done })
+}
+
+/// This run, as far as it has come.
+fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Runner, rounds: &Rounds<'_>) -> Run {
+    Run {
+        command: command(args),
+        rounds: pace.rounds,
+        steps: pace.steps,
+        warmup: pace.warmup,
+        batch: pace.batch,
+        threads: pace.threads,
+        backend: args.backend.to_string(),
+        machine: machine.clone(),
+        runner: about(runner),
+        peer: rounds.versions(),
+        gemm_gflops: rounds.gemm(),
+    }
+}
+
+/// What was asked for, each once and in order; sweeps only where they are named.
+fn suites(args: &BenchArgs) -> Vec<Suite> {
+    let mut suites = args.only.clone();
+    if suites.is_empty() {
+        suites = vec![Suite::Steps, Suite::Reading, Suite::Runs];
+    }
+    suites.sort();
+    suites.dedup();
+    suites
+}
+
+fn pace(args: &BenchArgs) -> Pace {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    Pace {
+        rounds: args.rounds,
+        steps: args.steps,
+        warmup: args.warmup,
+        batch: args.batch,
+        threads: args.threads.unwrap_or(cores),
+    }
+}
+
+/// The command as somebody else would write it: paths are theirs.
+fn command(args: &BenchArgs) -> String {
+    let mut parts = vec!["cargo xtask bench".to_string()];
+    let mut put = |given: bool, text: String| parts.extend(given.then_some(text));
+    let name = |suite: &Suite| suite.to_possible_value().map(|value| value.get_name().to_string());
+    let names: Vec<String> = args.only.iter().filter_map(name).collect();
+    put(args.data.is_some(), "--data DIR".into());
+    put(args.models.is_some(), "--models DIR".into());
+    let encoders: Vec<&str> = args
+        .encoder
+        .iter()
+        .map(|name| name.trim_end_matches('/').rsplit('/').next().unwrap_or(name))
+        .collect();
+    put(!encoders.is_empty(), format!("--encoder {}", encoders.join(",")));
+    put(args.python.is_some(), "--python PY".into());
+    put(!names.is_empty(), format!("--only {}", names.join(",")));
+    put(!args.policies.is_empty(), format!("--policies {}", args.policies.join(",")));
+    put(true, format!("--rounds {} --steps {} --warmup {}", args.rounds, args.steps, args.warmup));
+    put(args.batch != 16, format!("--batch {}", args.batch));
+    put(args.threads.is_some(), format!("--threads {}", args.threads.unwrap_or(0)));
+    put(args.backend != crate::args::Backend::Flex, format!("--backend {}", args.backend));
+    put(args.write, "--write".into());
+    parts.join(" ")
+}
+
+fn about(runner: &Runner) -> BTreeMap<String, String> {
+    let about = &runner.about;
+    [("version", &about.version), ("code", &about.code), ("isa", &about.isa), ("revision", &runner.revision)]
+        .map(|(name, value)| (name.to_string(), value.clone()))
+        .into()
+}
+
+fn show(measured: &Measured) {
+    for table in tables::tables(measured) {
+        println!("\n{}: {}\n{}", table.suite.title(), table.title, table.grid.plain().trim_end());
+    }
+    println!();
+}
+
+/// All that was measured, also what a page leaves out.
+fn keep_raw(measured: &Measured, started: &str) -> anyhow::Result<()> {
+    let path = raw(started);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    Ok(write_atomically(&path, measured.text().as_bytes())?)
+}
+
+/// Where the raw measurements of this run lie.
+fn raw(started: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| workspace::root().join("target"));
+    target.join("bench").join(format!("bench-{started}.json"))
+}
+
+/// Takes the new measurements over into the stored ones, and renders the page.
+fn publish(new: Measured) -> anyhow::Result<()> {
+    let path = docs("benchmarks.json");
+    let mut stored = Measured::read(&path)?;
+    for left in stored.update(new) {
+        println!("left      {left}");
+    }
+    write_atomically(&path, stored.text().as_bytes())?;
+    println!("stored    {}", workspace::shown(&path));
+    write_page(&stored)
+}
+
+fn render_again() -> Result<Ending> {
+    let stored = Measured::read(&docs("benchmarks.json")).environment()?;
+    if stored.rows.is_empty() {
+        return environment("docs/benchmarks.json holds no measurements; measure with --write first");
+    }
+    write_page(&stored).environment()?;
+    Ok(Ending::Done)
+}
+
+fn write_page(stored: &Measured) -> anyhow::Result<()> {
+    let path = docs("benchmarks.md");
+    write_atomically(&path, page::render(stored).as_bytes())?;
+    println!("page      {}", workspace::shown(&path));
+    Ok(())
+}
+
+fn docs(name: &str) -> PathBuf {
+    workspace::root().join("docs").join(name)
+}

@@ -1,0 +1,238 @@
+//! Our side: the runner's `bench` commands, and whole sweeps through this very program.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use frostline_record::{Plan, Record, SCHEMA, Sweep};
+
+use crate::bench::Pace;
+use crate::bench::agenda::Task;
+use crate::bench::compare::Suite;
+use crate::bench::places::Encoder;
+use crate::bench::process::{Answer, Refusal, answer, last_lines};
+use crate::bench::stored::Figures;
+use crate::fault::{Blame as _, Result, environment};
+use crate::runner::Runner;
+
+/// Our side of a run.
+#[derive(Debug)]
+pub(crate) struct Ours<'a> {
+    runner: &'a Runner,
+    pace: &'a Pace,
+    /// The help of `bench step`, which names the options there are; empty where it was not needed.
+    help: String,
+}
+
+impl<'a> Ours<'a> {
+    /// Asks the runner what it can measure.
+    pub(crate) fn new(runner: &'a Runner, pace: &'a Pace, suites: &[Suite]) -> Result<Self> {
+        let mut help = String::new();
+        if suites.iter().any(|suite| matches!(suite, Suite::Steps | Suite::Reading)) {
+            let mut asked = Command::new(&runner.path);
+            let output =
+                asked.args(["bench", "step", "--help"]).stdin(Stdio::null()).output().environment()?;
+            if !output.status.success() {
+                return environment(format!(
+                    "the runner {} has no command `bench step`: {}; leave --runner away to have one built",
+                    runner.path.display(),
+                    last_lines(&output.stderr)
+                ));
+            }
+            help = String::from_utf8_lossy(&output.stdout).into_owned();
+        }
+        Ok(Self { runner, pace, help })
+    }
+
+    /// Why a task cannot be run with this runner, if it cannot.
+    pub(crate) fn lacks(&self, task: &Task, encoder: &Encoder) -> Option<String> {
+        match task.suite {
+            Suite::Steps => missing(&self.help, task.setting.flags)
+                .map(|flag| format!("the runner's `bench step` knows no `{flag}` yet")),
+            Suite::Reading => None,
+            Suite::Runs | Suite::Sweeps => {
+                let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
+                let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
+                let bad = task.setting.plan.iter().find(|assignment| plan.assign(assignment).is_err());
+                bad.map(|assignment| format!("plans know no `{assignment}` yet"))
+            }
+        }
+    }
+
+    /// Runs a task once.
+    pub(crate) fn measure(
+        &self,
+        task: &Task,
+        encoder: &Encoder,
+        treebank: &Path,
+    ) -> std::result::Result<Answer, Refusal> {
+        match task.suite {
+            Suite::Steps => answer(self.step(task, encoder, treebank).args(task.setting.flags)),
+            Suite::Reading => {
+                answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
+            }
+            Suite::Runs | Suite::Sweeps => self.sweep(task, encoder, treebank),
+        }
+    }
+
+    /// The machine's speed in matrix products, in Gflop/s; none where the runner cannot tell.
+    pub(crate) fn gemm_gflops(&self, precision: &str) -> Option<f64> {
+        let mut command = self.bench("gemm");
+        command.args(["--threads", &self.pace.threads.to_string()]);
+        if precision != "f32" {
+            command.args(["--precision", precision]);
+        }
+        answer(&mut command).ok()?.figures.get("gflops").copied()
+    }
+
+    fn bench(&self, what: &str) -> Command {
+        let mut command = Command::new(&self.runner.path);
+        command.args(["bench", what]);
+        command
+    }
+
+    fn step(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> Command {
+        let mut command = self.bench("step");
+        command.args(folders(encoder)).arg("--treebank").arg(treebank);
+        command.args(["--policy", &task.policies.join(",")]);
+        command.args(["--steps", &self.pace.steps.to_string(), "--warmup", &self.pace.warmup.to_string()]);
+        command.args(["--batch", &self.pace.batch.to_string()]);
+        command.args(["--threads", &self.pace.threads.to_string()]);
+        command.args(["--backend", &self.runner.backend.to_string()]);
+        if encoder.random_init {
+            command.arg("--random-init");
+        }
+        if task.scale.first > 0 {
+            command.args(["--first", &task.scale.first.to_string()]);
+        }
+        command
+    }
+
+    /// A sweep from its plan to its report, in a folder that goes away afterwards.
+    fn sweep(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> std::result::Result<Answer, Refusal> {
+        let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
+        let plan_path = scratch.0.join("plan.toml");
+        std::fs::write(&plan_path, plan(task, &encoder.folder.display().to_string(), self.pace.batch))
+            .map_err(|error| Refusal::Failed(format!("{}: {error}", plan_path.display())))?;
+        let out = scratch.0.join("out");
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "xtask".into()));
+        command.arg("sweep").arg("--plan").arg(&plan_path).arg("--out").arg(&out);
+        command.arg("--runner").arg(&self.runner.path);
+        command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1"]);
+        command.args(["--threads", &self.pace.threads.to_string()]);
+        command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
+        command.args(task.setting.plan.iter().flat_map(|assignment| ["--set", assignment]));
+        let started = Instant::now();
+        let output = command.stdin(Stdio::null()).output();
+        let wall_s = started.elapsed().as_secs_f64();
+        let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
+        if !output.status.success() {
+            return Err(Refusal::Failed(format!("the sweep failed: {}", last_lines(&output.stderr))));
+        }
+        let records = Sweep::read(&out).and_then(|sweep| sweep.records(&out));
+        let records = records.map_err(|error| Refusal::Failed(error.to_string()))?;
+        Ok(Answer { figures: summed(&records, wall_s), ..Answer::default() })
+    }
+}
+
+/// The first word of a setting's options that a help text does not have.
+fn missing(help: &str, flags: &'static [&'static str]) -> Option<&'static str> {
+    flags.iter().copied().find(|flag| !help.contains(flag))
+}
+
+/// Where the runner finds an encoder: its folder's folder, and its name there.
+fn folders(encoder: &Encoder) -> Vec<std::ffi::OsString> {
+    let parent = encoder.folder.parent().unwrap_or(Path::new("."));
+    let name = encoder.folder.file_name().unwrap_or_default();
+    vec!["--models".into(), parent.into(), "--encoder".into(), name.into()]
+}
+
+/// The plan of a whole run or sweep, before its setting's own assignments.
+fn plan(task: &Task, encoder: &str, batch: u32) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let list = |items: Vec<String>| items.join(", ");
+    let treebanks = task.scale.treebanks.iter();
+    let named: String =
+        treebanks.clone().map(|(lang, name)| format!("{lang} = {}\n", quoted(name))).collect();
+    format!(
+        "schema = {SCHEMA}\nname = \"bench\"\n\n[treebanks]\n{named}\n[grid]\nlang = [{}]\npolicy = [{}]\nseed = [{}]\n\n\
+         [settings.encoder]\nname = {}\n\n[settings.data]\nfirst = {}\n\n[settings.train]\nepochs = {}\nbatch = {batch}\n",
+        list(treebanks.map(|(lang, _)| quoted(lang)).collect()),
+        list(task.policies.iter().map(|policy| quoted(policy)).collect()),
+        list(task.scale.seeds.iter().map(u64::to_string).collect()),
+        quoted(encoder),
+        task.scale.first,
+        task.scale.epochs,
+    )
+}
+
+/// What the records of a sweep say together. The accuracy is the study's own, which the peer gives
+/// too: the mean over cells.
+fn summed(records: &[Record], wall_s: f64) -> Figures {
+    let timings = || records.iter().filter_map(|record| record.timing.as_ref());
+    let accuracies: Vec<f64> = records
+        .iter()
+        .filter_map(|record| Some(record.result.as_ref()?.scores.get("dev")?.study_accuracy()))
+        .collect();
+    let mut figures = Figures::from([
+        ("wall_s".into(), wall_s),
+        ("train_s".into(), timings().map(|timing| timing.train_ms).sum::<f64>() / 1e3),
+        ("eval_s".into(), timings().map(|timing| timing.eval_ms).sum::<f64>() / 1e3),
+        ("peak_rss_mib".into(), timings().map(|timing| timing.peak_rss_mib).fold(0.0, f64::max)),
+        ("cells".into(), records.len() as f64),
+    ]);
+    if !accuracies.is_empty() {
+        figures.insert("accuracy".into(), accuracies.iter().sum::<f64>() / accuracies.len() as f64);
+    }
+    figures
+}
+
+/// A folder that goes away.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> std::io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("frostline-bench-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::agenda::{Agenda, Who};
+    use crate::bench::compare::COMPARISONS;
+    use crate::bench::places::tests::encoder;
+
+    #[test]
+    fn an_option_the_runner_lacks_is_named() {
+        let help = "--steps <N>\n--precision <P>  [possible values: f32]";
+        assert_eq!(missing(help, &["--precision", "bf16"]), Some("bf16"));
+        assert_eq!(missing(help, &["--prefix-cache"]), Some("--prefix-cache"));
+        assert_eq!(missing(help, &[]), None);
+    }
+
+    #[test]
+    fn plans_of_whole_runs_are_plans() {
+        let encoders = [encoder("all-MiniLM-L6-v2", false)];
+        let agenda = Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, &[]).expect("an agenda");
+        for task in agenda.tasks.iter().filter(|task| task.who == Who::Ours) {
+            let parsed = Plan::parse(&plan(task, "a \"quoted\" folder", 8), "test").expect("a plan");
+            let cells = parsed.expand().expect("cells");
+            let scale = task.scale;
+            assert_eq!(cells.len(), scale.treebanks.len() * task.policies.len() * scale.seeds.len());
+            assert_eq!(cells[0].encoder.name, "a \"quoted\" folder");
+            assert_eq!((cells[0].data.first, cells[0].train.epochs), (scale.first, scale.epochs));
+            assert_eq!(cells[0].train.batch, 8);
+        }
+        assert!(COMPARISONS.iter().any(|comparison| comparison.suite == Suite::Runs));
+    }
+}

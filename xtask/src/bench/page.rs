@@ -1,0 +1,144 @@
+//! `docs/benchmarks.md`, rendered from what is stored. The same measurements give the same page.
+
+use std::fmt::Write as _;
+
+use crate::bench::compare::{SETTINGS, Suite};
+use crate::bench::spread::figure;
+use crate::bench::stored::{Measured, Run};
+use crate::bench::tables::{peak, tables};
+
+/// What favours whom.
+const BIAS: &str = include_str!("bias.md");
+
+/// The whole page.
+pub(crate) fn render(measured: &Measured) -> String {
+    let mut page = String::from(
+        "# Benchmarks\n\n\
+         Frostline and a peer, run in turns on the same data and machine. The peer is the study's protocol on\n\
+         Hugging Face Trainer, and for reading the usual Python packages ([tests/peers](../tests/peers)).\n\
+         `cargo xtask bench --write` writes this page and `benchmarks.json`, from which\n\
+         `cargo xtask bench --render` renders it again.\n\n\
+         A ratio above 1 is our gain: the peer's time or memory over ours, our speed over the peer's. *Bar, aim*\n\
+         is what the project set out to reach; SHORT marks what falls below the bar.\n",
+    );
+    if !measured.runs.is_empty() {
+        page.push_str("\n## How to repeat\n\n");
+    }
+    for (number, (key, run)) in measured.runs.iter().enumerate() {
+        told(&mut page, number + 1, key, run);
+    }
+    let mut suite: Option<Suite> = None;
+    for table in tables(measured) {
+        if suite != Some(table.suite) {
+            page.truncate(page.trim_end().len());
+            let _ = write!(page, "\n\n## {}\n\n{}\n", table.suite.title(), about(table.suite));
+            suite = Some(table.suite);
+        }
+        let _ = write!(page, "\n### {}\n\n{}", table.title, table.grid.markdown());
+    }
+    page.truncate(page.trim_end().len());
+    page.push_str("\n\n## Settings\n\n");
+    for setting in SETTINGS {
+        let flags = setting.flags.join(" ");
+        let flags = if flags.is_empty() { String::new() } else { format!(" (`{flags}`)") };
+        let _ = writeln!(page, "- `{}`{flags}: {}", setting.id, setting.means);
+    }
+    let _ = write!(page, "\n## Bias\n\n{}", BIAS.trim_end());
+    page.push('\n');
+    page
+}
+
+/// A run: its command, its machine and what took part.
+fn told(page: &mut String, number: usize, key: &str, run: &Run) {
+    let words = |words: &std::collections::BTreeMap<String, String>| {
+        let pairs: Vec<String> = words
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        if pairs.is_empty() { "none".into() } else { pairs.join(", ") }
+    };
+    let peaks: Vec<String> = run
+        .gemm_gflops
+        .keys()
+        .filter_map(|precision| Some(format!("{precision} {} Gflop/s", figure(peak(run, precision)?))))
+        .collect();
+    let machine = &run.machine;
+    let _ = write!(
+        page,
+        "Run {number}, {key}:\n\n```text\n{}\n```\n\n\
+         - Machine: {}, {} cores, {} MiB of memory, {}; load before the start {:.2}\n\
+         - {} rounds; {} steps timed after {}; {} sentences per step; {} threads on each side\n\
+         - Frostline: backend {}, {}\n\
+         - Peer: {}\n\
+         - GEMM peak: {}\n\n",
+        run.command,
+        machine.cpu,
+        machine.cores,
+        crate::units::grouped(machine.memory_mib),
+        machine.system,
+        machine.load_before,
+        run.rounds,
+        run.steps,
+        run.warmup,
+        run.batch,
+        run.threads,
+        run.backend,
+        words(&run.runner),
+        words(&run.peer),
+        if peaks.is_empty() { "not measured".into() } else { peaks.join(", ") },
+    );
+}
+
+/// What a section holds.
+fn about(suite: Suite) -> &'static str {
+    match suite {
+        Suite::Steps => {
+            "Full training steps on UD English EWT: fetching the batch, forward, backward, clipping, AdamW. The\n\
+             mean over the timed steps of each process; the median over rounds is shown."
+        }
+        Suite::Reading => "The train file of UD English EWT, the best of some repeats in each process.",
+        Suite::Runs => {
+            "Five epochs over the first 2,500 sentences of UD English EWT, dev scored after each, from the start of\n\
+             the process to its end. The accuracy is the study's own: over speaking positions."
+        }
+        Suite::Sweeps => {
+            "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs. One\n\
+             sweep against one process per cell, which is how the study's script is used."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::stored::tests::{measured, row, side};
+
+    #[test]
+    fn a_page_from_made_up_measurements() {
+        let mut short = row("2026-01-02T03-04-05Z", "all", &[100.0, 110.0], &[330.0, 330.0]);
+        short.ours.rounds.pop();
+        let mut alone = row("2026-01-03T03-04-05Z", "first-4", &[60.0], &[]);
+        alone.encoder = "distilbert-base-multilingual-cased".into();
+        alone.random_init = true;
+        let mut run = row("2026-01-02T03-04-05Z", "none", &[], &[]);
+        (run.suite, run.comparison) = (Suite::Runs, "run-f32-study".into());
+        (run.ours, run.peer) = (side("f32", &[1.0]), side("study", &[1.0]));
+        for (side, wall_s, accuracy) in [(&mut run.ours, 62.5, 0.9471), (&mut run.peer, 400.0, 0.9486)] {
+            side.rounds[0].extend([("wall_s".to_string(), wall_s), ("accuracy".into(), accuracy)]);
+        }
+        let mut all = measured(
+            "2026-01-02T03-04-05Z",
+            vec![row("2026-01-02T03-04-05Z", "none", &[90.0, 100.0, 104.0], &[800.0, 780.0, 850.0]), short],
+        );
+        all.update(measured("2026-01-03T03-04-05Z", vec![alone]));
+        all.rows.push(run);
+        insta::assert_snapshot!(render(&all));
+    }
+
+    #[test]
+    fn nothing_measured_is_a_page_too() {
+        let page = render(&Measured::default());
+        assert!(page.contains("## Bias") && !page.contains("## Training steps"), "{page}");
+    }
+}

@@ -1,0 +1,170 @@
+//! The peer's side: the scripts under `tests/peers/`, called with the Python that was given.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::anyhow;
+
+use crate::args::Backend;
+use crate::bench::Pace;
+use crate::bench::agenda::Task;
+use crate::bench::compare::Suite;
+use crate::bench::places::Encoder;
+use crate::bench::process::{Answer, Refusal, answer, last_lines};
+use crate::bench::stored::Figures;
+use crate::fault::{Blame as _, Result, environment};
+use crate::workspace;
+
+/// What the scripts import.
+const NEEDS: &str = "import accelerate, conllu, torch, transformers";
+
+/// The peer's side of a run.
+#[derive(Debug)]
+pub(crate) struct Peer<'a> {
+    python: PathBuf,
+    pace: &'a Pace,
+    /// `cuda` where our side runs on a GPU, else `cpu`.
+    device: &'static str,
+}
+
+impl<'a> Peer<'a> {
+    /// Sees that this Python has what the scripts need.
+    pub(crate) fn new(python: &Path, backend: Backend, pace: &'a Pace) -> Result<Self> {
+        let shown = python.display();
+        let output = Command::new(python).args(["-c", NEEDS]).stdin(Stdio::null()).output();
+        let output = output
+            .map_err(|error| {
+                anyhow!(
+                    "{shown}: no Python can be started there ({error}); give --python the interpreter of an environment as in tests/peers/README.md, or leave it away"
+                )
+            })
+            .environment()?;
+        if !output.status.success() {
+            return environment(format!(
+                "{shown}: it lacks what the peers need ({}); tests/peers/README.md says how to install it",
+                last_lines(&output.stderr)
+            ));
+        }
+        let device = if backend == Backend::Cuda { "cuda" } else { "cpu" };
+        Ok(Self { python: python.into(), pace, device })
+    }
+
+    /// Runs a task once. A sweep is one process for each of its cells.
+    pub(crate) fn measure(
+        &self,
+        task: &Task,
+        encoder: &Encoder,
+        treebank: impl Fn(&str) -> PathBuf,
+    ) -> std::result::Result<Answer, Refusal> {
+        let first = treebank(task.scale.treebanks[0].1);
+        match task.suite {
+            Suite::Steps => {
+                let mut command = self.trainer(task, encoder, &first, task.policies[0], task.scale.seeds[0]);
+                command.args(["--steps", &self.pace.steps.to_string()]);
+                answer(command.args(["--warmup", &self.pace.warmup.to_string()]))
+            }
+            Suite::Reading => {
+                let mut command = self.script("reading.py");
+                answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
+            }
+            Suite::Runs | Suite::Sweeps => {
+                let mut all = Vec::new();
+                for seed in task.scale.seeds {
+                    for (_, name) in task.scale.treebanks {
+                        for policy in task.policies {
+                            let mut command = self.trainer(task, encoder, &treebank(name), policy, *seed);
+                            command.args(["--epochs", &task.scale.epochs.to_string()]);
+                            let started = Instant::now();
+                            let mut one = answer(&mut command)?;
+                            one.figures.insert("wall_s".into(), started.elapsed().as_secs_f64());
+                            all.push(one);
+                        }
+                    }
+                }
+                Ok(summed(all))
+            }
+        }
+    }
+
+    fn script(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.python);
+        command.arg(workspace::root().join("tests").join("peers").join(name));
+        command
+    }
+
+    fn trainer(&self, task: &Task, encoder: &Encoder, treebank: &Path, policy: &str, seed: u64) -> Command {
+        let mut command = self.script("hf_trainer.py");
+        command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(treebank);
+        command.args(["--policy", policy, "--seed", &seed.to_string(), "--device", self.device]);
+        command.args(["--batch", &self.pace.batch.to_string()]);
+        command.args(["--threads", &self.pace.threads.to_string()]);
+        if task.scale.first > 0 {
+            command.args(["--first", &task.scale.first.to_string()]);
+        }
+        if encoder.random_init {
+            command.arg("--random-init");
+        }
+        command.args(task.setting.flags);
+        command
+    }
+}
+
+/// The processes of a sweep together: times add up, memory is the greatest, accuracy the mean.
+fn summed(all: Vec<Answer>) -> Answer {
+    let of = |key: &str| all.iter().filter_map(|one| one.figures.get(key).copied()).collect::<Vec<f64>>();
+    let mut figures = Figures::new();
+    for key in ["wall_s", "train_s", "eval_s"] {
+        figures.insert(key.into(), of(key).iter().sum());
+    }
+    figures.insert("peak_rss_mib".into(), of("peak_rss_mib").into_iter().fold(0.0, f64::max));
+    figures.insert("cells".into(), all.len() as f64);
+    let accuracies = of("accuracy");
+    if !accuracies.is_empty() {
+        figures.insert("accuracy".into(), accuracies.iter().sum::<f64>() / accuracies.len() as f64);
+    }
+    Answer { figures, words: all.into_iter().next().map(|one| one.words).unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace() -> Pace {
+        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1 }
+    }
+
+    #[test]
+    fn a_python_that_is_not_there_says_what_to_do() {
+        let pace = pace();
+        let fault = Peer::new(Path::new("no/such/python"), Backend::Flex, &pace).expect_err("no Python");
+        assert_eq!(fault.code, crate::fault::ENVIRONMENT);
+        let text = fault.error.to_string();
+        assert!(text.starts_with("no/such/python: no Python can be started there"), "{text}");
+        assert!(text.contains("tests/peers/README.md"), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_python_without_the_packages_says_so() {
+        // `false` ends with code 1 whatever it is asked, as a Python without the packages does.
+        let pace = pace();
+        let fault = Peer::new(Path::new("false"), Backend::Flex, &pace).expect_err("no packages");
+        assert_eq!(fault.code, crate::fault::ENVIRONMENT);
+        assert!(fault.error.to_string().contains("lacks what the peers need"), "{:#}", fault.error);
+    }
+
+    #[test]
+    fn cells_add_up() {
+        let one = |wall_s: f64, memory: f64, accuracy: f64| Answer {
+            figures: Figures::from([
+                ("wall_s".into(), wall_s),
+                ("peak_rss_mib".into(), memory),
+                ("accuracy".into(), accuracy),
+            ]),
+            ..Answer::default()
+        };
+        let all = summed(vec![one(10.0, 900.0, 0.5), one(20.0, 800.0, 1.0)]).figures;
+        assert_eq!((all["wall_s"], all["peak_rss_mib"], all["accuracy"]), (30.0, 900.0, 0.75));
+    }
+}

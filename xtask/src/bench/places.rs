@@ -1,0 +1,80 @@
+//! The encoders and treebanks of a run, found before anything is measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use frostline_assets::Places;
+
+use crate::args::BenchArgs;
+use crate::bench::compare::{COMPARISONS, ENCODERS, Suite};
+use crate::fault::{Blame as _, Result, environment};
+
+/// An encoder's folder.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    /// The last part of what was asked for.
+    pub name: String,
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Whether it has no weights here, so that both sides draw them.
+    pub random_init: bool,
+}
+
+/// The encoders asked for, or of the usual ones those that are there.
+pub(crate) fn encoders(args: &BenchArgs) -> Result<Vec<Encoder>> {
+    let places = Places::new(None, args.models.clone());
+    if !args.encoder.is_empty() {
+        return args.encoder.iter().map(|name| encoder(&places, name).environment()).collect();
+    }
+    let found: Vec<Encoder> = ENCODERS.iter().filter_map(|name| encoder(&places, name).ok()).collect();
+    if found.is_empty() {
+        return environment(format!(
+            "neither {} is in the models folder or the cache; give --models DIR, or --encoder NAME for another",
+            ENCODERS.join(" nor ")
+        ));
+    }
+    Ok(found)
+}
+
+fn encoder(places: &Places, name: &str) -> anyhow::Result<Encoder> {
+    let found = places.encoder(name, false)?;
+    let config = Path::new(&found.sources["config"].path);
+    let folder = config.parent().filter(|folder| folder.is_dir());
+    let folder = folder.ok_or_else(|| anyhow!("`{name}`: the peer needs a folder on disk; give another"))?;
+    let folder = std::path::absolute(folder).with_context(|| name.to_string())?;
+    // The name is a key of tables and bars: `hub/NAME` and a path count as NAME.
+    let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
+    // The bare check comes first: hashing weights takes seconds, and the runner reads them anyway.
+    let weights = std::fs::read_dir(&folder)?
+        .flatten()
+        .any(|entry| entry.path().extension().is_some_and(|extension| extension == "safetensors"));
+    Ok(Encoder { name: name.into(), folder, random_init: !weights })
+}
+
+/// The treebank folders that these suites read, by name.
+pub(crate) fn treebanks(args: &BenchArgs, suites: &[Suite]) -> Result<BTreeMap<String, PathBuf>> {
+    let places = Places::new(args.data.clone(), None);
+    let read = COMPARISONS.iter().filter(|comparison| suites.contains(&comparison.suite));
+    let mut folders = BTreeMap::new();
+    for (_, name) in read.flat_map(|comparison| comparison.scale.treebanks) {
+        if folders.contains_key(*name) {
+            continue;
+        }
+        let found = places.treebank(name).environment()?;
+        let train = Path::new(&found.sources["train"].path);
+        let folder = train.parent().unwrap_or(Path::new("."));
+        folders.insert(name.to_string(), std::path::absolute(folder).environment()?);
+    }
+    Ok(folders)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An encoder that lies nowhere.
+    pub(crate) fn encoder(name: &str, random_init: bool) -> Encoder {
+        Encoder { name: name.into(), folder: PathBuf::from(name), random_init }
+    }
+}

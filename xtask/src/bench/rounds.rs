@@ -1,0 +1,218 @@
+//! The rounds: every task once in each, in turns, and what became of it.
+//!
+//! A task that failed once is not tried again; the others go on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::bench::agenda::{Agenda, Task, Who};
+use crate::bench::compare::Suite;
+use crate::bench::ours::Ours;
+use crate::bench::peer::Peer;
+use crate::bench::places::Encoder;
+use crate::bench::process::{Answer, Refusal};
+use crate::bench::spread::figure;
+use crate::bench::stored::{Figures, Row, Side};
+use crate::units::clock;
+
+/// What there is to measure, and what was measured so far.
+#[derive(Debug)]
+pub(crate) struct Rounds<'a> {
+    agenda: &'a Agenda,
+    encoders: &'a [Encoder],
+    treebanks: &'a BTreeMap<String, PathBuf>,
+    ours: &'a Ours<'a>,
+    peer: Option<&'a Peer<'a>>,
+    /// One per task of the agenda.
+    states: Vec<State>,
+    gemm: BTreeMap<String, Vec<f64>>,
+    versions: BTreeMap<String, String>,
+}
+
+/// What became of one task.
+#[derive(Clone, Debug, Default)]
+struct State {
+    rounds: Vec<Figures>,
+    /// Why it is not run, or not any more.
+    note: Option<String>,
+    failed: bool,
+}
+
+impl<'a> Rounds<'a> {
+    /// Before the first round: what cannot be run is known, and said, already.
+    pub(crate) fn new(
+        agenda: &'a Agenda,
+        encoders: &'a [Encoder],
+        treebanks: &'a BTreeMap<String, PathBuf>,
+        ours: &'a Ours<'a>,
+        peer: Option<&'a Peer<'a>>,
+    ) -> Self {
+        let note = |task: &Task| match task.who {
+            Who::Ours => ours.lacks(task, &encoders[task.encoder]).map(|lack| format!("skipped: {lack}")),
+            Who::Peer => peer.is_none().then(|| "no peer: give --python".to_string()),
+        };
+        let state = |task: &Task| State { note: note(task), ..State::default() };
+        let mut states: Vec<State> = agenda.tasks.iter().map(state).collect();
+        // A peer whose every partner is skipped has nothing to be compared with.
+        for (at, task) in agenda.tasks.iter().enumerate().filter(|(_, task)| task.who == Who::Peer) {
+            let mut partners = agenda.lines.iter().filter(|line| line.peer == at).map(|line| line.ours);
+            if states[at].note.is_none() && partners.all(|ours| states[ours].note.is_some()) {
+                states[at].note = Some(format!("`{}` not run", task.setting.id));
+            }
+        }
+        Self {
+            agenda,
+            encoders,
+            treebanks,
+            ours,
+            peer,
+            states,
+            gemm: BTreeMap::new(),
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// One round.
+    pub(crate) fn run(&mut self, number: u32, of: u32) {
+        self.measure_gemm();
+        for at in 0..self.agenda.tasks.len() {
+            if self.states[at].note.is_some() {
+                continue;
+            }
+            let task = self.agenda.tasks[at];
+            let name = self.title(&task);
+            let started = Instant::now();
+            let outcome = self.measure(&task).and_then(|answer| complete(&task, answer));
+            let took = clock(started.elapsed().as_secs_f64());
+            match outcome {
+                Ok(answer) => {
+                    let first = task.suite.measures()[0];
+                    let value = figure(answer.figures[first.key()]);
+                    eprintln!("round {number}/{of}  {name}  {value} {}  [{took}]", first.unit());
+                    self.states[at].rounds.push(answer.figures);
+                    if task.who == Who::Peer {
+                        self.versions.extend(answer.words);
+                    }
+                }
+                // Python ends with the same code for a script that is not there.
+                Err(Refusal::Unsupported(why)) if task.who == Who::Ours => {
+                    eprintln!("round {number}/{of}  {name}  skipped: {why}");
+                    self.states[at].note = Some(format!("skipped: {}", without_paths(&why)));
+                }
+                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => {
+                    eprintln!("round {number}/{of}  {name}  FAILED: {why}");
+                    self.states[at].note = Some(format!("failed: {why}"));
+                    self.states[at].failed = true;
+                }
+            }
+        }
+    }
+
+    fn measure(&self, task: &Task) -> Result<Answer, Refusal> {
+        let encoder = &self.encoders[task.encoder];
+        let folder = |name: &str| self.treebanks[name].clone();
+        match (task.who, self.peer) {
+            (Who::Peer, Some(peer)) => peer.measure(task, encoder, folder),
+            _ => self.ours.measure(task, encoder, &folder(task.scale.treebanks[0].1)),
+        }
+    }
+
+    /// The machine's speed in the precisions that our steps use, in the same round as the steps.
+    fn measure_gemm(&mut self) {
+        let runs = |(task, state): (&'a Task, &State)| {
+            (task.who == Who::Ours && task.suite == Suite::Steps && state.note.is_none())
+                .then_some(task.setting.precision)
+        };
+        let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();
+        precisions.sort_unstable();
+        precisions.dedup();
+        for precision in precisions {
+            match self.ours.gemm_gflops(precision) {
+                Some(gflops) => self.gemm.entry(precision.into()).or_default().push(gflops),
+                None => eprintln!("the runner gives no GEMM peak in {precision}: no share of it is shown"),
+            }
+        }
+    }
+
+    fn title(&self, task: &Task) -> String {
+        let who = if task.who == Who::Ours { "ours" } else { "peer" };
+        let encoder = &self.encoders[task.encoder].name;
+        format!("{who}  {encoder}  {}  {}", task.policies.join(","), task.setting.id)
+    }
+
+    /// Versions that the peer named.
+    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
+        self.versions.clone()
+    }
+
+    /// The machine's speed in matrix products, by precision and round.
+    pub(crate) fn gemm(&self) -> BTreeMap<String, Vec<f64>> {
+        self.gemm.clone()
+    }
+
+    /// The rows of the tables.
+    pub(crate) fn rows(&self, run: &str) -> Vec<Row> {
+        let side = |at: usize| {
+            let (task, state) = (&self.agenda.tasks[at], &self.states[at]);
+            Side {
+                setting: task.setting.id.into(),
+                precision: task.setting.precision.into(),
+                rounds: state.rounds.clone(),
+                note: state.note.clone(),
+                failed: state.failed,
+            }
+        };
+        let lines = self.agenda.lines.iter();
+        lines
+            .map(|line| Row {
+                suite: line.comparison.suite,
+                comparison: line.comparison.id.into(),
+                encoder: self.encoders[line.encoder].name.clone(),
+                random_init: self.encoders[line.encoder].random_init,
+                policy: line.policies.join(","),
+                run: run.into(),
+                ours: side(line.ours),
+                peer: side(line.peer),
+            })
+            .collect()
+    }
+}
+
+/// A remark may be published, and nobody's folders with it.
+fn without_paths(text: &str) -> String {
+    let is_path = |word: &str| word.trim_start_matches(['`', '"', '\'', '(']).starts_with('/');
+    text.split(' ').map(|word| if is_path(word) { "PATH" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+/// An answer in which a figure is missing is none.
+fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
+    let absent = task.suite.measures().iter().find(|measure| !answer.figures.contains_key(measure.key()));
+    match absent {
+        Some(measure) => Err(Refusal::Failed(format!("its answer lacks `{}`", measure.key()))),
+        None => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::stored::tests::side;
+
+    #[test]
+    fn remarks_name_no_folders() {
+        assert_eq!(without_paths("`/data/x`: no `--precision bf16` here"), "PATH no `--precision bf16` here");
+    }
+
+    #[test]
+    fn an_answer_without_its_figure_is_none() {
+        let encoders = [crate::bench::places::tests::encoder("tiny", false)];
+        let agenda = Agenda::new(&[Suite::Steps], &encoders, &[]).expect("an agenda");
+        let whole = Answer { figures: side("f32", &[1.0]).rounds[0].clone(), ..Answer::default() };
+        let mut lacking = whole.clone();
+        lacking.figures.remove("peak_rss_mib");
+        assert!(complete(&agenda.tasks[0], whole).is_ok());
+        let refusal = complete(&agenda.tasks[0], lacking).expect_err("no memory");
+        assert_eq!(refusal, Refusal::Failed("its answer lacks `peak_rss_mib`".into()));
+    }
+}

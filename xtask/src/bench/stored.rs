@@ -1,0 +1,298 @@
+//! What was measured, on disk: `docs/benchmarks.json`, and the raw file of one run.
+//!
+//! A row carries both sides of its comparison from one run, so a ratio never mixes machines. It
+//! refuses to lose rows: what was not measured again stays, with the run it came from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::bench::compare::{Comparison, Suite};
+
+/// The number of this file's form.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// The numbers of one measurement, by the key they had in the answer.
+pub(crate) type Figures = BTreeMap<String, f64>;
+
+/// All that is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Measured {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// By the time they started; rows refer to them.
+    pub runs: BTreeMap<String, Run>,
+    /// In the order of the tables.
+    pub rows: Vec<Row>,
+}
+
+/// One call of the command, and what it ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Run {
+    /// The command, with placeholders for paths.
+    pub command: String,
+    /// Rounds in which the sides took turns.
+    pub rounds: u32,
+    /// Steps that were timed in each measurement.
+    pub steps: u32,
+    /// Steps before these.
+    pub warmup: u32,
+    /// Sentences per step.
+    pub batch: u32,
+    /// Threads of each side.
+    pub threads: u32,
+    /// What our tensors ran on.
+    pub backend: String,
+    /// What both ran on.
+    pub machine: Machine,
+    /// `version`, `code`, `revision` and `isa` of the runner.
+    pub runner: BTreeMap<String, String>,
+    /// Versions of what the peer uses, as it said.
+    pub peer: BTreeMap<String, String>,
+    /// The machine's speed in matrix products by precision, one figure per round, in Gflop/s.
+    pub gemm_gflops: BTreeMap<String, Vec<f64>>,
+}
+
+/// The machine as its system describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// Cores that can be used.
+    pub cores: u32,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// The system and its kernel.
+    pub system: String,
+    /// The load over the minute before the start; near 0 on a quiet machine.
+    pub load_before: f64,
+}
+
+/// One comparison for one encoder and policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    /// The section it belongs to.
+    pub suite: Suite,
+    /// [`Comparison::id`].
+    pub comparison: String,
+    /// The encoder.
+    pub encoder: String,
+    /// Whether its weights were drawn at random on both sides.
+    pub random_init: bool,
+    /// Policies, joined by commas; empty where there is none.
+    pub policy: String,
+    /// The key of its run.
+    pub run: String,
+    /// Our side.
+    pub ours: Side,
+    /// The peer's.
+    pub peer: Side,
+}
+
+/// What one side gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Side {
+    /// The setting's name.
+    pub setting: String,
+    /// What the matrix products were computed in.
+    pub precision: String,
+    /// One entry per round.
+    pub rounds: Vec<Figures>,
+    /// Why there are no rounds, or fewer than asked for.
+    pub note: Option<String>,
+    /// Whether the note tells of a fault, and not of something that was never meant to run.
+    #[serde(default)]
+    pub failed: bool,
+}
+
+impl Side {
+    /// One figure in all rounds.
+    pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = f64> {
+        self.rounds.iter().filter_map(move |figures| figures.get(key).copied())
+    }
+}
+
+impl Row {
+    /// Ratios of a figure, one per round in which both sides have it.
+    pub(crate) fn ratios(&self, measure: super::measure::Measure) -> Vec<f64> {
+        let key = measure.key();
+        let both = self.ours.rounds.iter().zip(&self.peer.rounds);
+        both.filter_map(|(ours, peer)| Some(measure.ratio(*ours.get(key)?, *peer.get(key)?))).collect()
+    }
+
+    /// Whether it is about the same thing as another row.
+    fn same(&self, other: &Self) -> bool {
+        (&self.comparison, &self.encoder, &self.policy) == (&other.comparison, &other.encoder, &other.policy)
+    }
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Self { schema: SCHEMA, runs: BTreeMap::new(), rows: Vec::new() }
+    }
+}
+
+impl Measured {
+    /// Reads the file, or nothing where there is none.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let shown = crate::workspace::shown(path);
+        let text = std::fs::read(path).with_context(|| shown.clone())?;
+        let measured: Self = serde_json::from_slice(&text)
+            .with_context(|| format!("{shown}: not readable as measurements; delete it and measure again"))?;
+        if measured.schema != SCHEMA {
+            bail!("{shown}: schema {}, expected {SCHEMA}; delete it and measure again", measured.schema);
+        }
+        Ok(measured)
+    }
+
+    /// The file's text.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data always serialises") + "\n"
+    }
+
+    /// Takes over what was measured anew, and says which rows it left as they were: a row with a
+    /// fault tells nothing, and one without a peer less than one with it.
+    pub(crate) fn update(&mut self, new: Self) -> Vec<String> {
+        let mut left = Vec::new();
+        for row in new.rows {
+            let name = || format!("{} {} {}", row.comparison, row.encoder, row.policy);
+            let place = self.rows.iter().position(|old| old.same(&row));
+            if row.ours.failed || row.peer.failed {
+                left.push(format!("{}: a side failed", name().trim_end()));
+                continue;
+            }
+            match place {
+                Some(at) if poorer(&row, &self.rows[at]) => {
+                    left.push(format!("{}: what is stored says more", name().trim_end()));
+                }
+                Some(at) => self.rows[at] = row,
+                None => self.rows.push(row),
+            }
+        }
+        self.rows.sort_by_key(order);
+        self.runs.extend(new.runs);
+        let rows = &self.rows;
+        self.runs.retain(|key, _| rows.iter().any(|row| row.run == *key));
+        left
+    }
+}
+
+/// Whether a row lacks a side that another has.
+fn poorer(new: &Row, old: &Row) -> bool {
+    let lacks = |new: &Side, old: &Side| new.rounds.is_empty() && !old.rounds.is_empty();
+    lacks(&new.ours, &old.ours) || lacks(&new.peer, &old.peer)
+}
+
+/// Suites in order, in them encoders, in these the comparisons as listed.
+fn order(row: &Row) -> (Suite, String, usize, usize) {
+    let comparisons = super::compare::COMPARISONS;
+    let at = comparisons.iter().position(|found: &Comparison| found.id == row.comparison);
+    let policy = at
+        .and_then(|at| comparisons[at].policies.iter().position(|policies| policies.join(",") == row.policy));
+    (row.suite, row.encoder.clone(), at.unwrap_or(usize::MAX), policy.unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A side whose steps took so long in each round.
+    pub(crate) fn side(setting: &str, step_ms: &[f64]) -> Side {
+        let round = |ms: &f64| {
+            Figures::from([
+                ("step_ms_mean".into(), *ms),
+                ("peak_rss_mib".into(), 4.0 * ms),
+                ("gflop_per_step".into(), 20.0),
+            ])
+        };
+        let note = step_ms.is_empty().then(|| "no peer was given".to_string());
+        Side {
+            setting: setting.into(),
+            precision: "f32".into(),
+            rounds: step_ms.iter().map(round).collect(),
+            note,
+            failed: false,
+        }
+    }
+
+    /// A row of the suite `steps`.
+    pub(crate) fn row(run: &str, policy: &str, ours: &[f64], peer: &[f64]) -> Row {
+        Row {
+            suite: Suite::Steps,
+            comparison: "f32-study".into(),
+            encoder: "all-MiniLM-L6-v2".into(),
+            random_init: false,
+            policy: policy.into(),
+            run: run.into(),
+            ours: side("f32", ours),
+            peer: side("study", peer),
+        }
+    }
+
+    /// Measurements of one run on a machine that nobody has.
+    pub(crate) fn measured(key: &str, rows: Vec<Row>) -> Measured {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        };
+        let run = Run {
+            command: "cargo xtask bench --only steps --python PY --write".into(),
+            rounds: 3,
+            steps: 50,
+            warmup: 5,
+            batch: 16,
+            threads: 2,
+            backend: "flex".into(),
+            machine: Machine {
+                cpu: "Example CPU".into(),
+                cores: 2,
+                memory_mib: 16_000,
+                system: "linux 6.1".into(),
+                load_before: 0.1,
+            },
+            runner: map(&[("version", "0.1.0"), ("isa", "avx2"), ("revision", "0123456789ab")]),
+            peer: map(&[("torch", "9.9.9"), ("transformers", "9.9.8")]),
+            gemm_gflops: BTreeMap::from([("f32".into(), vec![190.0, 200.0])]),
+        };
+        Measured { schema: SCHEMA, runs: BTreeMap::from([(key.into(), run)]), rows }
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let row = row("a", "none", &[100.0, 200.0, 100.0], &[400.0, 800.0]);
+        assert_eq!(row.ratios(super::super::measure::Measure::Step), [4.0, 4.0]);
+    }
+
+    #[test]
+    fn an_update_loses_nothing() {
+        let mut stored =
+            measured("a", vec![row("a", "none", &[100.0], &[400.0]), row("a", "all", &[50.0], &[200.0])]);
+        let mut failed = row("b", "first-4", &[], &[300.0]);
+        failed.ours.failed = true;
+        let new = vec![row("b", "none", &[90.0], &[400.0]), row("b", "all", &[50.0], &[]), failed];
+        let left = stored.update(measured("b", new));
+        assert_eq!(left.len(), 2, "{left:?}");
+        let runs: Vec<(&str, &str)> =
+            stored.rows.iter().map(|row| (row.policy.as_str(), row.run.as_str())).collect();
+        assert_eq!(runs, [("none", "b"), ("all", "a")]);
+        assert_eq!(stored.runs.len(), 2);
+
+        stored.update(measured("c", vec![row("c", "all", &[50.0], &[210.0])]));
+        assert_eq!(stored.runs.keys().collect::<Vec<_>>(), ["b", "c"], "a run without rows is dropped");
+    }
+
+    #[test]
+    fn the_file_reads_back() {
+        let stored = measured("a", vec![row("a", "none", &[100.0], &[])]);
+        assert_eq!(serde_json::from_str::<Measured>(&stored.text()).expect("its own text"), stored);
+    }
+}

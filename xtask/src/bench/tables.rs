@@ -1,0 +1,172 @@
+//! Measurements as tables, the same for the page and the terminal.
+
+use crate::bench::compare::{Measure, Suite, bar_of};
+use crate::bench::grid::Grid;
+use crate::bench::spread::{Spread, figure};
+use crate::bench::stored::{Measured, Row, Run, Side};
+
+/// One table with its heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub suite: Suite,
+    pub title: String,
+    pub grid: Grid,
+}
+
+/// All tables of what was measured, in order.
+pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for suite in [Suite::Steps, Suite::Reading, Suite::Runs, Suite::Sweeps] {
+        let rows: Vec<&Row> = measured.rows.iter().filter(|row| row.suite == suite).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let compared = rows.iter().any(|row| !row.peer.rounds.is_empty());
+        for measure in suite.measures() {
+            let title = format!("{}, {}", measure.title(), measure.unit());
+            let grid = if compared { ratios(measured, &rows, *measure) } else { alone(&rows, *measure) };
+            tables.push(Table { suite, title, grid });
+        }
+        let own = own_figures(measured, &rows);
+        if suite == Suite::Steps && !own.is_empty() {
+            tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid: own });
+        }
+        let scores = accuracies(&rows);
+        if !scores.is_empty() {
+            tables.push(Table { suite, title: "Dev accuracy, %".into(), grid: scores });
+        }
+    }
+    tables
+}
+
+/// Both sides' medians and their ratio, with the bar beside it.
+fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
+    let heads =
+        ["encoder", "frozen", "ours", "peer", "ours>", "peer>", "ratio (least to most)>", "bar, aim>"];
+    let mut grid = Grid::new(heads.into_iter().chain(["", "run>"]));
+    for row in rows {
+        let ratio = Spread::of(row.ratios(measure));
+        let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder);
+        let shown_bar = bar.map_or(String::new(), |bar| format!("{}x, {}x", bar.must, bar.aim));
+        let verdict = match (bar, ratio) {
+            (Some(bar), Some(ratio)) if ratio.median >= bar.aim => "aim reached",
+            (Some(bar), Some(ratio)) if ratio.median >= bar.must => "reached",
+            (Some(_), Some(_)) => "SHORT",
+            _ => "",
+        };
+        let notes = [&row.ours.note, &row.peer.note].into_iter().flatten();
+        let remarks = (!verdict.is_empty()).then(|| verdict.to_string()).into_iter().chain(notes.cloned());
+        grid.push(vec![
+            encoder(row),
+            policy(row),
+            row.ours.setting.clone(),
+            row.peer.setting.clone(),
+            median(&row.ours, measure.key()),
+            median(&row.peer, measure.key()),
+            ratio.map_or_else(dash, |ratio| ratio.times()),
+            shown_bar,
+            remarks.collect::<Vec<_>>().join("; "),
+            number(measured, row),
+        ]);
+    }
+    grid
+}
+
+/// Our own figures, where nobody else was measured.
+fn alone(rows: &[&Row], measure: Measure) -> Grid {
+    let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", ""]);
+    for row in unique(rows) {
+        let spread = Spread::of(row.ours.all(measure.key()));
+        grid.push(vec![
+            encoder(row),
+            policy(row),
+            row.ours.setting.clone(),
+            spread.map_or_else(dash, |spread| figure(spread.median)),
+            spread.map_or_else(dash, |spread| format!("{} to {}", figure(spread.min), figure(spread.max))),
+            row.ours.note.clone().unwrap_or_default(),
+        ]);
+    }
+    grid
+}
+
+/// Rows without those whose own side stands in an earlier one.
+fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
+    let key = |row: &Row| (row.encoder.clone(), row.policy.clone(), row.ours.setting.clone());
+    let mut seen = Vec::new();
+    for row in rows {
+        if !seen.iter().any(|known: &&Row| key(known) == key(row)) {
+            seen.push(*row);
+        }
+    }
+    seen
+}
+
+/// Our own steps against what the machine's matrix products can do in the same precision.
+fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
+    let heads = ["encoder", "frozen", "ours", "ms per step>", "Gflop per step>", "Gflop/s>"];
+    let mut grid = Grid::new(heads.into_iter().chain(["GEMM peak, Gflop/s>", "share of peak, %>"]));
+    for row in unique(rows) {
+        let step = Spread::of(row.ours.all(Measure::Step.key()));
+        let work = Spread::of(row.ours.all("gflop_per_step"));
+        let (Some(step), Some(work)) = (step, work) else {
+            continue;
+        };
+        let speed = work.median / step.median * 1e3;
+        let peak = measured.runs.get(&row.run).and_then(|run| peak(run, &row.ours.precision));
+        grid.push(vec![
+            encoder(row),
+            policy(row),
+            row.ours.setting.clone(),
+            figure(step.median),
+            figure(work.median),
+            figure(speed),
+            peak.map_or_else(dash, figure),
+            peak.map_or_else(dash, |peak| format!("{:.0}", 100.0 * speed / peak)),
+        ]);
+    }
+    grid
+}
+
+/// Speed means nothing without it.
+fn accuracies(rows: &[&Row]) -> Grid {
+    let mut grid = Grid::new(["encoder", "frozen", "ours", "peer", "ours>", "peer>"]);
+    for row in rows {
+        let of = |side: &Side| Spread::of(side.all("accuracy")).map(|found| 100.0 * found.median);
+        let (ours, peer) = (of(&row.ours), of(&row.peer));
+        if ours.is_none() && peer.is_none() {
+            continue;
+        }
+        let show = |accuracy: Option<f64>| accuracy.map_or_else(dash, |accuracy| format!("{accuracy:.2}"));
+        let settings = [row.ours.setting.clone(), row.peer.setting.clone()];
+        let [left, right] = settings;
+        grid.push(vec![encoder(row), policy(row), left, right, show(ours), show(peer)]);
+    }
+    grid
+}
+
+/// The best of the rounds: a peak is what the machine can do.
+pub(crate) fn peak(run: &Run, precision: &str) -> Option<f64> {
+    let rounds = run.gemm_gflops.get(precision)?;
+    Spread::of(rounds.iter().copied()).map(|spread| spread.max)
+}
+
+fn median(side: &Side, key: &str) -> String {
+    Spread::of(side.all(key)).map_or_else(dash, |spread| figure(spread.median))
+}
+
+fn encoder(row: &Row) -> String {
+    format!("{}{}", row.encoder, if row.random_init { " (random weights)" } else { "" })
+}
+
+fn policy(row: &Row) -> String {
+    if row.policy.is_empty() { dash() } else { row.policy.replace(',', ", ") }
+}
+
+/// The number of a row's run in the page's list.
+fn number(measured: &Measured, row: &Row) -> String {
+    measured.runs.keys().position(|key| *key == row.run).map_or_else(dash, |at| (at + 1).to_string())
+}
+
+fn dash() -> String {
+    "–".into()
+}
