@@ -58,6 +58,16 @@ fn close(what: &str, ours: &[f32], theirs: &[f32]) -> Result<(), TestCaseError> 
     Ok(())
 }
 
+/// Rounded to bf16, to nearest even.
+fn bf16(tensor: &Tensor<B, 2>) -> Tensor<B, 2> {
+    let round = |value: f32| {
+        let bits = value.to_bits();
+        f32::from_bits((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff_0000)
+    };
+    let rounded: Vec<f32> = values(tensor.clone()).into_iter().map(round).collect();
+    Tensor::from_data(TensorData::new(rounded, tensor.dims()), &Default::default())
+}
+
 fn pack_of(lengths: &[usize]) -> Pack {
     let numbers: Vec<u64> = (0..lengths.len() as u64).map(|i| i * 3 + 1).collect();
     Pack::new(lengths, &numbers)
@@ -79,6 +89,46 @@ proptest! {
         let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
         same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
         same(std::slice::from_ref(&b), || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+    }
+
+    /// Shapes beyond one tile, panel and pass of the product.
+    #[test]
+    fn large_linear(n in 1usize..150, i in 1usize..450, o in 1usize..200, seed in 0u64..999) {
+        let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
+        same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+    }
+
+    /// In bf16 every product is that of the rounded operands: forward, and both gradients.
+    #[test]
+    fn bf16_linear(n in 1usize..150, i in 1usize..450, o in 1usize..200, seed in 0u64..999) {
+        let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
+        let weights: Tensor<B, 2> = random(seed + 3, [n, o]);
+        let native = B::k_bf16(&Default::default());
+        let rounded = |t: &Tensor<B, 2>| if native { bf16(t) } else { t.clone().detach() };
+        let y = B::k_linear(x.clone(), w.clone(), b.clone(), Precision::Bf16);
+        let gradients = (y.clone() * weights.clone()).sum().backward();
+        let (x_, w_, g_) = (rounded(&x), rounded(&w), rounded(&weights));
+        close("output", &values(y), &values(stock::linear(x_.clone(), w_.clone(), b.clone())))?;
+        close("dx", &values(x.grad(&gradients).unwrap()), &values(g_.clone().matmul(w_.transpose())))?;
+        close("dw", &values(w.grad(&gradients).unwrap()), &values(x_.transpose().matmul(g_)))?;
+        close("db", &values(b.grad(&gradients).unwrap()), &values(weights.sum_dim(0)))?;
+    }
+
+    /// A row depends on nothing but itself, in either precision: what a cache of rows relies on.
+    #[test]
+    fn rows_of_a_product_are_independent(n in 2usize..150, i in 1usize..450, o in 1usize..200, first in 0usize..149, seed in 0u64..999) {
+        if Flex::k_isa() != "avx512" {
+            return Ok(());
+        }
+        let (x, w, b) = (random(seed, [n, i]).inner(), random(seed + 1, [i, o]).inner(), random(seed + 2, [o]).inner());
+        let first = first % n;
+        for precision in [Precision::F32, Precision::Bf16] {
+            let all = values(Flex::k_linear(x.clone(), w.clone(), b.clone(), precision));
+            for rows in [first..first + 1, first..n, 0..first + 1] {
+                let some = Flex::k_linear(x.clone().slice([rows.clone()]), w.clone(), b.clone(), precision);
+                prop_assert_eq!(&values(some), &all[rows.start * o..rows.end * o], "{:?} rows {:?}", precision, rows);
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,15 @@ use frostline::commands::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Lets the allocator keep what a step has freed for the next step. Giving pages back and having
+/// them zeroed again took up to a sixth of a step, for a few percent less memory.
+fn keep_pages() {
+    /// `mi_option_purge_delay`, which the bindings do not name.
+    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+    // SAFETY: sets an option of the allocator; -1 means never.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
+}
+
 /// Runs the cells of freezing experiments, and answers questions about encoders and treebanks.
 #[derive(Parser)]
 #[command(version)]
@@ -41,6 +50,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    keep_pages();
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_writer(std::io::stderr)

@@ -31,11 +31,19 @@ impl Isa {
     }
 }
 
-/// The best instruction set of this processor, detected once.
+/// The best instruction set of this processor, or a lesser one that the environment variable
+/// `FROSTLINE_ISA` names (`avx2`, `portable`); found once.
 #[inline]
 pub fn isa() -> Isa {
     static ISA: OnceLock<Isa> = OnceLock::new();
-    *ISA.get_or_init(detect)
+    *ISA.get_or_init(|| {
+        let asked = std::env::var("FROSTLINE_ISA").unwrap_or_default();
+        match (detect(), asked.as_str()) {
+            (_, "portable") => Isa::Portable,
+            (Isa::Avx512, "avx2") => Isa::Avx2,
+            (best, _) => best,
+        }
+    })
 }
 
 #[cfg(target_arch = "x86_64")]
