@@ -1,6 +1,8 @@
 //! DistilBERT and BERT over packed sentences. Post-LayerNorm transformers; the two differ in
 //! token types, in one dropout site and in the names of their weights.
 
+use std::ops::Range;
+
 use burn::module::{Module, Param};
 use burn::prelude::*;
 use frostline_kernels::{Dropout, Kernels, Pack, Precision};
@@ -235,6 +237,16 @@ impl<B: Kernels> Encoder<B> {
     /// N subwords -> \[N, H\]
     #[must_use]
     pub fn forward(&self, config: &EncoderConfig, input: Input<'_>, pass: &Pass) -> Tensor<B, 2> {
+        let x = self.embed(config, input, pass);
+        self.climb(config, x, 0..self.blocks.len(), input.pack, pass)
+    }
+
+    /// What goes into the first block.
+    ///
+    /// # Shapes
+    /// N subwords -> \[N, H\]
+    #[must_use]
+    pub fn embed(&self, config: &EncoderConfig, input: Input<'_>, pass: &Pass) -> Tensor<B, 2> {
         let tables = &self.embeddings;
         let mut x =
             B::k_gather(tables.word.val(), input.ids) + B::k_gather(tables.position.val(), input.positions);
@@ -243,10 +255,23 @@ impl<B: Kernels> Encoder<B> {
         }
         let rows = input.pack.rows();
         let x = B::k_drop_add_norm(x, None, tables.norm.parts(), config.norm_eps, Dropout::OFF, rows);
-        let mut x = B::k_dropout(x, pass.embeddings, rows);
-        for (block, drop) in self.blocks.iter().zip(&pass.blocks) {
-            x = block.forward(x, config, input.pack, drop, pass.precision);
-        }
-        x
+        B::k_dropout(x, pass.embeddings, rows)
+    }
+
+    /// What comes out of some consecutive blocks, given what goes into the lowest of them.
+    ///
+    /// # Shapes
+    /// \[N, H\] -> \[N, H\]
+    #[must_use]
+    pub fn climb(
+        &self,
+        config: &EncoderConfig,
+        x: Tensor<B, 2>,
+        blocks: Range<usize>,
+        pack: &Pack,
+        pass: &Pass,
+    ) -> Tensor<B, 2> {
+        let steps = self.blocks[blocks.clone()].iter().zip(&pass.blocks[blocks]);
+        steps.fold(x, |x, (block, drop)| block.forward(x, config, pack, drop, pass.precision))
     }
 }

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::prelude::*;
-use frostline_kernels::Kernels;
+use frostline_kernels::{Kernels, Pack};
 
 use crate::encoder::Builder;
 use crate::{Encoder, EncoderConfig, Input, Linear, ModelError, Pass, Source, Vocabulary};
@@ -46,9 +46,28 @@ impl<B: Kernels> Tagger<B> {
         speaking: &[u32],
         pass: &Pass,
     ) -> Tensor<B, 2> {
-        let x = self.encoder.forward(config, input, pass);
+        let x = self.encoder.embed(config, input, pass);
+        self.forward_from(0, config, x, input.pack, speaking, pass)
+    }
+
+    /// As [`Tagger::forward`], from the hidden states that go into the block `first`, or with
+    /// `first` equal to the depth into the head.
+    ///
+    /// # Shapes
+    /// \[N, H\], M speaking rows below N -> \[M, tags\]
+    #[must_use]
+    pub fn forward_from(
+        &self,
+        first: usize,
+        config: &EncoderConfig,
+        x: Tensor<B, 2>,
+        pack: &Pack,
+        speaking: &[u32],
+        pass: &Pass,
+    ) -> Tensor<B, 2> {
+        let x = self.encoder.climb(config, x, first..self.encoder.blocks.len(), pack, pass);
         let x = B::k_gather(x, speaking);
-        let x = B::k_dropout(x, pass.head, &input.pack.rows().select(speaking));
+        let x = B::k_dropout(x, pass.head, &pack.rows().select(speaking));
         self.head.forward(x, pass.precision)
     }
 }

@@ -8,7 +8,7 @@ use frostline_model::Vocabulary;
 use frostline_score::{Prediction, WordOutcome};
 use rayon::prelude::*;
 
-use crate::TrainError;
+use crate::{TrainError, View};
 
 /// A sentence with a tag for every word; the tag `_` says that there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +101,13 @@ impl Dataset {
         }
     }
 
+    /// The number of subwords before each sentence.
+    #[must_use]
+    pub fn starts(&self) -> Vec<usize> {
+        let lengths = self.examples.iter().map(|example| example.ids.len());
+        lengths.scan(0, |at, length| Some(std::mem::replace(at, *at + length))).collect()
+    }
+
     /// Subwords in all, specials included.
     #[must_use]
     pub fn subwords(&self) -> usize {
@@ -135,12 +142,15 @@ pub(crate) struct Batch {
     pub speaking: Vec<u32>,
     /// Their labels.
     pub labels: Vec<u32>,
+    /// Blocks of the constant prefix, and the hidden states above it, \[N, H\].
+    pub prefix: Option<(usize, Vec<f32>)>,
 }
 
 impl Batch {
     /// Packs these sentences. With `only_known` false, words with an unknown tag speak too and
     /// carry the label 0.
-    pub fn new(data: &Dataset, sentences: &[usize], only_known: bool) -> Self {
+    pub fn new(view: View<'_>, sentences: &[usize], only_known: bool) -> Self {
+        let data = view.data;
         let lengths: Vec<usize> = sentences.iter().map(|&s| data.examples[s].ids.len()).collect();
         let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
         let pack = Pack::new(&lengths, &numbers);
@@ -160,8 +170,29 @@ impl Batch {
                 }
             }
         }
-        Self { rows, positions, pack, speaking, labels }
+        let prefix = view.prefix.map(|prefix| (prefix.blocks, prefix.gather(data, sentences)));
+        Self { rows, positions, pack, speaking, labels, prefix }
     }
+}
+
+/// Consecutive stretches of `order` with about `tokens` subwords each.
+pub(crate) fn batches<'a>(
+    data: &'a Dataset,
+    order: &'a [usize],
+    tokens: usize,
+) -> impl Iterator<Item = &'a [usize]> {
+    let mut rest = order;
+    std::iter::from_fn(move || {
+        let mut size = 0;
+        let fits = |&&sentence: &&usize| {
+            size += data.examples[sentence].ids.len();
+            size <= tokens
+        };
+        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+        let (batch, left) = rest.split_at(count);
+        rest = left;
+        (!batch.is_empty()).then_some(batch)
+    })
 }
 
 impl Example {

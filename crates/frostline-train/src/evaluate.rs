@@ -1,11 +1,12 @@
 //! Scoring a split: large packed batches, no gradients, no dropout.
 
 use frostline_kernels::{Kernels, Precision};
-use frostline_model::{EncoderConfig, Input, Pass, Tagger};
+use frostline_model::{EncoderConfig, Pass, Tagger};
 use frostline_score::{Tally, WordOutcome};
 
-use crate::Dataset;
-use crate::data::Batch;
+use crate::View;
+use crate::data::{Batch, batches};
+use crate::prefix::logits;
 
 /// A scored split.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,22 +25,22 @@ pub struct Evaluation {
 pub fn evaluate<B: Kernels>(
     model: &Tagger<B>,
     config: &EncoderConfig,
-    data: &Dataset,
+    view: View<'_>,
     precision: Precision,
     tokens: usize,
 ) -> Evaluation {
+    let data = view.data;
     let mut order: Vec<usize> = (0..data.examples.len()).collect();
     order.sort_by_key(|&sentence| data.examples[sentence].ids.len());
     let mut words = vec![Vec::new(); data.examples.len()];
     let (mut tally, mut loss) = (Tally::default(), 0f64);
     for sentences in batches(data, &order, tokens) {
-        let batch = Batch::new(data, sentences, false);
-        let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+        let mut batch = Batch::new(view, sentences, false);
         let logits = if batch.speaking.is_empty() {
             Vec::new()
         } else {
             let off = Pass { precision, ..Pass::plain(config.depth) };
-            let logits = model.forward(config, input, &batch.speaking, &off);
+            let logits = logits(model, config, &mut batch, &off);
             logits.into_data().into_vec::<f32>().expect("logits are f32")
         };
         let tags = logits.len() / batch.speaking.len().max(1);
@@ -58,22 +59,6 @@ pub fn evaluate<B: Kernels>(
     }
     let known = (tally.scored - tally.unseen_scored).max(1);
     Evaluation { loss_nats: loss / known as f64, tally, words }
-}
-
-/// Consecutive stretches of `order` with about `tokens` subwords each.
-fn batches<'a>(data: &'a Dataset, order: &'a [usize], tokens: usize) -> impl Iterator<Item = &'a [usize]> {
-    let mut rest = order;
-    std::iter::from_fn(move || {
-        let mut size = 0;
-        let fits = |&&sentence: &&usize| {
-            size += data.examples[sentence].ids.len();
-            size <= tokens
-        };
-        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-        let (batch, left) = rest.split_at(count);
-        rest = left;
-        (!batch.is_empty()).then_some(batch)
-    })
 }
 
 /// The first of the highest.

@@ -5,6 +5,7 @@ mod config;
 mod data;
 mod evaluate;
 mod optimizer;
+mod prefix;
 mod pretrain;
 mod run;
 mod schedule;
@@ -13,6 +14,7 @@ pub use config::{DropoutConfig, OptimizerConfig, ScheduleKind, Select, TrainConf
 pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};
 pub use evaluate::{Evaluation, evaluate};
 pub use optimizer::Optimizer;
+pub use prefix::{Prefix, View, compute_prefix};
 pub use pretrain::{MaskedLm, PretrainConfig, pretrain};
 pub use run::{Epoch, Event, Finished, Freezing, LossPoint, Run, Sink, Times, train};
 pub use schedule::Schedule;

@@ -8,13 +8,12 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use frostline_freeze::{Group, Policy};
 use frostline_kernels::{Dropout, Train};
-use frostline_model::{
-    BlockDropout, EncoderConfig, Family, Input, Pass, Tagger, fingerprints, set_trainable,
-};
+use frostline_model::{BlockDropout, EncoderConfig, Family, Pass, Tagger, fingerprints, set_trainable};
 use frostline_random::Stream;
 
 use crate::data::Batch;
-use crate::{Dataset, Evaluation, Optimizer, Schedule, Select, TrainConfig, TrainError, evaluate};
+use crate::prefix::logits;
+use crate::{Evaluation, Optimizer, Schedule, Select, TrainConfig, TrainError, View, evaluate};
 
 /// What a run works on.
 pub struct Run<'a> {
@@ -25,9 +24,24 @@ pub struct Run<'a> {
     /// What is frozen.
     pub policy: &'a Policy,
     /// What is learned from.
-    pub train: &'a Dataset,
+    pub train: View<'a>,
     /// What is scored after every epoch.
-    pub dev: &'a Dataset,
+    pub dev: View<'a>,
+}
+
+impl Run<'_> {
+    /// Whether a constant prefix of so many blocks may stand for the encoder's lowest part.
+    ///
+    /// # Panics
+    /// Where something in it learns or is dropped: the result would be another one.
+    fn check_prefixes(&self) {
+        let constant = self.policy.constant_prefix();
+        let dropped = self.config.dropout.encoder && self.config.dropout.frozen;
+        for prefix in [self.train.prefix, self.dev.prefix].into_iter().flatten() {
+            let fits = constant.is_some_and(|blocks| prefix.blocks <= blocks) && !dropped;
+            assert!(fits, "{} blocks below a cached prefix are no constant of the data", prefix.blocks);
+        }
+    }
 }
 
 /// What a run tells while it goes on.
@@ -132,15 +146,20 @@ pub struct Finished<B: Train> {
 ///
 /// # Errors
 /// Where the loss leaves the real numbers; where a frozen parameter changed (a fault of ours).
+///
+/// # Panics
+/// Where a view's prefix holds what learns under the policy or is dropped.
 pub fn train<B: Train>(
     run: &Run<'_>,
     model: Tagger<B>,
     sink: &mut dyn Sink,
 ) -> Result<Finished<B>, TrainError> {
     let Run { config, encoder, policy, train: data, dev } = *run;
+    run.check_prefixes();
     let mut model = set_trainable(model, |path| !policy.freezes(path));
     let start = fingerprints(&model);
-    let per_epoch = data.examples.len().div_ceil(config.batch) as u64;
+    let sentences = data.data.examples.len();
+    let per_epoch = sentences.div_ceil(config.batch) as u64;
     let steps = per_epoch * u64::from(config.epochs);
     let schedule = Schedule::new(config.schedule, config.optimizer.lr, config.warmup, steps);
     let mut optimizer = Optimizer::new(config.optimizer.clone());
@@ -151,13 +170,13 @@ pub fn train<B: Train>(
 
     for epoch in 1..=config.epochs {
         let mut epoch_loss = Mean::default();
-        for sentences in shuffle.child(epoch.into()).permutation(data.examples.len()).chunks(config.batch) {
+        for chosen in shuffle.child(epoch.into()).permutation(sentences).chunks(config.batch) {
             let clock = Instant::now();
-            let batch = Batch::new(data, sentences, true);
+            let mut batch = Batch::new(data, chosen, true);
             let pass = pass_at(masks.child(step), encoder, policy, config);
             let lr = schedule.at(step);
             let loss;
-            (model, loss) = take_step(model, encoder, &batch, &pass, lr, &mut optimizer);
+            (model, loss) = take_step(model, encoder, &mut batch, &pass, lr, &mut optimizer);
             step += 1;
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss, lr });
@@ -198,7 +217,7 @@ pub fn train<B: Train>(
 fn take_step<B: Train>(
     model: Tagger<B>,
     encoder: &EncoderConfig,
-    batch: &Batch,
+    batch: &mut Batch,
     pass: &Pass,
     lr: f64,
     optimizer: &mut Optimizer<B::InnerBackend>,
@@ -206,8 +225,7 @@ fn take_step<B: Train>(
     if batch.speaking.is_empty() {
         return (model, 0.0);
     }
-    let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
-    let logits = model.forward(encoder, input, &batch.speaking, pass);
+    let logits = logits(&model, encoder, batch, pass);
     let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
     let value: f32 = loss.clone().into_scalar().elem();
     let gradients = GradientsParams::from_grads(loss.backward(), &model);

@@ -4,6 +4,7 @@
 use burn::backend::{Autodiff, Flex};
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::Policy;
+use frostline_kernels::Precision;
 use frostline_model::{EncoderConfig, Export, RandomInit, Source as _, Tagger, Vocabulary, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
@@ -85,8 +86,13 @@ fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished
         &Default::default(),
     )
     .unwrap();
-    let run =
-        Run { config, encoder: &setting.encoder, policy: &policy, train: &setting.train, dev: &setting.dev };
+    let run = Run {
+        config,
+        encoder: &setting.encoder,
+        policy: &policy,
+        train: (&setting.train).into(),
+        dev: (&setting.dev).into(),
+    };
     train(&run, model, &mut |_: Event<'_>| ())
 }
 
@@ -209,7 +215,8 @@ fn the_best_epoch_is_kept_where_asked() {
     let best = run(&setting, "none", &TrainConfig { select: Select::LowestLoss, ..config.clone() }).unwrap();
     let lowest = best.epochs.iter().map(|epoch| epoch.dev.loss_nats).fold(f64::INFINITY, f64::min);
     assert_eq!(best.epochs[best.selected as usize - 1].dev.loss_nats, lowest);
-    let evaluated = frostline_train::evaluate(&best.model, &setting.encoder, &setting.dev, 7);
+    let evaluated =
+        frostline_train::evaluate(&best.model, &setting.encoder, (&setting.dev).into(), Precision::F32, 7);
     let kept = &best.epochs[best.selected as usize - 1].dev;
     assert_eq!(evaluated.words, kept.words, "the model kept is the selected epoch's, whatever the batches");
 }

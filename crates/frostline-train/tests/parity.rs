@@ -102,7 +102,13 @@ fn a_run_has_pytorchs_losses() {
                 ..TrainConfig::default()
             };
             let frozen = Policy::parse(policy, encoder.depth).unwrap();
-            let run = Run { config: &config, encoder: &encoder, policy: &frozen, train: &data, dev: &data };
+            let run = Run {
+                config: &config,
+                encoder: &encoder,
+                policy: &frozen,
+                train: (&data).into(),
+                dev: (&data).into(),
+            };
             let finished = train(&run, start.clone(), &mut |_: Event<'_>| ()).unwrap();
             let ours: Vec<f64> = finished.losses.iter().map(|point| point.loss_nats).collect();
             compare(&format!("{name}, {policy}, whole"), &ours, &reference.losses[policy].whole);

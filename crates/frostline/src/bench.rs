@@ -142,7 +142,13 @@ impl Task for StepTask<'_> {
             precision: step.precision,
             ..TrainConfig::default()
         };
-        let run = Run { config: &config, encoder: &encoder, policy: &policy, train: &train_set, dev: &dev };
+        let run = Run {
+            config: &config,
+            encoder: &encoder,
+            policy: &policy,
+            train: (&train_set).into(),
+            dev: (&dev).into(),
+        };
         let finished = train::<B>(&run, model, &mut |_: Event<'_>| {})?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);

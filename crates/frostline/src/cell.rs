@@ -113,7 +113,13 @@ fn run_cell<B: Train>(
         load_ms,
     }));
 
-    let run = Run { config: &config, encoder, policy: &policy, train: &data.train, dev: &data.dev };
+    let run = Run {
+        config: &config,
+        encoder,
+        policy: &policy,
+        train: (&data.train).into(),
+        dev: (&data.dev).into(),
+    };
     let mut metrics = File::create(folder.join("metrics.jsonl")).context("cannot write metrics.jsonl")?;
     let mut listen = |event: TrainEvent<'_>| {
         let event = translate(event, &cell.id, &config, &data);
@@ -131,7 +137,7 @@ fn run_cell<B: Train>(
     let selected = &finished.epochs[finished.selected as usize - 1];
     let mut evaluations = vec![("dev", &data.dev, selected.dev.clone())];
     if let Some(test) = &data.test {
-        let scored = evaluate(&finished.model, encoder, test, config.precision, config.eval_tokens);
+        let scored = evaluate(&finished.model, encoder, test.into(), config.precision, config.eval_tokens);
         evaluations.push(("test", test, scored));
     }
     let test_ms = ms(clock);

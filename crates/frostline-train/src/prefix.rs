@@ -1,0 +1,98 @@
+//! The constant lowest part of an encoder: computed once per dataset, then only read.
+//!
+//! Where the embeddings and the lowest blocks are frozen and nothing is dropped in them, what comes
+//! out of them is a constant of the data. This module computes it and hands it to batches; it keeps
+//! nothing itself.
+
+use burn::prelude::*;
+use frostline_kernels::{Kernels, Precision};
+use frostline_model::{EncoderConfig, Input, Pass, Tagger};
+
+use crate::Dataset;
+use crate::data::{Batch, batches};
+
+/// A dataset, and where there is one what the encoder's constant prefix makes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The examples.
+    pub data: &'a Dataset,
+    /// What goes into the block above the prefix.
+    pub prefix: Option<Prefix<'a>>,
+}
+
+impl<'a> From<&'a Dataset> for View<'a> {
+    fn from(data: &'a Dataset) -> Self {
+        Self { data, prefix: None }
+    }
+}
+
+/// The hidden states above a constant prefix.
+#[derive(Clone, Copy, Debug)]
+pub struct Prefix<'a> {
+    /// Blocks of the prefix.
+    pub blocks: usize,
+    /// H.
+    pub hidden: usize,
+    /// \\[subwords of the dataset, H\\], in the order of its sentences.
+    pub rows: &'a [f32],
+    /// The first row of each sentence, see [`Dataset::starts`].
+    pub starts: &'a [usize],
+}
+
+impl Prefix<'_> {
+    /// The rows of some sentences, one after the other.
+    pub(crate) fn gather(&self, data: &Dataset, sentences: &[usize]) -> Vec<f32> {
+        let hidden = self.hidden;
+        let mut out = Vec::new();
+        for &sentence in sentences {
+            let first = self.starts[sentence] * hidden;
+            out.extend_from_slice(&self.rows[first..][..data.examples[sentence].ids.len() * hidden]);
+        }
+        out
+    }
+}
+
+/// Computes what goes into block `blocks` for every subword of a dataset, and hands it on in the
+/// order of its sentences, about `tokens` rows of H numbers at a time. Nothing is dropped.
+///
+/// # Errors
+/// What `take` says.
+pub fn compute_prefix<B: Kernels, E>(
+    model: &Tagger<B>,
+    config: &EncoderConfig,
+    data: &Dataset,
+    [blocks, tokens]: [usize; 2],
+    precision: Precision,
+    take: &mut dyn FnMut(&[f32]) -> Result<(), E>,
+) -> Result<(), E> {
+    let pass = Pass { precision, ..Pass::plain(config.depth) };
+    let order: Vec<usize> = (0..data.examples.len()).collect();
+    for sentences in batches(data, &order, tokens) {
+        let batch = Batch::new(data.into(), sentences, true);
+        let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+        let x = model.encoder.embed(config, input, &pass);
+        let x = model.encoder.climb(config, x, 0..blocks, &batch.pack, &pass);
+        take(&x.into_data().into_vec::<f32>().expect("hidden states are f32"))?;
+    }
+    Ok(())
+}
+
+/// The logits of a batch's speaking positions, from its subwords or from its prefix.
+pub(crate) fn logits<B: Kernels>(
+    model: &Tagger<B>,
+    config: &EncoderConfig,
+    batch: &mut Batch,
+    pass: &Pass,
+) -> Tensor<B, 2> {
+    match batch.prefix.take() {
+        None => {
+            let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+            model.forward(config, input, &batch.speaking, pass)
+        }
+        Some((blocks, rows)) => {
+            let shape = [batch.pack.len(), config.hidden];
+            let x = Tensor::from_data(TensorData::new(rows, shape), &model.head.weight.val().device());
+            model.forward_from(blocks, config, x, &batch.pack, &batch.speaking, pass)
+        }
+    }
+}
