@@ -21,7 +21,8 @@ pub struct Machine {
 }
 
 impl Default for Machine {
-    /// Two processor cores with AVX-512, in f32: the place for every constant of a prediction.
+    /// Two processor cores with AVX-512, in f32: the place for every constant of a prediction. A
+    /// record's prediction is part of its result, so a change here makes new cells.
     fn default() -> Self {
         Self {
             gemm_flop_per_s: 400e9,
