@@ -14,6 +14,8 @@ pub struct Outlook {
     /// What learns.
     #[serde(flatten)]
     pub accounts: Accounts,
+    /// Whether the prediction is for a run that reads what the policy keeps constant from a cache.
+    pub cached_prefix: bool,
     /// What a step costs.
     pub cost: Cost,
 }
@@ -33,7 +35,7 @@ pub fn table(outlook: &Outlook) -> String {
     row("total", accounts.total, accounts.trainable);
     let (gflop, speedup) = (significant(cost.gflop_per_step), cost.predicted_speedup);
     let _ = writeln!(out, "\npredicted    {gflop} GFLOP per step, {speedup:.2} times as fast as none");
-    out + &workload(cost)
+    out + &premises(outlook)
 }
 
 /// Several policies, one row each.
@@ -46,7 +48,7 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
         let _ = write!(out, " {head:>width$}");
     }
     out.push('\n');
-    for Outlook { policy, accounts, cost } in outlooks {
+    for Outlook { policy, accounts, cost, .. } in outlooks {
         let (trainable, share) = (grouped(accounts.trainable), share(accounts.total, accounts.trainable));
         let (gflop, time) = (significant(cost.gflop_per_step), 100.0 / cost.predicted_speedup);
         let speedup = cost.predicted_speedup;
@@ -56,17 +58,17 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
         );
     }
     let note = "\nstep time    predicted, as a share of what none takes\n";
-    out + note + &outlooks.first().map_or_else(String::new, |outlook| workload(&outlook.cost))
+    out + note + &outlooks.first().map_or_else(String::new, premises)
 }
 
 /// What the prediction is for.
-fn workload(cost: &Cost) -> String {
+fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
+    let cached = if *cached_prefix { "; the constant prefix read from a cache" } else { "" };
+    let (subwords, words) = (cost.subwords_per_step, cost.speaking_per_step);
     format!(
-        "workload     {:.0} subwords per step in sentences of {:.1} for the average subword, {:.0} words; {} rows of \
-         the word table\n",
-        cost.subwords_per_step,
+        "workload     {subwords:.0} subwords and {words:.0} words per step; a subword attends to {:.1} on average; \
+         {} rows of the word table{cached}\n",
         cost.context_subwords,
-        cost.speaking_per_step,
         grouped(cost.word_rows)
     )
 }

@@ -138,7 +138,6 @@ fn errors_name_the_file_and_the_next_step() {
         (3, "export --run empty --out new"),
         (2, "params --encoder embedded:demo-distilbert --policy first-2,first-9"),
         (2, "params --encoder embedded:demo-distilbert --batch 0"),
-        (3, "params --encoder empty"),
     ];
     let mut shown = String::new();
     for (code, line) in cases {

@@ -71,7 +71,7 @@ impl Params {
                 Policy::parse(name, config.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
             let accounts = outcome::accounts(&config, self.labels, &policy);
             let cost = cost::predict(&shape, &workload, &policy, prefix);
-            Ok(Outlook { policy: name.clone(), accounts, cost })
+            Ok(Outlook { policy: name.clone(), accounts, cached_prefix: self.cached_prefix, cost })
         };
         let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
         match &outlooks[..] {
