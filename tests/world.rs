@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::Deed;
 
-const PLAN: &str = r#"schema = 1
+const PLAN: &str = r#"schema = 2
 name = "small"
 
 [treebanks]

@@ -1,6 +1,7 @@
 //! Records and resume: what counts as done, what runs again, what is left alone.
 
 use frostline_e2e::{Deed, Ended};
+use frostline_record::SCHEMA;
 
 use crate::world;
 
@@ -102,11 +103,38 @@ fn records_of_other_code_data_or_settings_are_left_alone_and_not_reused() {
 fn a_record_that_cannot_be_read_is_made_again() {
     let world = world();
     assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
-    std::fs::write(world.cell("en all seed 1").join("record.json"), "{\"schema\": 1").expect("a torn record");
+    std::fs::write(world.cell("en all seed 1").join("record.json"), "{\"schema\": 2").expect("a torn record");
     let again = Ended::of(&mut world.sweep(&["--seeds", "1"]));
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.out.contains("3 cells here already"), "{}", again.out);
     assert_eq!(world.records().len(), 4);
+}
+
+#[test]
+fn files_of_an_older_schema_are_named_in_a_report_and_made_again_by_a_sweep() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    let age = |path: &std::path::Path| {
+        let text = std::fs::read_to_string(path).expect("a file");
+        let older = text.replacen(&format!("\"schema\": {SCHEMA}"), "\"schema\": 1", 1);
+        assert_ne!(text, older);
+        std::fs::write(path, older).expect("the file");
+    };
+    age(&world.cell("en all seed 1").join("record.json"));
+    let report = || Ended::of(&mut world.command(&["report", "out"]));
+    let told = |ended: &Ended, file: &str, what: &str| {
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        let said =
+            format!("{what} of schema 1, but this Frostline reads schema {SCHEMA}; run the sweep again");
+        assert!(ended.err.contains(file) && ended.err.contains(&said), "{}", ended.err);
+    };
+    told(&report(), "record.json", "a record");
+    let again = Ended::of(&mut world.sweep(&["--seeds", "1"]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("3 cells here already"), "{}", again.out);
+    assert_eq!(report().code, Some(0));
+    age(&world.path("out/sweep.json"));
+    told(&report(), "sweep.json", "a sweep");
 }
 
 #[test]

@@ -48,6 +48,14 @@ fn context_matters_and_thawing_pays() {
             assert!(settings.policy == "none" || own < full - 0.05, "{title}: {own} against {full}");
         }
     }
+    for record in &records {
+        let (title, result) = (record.cell.title(), record.result.as_ref().expect("a result"));
+        let cost = &result.cost;
+        let per_epoch = result.steps as f64 / result.epochs.len() as f64;
+        assert_eq!((cost.subwords_per_step * per_epoch).round(), result.train.subwords as f64, "{title}");
+        let none = record.cell.settings.policy == "none";
+        assert!(if none { cost.predicted_speedup == 1.0 } else { cost.predicted_speedup > 1.2 }, "{title}");
+    }
     let page = std::fs::read_to_string(place.out().join("report/report.md")).expect("the report");
     assert!(page.contains("Synthetic data"), "the report says what its data is");
 }

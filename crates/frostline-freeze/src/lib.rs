@@ -2,9 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod cost;
 mod group;
+mod machine;
 mod policy;
 
 pub use accounts::{Account, Accounts, Parameter};
+pub use cost::{Cost, Prefix, Shape, Work, Workload};
 pub use group::Group;
+pub use machine::Machine;
 pub use policy::{Policy, PolicyError};

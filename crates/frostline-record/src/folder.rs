@@ -31,6 +31,19 @@ pub enum FolderError {
         /// The parser's reason.
         reason: String,
     },
+    /// A file was written by another version.
+    #[error(
+        "{path}: {what} of schema {found}, but this Frostline reads schema {SCHEMA}; run the sweep again, which \
+         leaves old records alone, or read it with the version that wrote it"
+    )]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What was expected.
+        what: &'static str,
+        /// The schema number found.
+        found: u32,
+    },
     /// No sweep was ever started there.
     #[error("{path} holds no sweep (no sweep.json); give the folder that `cargo xtask sweep` named")]
     NoSweep {
@@ -103,14 +116,26 @@ impl Sweep {
 /// The record in a cell's folder, where there is one.
 ///
 /// # Errors
-/// Where it is there but cannot be read.
+/// Where it is there but cannot be read, or is of another schema.
 pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
     let path = cell_folder.join("record.json");
     if path.exists() { read_json(&path, "a record").map(Some) } else { Ok(None) }
 }
 
+/// The one key that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    schema: u32,
+}
+
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path, what: &'static str) -> Result<T, FolderError> {
     let text = fs::read_to_string(path).map_err(|source| FolderError::Io { path: path.into(), source })?;
+    // The schema is asked first: of another version's file its first strange key says too little.
+    if let Ok(Versioned { schema: found }) = serde_json::from_str(&text)
+        && found != SCHEMA
+    {
+        return Err(FolderError::Schema { path: path.into(), what, found });
+    }
     serde_json::from_str(&text).map_err(|error| FolderError::Malformed {
         path: path.into(),
         what,

@@ -13,8 +13,8 @@ pub use event::{Event, Job, Loaded, Sample, StepEvent};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
 pub use plan::{Plan, PlanError};
 pub use record::{
-    AccountRow, Accounts, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome, Record, Score,
-    StoredFile, Timing, TrainFacts,
+    AccountRow, Accounts, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome, Record,
+    Score, StoredFile, Timing, TrainFacts,
 };
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings, Precision,
@@ -22,4 +22,4 @@ pub use settings::{
 };
 
 /// The version of every type here that is written to disk.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub tags: Vec<String>,
     /// What the cell learned from.
     pub train: TrainFacts,
+    /// What a training step was predicted to cost.
+    pub cost: Cost,
     /// Optimiser steps taken.
     pub steps: u64,
     /// One row per epoch.
@@ -89,6 +91,26 @@ pub struct TrainFacts {
     pub truncated: u64,
     /// Words that yielded no subword.
     pub vanished: u64,
+}
+
+/// The work of an average training step, counted from shapes and the cell's own sentences, and
+/// the speed-up that a cost model derives from it. Nothing here is measured; with the encoder's
+/// config it can be computed again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Floating-point operations of a step's matrix products, in units of 10⁹.
+    pub gflop_per_step: f64,
+    /// How many times as fast a step should be as with the policy `none` on the same data.
+    pub predicted_speedup: f64,
+    /// Subwords of a step.
+    pub subwords_per_step: f64,
+    /// Subwords that a subword attends to, as a mean over subwords.
+    pub context_subwords: f64,
+    /// Positions of a step that speak for a word.
+    pub speaking_per_step: f64,
+    /// Rows that the trained word table carries.
+    pub word_rows: u64,
 }
 
 /// One epoch.

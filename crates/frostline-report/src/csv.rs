@@ -6,6 +6,7 @@
 use frostline_record::Timing;
 
 use crate::Report;
+use crate::paired::measured_speedup;
 use crate::summary::{CellView, State};
 
 const CELL: [&str; 6] = ["synthetic", "cell", "status", "lang", "policy", "seed"];
@@ -34,6 +35,9 @@ pub(crate) fn cells(report: &Report) -> String {
             "train_subwords",
             "total_parameters",
             "trainable_parameters",
+            "gflop_per_step",
+            "predicted_speedup",
+            "measured_speedup",
             "load_ms",
             "train_ms",
             "eval_ms",
@@ -58,6 +62,7 @@ pub(crate) fn cells(report: &Report) -> String {
     for view in &report.cells {
         let mut fields = key(report, view);
         fields.extend(results(view));
+        fields.push(measured_speedup(view, &report.cells).map_or_else(String::new, float));
         fields.extend(timing(view));
         fields.extend(made_by(view));
         fields.push(match &view.state {
@@ -147,7 +152,7 @@ fn key(report: &Report, view: &CellView) -> Vec<String> {
 
 fn results(view: &CellView) -> Vec<String> {
     let Some(done) = view.done() else {
-        return vec![String::new(); 19];
+        return vec![String::new(); 21];
     };
     let mut fields = Vec::new();
     match done.score("dev") {
@@ -181,6 +186,8 @@ fn results(view: &CellView) -> Vec<String> {
         result.train.subwords.to_string(),
         result.accounts.total.to_string(),
         result.accounts.trainable.to_string(),
+        float(result.cost.gflop_per_step),
+        float(result.cost.predicted_speedup),
     ]);
     fields
 }

@@ -57,7 +57,8 @@ pub(crate) fn json(report: &Report) -> String {
         about: &sweep.plan.about,
         synthetic: sweep.plan.synthetic,
         notice: sweep.plan.synthetic.then_some(words::SYNTHETIC),
-        units: "accuracies, shares, savings and gains in [0, 1]; std is over seeds; other units in names",
+        units: "accuracies, shares, savings and gains in [0, 1]; std is over seeds; speed-ups are \
+                times as fast as none; other units in names",
         axes: report.axes(),
         groups: &report.groups,
         cells: cells(report),

@@ -10,6 +10,7 @@ mod figure;
 mod json;
 mod number;
 mod page;
+mod paired;
 mod published;
 mod stat;
 mod summary;

@@ -24,6 +24,7 @@ pub(crate) fn page(report: &Report) -> String {
         accuracy::differences(report, lang, &mut text);
         accuracy::epochs(report, lang, &mut text);
         cost::times(report, lang, &mut text);
+        cost::speedups(report, lang, &mut text);
     }
     figures(report, &mut text);
     undone(report, &mut text);
@@ -118,6 +119,9 @@ fn how_to_read(report: &Report, text: &mut String) {
          {baseline}\
          - **Training time** is the time of the training steps alone. Loading and evaluation are \
          listed apart.\n\
+         - **Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
+         from the work that is left, before any step is taken, for Frostline's own kernels on two \
+         processor cores. It is measured as the ratio of median step times of the same seed.\n\
          - **Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
          training time.\n"
     );

@@ -1,13 +1,13 @@
 //! Owns the way from records to groups: cells that differ in nothing but their seed, in numbers.
 //!
-//! Refuses to mix: groups differ in language, policy or any further axis of the grid, and what is
-//! compared with the baseline is paired by seed.
+//! Refuses to mix: groups differ in language, policy or any further axis of the grid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_record::{Cell, MadeBy, Outcome, Record, Score, Sweep, Timing};
 use serde::Serialize;
 
+use crate::paired::Paired;
 use crate::stat::{Interval, Stat};
 
 /// The policy that freezes nothing: what the others are compared with.
@@ -63,7 +63,8 @@ impl CellView {
         }
     }
 
-    fn is_twin_of(&self, other: &Self) -> bool {
+    /// Whether both differ in nothing but what is frozen.
+    pub fn is_twin_of(&self, other: &Self) -> bool {
         self.cell.settings.lang == other.cell.settings.lang
             && self.cell.settings.seed == other.cell.settings.seed
             && self.extras == other.extras
@@ -126,6 +127,7 @@ pub(crate) struct Group {
     pub dev_accuracy_gain: Option<Stat>,
     /// Share of the baseline's training time that is saved, paired by seed.
     pub train_time_saving: Option<Stat>,
+    pub cost: Option<CostStats>,
     pub times: Option<Times>,
     pub epochs: Vec<EpochStats>,
     pub train_loss: Vec<CurvePoint>,
@@ -138,6 +140,16 @@ pub(crate) struct Parameters {
     pub trainable: u64,
     pub trainable_share: f64,
     pub saving: f64,
+}
+
+/// What a step was predicted to cost, and how that turned out.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CostStats {
+    pub gflop_per_step: Stat,
+    /// How many times as fast as the baseline a step should be.
+    pub predicted_speedup: Stat,
+    /// The baseline's median step time over this one's, paired by seed.
+    pub measured_speedup: Option<Stat>,
 }
 
 /// Scores on one split over seeds.
@@ -227,7 +239,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
     let settings = &members[0].cell.settings;
     let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
-    let (gains, savings) = paired(members, all);
+    let Paired { gains, savings, speedups } = Paired::of(members, all);
     Group {
         lang: settings.lang.clone(),
         policy: settings.policy.clone(),
@@ -241,33 +253,19 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         test: split(&done, "test"),
         dev_accuracy_gain: Stat::of(&gains),
         train_time_saving: Stat::of(&savings),
+        cost: cost(&done, &speedups),
         times: times(&done),
         epochs: epochs(&done),
         train_loss: curve(&done),
     }
 }
 
-/// Gain in accuracy and saving in training time of each member that has a baseline of its seed.
-fn paired(members: &[&CellView], all: &[CellView]) -> (Vec<f64>, Vec<f64>) {
-    let (mut gains, mut savings) = (Vec::new(), Vec::new());
-    for view in members {
-        let twin = all
-            .iter()
-            .filter(|other| other.cell.settings.policy == BASELINE && other.is_twin_of(view))
-            .find_map(CellView::done);
-        let (Some(mine), Some(base)) = (view.done(), twin) else {
-            continue;
-        };
-        if let (Some(mine), Some(base)) = (mine.score("dev"), base.score("dev")) {
-            gains.push(mine.accuracy() - base.accuracy());
-        }
-        if let (Some(mine), Some(base)) = (&mine.timing, &base.timing)
-            && base.train_ms > 0.0
-        {
-            savings.push(1.0 - mine.train_ms / base.train_ms);
-        }
-    }
-    (gains, savings)
+fn cost(done: &[&Done], speedups: &[f64]) -> Option<CostStats> {
+    Some(CostStats {
+        gflop_per_step: Stat::of(&over(done, |done| done.result.cost.gflop_per_step))?,
+        predicted_speedup: Stat::of(&over(done, |done| done.result.cost.predicted_speedup))?,
+        measured_speedup: Stat::of(speedups),
+    })
 }
 
 fn parameters(done: &Done) -> Parameters {

@@ -17,6 +17,7 @@ use frostline_train::{
 };
 
 use crate::backend::Task;
+use crate::cost;
 use crate::data::{Data, Shared, load};
 use crate::inputs;
 use crate::outcome::{
@@ -161,6 +162,7 @@ fn run_cell<B: Train>(
         accounts,
         tags: data.tags.clone(),
         train: train_facts(&data.train),
+        cost: cost::of_cell(&data, &policy, config.batch),
         steps: finished.steps,
         epochs: finished.epochs.iter().map(|epoch| epoch_row(epoch, &data.dev)).collect(),
         train_loss: finished.losses.iter().map(loss_point).collect(),

@@ -8,6 +8,7 @@ pub mod cell;
 pub mod check;
 pub mod commands;
 pub mod corpus;
+pub mod cost;
 pub mod data;
 pub mod inputs;
 pub mod model_folder;

@@ -1,7 +1,9 @@
-//! Parameter accounts against published and independently counted figures.
+//! Parameter accounts against published and independently counted figures, and what the cost model
+//! makes of them.
 
+use frostline::cost::{predict, shape};
 use frostline::outcome::accounts;
-use frostline_freeze::Policy;
+use frostline_freeze::{Cost, Policy, Prefix, Workload};
 use frostline_model::EncoderConfig;
 
 /// distilbert-base-multilingual-cased.
@@ -50,6 +52,41 @@ fn deeper_encoders_count_too() {
     assert_eq!(count(TWELVE, 17, "head-only").1, 768 * 17 + 17);
     let config = EncoderConfig::parse(TWELVE, "test").unwrap();
     assert!(Policy::parse("first-13", config.depth).is_err());
+}
+
+#[test]
+fn the_optimiser_sees_what_the_accounts_call_trainable() {
+    // With every row of the word table carried, 32 bytes per trainable number and no more.
+    for config in [MULTILINGUAL, MINILM, TWELVE] {
+        let encoder = EncoderConfig::parse(config, "test").unwrap();
+        let shape = shape(&encoder, 17, usize::MAX);
+        let deep = format!("first-{}", encoder.depth - 1);
+        for policy in ["none", "all", &deep, "last-2+embeddings", "alternating", "head-only"] {
+            let (_, trainable) = count(config, 17, policy);
+            let policy = Policy::parse(policy, encoder.depth).unwrap();
+            let cost = Cost::of(&shape, &Workload::typical(16.0, 21.0), &policy);
+            assert_eq!(cost.total().optimiser_bytes, 32.0 * trainable as f64, "{policy}");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_the_study_is_the_work_counted_by_hand() {
+    let encoder = EncoderConfig::parse(MULTILINGUAL, "test").unwrap();
+    let shape = shape(&encoder, 17, 12_000);
+    let workload = Workload { subwords: 336.0, context: 32.0, speaking: 252.0 };
+    let predicted =
+        |policy: &str| predict(&shape, &workload, &Policy::parse(policy, 6).unwrap(), Prefix::Computed);
+    // Six blocks of 7,077,888 weights, three times per subword; attention's six products; the head.
+    let products = 18.0 * 336.0 * 7_077_888.0 + 36.0 * 336.0 * 32.0 * 768.0 + 3.0 * 252.0 * 768.0 * 17.0;
+    let none = predicted("none");
+    assert!((none.gflop_per_step - 2e-9 * products).abs() < 1e-9, "{none:?}");
+    assert_eq!((none.predicted_speedup, none.word_rows), (1.0, 12_000));
+    // Frozen blocks over embeddings that learn save a third of the products, constant ones more.
+    let saved = 1.0 - predicted("all").gflop_per_step / none.gflop_per_step;
+    assert!((0.32..0.34).contains(&saved), "{saved}");
+    let saved = 1.0 - predicted("head-only").gflop_per_step / none.gflop_per_step;
+    assert!((0.66..0.67).contains(&saved), "{saved}");
 }
 
 #[test]

@@ -136,6 +136,8 @@ fn errors_name_the_file_and_the_next_step() {
         (2, "logits --model demo --input words.txt --hidden --max-length 129"),
         (3, "logits --model empty --input words.txt"),
         (3, "export --run empty --out new"),
+        (2, "params --encoder embedded:demo-distilbert --policy first-2,first-9"),
+        (2, "params --encoder embedded:demo-distilbert --batch 0"),
     ];
     let mut shown = String::new();
     for (code, line) in cases {
@@ -162,6 +164,34 @@ fn counts_are_one_json_object() {
     let expected = serde_json::json!({"sentences": 4, "words": 10, "ranges": 2, "empty_nodes": 2, "faults": 2,
         "files": [file("good.conllu", 0), file("order.conllu", 2)]});
     assert_eq!(found, expected);
+}
+
+#[test]
+fn params_count_what_learns_and_predict_what_it_saves() {
+    let folder = workplace();
+    let params = ["params", "--encoder", "embedded:demo-distilbert", "--labels", "15"];
+    let run = |more: &[&str]| {
+        String::from_utf8(printed(folder.path(), &[&params[..], more].concat())).expect("text")
+    };
+    let policies = ["--policy", "none,all,first-4,last-4,first-4+embeddings,head-only"];
+    let large = ["--batch", "32", "--subwords", "60"];
+    let mut shown = String::new();
+    for more in [&["--policy", "first-4"][..], &policies, &[&policies[..], &large].concat()] {
+        shown += &format!("$ frostline {} {}\n{}\n", params.join(" "), more.join(" "), run(more));
+    }
+    insta::assert_snapshot!(shown);
+
+    let one: Value = serde_json::from_str(&run(&["--json", "--policy", "first-4"])).expect("JSON");
+    let all: Value = serde_json::from_str(&run(&[&["--json"], &policies[..]].concat())).expect("JSON");
+    let cached = run(&[&["--json", "--cached-prefix"], &policies[..]].concat());
+    let cached: Value = serde_json::from_str(&cached).expect("JSON");
+    assert_eq!(one, all[2]);
+    let speedup = |row: &Value| row["cost"]["predicted_speedup"].as_f64().expect("a speed-up");
+    assert_eq!(speedup(&all[0]), 1.0);
+    for (row, constant) in [false, false, false, false, true, true].into_iter().enumerate() {
+        let (found, without) = (speedup(&cached[row]), speedup(&all[row]));
+        assert!(if constant { found > without } else { found == without }, "{}", cached[row]);
+    }
 }
 
 #[test]

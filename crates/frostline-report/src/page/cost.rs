@@ -1,4 +1,4 @@
-//! Owns what the page says about cost: parameters, times and speeds.
+//! Owns what the page says about cost: parameters, times, speeds and what was predicted of them.
 //!
 //! Refuses to add loading or evaluation to training time.
 
@@ -55,6 +55,27 @@ pub(super) fn times(report: &Report, lang: &str, text: &mut String) {
     paragraph(text, table.markdown().trim_end());
     *text += "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
               other cells before carries their peak along.\n";
+}
+
+/// What the cost model said beside what the clock said.
+pub(super) fn speedups(report: &Report, lang: &str, text: &mut String) {
+    section(text, 3, "Predicted and measured speed-up");
+    let mut table = keyed(report)
+        .right("GFLOP per step", 0)
+        .right("Predicted speed-up", 0)
+        .right("Measured speed-up", if report.has_baseline() { 0 } else { 1 });
+    for group in report.groups_of(lang) {
+        let cost = group.cost.as_ref();
+        let mut row = key(group);
+        row.push(or_dash(cost, |cost| fixed(cost.gflop_per_step.mean, decimals(cost.gflop_per_step.mean))));
+        row.push(or_dash(cost, |cost| fixed(cost.predicted_speedup.mean, 2)));
+        row.push(match cost.and_then(|cost| cost.measured_speedup) {
+            Some(_) if group.policy == BASELINE => "baseline".into(),
+            speedup => or_dash(speedup, |speedup| plus_minus(speedup, 2)),
+        });
+        table.row(row);
+    }
+    paragraph(text, table.markdown().trim_end());
 }
 
 /// A measured quantity with about three digits.

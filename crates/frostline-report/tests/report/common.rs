@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use frostline_record::{
-    AccountRow, Accounts, Cell, EpochRow, EpochTiming, FreezeCheck, Input, LossPoint, MadeBy, Outcome, Plan,
-    Record, SCHEMA, Score, Settings, StoredFile, Sweep, Timing, TrainFacts, sha256,
+    AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, FreezeCheck, Input, LossPoint, MadeBy, Outcome,
+    Plan, Record, SCHEMA, Score, Settings, StoredFile, Sweep, Timing, TrainFacts, sha256,
 };
 
 /// What a policy reaches: accuracy after the last epoch, trainable parameters, seconds.
@@ -100,7 +100,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         "en = \"UD_English-EWT\"\npcm = \"UD_Naija-NSC\""
     };
     let toml = format!(
-        "schema = 1\nname = \"{name}\"\nabout = \"A plan written for a test.\"\n\
+        "schema = 2\nname = \"{name}\"\nabout = \"A plan written for a test.\"\n\
          synthetic = {synthetic}\n[treebanks]\n{places}\n\
          [grid]\nlang = {names:?}\npolicy = {policies:?}\nseed = {seeds:?}\n{grid}"
     );
@@ -210,6 +210,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             truncated: 3,
             vanished: 0,
         },
+        cost: cost(trainable, total),
         steps,
         train_loss: (1..=steps / settings.train.log_every)
             .map(|i| {
@@ -228,6 +229,19 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
         scores,
         epochs,
         freezing: FreezeCheck { frozen: 64, moved: 38, unmoved: Vec::new() },
+    }
+}
+
+/// A step's cost where forward takes a third and the rest shrinks with what learns.
+fn cost(trainable: u64, total: u64) -> Cost {
+    let left = (1.0 + 2.0 * trainable as f64 / total as f64) / 3.0;
+    Cost {
+        gflop_per_step: 89.6 * left,
+        predicted_speedup: 1.0 / left,
+        subwords_per_step: 352.0,
+        context_subwords: 33.0,
+        speaking_per_step: 256.0,
+        word_rows: 12_000,
     }
 }
 

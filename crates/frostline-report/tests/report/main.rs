@@ -240,6 +240,52 @@ fn savings_are_paired_by_seed() {
 }
 
 #[test]
+fn speed_ups_are_ratios_of_median_steps_paired_by_seed() {
+    let (sweep, mut records) = whole();
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        let step_ms = &mut record.timing.as_mut().expect("a time").step_ms_median;
+        // A slower machine for a later seed, which pairing must not mistake for anything else.
+        *step_ms = 80.0 * (settings.seed - 41) as f64;
+        match settings.policy.as_str() {
+            "first-4" => *step_ms /= 1.6,
+            // Too few steps for a median.
+            "all" => *step_ms = 0.0,
+            _ => {}
+        }
+    }
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let mut seen = 0;
+    for group in json["groups"].as_array().expect("groups") {
+        let cost = &group["cost"];
+        let expected = match group["policy"].as_str().expect("a policy") {
+            "first-4" => 1.6,
+            "all" => {
+                assert!(cost["measured_speedup"].is_null());
+                continue;
+            }
+            _ => 1.0,
+        };
+        let measured = &cost["measured_speedup"];
+        assert!((measured["mean"].as_f64().expect("a mean") - expected).abs() < 1e-12, "{group}");
+        assert!(measured["std"].as_f64().expect("a spread") < 1e-12);
+        assert!(cost["predicted_speedup"]["mean"].as_f64().expect("a prediction") >= 1.0);
+        seen += 1;
+    }
+    assert_eq!(seen, 8);
+    let cells = text(&files, "cells.csv");
+    let at = cells.lines().next().expect("a head").split(',').position(|name| name == "measured_speedup");
+    let column = |line: &str| line.split(',').nth(at.expect("the column")).map(String::from);
+    let of = |policy: &str| {
+        let lines = cells.lines().filter(|line| line.contains(&format!(",{policy},")));
+        lines.filter_map(column).collect::<Vec<_>>()
+    };
+    assert_eq!(of("all"), vec![""; 6]);
+    assert!(of("first-4").iter().all(|value| value.starts_with("1.6")), "{:?}", of("first-4"));
+}
+
+#[test]
 fn records_of_other_machines_strays_and_one_seed_are_pointed_out() {
     let (sweep, mut records) = whole();
     records[0].made_by.threads = 1;

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use frostline_freeze::Policy;
+use frostline_freeze::{Policy, Prefix, Workload};
 use frostline_model::EncoderConfig;
 
-use crate::{outcome, params};
+use super::Stop;
+use crate::params::Outlook;
+use crate::{cost, outcome, params};
 
-/// Count an encoder's parameters and those that learn under a policy.
+/// Count an encoder's parameters and those that learn under a policy, and predict its speed-up.
 #[derive(Args)]
 pub struct Params {
     /// Folder of encoders.
@@ -22,19 +24,33 @@ pub struct Params {
     /// Tags of the classifier on top.
     #[arg(long, default_value_t = 17)]
     labels: usize,
-    /// What is frozen, for example first-4+embeddings.
-    #[arg(long, default_value = "none")]
-    policy: String,
-    /// As JSON.
+    /// What is frozen, for example first-4+embeddings. Several policies, separated by commas, are
+    /// compared in one row each.
+    #[arg(long, value_delimiter = ',', default_value = "none")]
+    policy: Vec<String>,
+    /// Sentences per step, for the prediction.
+    #[arg(long, default_value_t = 16)]
+    batch: u32,
+    /// Mean subwords per sentence, for the prediction.
+    #[arg(long, default_value_t = 21.0)]
+    subwords: f64,
+    /// Rows of the trained word table, for the prediction: subwords that occur in the data.
+    #[arg(long, default_value_t = 12_000)]
+    word_rows: usize,
+    /// Predict for a run that reads the constant output of frozen embeddings and lowest blocks
+    /// from a cache.
+    #[arg(long)]
+    cached_prefix: bool,
+    /// As JSON: an object, or a list of them for several policies.
     #[arg(long)]
     json: bool,
 }
 
 impl Params {
-    /// Prints the accounts.
+    /// Prints accounts and prediction.
     ///
     /// # Errors
-    /// Where the encoder's config cannot be read, or the policy does not fit it.
+    /// Where the encoder's config cannot be read, a policy does not fit it, or a workload is none.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let places = frostline_assets::Places::new(None, self.models);
         let files = places.encoder(&self.encoder, false)?;
@@ -42,12 +58,27 @@ impl Params {
         let text = String::from_utf8(frostline_assets::read(&config.path)?.into_owned())
             .with_context(|| format!("{}: no UTF-8", config.path))?;
         let config = EncoderConfig::parse(&text, &config.path)?;
-        let policy = Policy::parse(&self.policy, config.depth)?;
-        let accounts = outcome::accounts(&config, self.labels, &policy);
-        if self.json {
-            writeln!(out, "{}", serde_json::to_string_pretty(&accounts)?)?;
-        } else {
-            write!(out, "{}", params::table(&accounts))?;
+        if self.batch == 0 || !self.subwords.is_finite() || self.subwords < 1.0 {
+            let (batch, subwords) = (self.batch, self.subwords);
+            let said = format!("--batch {batch} --subwords {subwords} is no work; both must be at least 1");
+            return Err(Stop::Arguments(said).into());
+        }
+        let workload = Workload::typical(self.batch.into(), self.subwords);
+        let shape = cost::shape(&config, self.labels, self.word_rows);
+        let prefix = if self.cached_prefix { Prefix::Cached } else { Prefix::Computed };
+        let outlook = |name: &String| {
+            let policy =
+                Policy::parse(name, config.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
+            let accounts = outcome::accounts(&config, self.labels, &policy);
+            let cost = cost::predict(&shape, &workload, &policy, prefix);
+            Ok(Outlook { policy: name.clone(), accounts, cached_prefix: self.cached_prefix, cost })
+        };
+        let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
+        match &outlooks[..] {
+            [one] if self.json => writeln!(out, "{}", serde_json::to_string_pretty(one)?)?,
+            all if self.json => writeln!(out, "{}", serde_json::to_string_pretty(all)?)?,
+            [one] => write!(out, "{}", params::table(one))?,
+            all => write!(out, "{}", params::comparison(all))?,
         }
         Ok(())
     }

@@ -1,0 +1,304 @@
+//! The work of one training step under a policy, counted per group from shapes alone. Knows how
+//! a packed step is computed; refuses to know how long anything takes (see [`crate::Machine`]).
+
+use crate::{Group, Policy};
+
+/// Bytes of a number.
+const F32: f64 = 4.0;
+/// Bytes that AdamW moves per trainable number: it reads parameter, gradient and two moments, and
+/// writes all but the gradient; the gradient's norm reads it once more.
+const ADAMW: f64 = 8.0 * F32;
+/// Tensor operations of a block in one direction: six linear layers, GELU, attention, two norms.
+const BLOCK_OPERATIONS: f64 = 10.0;
+/// Parameter tensors of a block: weight and bias of six linear layers, gamma and beta of two norms.
+const BLOCK_TENSORS: f64 = 16.0;
+
+/// A tagger's shape, as far as cost asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Width of a row, H.
+    pub hidden: usize,
+    /// Width inside the feed-forward layer.
+    pub intermediate: usize,
+    /// Transformer blocks.
+    pub depth: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Tags of the classifier, C.
+    pub tags: usize,
+    /// Rows that the trained word table carries.
+    pub word_rows: usize,
+    /// Rows of the position and token-type tables.
+    pub other_rows: usize,
+}
+
+/// What an average step works on. Sentences are packed, so every subword is a real one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Workload {
+    /// Subwords, N.
+    pub subwords: f64,
+    /// Subwords that a subword attends to: its sentence's length, as a mean over subwords.
+    pub context: f64,
+    /// Positions that speak for a word, M.
+    pub speaking: f64,
+}
+
+impl Workload {
+    /// The average of `steps` steps that see sentences of these lengths, in subwords, once. All
+    /// counts of work are linear in N, N × context and M, so this gives their exact means.
+    #[must_use]
+    pub fn of(lengths: impl IntoIterator<Item = usize>, speaking: u64, steps: u64) -> Self {
+        let add = |(sum, squares): (f64, f64), length: f64| (sum + length, squares + length * length);
+        let (sum, squares) = lengths.into_iter().map(|length| length as f64).fold((0.0, 0.0), add);
+        let steps = steps.max(1) as f64;
+        Self {
+            subwords: sum / steps,
+            context: if sum > 0.0 { squares / sum } else { 0.0 },
+            speaking: speaking as f64 / steps,
+        }
+    }
+
+    /// A batch of running text, where there are no data to count: three words in four subwords,
+    /// and half again the mean length to attend to, since most subwords stand in long sentences.
+    #[must_use]
+    pub fn typical(sentences: f64, mean_length: f64) -> Self {
+        let subwords = sentences * mean_length;
+        Self { subwords, context: 1.5 * mean_length, speaking: 0.75 * subwords }
+    }
+}
+
+/// Whether the constant prefix of a policy is computed in every step or read from a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefix {
+    /// Computed like everything else.
+    #[default]
+    Computed,
+    /// Its output is read, N rows a step. Policies without a constant prefix compute all the same.
+    Cached,
+}
+
+/// Work of one kind each. Products are counted in multiply-adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Linear layers, forward.
+    pub forward: f64,
+    /// Gradients of linear layers' inputs, wanted where something learns below.
+    pub backward_inputs: f64,
+    /// Gradients of linear layers' weights, wanted where they learn.
+    pub backward_weights: f64,
+    /// Products inside attention, both directions.
+    pub attention: f64,
+    /// Bytes of element-wise passes, of gathers and scatters, and of weights turned for backward.
+    pub elementwise_bytes: f64,
+    /// Bytes that the optimiser moves.
+    pub optimiser_bytes: f64,
+    /// Tensor operations.
+    pub operations: f64,
+}
+
+impl Work {
+    /// All products as floating-point operations in units of 10⁹; a multiply-add is two.
+    #[must_use]
+    pub fn gflop(&self) -> f64 {
+        2e-9 * (self.forward + self.backward_inputs + self.backward_weights + self.attention)
+    }
+
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            forward: self.forward + other.forward,
+            backward_inputs: self.backward_inputs + other.backward_inputs,
+            backward_weights: self.backward_weights + other.backward_weights,
+            attention: self.attention + other.attention,
+            elementwise_bytes: self.elementwise_bytes + other.elementwise_bytes,
+            optimiser_bytes: self.optimiser_bytes + other.optimiser_bytes,
+            operations: self.operations + other.operations,
+        }
+    }
+}
+
+/// The work of one training step, per group from input to output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// One row per group.
+    pub groups: Vec<(Group, Work)>,
+}
+
+impl Cost {
+    /// Counts the work of a step in which everything is computed.
+    #[must_use]
+    pub fn of(shape: &Shape, workload: &Workload, policy: &Policy) -> Self {
+        Self::with_prefix(shape, workload, policy, Prefix::Computed)
+    }
+
+    /// Counts the work of a step.
+    #[must_use]
+    pub fn with_prefix(shape: &Shape, workload: &Workload, policy: &Policy, prefix: Prefix) -> Self {
+        let constant = if prefix == Prefix::Cached { policy.constant_prefix() } else { None };
+        let step = Step { h: shape.hidden as f64, i: shape.intermediate as f64, shape, workload };
+        let mut learns_below = !policy.freezes_group(Group::Embeddings);
+        let first = if constant.is_some() { step.cached() } else { step.embeddings(learns_below) };
+        let mut groups = vec![(Group::Embeddings, first)];
+        for block in 0..shape.depth {
+            let group = Group::Block(block);
+            let learns = !policy.freezes_group(group);
+            let cached = constant.is_some_and(|blocks| block < blocks);
+            groups.push((group, if cached { Work::default() } else { step.block(learns, learns_below) }));
+            learns_below |= learns;
+        }
+        groups.push((Group::Head, step.head(learns_below)));
+        Self { groups }
+    }
+
+    /// The work of all groups.
+    #[must_use]
+    pub fn total(&self) -> Work {
+        self.groups.iter().fold(Work::default(), |sum, (_, work)| sum.plus(work))
+    }
+
+    /// The work of one group; none where the encoder lacks it.
+    #[must_use]
+    pub fn group(&self, group: Group) -> Work {
+        self.groups.iter().find(|(found, _)| *found == group).map(|(_, work)| *work).unwrap_or_default()
+    }
+}
+
+/// What the groups' counts share.
+struct Step<'a> {
+    h: f64,
+    i: f64,
+    shape: &'a Shape,
+    workload: &'a Workload,
+}
+
+impl Step<'_> {
+    /// Word, position and token-type rows, their sum and its norm.
+    fn embeddings(&self, learns: bool) -> Work {
+        let (n, h) = (self.workload.subwords, self.h);
+        // Two gathers (2 H each), a sum (3 H), norm (4 H, with what backward needs), dropout (2 H).
+        let mut work = Work { elementwise_bytes: 13.0 * n * h * F32, operations: 5.0, ..Work::default() };
+        if learns {
+            let tables = (self.shape.word_rows + self.shape.other_rows) as f64 * h;
+            // Norm (3 H), dropout (2 H), two scatters (3 H each) into gradients set to zero first.
+            work.elementwise_bytes += (11.0 * n * h + tables) * F32;
+            work.optimiser_bytes = (tables + 2.0 * h) * ADAMW;
+            work.operations += 5.0 + 4.0;
+        }
+        work
+    }
+
+    /// Rows read from a cache into the pack.
+    fn cached(&self) -> Work {
+        let bytes = 2.0 * self.workload.subwords * self.h * F32;
+        Work { elementwise_bytes: bytes, operations: 1.0, ..Work::default() }
+    }
+
+    /// A block that itself learns or not, above something that learns or not.
+    fn block(&self, learns: bool, learns_below: bool) -> Work {
+        let (n, h, i) = (self.workload.subwords, self.h, self.i);
+        let outputs = 5.0 * h + i;
+        let weights = 4.0 * h * h + 2.0 * h * i;
+        let scores = n * self.workload.context;
+        let probabilities = scores * self.shape.heads as f64;
+        // Biases are written first (the outputs); GELU 2 I; two norms 4 H each; output dropout 2 H;
+        // softmax and its dropout.
+        let mut work = Work {
+            forward: n * weights,
+            attention: 2.0 * scores * h,
+            elementwise_bytes: (n * (outputs + 2.0 * i + 10.0 * h) + 4.0 * probabilities) * F32,
+            operations: BLOCK_OPERATIONS,
+            ..Work::default()
+        };
+        if !learns && !learns_below {
+            return work;
+        }
+        // Queries, keys and values pass a gradient on only where something below wants it.
+        let passed = if learns_below { weights } else { weights - 3.0 * h * h };
+        work.backward_inputs = n * passed;
+        work.attention += 4.0 * scores * h;
+        // GELU 3 I; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
+        // A weight is read and written once to be turned for the gradient of its input.
+        work.elementwise_bytes += (n * (3.0 * i + 11.0 * h) + 4.0 * probabilities + 2.0 * passed) * F32;
+        work.operations += BLOCK_OPERATIONS;
+        if learns_below {
+            // Gradients of queries, keys, values and residual are added up.
+            work.elementwise_bytes += 9.0 * n * h * F32;
+        }
+        if learns {
+            work.backward_weights = n * weights;
+            // Gradients of biases read the outputs' gradients again, those of norms two rows each.
+            work.elementwise_bytes += n * (outputs + 4.0 * h) * F32;
+            work.optimiser_bytes = (weights + outputs + 4.0 * h) * ADAMW;
+            work.operations += BLOCK_TENSORS;
+        }
+        work
+    }
+
+    /// The classifier over speaking positions, and the loss. It always learns.
+    fn head(&self, learns_below: bool) -> Work {
+        let (n, m, h, c) = (self.workload.subwords, self.workload.speaking, self.h, self.shape.tags as f64);
+        let mut work = Work {
+            forward: m * h * c,
+            backward_weights: m * h * c,
+            // Rows gathered and dropped (2 H each); logits, loss and bias.
+            elementwise_bytes: m * (4.0 * h + 5.0 * c) * F32,
+            optimiser_bytes: (h * c + c) * ADAMW,
+            operations: 8.0,
+            ..Work::default()
+        };
+        if learns_below {
+            work.backward_inputs = m * h * c;
+            // Dropout again, and the rows scattered into a gradient of N rows set to zero first.
+            work.elementwise_bytes += (n * h + 5.0 * m * h) * F32;
+            work.operations += 2.0;
+        }
+        work
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of 2 heads and width 4, feed-forward 8, seen by 10 subwords in sentences of 5.
+    fn cost(policy: &str) -> Cost {
+        let shape =
+            Shape { hidden: 4, intermediate: 8, depth: 2, heads: 2, tags: 3, word_rows: 20, other_rows: 6 };
+        let workload = Workload::of([5, 5], 7, 1);
+        Cost::of(&shape, &workload, &Policy::parse(policy, 2).expect("a policy"))
+    }
+
+    #[test]
+    fn products_are_those_counted_by_hand() {
+        // Four layers of 4 × 4 and two of 4 × 8 for 10 rows; scores and contexts of 10 × 5 × 4.
+        let (linear, scores) = (10.0 * 128.0, 10.0 * 5.0 * 4.0);
+        let none = cost("none").group(Group::Block(0));
+        assert_eq!((none.forward, none.backward_inputs, none.backward_weights), (linear, linear, linear));
+        assert_eq!(none.attention, 6.0 * scores);
+        let head = cost("none").group(Group::Head);
+        assert_eq!((head.forward, head.backward_inputs, head.backward_weights), (84.0, 84.0, 84.0));
+        // The lowest that learns passes nothing on to its input: three layers fewer.
+        let lowest = cost("none+embeddings").group(Group::Block(0));
+        assert_eq!(lowest.backward_inputs, linear - 10.0 * 48.0);
+        let total = cost("head-only").total();
+        assert_eq!((total.forward, total.backward_inputs), (2.0 * linear + 84.0, 0.0));
+        assert_eq!(total.backward_weights, 84.0);
+        assert_eq!(total.gflop(), 2e-9 * (2.0 * linear + 2.0 * 84.0 + 2.0 * 2.0 * scores));
+    }
+
+    #[test]
+    fn the_optimiser_moves_what_learns() {
+        // Weights and biases of six layers and two norms; tables of 26 rows and a norm.
+        let (block, embeddings, head) = (128.0 + 28.0 + 16.0, 26.0 * 4.0 + 8.0, 15.0);
+        let bytes = |policy| cost(policy).total().optimiser_bytes;
+        assert_eq!(bytes("none"), 32.0 * (2.0 * block + embeddings + head));
+        assert_eq!(bytes("first-1"), 32.0 * (block + embeddings + head));
+        assert_eq!(bytes("head-only"), 32.0 * head);
+    }
+
+    #[test]
+    fn a_workload_is_the_mean_of_its_steps() {
+        let workload = Workload::of([2, 4, 6], 9, 2);
+        assert_eq!(workload, Workload { subwords: 6.0, context: 56.0 / 12.0, speaking: 4.5 });
+        assert_eq!(Workload::of([], 0, 0), Workload { subwords: 0.0, context: 0.0, speaking: 0.0 });
+    }
+}
