@@ -173,6 +173,7 @@ fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<St
         steps_per_s: 10.0,
         tokens_per_s: 12_345.0,
         epochs: vec![EpochTiming { train_ms: 500.0, eval_ms: 50.0 }; 2],
+        prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 1.0,
     });
     let record =

@@ -15,8 +15,20 @@ pub struct Job {
     pub cell: Cell,
     /// The cell's folder, which exists.
     pub folder: String,
+    /// Where outputs of constant prefixes go; nothing where none are to be kept.
+    pub prefix_cache: Option<PrefixPlace>,
     /// Take one step and score one batch, to see that the cell can run. Writes no record.
     pub verify: bool,
+}
+
+/// Where a worker keeps the outputs of constant prefixes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrefixPlace {
+    /// MiB kept in memory.
+    pub memory_mib: u64,
+    /// The folder for what does not fit, which may be shared with other workers.
+    pub folder: String,
 }
 
 /// What a worker tells while it runs.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SCHEMA, Settings};
+use crate::{SCHEMA, Settings, Switch};
 
 /// What can be wrong with a plan or an override.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +102,9 @@ pub struct Plan {
     /// Workers at a time where the command line does not say.
     #[serde(default = "one")]
     pub jobs: usize,
+    /// Where the outputs of constant prefixes are kept; changes no result.
+    #[serde(default)]
+    pub prefix_cache: PrefixCache,
     /// Short name to treebank folder, path or `embedded:NAME`.
     pub treebanks: BTreeMap<String, String>,
     /// Dotted path of a setting to the values it takes; all combinations are run.
@@ -110,6 +113,26 @@ pub struct Plan {
     /// What all cells share.
     #[serde(default)]
     pub settings: Settings,
+}
+
+/// The prefix cache: where the embeddings and the lowest blocks are frozen and nothing is dropped
+/// in them, their output is computed once and read by all epochs and cells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PrefixCache {
+    /// Whether it is used where it can be.
+    pub enabled: Switch,
+    /// MiB that a worker keeps in memory. What does not fit, and everything where several workers
+    /// share it, goes into a file in the sweep's folder.
+    pub memory_mib: u64,
+    /// Whether the files stay when the sweep is done.
+    pub keep: Switch,
+}
+
+impl Default for PrefixCache {
+    fn default() -> Self {
+        Self { enabled: Switch::On, memory_mib: 2048, keep: Switch::Off }
+    }
 }
 
 const fn one() -> usize {

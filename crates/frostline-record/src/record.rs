@@ -224,8 +224,39 @@ pub struct Timing {
     pub tokens_per_s: f64,
     /// Training and scoring time of each epoch, in milliseconds.
     pub epochs: Vec<EpochTiming>,
+    /// Whether a constant prefix was computed once and read.
+    pub prefix: PrefixUse,
     /// Peak resident memory of the worker so far, in MiB; 0 where the system does not tell.
     pub peak_rss_mib: f64,
+}
+
+/// What became of a cell's constant prefix: embeddings and lowest blocks that never change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrefixUse {
+    /// Its blocks; 0 also where only the embeddings are frozen.
+    pub blocks: u32,
+    /// Whether it was read.
+    pub state: PrefixState,
+    /// Time this cell spent on computing it or waiting for it, in milliseconds; part of no step.
+    pub fill_ms: f64,
+}
+
+/// Whether a constant prefix was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefixState {
+    /// The policy leaves no constant prefix.
+    #[default]
+    None,
+    /// It could have been, but dropout acts in it; `dropout.frozen = "off"` lifts that.
+    DropoutActs,
+    /// It could have been, but the plan or the runner's caller wants no cache.
+    SwitchedOff,
+    /// This cell computed it.
+    Computed,
+    /// An earlier cell had computed it.
+    Shared,
 }
 
 /// Times of one epoch.

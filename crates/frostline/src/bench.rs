@@ -5,19 +5,22 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use burn::module::AutodiffModule as _;
 use burn::prelude::*;
 use frostline_align::{AlignOptions, Aligner};
 use frostline_assets::{EncoderFiles, Places, Treebank};
-use frostline_freeze::Policy;
+use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
 use frostline_kernels::{Precision, Train};
 use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source, Tagger, Vocabulary};
 use frostline_random::Stream;
-use frostline_train::{Dataset, Event, Example, Run, Split, TrainConfig, tag_set, train};
+use frostline_train::{
+    Dataset, Event, Example, Prefix, Run, Split, TrainConfig, View, compute_prefix, tag_set, train,
+};
 use serde::Serialize;
 
 use crate::backend::Task;
 use crate::cell::HEAD_STD;
-use crate::{corpus, outcome, version};
+use crate::{corpus, cost, outcome, version};
 
 /// An encoder and a treebank on disk.
 pub struct Folders {
@@ -41,6 +44,8 @@ pub struct Step {
     pub first: usize,
     /// The seed of batches, dropout and random weights.
     pub seed: u64,
+    /// Drop nothing in what is frozen and read the constant prefix, computed before the first step.
+    pub prefix_cache: bool,
     /// Of the linear layers.
     pub precision: Precision,
     /// Random sentences of this many subwords instead of the treebank's.
@@ -60,6 +65,8 @@ pub struct Timed {
     pub steps: usize,
     /// Subwords of the timed steps.
     pub tokens: usize,
+    /// Floating-point operations of a mean step by the cost model, in GFLOP.
+    pub gflop_per_step: f64,
     /// Peak resident memory of the process, in MiB.
     pub peak_rss_mib: f64,
     /// Parameters of encoder and head.
@@ -135,23 +142,48 @@ impl Task for StepTask<'_> {
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
         let model = Tagger::<B>::build(&encoder, &vocabulary, tags.len(), [&*source, &head], device)?;
-        let config = TrainConfig {
+        let mut config = TrainConfig {
             seed: step.seed,
             epochs: 1,
             batch: step.batch,
             precision: step.precision,
             ..TrainConfig::default()
         };
-        let run = Run {
-            config: &config,
-            encoder: &encoder,
-            policy: &policy,
-            train: (&train_set).into(),
-            dev: (&dev).into(),
+        config.dropout.frozen = !step.prefix_cache;
+        let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
+        if step.prefix_cache && blocks.is_none() {
+            bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
+        }
+        let mut rows = [Vec::new(), Vec::new()];
+        for (rows, data) in rows.iter_mut().zip([&train_set, &dev]) {
+            let Some(blocks) = blocks else { continue };
+            let mut take = |some: &[f32]| Ok::<_, anyhow::Error>(rows.extend_from_slice(some));
+            let model = model.valid();
+            compute_prefix(&model, &encoder, data, [blocks, 4096], step.precision, &mut take)?;
+        }
+        let starts = [train_set.starts(), dev.starts()];
+        let view = |data, at: usize| View {
+            data,
+            prefix: blocks.map(|blocks| Prefix {
+                blocks,
+                hidden: encoder.hidden,
+                rows: &rows[at],
+                starts: &starts[at],
+            }),
         };
+        let (train_view, dev_view) = (view(&train_set, 0), view(&dev, 1));
+        let run =
+            Run { config: &config, encoder: &encoder, policy: &policy, train: train_view, dev: dev_view };
         let finished = train::<B>(&run, model, &mut |_: Event<'_>| {})?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
+        let speaking = train_set.examples.iter().flat_map(|example| &example.words);
+        let speaking = speaking.filter(|word| word.is_ok()).count() as u64;
+        let lengths = train_set.examples.iter().map(|example| example.ids.len());
+        let workload = Workload::of(lengths, speaking, (step.steps + step.warmup) as u64);
+        let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
+        let prefix = if blocks.is_some() { PrefixCost::Cached } else { PrefixCost::Computed };
+        let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
         let accounts = outcome::accounts(&encoder, tags.len(), &policy);
         Ok(Timed {
             step_ms_mean: times.iter().sum::<f64>() / times.len() as f64,
@@ -159,6 +191,7 @@ impl Task for StepTask<'_> {
             step_ms_min: times[0],
             steps: times.len(),
             tokens: train_set.subwords() * step.steps / (step.steps + step.warmup),
+            gflop_per_step,
             peak_rss_mib: version::peak_rss_mib(),
             total_params: accounts.total,
             trainable_params: accounts.trainable,

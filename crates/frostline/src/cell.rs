@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use burn::module::AutodiffModule as _;
 use frostline_freeze::Policy;
 use frostline_kernels::{Precision, Train};
 use frostline_model::{Export, RandomInit, Source, Tagger, hugging_face_config, snapshot};
@@ -23,6 +24,7 @@ use crate::inputs;
 use crate::outcome::{
     accounts, epoch_row, loss_point, prediction_lines, score, timing, train_facts, translate,
 };
+use crate::prefix::Request;
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -91,7 +93,7 @@ fn run_cell<B: Train>(
     tell: &mut dyn FnMut(Event),
 ) -> Result<Option<(Outcome, record::Timing)>> {
     let clock = Instant::now();
-    let Job { cell, folder, verify } = job;
+    let Job { cell, folder, prefix_cache, verify } = job;
     let (settings, folder) = (&cell.settings, Path::new(folder));
     let data = load(cell, *verify, shared)?;
     let encoder = &data.encoder;
@@ -114,12 +116,21 @@ fn run_cell<B: Train>(
         load_ms,
     }));
 
+    let request = Request {
+        cell,
+        place: prefix_cache.as_ref().filter(|_| !*verify),
+        policy: &policy,
+        config: &config,
+        data: &data,
+        isa: B::k_isa(),
+    };
+    let splits = request.splits(&model.valid(), shared)?;
     let run = Run {
         config: &config,
         encoder,
         policy: &policy,
-        train: (&data.train).into(),
-        dev: (&data.dev).into(),
+        train: splits.view(&data.train, 0),
+        dev: splits.view(&data.dev, 1),
     };
     let mut metrics = File::create(folder.join("metrics.jsonl")).context("cannot write metrics.jsonl")?;
     let mut listen = |event: TrainEvent<'_>| {
@@ -138,7 +149,8 @@ fn run_cell<B: Train>(
     let selected = &finished.epochs[finished.selected as usize - 1];
     let mut evaluations = vec![("dev", &data.dev, selected.dev.clone())];
     if let Some(test) = &data.test {
-        let scored = evaluate(&finished.model, encoder, test.into(), config.precision, config.eval_tokens);
+        let scored =
+            evaluate(&finished.model, encoder, splits.view(test, 2), config.precision, config.eval_tokens);
         evaluations.push(("test", test, scored));
     }
     let test_ms = ms(clock);
@@ -157,7 +169,7 @@ fn run_cell<B: Train>(
         save_model::<B>(cell, folder, &data, &finished, &*source)?;
     }
     let scores = evaluations.iter().map(|(split, data, e)| ((*split).to_string(), score(e, data))).collect();
-    let timing = timing(&finished, &data, load_ms, test_ms, ms(clock) + load_ms);
+    let timing = timing(&finished, &data, splits.used, load_ms, test_ms, ms(clock) + load_ms);
     let outcome = Outcome {
         accounts,
         tags: data.tags.clone(),

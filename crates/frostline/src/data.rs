@@ -8,12 +8,15 @@ use frostline_model::{EncoderConfig, Vocabulary};
 use frostline_record::{Cell, Input, Sample, Settings};
 use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
 
+use crate::prefix::Kept;
 use crate::{corpus, inputs};
 
 /// What cells of one worker share: aligned data, by what it was made from.
 #[derive(Default)]
 pub struct Shared {
     data: HashMap<String, Arc<Data>>,
+    /// Outputs of constant prefixes.
+    pub(crate) prefixes: Kept,
     /// Weights files whose bytes have the hash that their cells name.
     verified: HashSet<String>,
 }

@@ -14,6 +14,7 @@ pub mod inputs;
 pub mod model_folder;
 pub mod outcome;
 pub mod params;
+pub mod prefix;
 pub mod pretrain;
 pub mod version;
 pub mod worker;

@@ -128,6 +128,7 @@ pub(crate) fn prediction_lines(text: &str, tags: &[String], evaluation: &Evaluat
 pub(crate) fn timing<B: Train>(
     finished: &Finished<B>,
     data: &Data,
+    prefix: record::PrefixUse,
     load_ms: f64,
     test_ms: f64,
     rest_ms: f64,
@@ -143,7 +144,7 @@ pub(crate) fn timing<B: Train>(
         load_ms,
         train_ms,
         eval_ms: dev_ms + test_ms,
-        total_ms: train_ms + dev_ms + rest_ms,
+        total_ms: train_ms + dev_ms + prefix.fill_ms + rest_ms,
         step_ms_median: steady.get(steady.len() / 2).copied().unwrap_or(0.0),
         samples_per_s: per_s(data.train.examples.len() as f64 * epochs),
         steps_per_s: per_s(finished.steps as f64),
@@ -153,6 +154,7 @@ pub(crate) fn timing<B: Train>(
             .iter()
             .map(|&[train_ms, eval_ms]| record::EpochTiming { train_ms, eval_ms })
             .collect(),
+        prefix,
         peak_rss_mib: version::peak_rss_mib(),
     }
 }

@@ -95,7 +95,7 @@ const CACHED: Setting = Setting {
     means: "as `f32`, with the output of the frozen embeddings and lowest blocks computed once and kept; \
             needs dropout off in what is frozen",
     flags: &["--prefix-cache"],
-    plan: &["train.prefix_cache=true", "dropout.frozen=\"off\""],
+    plan: &["dropout.frozen=\"off\""],
     precision: "f32",
 };
 const STUDY: Setting = Setting {

@@ -38,6 +38,11 @@ impl<'a> Crew<'a> {
         Self { runner, size, threads, logs }
     }
 
+    /// Workers at a time.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Works on all jobs until each is done or failed, or a person stops it.
     ///
     /// # Errors

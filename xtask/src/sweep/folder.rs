@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use frostline_record::{Cell, FolderError, Job, Sweep, read_record};
+use frostline_record::{Cell, FolderError, Job, PrefixCache, PrefixPlace, Sweep, Switch, read_record};
 
 use crate::Ending;
 use crate::fault::{Blame as _, Result, environment};
@@ -72,6 +72,20 @@ impl Folder {
         &self.path
     }
 
+    /// Where this many workers keep the outputs of constant prefixes. Several share files, so that
+    /// none computes what another has.
+    pub(crate) fn prefix_place(&self, cache: &PrefixCache, workers: usize) -> Result<Option<PrefixPlace>> {
+        if self.verify || cache.enabled == Switch::Off {
+            return Ok(None);
+        }
+        let folder = std::path::absolute(self.prefixes()).environment()?.display().to_string();
+        Ok(Some(PrefixPlace { memory_mib: if workers > 1 { 0 } else { cache.memory_mib }, folder }))
+    }
+
+    fn prefixes(&self) -> PathBuf {
+        self.path.join("prefixes")
+    }
+
     /// Where the workers' own output goes.
     pub(crate) fn logs(&self) -> PathBuf {
         self.path.join("workers")
@@ -83,7 +97,7 @@ impl Folder {
     }
 
     /// The cells that are missing or failed, each with its folder made.
-    pub(crate) fn jobs(&self) -> Result<Vec<Job>> {
+    pub(crate) fn jobs(&self, place: Option<&PrefixPlace>) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
             let folder = Sweep::cell_folder(&self.path, cell);
@@ -92,7 +106,12 @@ impl Folder {
                 .environment()?;
             wait_until_free(&folder, cell)?;
             let folder = std::path::absolute(&folder).environment()?;
-            jobs.push(Job { cell: cell.clone(), folder: folder.display().to_string(), verify: self.verify });
+            jobs.push(Job {
+                cell: cell.clone(),
+                folder: folder.display().to_string(),
+                prefix_cache: place.cloned(),
+                verify: self.verify,
+            });
         }
         self.tell_others()?;
         Ok(jobs)
@@ -123,6 +142,14 @@ impl Folder {
             );
         }
         Ok(())
+    }
+
+    /// Takes the files of prefixes away, unless they are to stay or cells that read them are still
+    /// to be done.
+    pub(crate) fn clear_prefixes(&self, cache: &PrefixCache, outcome: &Outcome) {
+        if cache.keep == Switch::Off && outcome.failed.is_empty() && !outcome.interrupted {
+            let _ = fs::remove_dir_all(self.prefixes());
+        }
     }
 
     /// Says the last word and, after `--verify`, takes the folder away unless a cell failed.

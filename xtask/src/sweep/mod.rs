@@ -37,11 +37,13 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     let cells = study.cells(&sources, &runner);
     runner.check(&cells)?;
     let folder = if args.verify { Folder::passing(cells)? } else { Folder::open(&out, study.sweep(cells))? };
-    let jobs = folder.jobs()?;
     let crew = Crew::new(&runner, &study, args, folder.logs());
+    let place = folder.prefix_place(&study.plan.prefix_cache, crew.size())?;
+    let jobs = folder.jobs(place.as_ref())?;
     let mut screen = Screen::new(&study, &jobs, folder.done());
     let outcome = crew.work(jobs, &mut screen)?;
     drop(screen);
+    folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
 
     if !args.verify && !outcome.interrupted {
         report::write(folder.path())?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frostline_record::{Cell, Plan, SCHEMA, Settings, Sweep, sha256};
+use frostline_record::{Cell, Plan, PrefixCache, SCHEMA, Settings, Sweep, sha256};
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
@@ -59,7 +59,7 @@ impl Study {
         plan.settings.lang = usual.lang;
         plan.settings.policy = usual.policy;
         plan.settings.seed = usual.seed;
-        (plan.jobs, plan.about) = (1, String::new());
+        (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];

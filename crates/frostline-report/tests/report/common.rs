@@ -274,6 +274,7 @@ fn timing(settings: &Settings, lang: &Lang, seconds: f64) -> Timing {
         epochs: (0..settings.train.epochs)
             .map(|_| EpochTiming { train_ms: train_ms / epochs, eval_ms: eval_ms / epochs })
             .collect(),
+        prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 812.0,
     }
 }

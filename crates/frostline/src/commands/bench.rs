@@ -82,6 +82,9 @@ struct StepArgs {
     /// What the operands of linear layers are rounded to
     #[arg(long, value_enum, default_value_t = Compute::F32)]
     precision: Compute,
+    /// Drop nothing in what is frozen, compute the constant prefix before the first step, and read it
+    #[arg(long)]
+    prefix_cache: bool,
     /// The seed of batches, dropout and random weights
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -153,6 +156,7 @@ impl StepArgs {
             first: self.first,
             seed: self.seed,
             precision: self.precision.into(),
+            prefix_cache: self.prefix_cache,
             length: self.length,
         };
         let task = StepTask { folders: &folders, step: &step };

@@ -1,0 +1,259 @@
+//! Where the outputs of constant prefixes are kept: in a worker's memory, or in a mapped file that
+//! several workers share. It owns what makes two prefixes the same; it computes nothing itself.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use frostline_freeze::Policy;
+use frostline_kernels::Kernels;
+use frostline_model::Tagger;
+use frostline_record::{Cell, Init, PrefixPlace, PrefixState, PrefixUse, sha256};
+use frostline_train::{Dataset, Prefix, TrainConfig, View, compute_prefix};
+
+use crate::data::{Data, Shared};
+
+/// Subwords per batch of filling: enough that nothing is lost on small products.
+const FILL_TOKENS: usize = 4096;
+
+/// The prefixes that one worker keeps in memory, those used last at the end.
+#[derive(Default)]
+pub struct Kept {
+    entries: Vec<(String, Arc<Rows>)>,
+}
+
+/// The hidden states above a prefix for one split.
+#[derive(Debug)]
+pub struct Rows {
+    values: Values,
+    starts: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Memory(Vec<f32>),
+    Mapped(memmap2::Mmap),
+}
+
+impl Rows {
+    fn values(&self) -> &[f32] {
+        match &self.values {
+            Values::Memory(values) => values,
+            // SAFETY: every pattern of bits is an f32; a map begins on a page, so nothing is cut.
+            Values::Mapped(map) => unsafe { map.align_to::<f32>() }.1,
+        }
+    }
+
+    fn bytes_in_memory(&self) -> u64 {
+        match &self.values {
+            Values::Memory(values) => 4 * values.len() as u64,
+            Values::Mapped(_) => 0,
+        }
+    }
+}
+
+/// A cell's splits above its constant prefix, or as they are where there is none to read.
+pub(crate) struct Splits {
+    blocks: usize,
+    hidden: usize,
+    /// Train, dev, test.
+    rows: [Option<Arc<Rows>>; 3],
+    /// What the record says of it.
+    pub used: PrefixUse,
+}
+
+impl Splits {
+    /// A split as the training loop wants it; 0 is train, 1 dev, 2 test.
+    pub fn view<'a>(&'a self, data: &'a Dataset, split: usize) -> View<'a> {
+        let prefix = self.rows[split].as_ref().map(|rows| Prefix {
+            blocks: self.blocks,
+            hidden: self.hidden,
+            rows: rows.values(),
+            starts: &rows.starts,
+        });
+        View { data, prefix }
+    }
+}
+
+/// A cell that may read its constant prefix.
+pub(crate) struct Request<'a> {
+    pub cell: &'a Cell,
+    /// Where prefixes go; nothing where none are to be kept.
+    pub place: Option<&'a PrefixPlace>,
+    pub policy: &'a Policy,
+    pub config: &'a TrainConfig,
+    pub data: &'a Data,
+    /// The instruction set of the kernels.
+    pub isa: &'a str,
+}
+
+impl Request<'_> {
+    /// Finds the cell's prefixes or computes them, where it has a constant one.
+    ///
+    /// # Errors
+    /// Where a file cannot be written or read.
+    pub fn splits<B: Kernels>(&self, model: &Tagger<B>, shared: &mut Shared) -> Result<Splits> {
+        let dropout = self.config.dropout;
+        let state = match (self.policy.constant_prefix(), self.place) {
+            (None, _) => PrefixState::None,
+            _ if dropout.encoder && dropout.frozen => PrefixState::DropoutActs,
+            (_, None) => PrefixState::SwitchedOff,
+            _ => PrefixState::Shared,
+        };
+        let blocks = self.policy.constant_prefix().unwrap_or(0);
+        let used = PrefixUse { blocks: blocks as u32, state, fill_ms: 0.0 };
+        let hidden = self.data.encoder.hidden;
+        let mut splits = Splits { blocks, hidden, rows: [None, None, None], used };
+        let (PrefixState::Shared, Some(place)) = (state, self.place) else {
+            return Ok(splits);
+        };
+        let clock = Instant::now();
+        let sets = [
+            ("train", Some(&self.data.train)),
+            ("dev", Some(&self.data.dev)),
+            ("test", self.data.test.as_ref()),
+        ];
+        for (slot, (role, set)) in splits.rows.iter_mut().zip(sets) {
+            let Some(set) = set else { continue };
+            let key = self.key(role, blocks)?;
+            let rows = match shared.prefixes.find(&key) {
+                Some(rows) => rows,
+                None => {
+                    let fill = Fill { request: self, model, set, blocks };
+                    let (rows, computed) = fill.at(place, &key)?;
+                    if computed {
+                        splits.used.state = PrefixState::Computed;
+                    }
+                    shared.prefixes.keep(key, rows, place.memory_mib << 20)
+                }
+            };
+            *slot = Some(rows);
+        }
+        splits.used.fill_ms = clock.elapsed().as_secs_f64() * 1e3;
+        Ok(splits)
+    }
+
+    /// Hash of all that a split's prefix depends on.
+    fn key(&self, role: &str, blocks: usize) -> Result<String> {
+        let Cell { settings, inputs, backend, code, .. } = self.cell;
+        let from_seed = settings.encoder.init == Init::Random;
+        let chosen = (role == "train").then(|| {
+            let drawn = settings.data.fraction < 1.0;
+            (settings.data.first, settings.data.fraction, drawn.then_some(settings.seed))
+        });
+        // The encoder's files, and this split's.
+        let read = inputs
+            .iter()
+            .filter(|(name, _)| !["train", "dev", "test"].contains(&name.as_str()) || *name == role);
+        let files: Vec<_> = read.map(|(name, input)| (name, &input.sha256)).collect();
+        let data = (settings.data.max_length, settings.data.lowercase, chosen);
+        let seed = from_seed.then_some(settings.seed);
+        let text = serde_json::to_string(&(
+            backend,
+            code,
+            self.isa,
+            settings.train.precision,
+            blocks,
+            files,
+            data,
+            seed,
+        ))?;
+        Ok(sha256(text.as_bytes())[..32].to_string())
+    }
+}
+
+impl Kept {
+    fn find(&mut self, key: &str) -> Option<Arc<Rows>> {
+        let at = self.entries.iter().position(|(known, _)| known == key)?;
+        let entry = self.entries.remove(at);
+        let rows = entry.1.clone();
+        self.entries.push(entry);
+        Some(rows)
+    }
+
+    /// Keeps rows, and lets those go that were used longest ago where the memory is full.
+    fn keep(&mut self, key: String, rows: Arc<Rows>, limit: u64) -> Arc<Rows> {
+        self.entries.push((key, rows.clone()));
+        while self.entries.len() > 1
+            && self.entries.iter().map(|(_, rows)| rows.bytes_in_memory()).sum::<u64>() > limit
+        {
+            self.entries.remove(0);
+        }
+        rows
+    }
+}
+
+/// One split's prefix, to be computed unless a file holds it already.
+struct Fill<'a, 'r, B: Kernels> {
+    request: &'a Request<'r>,
+    model: &'a Tagger<B>,
+    set: &'a Dataset,
+    blocks: usize,
+}
+
+impl<B: Kernels> Fill<'_, '_, B> {
+    /// The rows, and whether they were computed now.
+    fn at(&self, place: &PrefixPlace, key: &str) -> Result<(Arc<Rows>, bool)> {
+        let starts = self.set.starts();
+        let count = self.set.subwords() * self.request.data.encoder.hidden;
+        let bytes = 4 * count as u64;
+        let (values, computed) = if bytes <= place.memory_mib << 20 {
+            let mut values = Vec::with_capacity(count);
+            self.compute(&mut |rows| {
+                values.extend_from_slice(rows);
+                Ok(())
+            })?;
+            (Values::Memory(values), true)
+        } else {
+            let (map, computed) = self.mapped(Path::new(&place.folder), key, bytes)?;
+            (Values::Mapped(map), computed)
+        };
+        Ok((Arc::new(Rows { values, starts }), computed))
+    }
+
+    /// The file of this key, which one process writes while others wait. It is whole or absent:
+    /// what a crash leaves bears another name and is written over.
+    fn mapped(&self, folder: &Path, key: &str, bytes: u64) -> Result<(memmap2::Mmap, bool)> {
+        let shown = || {
+            format!(
+                "{}: the prefix cache cannot be written; free some disk, or switch it off with prefix_cache.enabled = \"off\" in the plan",
+                folder.display()
+            )
+        };
+        fs::create_dir_all(folder).with_context(shown)?;
+        let lock = File::create(folder.join(format!("{key}.lock"))).with_context(shown)?;
+        lock.lock().with_context(shown)?;
+        let path: PathBuf = folder.join(format!("{key}.f32"));
+        let whole = fs::metadata(&path).is_ok_and(|found| found.len() == bytes);
+        if !whole {
+            let part = folder.join(format!("{key}.part"));
+            let mut out = BufWriter::with_capacity(1 << 20, File::create(&part).with_context(shown)?);
+            self.compute(&mut |rows| {
+                for value in rows {
+                    out.write_all(&value.to_ne_bytes())?;
+                }
+                Ok(())
+            })
+            .with_context(shown)?;
+            out.into_inner()
+                .map_err(|error| error.into_error())
+                .and_then(|file| file.sync_all())
+                .with_context(shown)?;
+            fs::rename(&part, &path).with_context(shown)?;
+        }
+        let file = File::open(&path).with_context(shown)?;
+        // SAFETY: nobody writes to a finished file of this name; it is only ever removed, which
+        // leaves a map intact.
+        let map = unsafe { memmap2::Mmap::map(&file) }.with_context(shown)?;
+        Ok((map, !whole))
+    }
+
+    fn compute(&self, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
+        let Request { data, config, .. } = self.request;
+        let size = [self.blocks, FILL_TOKENS];
+        compute_prefix(self.model, &data.encoder, self.set, size, config.precision, take)
+    }
+}
