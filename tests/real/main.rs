@@ -4,6 +4,7 @@
 mod demo;
 mod faults;
 mod killed;
+mod prefixes;
 mod repeats;
 
 use std::path::{Path, PathBuf};

@@ -93,6 +93,9 @@ pub(crate) struct SweepArgs {
     /// Take one step in every cell, to see that it can run, and write no record
     #[arg(long)]
     pub verify: bool,
+    /// Compute constant prefixes in every step, whatever the plan says
+    #[arg(long)]
+    pub no_prefix_cache: bool,
     /// Use this runner instead of building one
     #[arg(long, value_name = "PATH")]
     pub runner: Option<PathBuf>,

@@ -2,14 +2,15 @@
 //! repeat on any number of threads, and the compact vocabulary changes nothing.
 
 use burn::backend::{Autodiff, Flex};
+use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::Policy;
-use frostline_kernels::Precision;
+use frostline_kernels::{Kernels as _, Precision};
 use frostline_model::{EncoderConfig, Export, RandomInit, Source as _, Tagger, Vocabulary, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
-    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Run, Select, Split, TaggedSentence,
-    TrainConfig, TrainError, tag_set, train,
+    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Prefix, Run, Select, Split, TaggedSentence,
+    TrainConfig, TrainError, View, compute_prefix, tag_set, train,
 };
 
 type B = Autodiff<Flex>;
@@ -76,16 +77,13 @@ fn draw() -> RandomInit {
     RandomInit::new(5, 0.02)
 }
 
+fn model(setting: &Setting) -> Tagger<B> {
+    let Setting { encoder, vocabulary, tags, .. } = setting;
+    Tagger::build(encoder, vocabulary, *tags, [&draw(), &draw()], &Default::default()).unwrap()
+}
+
 fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished<B>, TrainError> {
     let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
-    let model = Tagger::<B>::build(
-        &setting.encoder,
-        &setting.vocabulary,
-        setting.tags,
-        [&draw(), &draw()],
-        &Default::default(),
-    )
-    .unwrap();
     let run = Run {
         config,
         encoder: &setting.encoder,
@@ -93,6 +91,35 @@ fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished
         train: (&setting.train).into(),
         dev: (&setting.dev).into(),
     };
+    train(&run, model(setting), &mut |_: Event<'_>| ())
+}
+
+/// As [`run`], with the outputs of the lowest blocks computed first.
+fn run_cached(
+    setting: &Setting,
+    policy: &str,
+    blocks: usize,
+    config: &TrainConfig,
+) -> Result<Finished<B>, TrainError> {
+    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+    let model = model(setting);
+    let plain = model.valid();
+    let rows = [&setting.train, &setting.dev].map(|data| {
+        let mut rows = Vec::new();
+        let mut take = |some: &[f32]| {
+            rows.extend_from_slice(some);
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let size = [blocks, 23];
+        compute_prefix(&plain, &setting.encoder, data, size, config.precision, &mut take).unwrap();
+        (rows, data.starts())
+    });
+    let view = |data, (rows, starts): &'_ (Vec<f32>, Vec<usize>)| -> View<'_> {
+        let prefix = Prefix { blocks, hidden: setting.encoder.hidden, rows, starts };
+        View { data, prefix: Some(prefix) }
+    };
+    let (train_view, dev_view) = (view(&setting.train, &rows[0]), view(&setting.dev, &rows[1]));
+    let run = Run { config, encoder: &setting.encoder, policy: &policy, train: train_view, dev: dev_view };
     train(&run, model, &mut |_: Event<'_>| ())
 }
 
@@ -231,6 +258,48 @@ fn dropout_in_frozen_blocks_is_a_setting_of_its_own() {
     };
     assert_ne!(with(true, true), with(true, false));
     assert_eq!(with(true, false), with(false, false), "all of the encoder is frozen");
+}
+
+/// Reading a constant prefix instead of computing it in every step changes no bit.
+#[test]
+fn a_cached_prefix_changes_nothing() {
+    for encoder in [distilbert(), bert()] {
+        let setting = setting(encoder, true);
+        for (name, blocks) in [("first-2+embeddings", 2), ("none+embeddings", 0), ("head-only", 3)] {
+            for precision in [Precision::F32, Precision::Bf16] {
+                let dropout = DropoutConfig { frozen: false, ..DropoutConfig::default() };
+                let config = TrainConfig { dropout, precision, ..config() };
+                let computed = run(&setting, name, &config).unwrap();
+                let cached = run_cached(&setting, name, blocks, &config).unwrap();
+                let bits = |finished: &Finished<B>| {
+                    let losses: Vec<_> = finished.losses.iter().map(|p| p.loss_nats.to_bits()).collect();
+                    let dev: Vec<_> = finished.epochs.iter().map(|e| e.dev.loss_nats.to_bits()).collect();
+                    (losses, dev, exported(&setting, finished))
+                };
+                if B::k_isa() == "avx512" {
+                    assert!(bits(&computed) == bits(&cached), "{name} {precision:?}");
+                } else {
+                    // Other products may sum a row in another order when there are other rows.
+                    for (a, b) in computed.losses.iter().zip(&cached.losses) {
+                        assert!((a.loss_nats - b.loss_nats).abs() < 1e-6, "{name} {precision:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "no constant of the data")]
+fn a_prefix_that_learns_cannot_be_cached() {
+    let dropout = DropoutConfig { frozen: false, ..DropoutConfig::default() };
+    let _ = run_cached(&setting(distilbert(), true), "first-2", 2, &TrainConfig { dropout, ..config() });
+}
+
+#[test]
+#[should_panic(expected = "no constant of the data")]
+fn a_prefix_with_dropout_cannot_be_cached() {
+    let _ = run_cached(&setting(distilbert(), true), "first-2+embeddings", 2, &config());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frostline_record::{Cell, Plan, PrefixCache, SCHEMA, Settings, Sweep, sha256};
+use frostline_record::{Cell, Plan, PrefixCache, SCHEMA, Settings, Sweep, Switch, sha256};
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
@@ -40,6 +40,9 @@ impl Study {
         let overrides = overrides(args);
         for assignment in &overrides {
             plan.assign(assignment).plan()?;
+        }
+        if args.no_prefix_cache {
+            plan.prefix_cache.enabled = Switch::Off;
         }
         let settings = plan.expand().plan()?;
         Ok(Self { plan, path, overrides, settings, backend: args.backend })

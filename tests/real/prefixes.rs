@@ -1,0 +1,46 @@
+//! The prefix cache: whatever keeps it, a cell's result is the one without it.
+
+use frostline_record::{PrefixState, Record};
+
+use crate::{Place, result};
+
+const SWEEP: &str = "--lang en --seeds 42,43 --set train.epochs=2 --set data.first=150 \
+                     --policies none,first-2+embeddings,head-only --set dropout.frozen=\"off\"";
+
+fn states(records: &[Record]) -> Vec<PrefixState> {
+    records.iter().map(|record| record.timing.as_ref().expect("a timing").prefix.state).collect()
+}
+
+#[test]
+fn results_are_those_without_it() {
+    use PrefixState::{Computed, None, Shared, SwitchedOff};
+    let run = |place: &Place, more: &str| {
+        let records = place.swept(&format!("{SWEEP} {more}"));
+        (records.iter().map(result).collect::<Vec<_>>(), states(&records))
+    };
+    let (without, states) = run(&Place::new(), "--no-prefix-cache");
+    assert_eq!(states, [None, SwitchedOff, SwitchedOff, None, SwitchedOff, SwitchedOff]);
+
+    let place = Place::new();
+    let (memory, states) = run(&place, "");
+    assert_eq!(memory, without, "kept in memory");
+    assert_eq!(states, [None, Computed, Computed, None, Shared, Shared], "the second seed reads the first's");
+    assert!(!place.out().join("prefixes").exists(), "nothing is left");
+
+    // Several workers share files; what a crash left behind is written over.
+    let place = Place::new();
+    let prefixes = place.out().join("prefixes");
+    std::fs::create_dir_all(&prefixes).expect("a folder");
+    std::fs::write(prefixes.join("0123.part"), "half a").expect("a file");
+    let (files, states) = run(&place, "--jobs 2");
+    assert_eq!(files, without, "kept in files");
+    assert_eq!(states.iter().filter(|state| **state == Shared).count(), 2, "{states:?}");
+    assert!(!prefixes.exists(), "nothing is left");
+}
+
+#[test]
+fn a_cell_that_could_use_it_says_so() {
+    let records = Place::new()
+        .swept("--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --policies all,head-only");
+    assert_eq!(states(&records), [PrefixState::None, PrefixState::DropoutActs]);
+}
