@@ -3,13 +3,20 @@
 //! Dropout masks come from the same hash as in the fused operations, so results agree to rounding.
 
 use burn::prelude::*;
-use burn::tensor::{IndexingUpdateOp, activation};
+use burn::tensor::{FloatDType, IndexingUpdateOp, activation};
 
 use crate::{AdamW, Dropout, Pack, Rows};
 
 /// See [`crate::Kernels::k_linear`].
 pub fn linear<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
     x.matmul(weight) + bias.unsqueeze()
+}
+
+/// [`linear`] with operands rounded to bf16, for devices that multiply it natively. The bias is
+/// added in f32; gradients are rounded on the way back.
+pub fn linear_bf16<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
+    let [x, weight] = [x, weight].map(|operand| operand.cast(FloatDType::BF16));
+    x.matmul(weight).cast(FloatDType::F32) + bias.unsqueeze()
 }
 
 /// See [`crate::Kernels::k_gelu`]. Written out, because the gradient of burn's own `gelu` is that
@@ -55,14 +62,30 @@ pub fn drop_add_norm<B: Backend>(
 
 /// See [`crate::Kernels::k_attention`]: gathered into padded sentences and scattered back.
 pub fn attention<B: Backend>(
-    [q, k, v]: [Tensor<B, 2>; 3],
+    qkv: [Tensor<B, 2>; 3],
     heads: usize,
     pack: &Pack,
     dropout: Dropout,
 ) -> Tensor<B, 2> {
+    attention_padded(qkv, heads, pack, dropout, pack.longest())
+}
+
+/// [`attention`] with sentences padded to `l` positions: a backend that compiles or tunes a kernel
+/// per shape wants few shapes.
+///
+/// # Panics
+/// Where a sentence is longer.
+pub fn attention_padded<B: Backend>(
+    [q, k, v]: [Tensor<B, 2>; 3],
+    heads: usize,
+    pack: &Pack,
+    dropout: Dropout,
+    l: usize,
+) -> Tensor<B, 2> {
+    assert!(l >= pack.longest(), "sentences of {} positions do not fit into {l}", pack.longest());
     let device = q.device();
     let [n, h] = q.dims();
-    let (b, l, d) = (pack.sentences(), pack.longest(), h / heads);
+    let (b, d) = (pack.sentences(), h / heads);
     let int = |values: Vec<i32>| {
         let count = values.len();
         Tensor::<B, 1, Int>::from_data(TensorData::new(values, [count]), &device)
@@ -85,7 +108,7 @@ pub fn attention<B: Backend>(
     let scores = scores.mask_fill(padding.expand([b, heads, l, l]), -1e30);
     let mut probabilities = activation::softmax(scores, 3);
     if !dropout.is_off() {
-        probabilities = probabilities * attention_mask(heads, pack, dropout, &device);
+        probabilities = probabilities * attention_mask(heads, pack, dropout, l, &device);
     }
     let context = probabilities.matmul(split(v)).swap_dims(1, 2).reshape([b * l, h]);
     context.select(0, int(target))
@@ -96,9 +119,10 @@ fn attention_mask<B: Backend>(
     heads: usize,
     pack: &Pack,
     dropout: Dropout,
+    l: usize,
     device: &B::Device,
 ) -> Tensor<B, 4> {
-    let (b, l) = (pack.sentences(), pack.longest());
+    let b = pack.sentences();
     let identities = pack.rows().identities();
     let mut mask = vec![0f32; b * heads * l * l];
     for (sentence, pair) in pack.offsets().windows(2).enumerate() {

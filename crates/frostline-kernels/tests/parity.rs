@@ -213,6 +213,20 @@ fn a_sentence_does_not_see_its_neighbours() {
     assert_eq!(values(all.slice([7..20])), values(one));
 }
 
+/// Padding sentences further changes nothing but rounding.
+#[test]
+fn attention_does_not_depend_on_its_padding() {
+    let pack = pack_of(&[7, 13, 2]);
+    let q = random::<2>(5, [22, 24]);
+    let drop = Dropout::new(0.1, 3);
+    let qkv = || [q.clone(), q.clone(), q.clone()];
+    let tight = values(stock::attention(qkv(), 2, &pack, drop));
+    let wide = values(stock::attention_padded(qkv(), 2, &pack, drop, 32));
+    for (a, b) in tight.iter().zip(&wide) {
+        assert!((a - b).abs() < 1e-6, "{a} against {b}");
+    }
+}
+
 /// The same bits on one thread and on several.
 #[test]
 fn results_do_not_depend_on_threads() {
