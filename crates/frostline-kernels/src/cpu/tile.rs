@@ -5,8 +5,9 @@ use super::simd::fma;
 
 /// Columns of a tile: one AVX-512 register.
 const WIDE: usize = 16;
-/// Rows of a tile.
-const TALL: usize = 4;
+/// Rows of a tile: enough sums to hide the latency of a multiply-add, few enough for 16 registers
+/// of half the width.
+const TALL: usize = 6;
 
 /// A read-only matrix with free strides.
 #[derive(Clone, Copy)]
@@ -30,32 +31,17 @@ pub fn product<const FMA: bool>(
     let mut j = 0;
     while j + WIDE <= n {
         let mut i = 0;
-        while i + TALL <= m {
-            let mut acc = [[0f32; WIDE]; TALL];
-            for p in 0..k {
-                let b = &b[p * b_row + j..][..WIDE];
-                for (t, acc) in acc.iter_mut().enumerate() {
-                    let x = a.data[(i + t) * a.row + p * a.col];
-                    for (acc, &b) in acc.iter_mut().zip(b) {
-                        *acc = fma::<FMA>(x, b, *acc);
-                    }
-                }
-            }
-            for (t, acc) in acc.iter().enumerate() {
-                out[(i + t) * out_row + j..][..WIDE].copy_from_slice(acc);
+        while i < m {
+            let (a, out) = (View { data: &a.data[i * a.row..], ..a }, &mut out[i * out_row + j..]);
+            match m - i {
+                1 => tile::<FMA, 1>(k, a, &b[j..], b_row, out, out_row),
+                2 => tile::<FMA, 2>(k, a, &b[j..], b_row, out, out_row),
+                3 => tile::<FMA, 3>(k, a, &b[j..], b_row, out, out_row),
+                4 => tile::<FMA, 4>(k, a, &b[j..], b_row, out, out_row),
+                5 => tile::<FMA, 5>(k, a, &b[j..], b_row, out, out_row),
+                _ => tile::<FMA, TALL>(k, a, &b[j..], b_row, out, out_row),
             }
             i += TALL;
-        }
-        while i < m {
-            let mut acc = [0f32; WIDE];
-            for p in 0..k {
-                let x = a.data[i * a.row + p * a.col];
-                for (acc, &b) in acc.iter_mut().zip(&b[p * b_row + j..][..WIDE]) {
-                    *acc = fma::<FMA>(x, b, *acc);
-                }
-            }
-            out[i * out_row + j..][..WIDE].copy_from_slice(&acc);
-            i += 1;
         }
         j += WIDE;
     }
@@ -67,5 +53,30 @@ pub fn product<const FMA: bool>(
             }
             out[i * out_row + j] = acc;
         }
+    }
+}
+
+/// The first T rows and [`WIDE`] columns of a product.
+#[inline(always)]
+fn tile<const FMA: bool, const T: usize>(
+    k: usize,
+    a: View<'_>,
+    b: &[f32],
+    b_row: usize,
+    out: &mut [f32],
+    out_row: usize,
+) {
+    let mut acc = [[0f32; WIDE]; T];
+    for p in 0..k {
+        let b = &b[p * b_row..][..WIDE];
+        for (t, acc) in acc.iter_mut().enumerate() {
+            let x = a.data[t * a.row + p * a.col];
+            for (acc, &b) in acc.iter_mut().zip(b) {
+                *acc = fma::<FMA>(x, b, *acc);
+            }
+        }
+    }
+    for (t, acc) in acc.iter().enumerate() {
+        out[t * out_row..][..WIDE].copy_from_slice(acc);
     }
 }

@@ -226,9 +226,10 @@ impl<const BF16: bool> Job<'_, BF16> {
                     }
                 }
             }
-            let ahead = self.ahead(j, at + per_word * stretch, per_word * stretch, rows.len().div_ceil(MR));
-            for (number, i) in rows.clone().step_by(MR).enumerate() {
-                ahead.prefetch(number);
+            let mut ahead =
+                self.ahead(j, at + per_word * stretch, per_word * stretch, rows.len().div_ceil(MR));
+            for i in rows.clone().step_by(MR) {
+                ahead.prefetch();
                 let tile = Tile {
                     a: self.words.row(i).wrapping_add(from * along),
                     across,
@@ -267,6 +268,9 @@ struct Ahead {
     rows: usize,
     lines_per_row: usize,
     lines_per_tile: usize,
+    /// What was not asked for yet begins here.
+    row: usize,
+    line: usize,
 }
 
 impl<const BF16: bool> Job<'_, BF16> {
@@ -280,22 +284,48 @@ impl<const BF16: bool> Job<'_, BF16> {
             Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
         };
         let lines_per_row = length.div_ceil(16);
-        Ahead { from, stride, rows, lines_per_row, lines_per_tile: (rows * lines_per_row).div_ceil(tiles) }
+        let lines_per_tile = (rows * lines_per_row).div_ceil(tiles);
+        Ahead { from, stride, rows, lines_per_row, lines_per_tile, row: 0, line: 0 }
     }
 }
 
 impl Ahead {
     /// Asks for the share of one tile.
     #[inline]
-    fn prefetch(&self, tile: usize) {
-        let first = tile * self.lines_per_tile;
-        for line in first..(first + self.lines_per_tile).min(self.rows * self.lines_per_row) {
-            let (row, line) = (line / self.lines_per_row, line % self.lines_per_row);
-            let at = self.from.wrapping_add(row * self.stride + 16 * line);
+    fn prefetch(&mut self) {
+        for _ in 0..self.lines_per_tile {
+            if self.row == self.rows {
+                return;
+            }
+            let at = self.from.wrapping_add(self.row * self.stride + 16 * self.line);
             // SAFETY: a prefetch never faults, wherever it points.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+            self.line += 1;
+            if self.line == self.lines_per_row {
+                (self.row, self.line) = (self.row + 1, 0);
+            }
         }
     }
+}
+
+/// Writes a tile's sums. A macro, because the compiler inlines no function with target features by
+/// force, and a call would carry all sums through memory.
+macro_rules! store {
+    ($tile:expr, $sums:expr) => {
+        for (r, sums) in $sums.iter().enumerate() {
+            for (j, &sum) in sums.iter().enumerate() {
+                let to = $tile.c.wrapping_add(r * $tile.n + 16 * j);
+                let mask = lanes($tile.cols as isize - 16 * j as isize);
+                // Masked lanes lie inside the row; the bias has NR elements.
+                let before = if $tile.add {
+                    _mm512_maskz_loadu_ps(mask, to)
+                } else {
+                    _mm512_loadu_ps($tile.bias.as_ptr().add(16 * j))
+                };
+                _mm512_mask_storeu_ps(to, mask, _mm512_add_ps(sum, before));
+            }
+        }
+    };
 }
 
 /// Some rows times a stretch of a panel.
@@ -344,7 +374,7 @@ impl Tile<'_> {
                 a = a.wrapping_add(self.along);
                 b = b.wrapping_add(NR);
             }
-            self.store(&sums);
+            store!(self, sums);
         }
     }
 
@@ -369,7 +399,7 @@ impl Tile<'_> {
                 a = a.wrapping_add(self.along);
                 b = b.wrapping_add(NR);
             }
-            self.store(&sums);
+            store!(self, sums);
         }
     }
 
@@ -380,26 +410,6 @@ impl Tile<'_> {
         for r in 0..R {
             for j in 0..4 {
                 _mm_prefetch::<_MM_HINT_T0>(self.c.wrapping_add(r * self.n + 16 * j).cast());
-            }
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store<const R: usize>(&self, sums: &[[__m512; 4]; R]) {
-        for (r, sums) in sums.iter().enumerate() {
-            for (j, &sum) in sums.iter().enumerate() {
-                let to = self.c.wrapping_add(r * self.n + 16 * j);
-                let mask = lanes(self.cols as isize - 16 * j as isize);
-                // SAFETY: masked lanes lie inside the row; the bias has NR elements.
-                unsafe {
-                    let before = if self.add {
-                        _mm512_maskz_loadu_ps(mask, to)
-                    } else {
-                        _mm512_loadu_ps(self.bias.as_ptr().add(16 * j))
-                    };
-                    _mm512_mask_storeu_ps(to, mask, _mm512_add_ps(sum, before));
-                }
             }
         }
     }
