@@ -169,21 +169,28 @@ impl<B: Kernels> Norm<B> {
 }
 
 impl<B: Kernels> Block<B> {
-    fn forward(
+    /// With `only`, the block's output at these rows alone: what comes after attention knows no
+    /// neighbours.
+    pub(crate) fn forward(
         &self,
         x: Tensor<B, 2>,
         config: &EncoderConfig,
         pack: &Pack,
         drop: &BlockDropout,
         precision: Precision,
+        only: Option<&[u32]>,
     ) -> Tensor<B, 2> {
         let linear = |part: &Linear<B>, x| part.forward(x, precision);
         let qkv = [&self.query, &self.key, &self.value].map(|part| linear(part, x.clone()));
         let context = B::k_attention(qkv, config.heads, pack, drop.attention);
-        let context = linear(&self.attention_output, context);
-        let norm = |x, residual, norm: &Norm<B>, drop| {
-            B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, pack.rows())
+        let (context, x, rows) = match only {
+            None => (context, x, pack.rows().clone()),
+            Some(only) => (B::k_gather(context, only), B::k_gather(x, only), pack.rows().select(only)),
         };
+        let norm = |x, residual, norm: &Norm<B>, drop| {
+            B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, &rows)
+        };
+        let context = linear(&self.attention_output, context);
         let x = norm(context, x, &self.attention_norm, drop.attention_output);
         let inner = linear(&self.output, B::k_gelu(linear(&self.intermediate, x.clone())));
         norm(inner, x, &self.output_norm, drop.output)
@@ -272,6 +279,6 @@ impl<B: Kernels> Encoder<B> {
         pass: &Pass,
     ) -> Tensor<B, 2> {
         let steps = self.blocks[blocks.clone()].iter().zip(&pass.blocks[blocks]);
-        steps.fold(x, |x, (block, drop)| block.forward(x, config, pack, drop, pass.precision))
+        steps.fold(x, |x, (block, drop)| block.forward(x, config, pack, drop, pass.precision, None))
     }
 }

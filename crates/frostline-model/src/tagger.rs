@@ -65,8 +65,16 @@ impl<B: Kernels> Tagger<B> {
         speaking: &[u32],
         pass: &Pass,
     ) -> Tensor<B, 2> {
-        let x = self.encoder.climb(config, x, first..self.encoder.blocks.len(), pack, pass);
-        let x = B::k_gather(x, speaking);
+        let encoder = &self.encoder;
+        let x = match encoder.blocks[first..].split_last() {
+            None => B::k_gather(x, speaking),
+            // The last block is needed where somebody speaks, and nowhere else.
+            Some((last, _)) => {
+                let top = encoder.blocks.len() - 1;
+                let x = encoder.climb(config, x, first..top, pack, pass);
+                last.forward(x, config, pack, &pass.blocks[top], pass.precision, Some(speaking))
+            }
+        };
         let x = B::k_dropout(x, pass.head, &pack.rows().select(speaking));
         self.head.forward(x, pass.precision)
     }
