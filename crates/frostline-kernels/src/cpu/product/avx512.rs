@@ -25,8 +25,9 @@ const NR: usize = 64;
 const MR: usize = 6;
 /// Rows of a panel of a transposed left operand.
 const AW: usize = 8 * MR;
-/// Words of k per pass: a stretch of a panel is at most this long, 48 KiB.
-const STRETCH: usize = 192;
+/// The longest stretch of k per pass: long enough that the weights' gradient of a usual batch is
+/// written in one, short enough that a panel's stretch stays in the second-level cache.
+const STRETCH: usize = 448;
 /// Below this many multiplications one thread does all.
 const PARALLEL_FROM: usize = 1 << 18;
 
@@ -66,7 +67,7 @@ pub fn product<const BF16: bool>(
     let words = Words::<BF16>::of(left, m, k);
     let pairs = words_of::<BF16>(k);
     // Passes of even length: a short last one would rewrite all of `out` for little work.
-    let stretch = pairs.div_ceil(pairs.div_ceil(STRETCH));
+    let stretch = pairs.div_ceil(pairs.div_ceil(words_of::<BF16>(STRETCH)));
     let panels = n.div_ceil(NR);
     let threads = if m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
     // Few panels for many threads: rows are cut too, and every part converts the panel anew.
