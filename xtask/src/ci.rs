@@ -38,7 +38,14 @@ fn steps(scratch: &Path) -> Vec<Step> {
         "cuda",
         "run --profile quick -p frostline --no-default-features --features cuda -- version --backend cuda",
     );
-    vec![
+    // The unsafe code of the kernels. Only nightly knows the flag, so the compiler is told that it may
+    // be used; a target folder of its own keeps the other steps' builds as they are.
+    let asan = step(
+        "asan",
+        "test -p frostline-kernels --tests --target x86_64-unknown-linux-gnu --target-dir target/asan",
+    );
+    let sanitized = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+    let mut steps = vec![
         step("format", "fmt --all -- --check"),
         step("tidy", "xtask tidy"),
         step("clippy", "clippy --workspace --all-targets -- -D warnings"),
@@ -52,7 +59,12 @@ fn steps(scratch: &Path) -> Vec<Step> {
         sweep("sweep-flex", "xtask sweep --lang en,pcm", "flex"),
         sweep("sweep-ndarray", "xtask sweep --lang en,pcm --seeds 42 --backend ndarray", "ndarray"),
         Step { passes: &[0, 3], ..cuda },
-    ]
+    ];
+    if sanitized {
+        let variables = &[("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
+        steps.push(Step { variables, ..asan });
+    }
+    steps
 }
 
 /// Runs all steps, or those asked for, and shows how long each took.
