@@ -29,8 +29,8 @@ fn tagger<B: Kernels>(name: &str, vocabulary: &Vocabulary) -> (frostline_model::
     (config, model)
 }
 
-/// Logits of all sentences in packs of `size` sentences, against the reference.
-fn logits_agree<B: Kernels>(size: usize) {
+/// Logits of all sentences in packs of `size` sentences, against the reference's padded batches.
+fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
     let all = sentences();
     for name in MODELS {
         let (config, _) = open(&references().join(name));
@@ -45,23 +45,23 @@ fn logits_agree<B: Kernels>(size: usize) {
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
         let far = apart(&ours, &theirs);
         println!("{name}, {} sentences a pack: logits within {far:.1e}", size.min(all.len()));
-        assert!(far <= 1e-4, "{name}: {far:e}");
+        assert!(far <= allowed, "{name}: {far:e}");
         let spread = theirs.iter().fold(0f32, |most, value| most.max(value.abs()));
         assert!(spread > 1.0, "{name}: logits this small say nothing");
     }
 }
 
 #[test]
-fn logits_on_flex() {
+fn packed_logits_equal_padded_ones_within_1e_5_on_flex() {
     for size in [1, 5, usize::MAX] {
-        logits_agree::<Flex>(size);
+        logits_agree::<Flex>(size, 1e-5);
     }
 }
 
 #[test]
 fn logits_on_ndarray() {
     for size in [1, 5, usize::MAX] {
-        logits_agree::<NdArray>(size);
+        logits_agree::<NdArray>(size, 1e-4);
     }
 }
 
@@ -144,8 +144,8 @@ fn gradients_agree<B: Train>(allowed: f64) {
 }
 
 #[test]
-fn loss_and_every_gradient_on_flex() {
-    gradients_agree::<Autodiff<Flex>>(1e-4);
+fn packed_gradients_equal_padded_ones_within_1e_5_on_flex() {
+    gradients_agree::<Autodiff<Flex>>(1e-5);
 }
 
 #[test]
