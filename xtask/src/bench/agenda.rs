@@ -91,7 +91,7 @@ impl Agenda {
         let fits = |comparison: &&Comparison| {
             let asks = comparison.encoders.is_empty() || comparison.encoders.contains(&encoder.name.as_str());
             // A run from random weights learns too little for its accuracy to say anything.
-            let whole = matches!(suite, Suite::Runs | Suite::Sweeps);
+            let whole = matches!(suite, Suite::Runs | Suite::ShortSweeps | Suite::Sweeps);
             comparison.suite == suite && asks && !(whole && encoder.random_init)
         };
         let wanted = |policies: &[&str]| {

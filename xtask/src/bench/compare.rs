@@ -129,6 +129,7 @@ pub(crate) const SETTINGS: [&Setting; 7] = [&F32, &BF16, &CACHED, &OURS, &STUDY,
 const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0 };
 const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5 };
 const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5 };
+const SHORT_SWEEP: Scale = Scale { epochs: 1, ..SWEEP };
 const SWEEP_OF_3: Scale = Scale { seeds: &[42, 43, 44], ..SWEEP };
 
 /// All comparisons. Within a suite, rows of one encoder and policy run next to each other.
@@ -195,6 +196,30 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         policies: &[&["first-4+embeddings"], &["head-only"]],
         scale: &RUN,
         encoders: &[],
+    },
+    Comparison {
+        id: "short-sweep-f32-study",
+        suite: Suite::ShortSweeps,
+        ours: &F32,
+        peer: &STUDY,
+        policies: &[&["none", "all", "first-2", "first-4", "alternating"]],
+        scale: &SHORT_SWEEP,
+        encoders: &[MINILM],
+    },
+    Comparison {
+        id: "short-sweep-cached-study",
+        suite: Suite::ShortSweeps,
+        ours: &CACHED,
+        peer: &STUDY,
+        policies: &[&[
+            "none+embeddings",
+            "all+embeddings",
+            "first-2+embeddings",
+            "first-4+embeddings",
+            "alternating+embeddings",
+        ]],
+        scale: &SHORT_SWEEP,
+        encoders: &[MINILM],
     },
     Comparison {
         id: "sweep-f32-study",

@@ -15,6 +15,8 @@ pub(crate) enum Suite {
     Reading,
     /// Whole runs with dev scored after each epoch, in time and accuracy
     Runs,
+    /// The study's sweeps with one epoch in place of five; half an hour with a peer, only on request
+    ShortSweeps,
     /// The study's whole sweeps; hours with a peer, so only on request
     Sweeps,
 }
@@ -91,7 +93,7 @@ impl Suite {
         match self {
             Self::Steps => &[Measure::Step, Measure::Memory],
             Self::Reading => &[Measure::Parse, Measure::ParseBytes, Measure::Align],
-            Self::Runs | Self::Sweeps => &[Measure::Wall, Measure::Train],
+            Self::Runs | Self::ShortSweeps | Self::Sweeps => &[Measure::Wall, Measure::Train],
         }
     }
 
@@ -101,6 +103,7 @@ impl Suite {
             Self::Steps => "Training steps",
             Self::Reading => "Reading",
             Self::Runs => "Whole runs",
+            Self::ShortSweeps => "Sweeps of one epoch",
             Self::Sweeps => "Whole sweeps",
         }
     }

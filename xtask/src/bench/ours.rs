@@ -50,7 +50,7 @@ impl<'a> Ours<'a> {
             Suite::Steps => missing(&self.help, task.setting.flags)
                 .map(|flag| format!("the runner's `bench step` knows no `{flag}` yet")),
             Suite::Reading => None,
-            Suite::Runs | Suite::Sweeps => {
+            Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
                 let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
                 let bad = task.setting.plan.iter().find(|assignment| plan.assign(assignment).is_err());
@@ -71,7 +71,7 @@ impl<'a> Ours<'a> {
             Suite::Reading => {
                 answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
             }
-            Suite::Runs | Suite::Sweeps => self.sweep(task, encoder, treebank),
+            Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => self.sweep(task, encoder, treebank),
         }
     }
 

@@ -102,6 +102,9 @@ fn about(suite: Suite) -> &'static str {
             "Five epochs over the first 2,500 sentences of UD English EWT, dev scored after each, from the start of\n\
              the process to its end. The accuracy is the study's own: over speaking positions."
         }
+        Suite::ShortSweeps => {
+            "As a whole sweep, with one epoch in place of five, so that a peer needs minutes rather than hours."
+        }
         Suite::Sweeps => {
             "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs. One\n\
              sweep against one process per cell, which is how the study's script is used."

@@ -68,7 +68,7 @@ impl<'a> Peer<'a> {
                 let mut command = self.script("reading.py");
                 answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
             }
-            Suite::Runs | Suite::Sweeps => {
+            Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let mut all = Vec::new();
                 for seed in task.scale.seeds {
                     for (_, name) in task.scale.treebanks {

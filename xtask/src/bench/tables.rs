@@ -16,7 +16,7 @@ pub(crate) struct Table {
 /// All tables of what was measured, in order.
 pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
     let mut tables = Vec::new();
-    for suite in [Suite::Steps, Suite::Reading, Suite::Runs, Suite::Sweeps] {
+    for suite in [Suite::Steps, Suite::Reading, Suite::Runs, Suite::ShortSweeps, Suite::Sweeps] {
         let rows: Vec<&Row> = measured.rows.iter().filter(|row| row.suite == suite).collect();
         if rows.is_empty() {
             continue;
