@@ -26,7 +26,7 @@ pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
     }
     say(&Event::Loaded(loaded(job)));
     if deed == Deed::Prefix {
-        for share in [None, Some(0.0), Some(0.5)] {
+        for share in [Some(0.0), None, Some(0.5)] {
             say(&Event::Prefix(PrefixEvent { id: job.cell.id.clone(), blocks: 4, share }));
         }
     }

@@ -259,6 +259,20 @@ pub enum PrefixState {
     Shared,
 }
 
+impl PrefixState {
+    /// Its name on disk.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::DropoutActs => "dropout-acts",
+            Self::SwitchedOff => "switched-off",
+            Self::Computed => "computed",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// Times of one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
