@@ -83,7 +83,7 @@ fn cuda_device() -> Result<()> {
     Ok(())
 }
 
-/// What products run on here, as records tell it: see [`isa_on`].
+/// What products run on here, as records tell it in `made_by.isa`.
 ///
 /// # Errors
 /// As [`on`].
