@@ -16,6 +16,8 @@ pub const FAKE_CODE: &str = "fa4e0000fa4e0000";
 pub enum Deed {
     /// The cell ends well.
     Finish,
+    /// The cell ends well, and computes a constant prefix before its first step.
+    Prefix,
     /// The cell fails, as the worker itself says.
     Fail,
     /// The worker aborts.

@@ -54,6 +54,29 @@ fn without_table_and_times(text: &str) -> String {
 }
 
 #[test]
+fn a_prefix_on_its_way_is_said_once() {
+    let world = world();
+    world.script(&[("en all seed 1", Deed::Prefix)]);
+    let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let lines: Vec<&str> = ended.err.lines().filter(|line| line.contains("frozen embeddings")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"[  2/2] en all seed 1: computing once what its frozen embeddings and 4 blocks make of the data");
+}
+
+#[test]
+fn a_runner_without_bf16_says_so_before_it_starts() {
+    let world = world();
+    let introduced = |more: &[&str]| {
+        let ended = Ended::of(&mut world.sweep(&[&["--lang", "en", "--seeds", "1"], more].concat()));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.out.lines().filter(|line| line.starts_with("precision")).map(String::from).collect::<Vec<_>>()
+    };
+    let said = introduced(&["--set", "train.precision=[\"f32\", \"bf16\"]"]);
+    insta::assert_snapshot!(said.join("\n"), @"precision bf16 is asked for by 2 of 4 cells, but fake has no native bf16: computes in f32 here");
+    assert_eq!(introduced(&[]), [""; 0]);
+}
+
+#[test]
 fn synthetic_data_is_said_to_be() {
     let world = world();
     let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use frostline_e2e::Deed;
 use frostline_record::{
     AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, FreezeCheck, Job, Loaded, LossPoint, MadeBy,
-    Outcome, Record, SCHEMA, Sample, Score, StepEvent, StoredFile, Timing, TrainFacts, sha256,
+    Outcome, PrefixEvent, Record, SCHEMA, Sample, Score, StepEvent, StoredFile, Timing, TrainFacts, sha256,
     write_atomically,
 };
 
@@ -25,6 +25,11 @@ pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
         return say(&Event::Failed { id: job.cell.id.clone(), error });
     }
     say(&Event::Loaded(loaded(job)));
+    if deed == Deed::Prefix {
+        for share in [Some(0.0), None, Some(0.5)] {
+            say(&Event::Prefix(PrefixEvent { id: job.cell.id.clone(), blocks: 4, share }));
+        }
+    }
     let outcome = outcome(job, folder);
     for row in &outcome.epochs {
         tell_epoch(job, row, folder);
@@ -63,7 +68,7 @@ fn act(deed: Deed, folder: &Path) {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
         },
-        Deed::Finish | Deed::Fail => {}
+        Deed::Finish | Deed::Prefix | Deed::Fail => {}
     }
 }
 

@@ -39,6 +39,8 @@ pub enum Event {
     Ready(MadeBy),
     /// Data and model of a cell are in place.
     Loaded(Loaded),
+    /// A cell's constant prefix is being computed, or waited for. No training step is taken yet.
+    Prefix(PrefixEvent),
     /// A point of the train-loss curve.
     Step(StepEvent),
     /// An epoch ended.
@@ -80,6 +82,19 @@ pub struct Loaded {
     pub sample: Sample,
     /// Time taken, in milliseconds.
     pub load_ms: f64,
+}
+
+/// How far a cell's constant prefix is, about twice a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrefixEvent {
+    /// The cell's id.
+    pub id: String,
+    /// Blocks of the prefix.
+    pub blocks: u32,
+    /// The share of the subwords that is there, in [0, 1]; nothing while another worker computes
+    /// and this one waits.
+    pub share: Option<f64>,
 }
 
 /// A sentence as the model sees it.

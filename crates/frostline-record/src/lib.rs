@@ -9,12 +9,12 @@ mod record;
 mod settings;
 
 pub use cell::{Cell, Input, Inputs, sha256};
-pub use event::{Event, Job, Loaded, PrefixPlace, Sample, StepEvent};
+pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
 pub use plan::{Plan, PlanError, PrefixCache};
 pub use record::{
-    AccountRow, Accounts, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome, PrefixState,
-    PrefixUse, Record, Score, StoredFile, Timing, TrainFacts,
+    AccountRow, Accounts, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16, Outcome,
+    PrefixState, PrefixUse, Record, Score, StoredFile, Timing, TrainFacts,
 };
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings, Precision,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Cell;
+use crate::{Cell, Precision};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -259,6 +259,20 @@ pub enum PrefixState {
     Shared,
 }
 
+impl PrefixState {
+    /// Its name on disk.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::DropoutActs => "dropout-acts",
+            Self::SwitchedOff => "switched-off",
+            Self::Computed => "computed",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// Times of one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -283,8 +297,21 @@ pub struct MadeBy {
     pub backend: String,
     /// The device in words: a processor's or GPU's name.
     pub device: String,
-    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `stock`.
+    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `stock`; with
+    /// [`NATIVE_BF16`] at its end where it multiplies bf16 natively.
     pub isa: String,
     /// Threads of the worker.
     pub threads: usize,
+}
+
+/// The end of an instruction set's name that has products of bf16. Without it, cells with the
+/// precision `bf16` compute in f32.
+pub const NATIVE_BF16: &str = "+bf16";
+
+impl MadeBy {
+    /// What a cell that asks for this precision was computed in by this maker.
+    #[must_use]
+    pub fn computes_in(&self, asked: Precision) -> Precision {
+        if self.isa.ends_with(NATIVE_BF16) { asked } else { Precision::F32 }
+    }
 }

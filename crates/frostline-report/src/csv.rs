@@ -3,7 +3,7 @@
 //! Refuses rounding and grouping of digits: these files are for programs. Accuracies are in
 //! [0, 1]; an empty field means that there is no such number.
 
-use frostline_record::Timing;
+use frostline_record::{Precision, Timing};
 
 use crate::Report;
 use crate::paired::measured_speedup;
@@ -47,12 +47,16 @@ pub(crate) fn cells(report: &Report) -> String {
             "steps_per_s",
             "tokens_per_s",
             "peak_rss_mib",
+            "prefix_state",
+            "prefix_blocks",
+            "prefix_fill_ms",
             "version",
             "revision",
             "code",
             "backend",
             "device",
             "isa",
+            "computed_in",
             "threads",
             "error",
         ]
@@ -205,7 +209,13 @@ fn timing(view: &CellView) -> Vec<String> {
         |t| t.peak_rss_mib,
     ];
     let timing = view.done().and_then(|done| done.timing.as_ref());
-    gets.iter().map(|get| timing.map_or_else(String::new, |timing| float(get(timing)))).collect()
+    let mut fields: Vec<String> =
+        gets.iter().map(|get| timing.map_or_else(String::new, |timing| float(get(timing)))).collect();
+    match timing.map(|timing| timing.prefix) {
+        Some(used) => fields.extend([used.state.name().into(), used.blocks.to_string(), float(used.fill_ms)]),
+        None => fields.extend(vec![String::new(); 3]),
+    }
+    fields
 }
 
 fn made_by(view: &CellView) -> Vec<String> {
@@ -217,9 +227,10 @@ fn made_by(view: &CellView) -> Vec<String> {
             by.backend.clone(),
             by.device.clone(),
             by.isa.clone(),
+            view.computed_in().map_or("", Precision::name).into(),
             by.threads.to_string(),
         ],
-        None => vec![String::new(); 7],
+        None => vec![String::new(); 8],
     }
 }
 

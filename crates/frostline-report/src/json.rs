@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Inputs, MadeBy, Plan, SCHEMA};
+use frostline_record::{Inputs, MadeBy, Plan, Precision, PrefixUse, SCHEMA};
 use serde::Serialize;
 
 use crate::Report;
@@ -37,6 +37,9 @@ struct CellLine<'a> {
     policy: &'a str,
     seed: u64,
     extras: &'a [String],
+    /// What linear layers were computed in, which is not always what was asked for.
+    computed_in: Option<Precision>,
+    prefix: Option<PrefixUse>,
     status: &'a str,
     error: Option<&'a str>,
 }
@@ -82,6 +85,8 @@ fn cells(report: &Report) -> Vec<CellLine<'_>> {
             policy: &view.cell.settings.policy,
             seed: view.cell.settings.seed,
             extras: &view.extras,
+            computed_in: view.computed_in(),
+            prefix: view.done().and_then(|done| Some(done.timing.as_ref()?.prefix)),
             status: view.state.name(),
             error: match &view.state {
                 State::Failed { error, .. } => Some(error),

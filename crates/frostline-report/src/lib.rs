@@ -11,6 +11,7 @@ mod json;
 mod number;
 mod page;
 mod paired;
+mod prefix;
 mod published;
 mod stat;
 mod summary;

@@ -5,6 +5,7 @@
 mod accuracy;
 mod cost;
 mod origin;
+mod precision;
 
 use crate::Report;
 use crate::figure;
@@ -32,6 +33,7 @@ pub(crate) fn page(report: &Report) -> String {
     origin::settings(report, &mut text);
     origin::inputs(report, &mut text);
     origin::made_by(report, &mut text);
+    precision::of_cells(report, &mut text);
     files(&mut text);
     text
 }
@@ -117,8 +119,8 @@ fn how_to_read(report: &Report, text: &mut String) {
          - **Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
          share of all parameters.\n\
          {baseline}\
-         - **Training time** is the time of the training steps alone. Loading and evaluation are \
-         listed apart.\n\
+         - **Training time** is the time of the training steps alone. Loading, computing a \
+         constant prefix and evaluation are listed apart.\n\
          - **Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
          from the work that is left, before any step is taken, for Frostline's own kernels on two \
          processor cores. It is measured as the ratio of median step times of the same seed.\n\

@@ -231,7 +231,7 @@ fn differences(report: &Report, study: &Study, langs: &[&str], text: &mut String
     let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
     let studys = Settings::default();
     type Fact = (&'static str, fn(&Settings) -> String);
-    let facts: [Fact; 14] = [
+    let facts: [Fact; 15] = [
         ("encoder", |s| s.encoder.name.clone()),
         ("encoder's start", |s| match s.encoder.init {
             Init::Pretrained => "pretrained".into(),
@@ -246,6 +246,7 @@ fn differences(report: &Report, study: &Study, langs: &[&str], text: &mut String
         ("share of train", |s| s.data.fraction.to_string()),
         ("epochs", |s| s.train.epochs.to_string()),
         ("sentences per step", |s| s.train.batch.to_string()),
+        ("precision of linear layers", |s| s.train.precision.name().into()),
         ("selected epoch", |s| match s.train.select {
             Select::Last => "last".into(),
             Select::Best => "best".into(),

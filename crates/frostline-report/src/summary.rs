@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_record::{Cell, MadeBy, Outcome, Record, Score, Sweep, Timing};
+use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Sweep, Timing};
 use serde::Serialize;
 
 use crate::paired::Paired;
+use crate::prefix::PrefixStats;
 use crate::stat::{Interval, Stat};
 
 /// The policy that freezes nothing: what the others are compared with.
@@ -61,6 +62,11 @@ impl CellView {
             State::Failed { made_by, .. } => Some(made_by),
             State::Missing => None,
         }
+    }
+
+    /// What its linear layers were computed in, which is not always what was asked for.
+    pub fn computed_in(&self) -> Option<Precision> {
+        self.made_by().map(|by| by.computes_in(self.cell.settings.train.precision))
     }
 
     /// Whether both differ in nothing but what is frozen.
@@ -129,6 +135,7 @@ pub(crate) struct Group {
     pub train_time_saving: Option<Stat>,
     pub cost: Option<CostStats>,
     pub times: Option<Times>,
+    pub prefix: Option<PrefixStats>,
     pub epochs: Vec<EpochStats>,
     pub train_loss: Vec<CurvePoint>,
 }
@@ -170,6 +177,8 @@ pub(crate) struct SplitStats {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Times {
     pub load_s: Stat,
+    /// Computing a constant prefix, finding it or waiting for it; part of no training time.
+    pub prefix_s: Stat,
     pub train_s: Stat,
     pub eval_s: Stat,
     pub total_s: Stat,
@@ -255,6 +264,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         train_time_saving: Stat::of(&savings),
         cost: cost(&done, &speedups),
         times: times(&done),
+        prefix: PrefixStats::of(&done),
         epochs: epochs(&done),
         train_loss: curve(&done),
     }
@@ -300,6 +310,7 @@ fn times(done: &[&Done]) -> Option<Times> {
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
     Some(Times {
         load_s: seconds(|t| t.load_ms)?,
+        prefix_s: seconds(|t| t.prefix.fill_ms)?,
         train_s: seconds(|t| t.train_ms)?,
         eval_s: seconds(|t| t.eval_ms)?,
         total_s: seconds(|t| t.total_ms)?,

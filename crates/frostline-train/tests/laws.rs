@@ -114,12 +114,17 @@ fn run_cached(
         compute_prefix(&plain, &setting.encoder, data, size, config.precision, &mut take).unwrap();
         (rows, data.starts())
     });
-    let view = |data, (rows, starts): &'_ (Vec<f32>, Vec<usize>)| -> View<'_> {
-        let prefix = Prefix { blocks, hidden: setting.encoder.hidden, rows, starts };
-        View { data, prefix: Some(prefix) }
+    let prefix = |split: usize| {
+        let (rows, starts) = &rows[split];
+        Some(Prefix { blocks, hidden: setting.encoder.hidden, rows, starts })
     };
-    let (train_view, dev_view) = (view(&setting.train, &rows[0]), view(&setting.dev, &rows[1]));
-    let run = Run { config, encoder: &setting.encoder, policy: &policy, train: train_view, dev: dev_view };
+    let run = Run {
+        config,
+        encoder: &setting.encoder,
+        policy: &policy,
+        train: View { data: &setting.train, prefix: prefix(0) },
+        dev: View { data: &setting.dev, prefix: prefix(1) },
+    };
     train(&run, model, &mut |_: Event<'_>| ())
 }
 

@@ -1,6 +1,7 @@
 //! The backends this build carries, and the one `match` that picks one at run time.
 
 use anyhow::{Result, bail};
+use frostline_record::NATIVE_BF16;
 
 /// Names of the backends of this build, the preferred one first.
 #[must_use]
@@ -82,17 +83,24 @@ fn cuda_device() -> Result<()> {
     Ok(())
 }
 
-/// The instruction set a backend's kernels run on.
+/// What products run on here, as records tell it in `made_by.isa`.
 ///
 /// # Errors
 /// As [`on`].
-pub fn isa(name: &str) -> Result<&'static str> {
+pub fn isa(name: &str) -> Result<String> {
     struct Isa;
     impl Task for Isa {
-        type Output = &'static str;
-        fn run<B: frostline_kernels::Train>(self, _: &B::Device) -> &'static str {
-            B::k_isa()
+        type Output = String;
+        fn run<B: frostline_kernels::Train>(self, device: &B::Device) -> String {
+            isa_on::<B>(device)
         }
     }
     on(name, Isa)
+}
+
+/// The instruction set of the kernels, with [`NATIVE_BF16`] where products of bf16 are native. All
+/// that the machine adds to a result: what differs in it does not repeat bit for bit.
+pub(crate) fn isa_on<B: frostline_kernels::Kernels>(device: &B::Device) -> String {
+    let bf16 = if B::k_bf16(device) { NATIVE_BF16 } else { "" };
+    format!("{}{bf16}", B::k_isa())
 }

@@ -157,7 +157,10 @@ impl Task for StepTask<'_> {
         let mut rows = [Vec::new(), Vec::new()];
         for (rows, data) in rows.iter_mut().zip([&train_set, &dev]) {
             let Some(blocks) = blocks else { continue };
-            let mut take = |some: &[f32]| Ok::<_, anyhow::Error>(rows.extend_from_slice(some));
+            let mut take = |some: &[f32]| {
+                rows.extend_from_slice(some);
+                anyhow::Ok(())
+            };
             let model = model.valid();
             compute_prefix(&model, &encoder, data, [blocks, 4096], step.precision, &mut take)?;
         }

@@ -17,7 +17,7 @@ use frostline_train::{
     evaluate, train,
 };
 
-use crate::backend::Task;
+use crate::backend::{Task, isa_on};
 use crate::cost;
 use crate::data::{Data, Shared, load};
 use crate::inputs;
@@ -116,15 +116,16 @@ fn run_cell<B: Train>(
         load_ms,
     }));
 
+    let isa = isa_on::<B>(device);
     let request = Request {
         cell,
         place: prefix_cache.as_ref().filter(|_| !*verify),
         policy: &policy,
         config: &config,
         data: &data,
-        isa: B::k_isa(),
+        isa: &isa,
     };
-    let splits = request.splits(&model.valid(), shared)?;
+    let splits = request.splits(&model.valid(), shared, tell)?;
     let run = Run {
         config: &config,
         encoder,

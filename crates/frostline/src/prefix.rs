@@ -1,23 +1,26 @@
 //! Where the outputs of constant prefixes are kept: in a worker's memory, or in a mapped file that
 //! several workers share. It owns what makes two prefixes the same; it computes nothing itself.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use frostline_freeze::Policy;
 use frostline_kernels::Kernels;
 use frostline_model::Tagger;
-use frostline_record::{Cell, Init, PrefixPlace, PrefixState, PrefixUse, sha256};
+use frostline_record::{Cell, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, sha256};
 use frostline_train::{Dataset, Prefix, TrainConfig, View, compute_prefix};
 
 use crate::data::{Data, Shared};
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
 const FILL_TOKENS: usize = 4096;
+
+/// How often at most it is told how far a prefix is.
+const PACE: Duration = Duration::from_millis(500);
 
 /// The prefixes that one worker keeps in memory, those used last at the end.
 #[derive(Default)]
@@ -86,16 +89,22 @@ pub(crate) struct Request<'a> {
     pub policy: &'a Policy,
     pub config: &'a TrainConfig,
     pub data: &'a Data,
-    /// The instruction set of the kernels.
+    /// The instruction set of the kernels, and whether it has bf16.
     pub isa: &'a str,
 }
 
 impl Request<'_> {
-    /// Finds the cell's prefixes or computes them, where it has a constant one.
+    /// Finds the cell's prefixes or computes them, where it has a constant one, and tells how far
+    /// that is.
     ///
     /// # Errors
     /// Where a file cannot be written or read.
-    pub fn splits<B: Kernels>(&self, model: &Tagger<B>, shared: &mut Shared) -> Result<Splits> {
+    pub fn splits<B: Kernels>(
+        &self,
+        model: &Tagger<B>,
+        shared: &mut Shared,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<Splits> {
         let dropout = self.config.dropout;
         let state = match (self.policy.constant_prefix(), self.place) {
             (None, _) => PrefixState::None,
@@ -116,6 +125,15 @@ impl Request<'_> {
             ("dev", Some(&self.data.dev)),
             ("test", self.data.test.as_ref()),
         ];
+        let mut progress = Progress {
+            id: &self.cell.id,
+            blocks: used.blocks,
+            done: 0,
+            of: sets.iter().flat_map(|(_, set)| *set).map(Dataset::subwords).sum(),
+            told: None,
+            tell,
+        };
+        let mut finished = 0;
         for (slot, (role, set)) in splits.rows.iter_mut().zip(sets) {
             let Some(set) = set else { continue };
             let key = self.key(role, blocks)?;
@@ -123,7 +141,7 @@ impl Request<'_> {
                 Some(rows) => rows,
                 None => {
                     let fill = Fill { request: self, model, set, blocks };
-                    let (rows, computed) = fill.at(place, &key)?;
+                    let (rows, computed) = fill.at(place, &key, &mut progress)?;
                     if computed {
                         splits.used.state = PrefixState::Computed;
                     }
@@ -131,6 +149,9 @@ impl Request<'_> {
                 }
             };
             *slot = Some(rows);
+            // Also where it was found and not computed.
+            finished += set.subwords();
+            progress.done = finished;
         }
         splits.used.fill_ms = clock.elapsed().as_secs_f64() * 1e3;
         Ok(splits)
@@ -196,19 +217,19 @@ struct Fill<'a, 'r, B: Kernels> {
 
 impl<B: Kernels> Fill<'_, '_, B> {
     /// The rows, and whether they were computed now.
-    fn at(&self, place: &PrefixPlace, key: &str) -> Result<(Arc<Rows>, bool)> {
+    fn at(&self, place: &PrefixPlace, key: &str, progress: &mut Progress) -> Result<(Arc<Rows>, bool)> {
         let starts = self.set.starts();
         let count = self.set.subwords() * self.request.data.encoder.hidden;
         let bytes = 4 * count as u64;
         let (values, computed) = if bytes <= place.memory_mib << 20 {
             let mut values = Vec::with_capacity(count);
-            self.compute(&mut |rows| {
+            self.compute(progress, &mut |rows| {
                 values.extend_from_slice(rows);
                 Ok(())
             })?;
             (Values::Memory(values), true)
         } else {
-            let (map, computed) = self.mapped(Path::new(&place.folder), key, bytes)?;
+            let (map, computed) = self.mapped(Path::new(&place.folder), key, bytes, progress)?;
             (Values::Mapped(map), computed)
         };
         Ok((Arc::new(Rows { values, starts }), computed))
@@ -216,7 +237,13 @@ impl<B: Kernels> Fill<'_, '_, B> {
 
     /// The file of this key, which one process writes while others wait. It is whole or absent:
     /// what a crash leaves bears another name and is written over.
-    fn mapped(&self, folder: &Path, key: &str, bytes: u64) -> Result<(memmap2::Mmap, bool)> {
+    fn mapped(
+        &self,
+        folder: &Path,
+        key: &str,
+        bytes: u64,
+        progress: &mut Progress,
+    ) -> Result<(memmap2::Mmap, bool)> {
         let shown = || {
             format!(
                 "{}: the prefix cache cannot be written; free some disk, or switch it off with prefix_cache.enabled = \"off\" in the plan",
@@ -225,13 +252,20 @@ impl<B: Kernels> Fill<'_, '_, B> {
         };
         fs::create_dir_all(folder).with_context(shown)?;
         let lock = File::create(folder.join(format!("{key}.lock"))).with_context(shown)?;
-        lock.lock().with_context(shown)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress.waits();
+                lock.lock().with_context(shown)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
+        }
         let path: PathBuf = folder.join(format!("{key}.f32"));
         let whole = fs::metadata(&path).is_ok_and(|found| found.len() == bytes);
         if !whole {
             let part = folder.join(format!("{key}.part"));
             let mut out = BufWriter::with_capacity(1 << 20, File::create(&part).with_context(shown)?);
-            self.compute(&mut |rows| {
+            self.compute(progress, &mut |rows| {
                 for value in rows {
                     out.write_all(&value.to_ne_bytes())?;
                 }
@@ -251,9 +285,44 @@ impl<B: Kernels> Fill<'_, '_, B> {
         Ok((map, !whole))
     }
 
-    fn compute(&self, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
+    fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
         let Request { data, config, .. } = self.request;
         let size = [self.blocks, FILL_TOKENS];
-        compute_prefix(self.model, &data.encoder, self.set, size, config.precision, take)
+        progress.add(0);
+        let mut take = |rows: &[f32]| {
+            progress.add(rows.len() / data.encoder.hidden);
+            take(rows)
+        };
+        compute_prefix(self.model, &data.encoder, self.set, size, config.precision, &mut take)
+    }
+}
+
+/// How far a cell's prefix is, and who is told.
+struct Progress<'a> {
+    id: &'a str,
+    blocks: u32,
+    /// Subwords whose prefix is there, of all.
+    done: usize,
+    of: usize,
+    /// When it was told last.
+    told: Option<Instant>,
+    tell: &'a mut dyn FnMut(Event),
+}
+
+impl Progress<'_> {
+    fn add(&mut self, subwords: usize) {
+        self.done += subwords;
+        if self.told.is_none_or(|told| told.elapsed() >= PACE) {
+            self.told = Some(Instant::now());
+            self.say(Some(self.done as f64 / self.of.max(1) as f64));
+        }
+    }
+
+    fn waits(&mut self) {
+        self.say(None);
+    }
+
+    fn say(&mut self, share: Option<f64>) {
+        (self.tell)(Event::Prefix(PrefixEvent { id: self.id.into(), blocks: self.blocks, share }));
     }
 }

@@ -20,7 +20,7 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
         revision: std::env::var("FROSTLINE_REVISION").unwrap_or_default(),
         backend: backend.into(),
         device: processor(),
-        isa: crate::backend::isa(backend)?.into(),
+        isa: crate::backend::isa(backend)?,
         threads: rayon::current_num_threads(),
     })
 }

@@ -103,6 +103,10 @@ fn every_command_explains_itself() {
         "conllu check",
         "conllu roundtrip",
         "conllu stats",
+        "bench",
+        "bench step",
+        "bench gemm",
+        "bench read",
         "version",
     ];
     for command in commands {

@@ -148,6 +148,7 @@ impl Shift<'_> {
                 self.employ(number);
             }
             Event::Loaded(loaded) if ours(&loaded.id) => self.screen.loaded(&loaded),
+            Event::Prefix(prefix) if ours(&prefix.id) => self.screen.prefix(&prefix),
             Event::Step(step) if ours(&step.id) => self.screen.step(&step),
             Event::Epoch { id, row } if ours(&id) => self.screen.epoch(&id, &row),
             Event::Done { id } if ours(&id) => {

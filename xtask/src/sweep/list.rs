@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use frostline_record::{Input, Inputs};
+use frostline_record::{Input, Inputs, NATIVE_BF16, Precision};
 
 use crate::args::SweepArgs;
 use crate::runner::Runner;
@@ -31,6 +31,15 @@ pub(crate) fn introduce(study: &Study, sources: &Sources, runner: &Runner) {
         about.isa,
         &about.code[..about.code.len().min(12)]
     );
+    let asked = study.settings.iter().filter(|settings| settings.train.precision == Precision::Bf16).count();
+    if asked > 0 && !about.isa.ends_with(NATIVE_BF16) {
+        println!(
+            "precision bf16 is asked for by {} of {}, but {} has no native bf16: computes in f32 here",
+            asked,
+            counted(study.settings.len(), "cell"),
+            about.isa
+        );
+    }
 }
 
 fn header(study: &Study) -> String {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use frostline_record::{Cell, EpochRow, Job, Loaded, Record, StepEvent};
+use frostline_record::{Cell, EpochRow, Job, Loaded, PrefixEvent, Record, StepEvent};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::sweep::sample;
 use crate::sweep::study::Study;
-use crate::units::{clock, grouped, short};
+use crate::units::{clock, counted, grouped, short};
 
 /// The screen of one sweep.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ struct Running {
     epochs: u32,
     started: Instant,
     left_s: Option<f64>,
+    /// Whether a plain line has said that the prefix is being computed.
+    told_prefix: bool,
     last: Option<StepEvent>,
     dev: Option<f64>,
     bar: Option<ProgressBar>,
@@ -69,6 +71,7 @@ impl Screen {
             epochs: job.cell.settings.train.epochs,
             started: Instant::now(),
             left_s: None,
+            told_prefix: false,
             last: None,
             dev: None,
             bar,
@@ -106,6 +109,27 @@ impl Screen {
             grouped(loaded.steps),
             sample::render(&loaded.sample, width)
         )
+    }
+
+    /// A cell's constant prefix is on its way: a live bar follows it, a plain line says it once.
+    pub(crate) fn prefix(&mut self, prefix: &PrefixEvent) {
+        let Some(running) = self.running.get_mut(&prefix.id) else { return };
+        let what = match prefix.blocks {
+            0 => "frozen embeddings".into(),
+            blocks => format!("frozen embeddings and {}", counted(blocks as usize, "block")),
+        };
+        let text = match prefix.share {
+            Some(_) => format!("computing once what its {what} make of the data"),
+            None => format!("waiting for another worker, which computes what its {what} make of the data"),
+        };
+        match (&running.bar, prefix.share) {
+            (Some(bar), Some(share)) => bar.set_message(format!("{:.0} %, {text}", 100.0 * share)),
+            (Some(bar), None) => bar.set_message(text),
+            (None, _) if !std::mem::replace(&mut running.told_prefix, true) => {
+                eprintln!("[{:>3}/{}] {}: {text}", self.over + 1, self.cells, running.title);
+            }
+            (None, _) => {}
+        }
     }
 
     /// Progress inside a cell.

@@ -8,6 +8,7 @@ use crate::figure::sheet::{Area, LABEL, Panel, Sheet, TICK, panels, row_height, 
 use crate::figure::svg::{Anchor, Type, text_width};
 use crate::figure::{Figure, GRID, INK};
 use crate::number::{decimals, fixed};
+use crate::prefix::PrefixStats;
 use crate::summary::Times;
 
 /// Room for a number at the right of a bar.
@@ -23,7 +24,7 @@ type Part = (&'static str, &'static str, fn(&Times) -> f64);
 const PARTS: [Part; 3] = [
     ("training", "#0072B2", |times| times.train_s.mean),
     ("evaluation", "#E69F00", |times| times.eval_s.mean),
-    ("loading", "#999999", |times| times.load_s.mean),
+    ("loading", "#999999", |times| times.load_s.mean + times.prefix_s.mean),
 ];
 
 pub(super) fn draw(report: &Report, figure: &Figure) -> String {
@@ -46,6 +47,9 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     }
     let mut note =
         "In a bar: training time. After it: the sum of its parts. Means over seeds of one cell.".to_string();
+    if report.groups.iter().any(|group| group.prefix.as_ref().is_some_and(PrefixStats::was_read)) {
+        note += " Loading holds computing a constant prefix.";
+    }
     if report.groups.iter().any(|group| group.seeds_done > 1) {
         note += " The black line is one standard deviation of the training time to either side.";
     }

@@ -1,10 +1,11 @@
 //! Owns what the page says about cost: parameters, times, speeds and what was predicted of them.
 //!
-//! Refuses to add loading or evaluation to training time.
+//! Refuses to add loading, computing a prefix or evaluation to training time.
 
 use crate::Report;
 use crate::number::{NONE, count, decimals, fixed, or_dash, plus_minus};
 use crate::page::{key, keyed, paragraph, section};
+use crate::prefix::PrefixStats;
 use crate::stat::Stat;
 use crate::summary::{BASELINE, Group, Times};
 
@@ -40,14 +41,20 @@ pub(super) fn times(report: &Report, lang: &str, text: &mut String) {
         ("Median step ms", |t| t.step_ms_median),
         ("Subwords/s", |t| t.tokens_per_s),
     ];
-    for (head, _) in columns {
+    for (i, (head, _)) in columns.into_iter().enumerate() {
         table = table.right(head, 0);
+        if i == 0 {
+            table = table.right("Prefix s", 1);
+        }
     }
     table = table.right("Peak memory MiB", 1);
     for group in report.groups_of(lang) {
         let times = group.times.as_ref();
+        let read = times.filter(|_| group.prefix.as_ref().is_some_and(PrefixStats::was_read));
+        let mut cells = columns.map(|(_, get)| or_dash(times, |times| measured(get(times)))).to_vec();
+        cells.insert(1, or_dash(read, |times| measured(times.prefix_s)));
         let mut row = key(group);
-        row.extend(columns.map(|(_, get)| or_dash(times, |times| measured(get(times)))));
+        row.extend(cells);
         let peak = times.map(|t| t.peak_rss_mib_max).filter(|&peak| peak > 0.0);
         row.push(peak.map_or_else(|| NONE.into(), |peak| fixed(peak, 0)));
         table.row(row);
@@ -55,6 +62,29 @@ pub(super) fn times(report: &Report, lang: &str, text: &mut String) {
     paragraph(text, table.markdown().trim_end());
     *text += "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
               other cells before carries their peak along.\n";
+    prefixes(report, lang, text);
+}
+
+/// Who read a constant prefix, who could have and why not.
+fn prefixes(report: &Report, lang: &str, text: &mut String) {
+    let groups: Vec<_> =
+        report.groups_of(lang).filter_map(|group| Some((group, group.prefix.as_ref()?))).collect();
+    if groups.is_empty() {
+        return;
+    }
+    section(text, 3, "Constant prefix");
+    paragraph(
+        text,
+        "Where the embeddings and the lowest blocks are frozen and nothing is dropped in them, what \
+         comes out of them never changes. It can be computed once and then only be read.",
+    );
+    for (group, prefix) in &groups {
+        *text += &format!("- **{}**: {}.\n", key(group).join(", "), prefix.words());
+    }
+    if groups.iter().any(|(_, prefix)| prefix.was_read()) {
+        *text += "\n`Prefix s` is the mean time a cell spent on computing it, finding it or waiting \
+                  for it. Training time, its saving and the measured speed-up leave it out.\n";
+    }
 }
 
 /// What the cost model said beside what the clock said.

@@ -9,7 +9,7 @@ mod figures;
 use std::path::PathBuf;
 
 use common::{Lang, demo, failed, paper, record, records, sweep};
-use frostline_record::{Record, Sweep};
+use frostline_record::{PrefixState, PrefixUse, Record, Sweep};
 use frostline_report::{Report, ReportError, ReportFile};
 
 fn files(scenario: &str, sweep: &Sweep, records: &[Record]) -> Vec<ReportFile> {
@@ -204,6 +204,77 @@ fn the_same_records_give_the_same_bytes_in_any_order() {
     records[0].timing = records[1].timing.clone();
     let other = Report::new(&sweep, &records).files().expect("a report");
     assert_ne!(first, other, "a report that ignores its records proves nothing");
+}
+
+/// A constant prefix that was read, one that dropout forbids, and one that was switched off.
+#[test]
+fn a_constant_prefix_is_told_with_its_time_and_the_next_step() {
+    use PrefixState::{Computed, DropoutActs, Shared, SwitchedOff};
+    let (sweep, mut records) = whole();
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        let timing = record.timing.as_mut().expect("a time");
+        let (state, blocks, fill_ms) = match (settings.lang.as_str(), settings.policy.as_str()) {
+            ("en", "first-2") if settings.seed == 42 => (Computed, 2, 2500.0),
+            ("en", "first-2") => (Shared, 2, 0.5),
+            ("en", "first-4") if settings.seed == 42 => (SwitchedOff, 4, 0.0),
+            ("en", "first-4") => (Computed, 4, 1000.0 * settings.seed as f64),
+            ("en", "all") => (DropoutActs, 6, 0.0),
+            _ => continue,
+        };
+        timing.prefix = PrefixUse { blocks, state, fill_ms };
+        timing.total_ms += fill_ms;
+    }
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    assert!(text(&files, "figures/time.svg").contains("Loading holds computing a constant prefix."));
+    let page = text(&files, "report.md");
+    let (en, pcm) = page.split_once("## pcm").expect("two languages");
+    let times = en.split_once("### Where the time goes").expect("times").1;
+    insta::assert_snapshot!(times.split_once("### Predicted").expect("speed-ups").0);
+    assert!(!pcm.contains("Prefix s |") && !pcm.contains("### Constant prefix"), "nothing to tell there");
+
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let groups = json["groups"].as_array().expect("groups");
+    let of = |policy: &str| {
+        let is = |group: &&serde_json::Value| group["policy"] == policy && group["lang"] == "en";
+        groups.iter().find(is).expect("the group")
+    };
+    assert_eq!(of("first-2")["prefix"]["cells"], serde_json::json!({"computed": 1, "shared": 2}));
+    assert_eq!(of("first-2")["prefix"]["computed_s"]["mean"], 2.5);
+    assert!(of("none")["prefix"].is_null());
+    // The time that a prefix took is in no training time.
+    assert_eq!(of("first-2")["times"]["prefix_s"]["n"], 3);
+
+    let cells = text(&files, "cells.csv");
+    assert!(cells.lines().next().expect("a head").contains(",prefix_state,prefix_blocks,prefix_fill_ms,"));
+    assert_eq!(cells.matches(",computed,2,2500,").count(), 1);
+    assert_eq!(cells.matches(",dropout-acts,6,0,").count(), 3);
+    assert_eq!(cells.matches(",none,0,0,").count(), 21);
+}
+
+#[test]
+fn what_cells_computed_in_is_told_where_it_is_not_f32_throughout() {
+    let sweep = sweep("mixed", &paper(), 1, false, "\"train.precision\" = [\"f32\", \"bf16\"]");
+    let mut records = records(&sweep, &paper());
+    for record in &mut records {
+        if record.cell.settings.lang == "en" {
+            record.made_by.isa = "avx512+bf16".into();
+        }
+    }
+    records.pop();
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    let page = text(&files, "report.md");
+    let told = page.split_once("## Precision").expect("the section").1;
+    insta::assert_snapshot!(told.split_once("## ").expect("what follows").0);
+    let cells = text(&files, "cells.csv");
+    assert_eq!(cells.matches(",avx512+bf16,bf16,").count(), 5);
+    assert_eq!(cells.matches(",avx512,f32,").count(), 9);
+    let published = text(&files, "published.md");
+    assert!(published.contains("precision of linear layers: study f32, here f32 or bf16"), "{published}");
+
+    let (sweep, records) = whole();
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    assert!(!text(&files, "report.md").contains("## Precision"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Matrix products of the linear layers: row-major f32 in, row-major f32 out.
 //!
 //! It owns the choice of how a product is computed: by this crate's AVX-512 kernel (in f32, or
-//! with operands rounded to bf16 and f32 sums), by the `gemm` crate on other processors. In every
-//! one, an element of the result is summed in an order that depends on the inner size alone: a row
-//! does not change when other rows are added, nor with the number of threads.
+//! with operands rounded to bf16 and f32 sums), by the `gemm` crate on other processors. None
+//! changes a result with the number of threads. In the AVX-512 kernel an element is summed in an
+//! order that depends on the inner size alone, so that a row does not change when other rows are
+//! added either; `gemm` does not promise that.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
