@@ -32,6 +32,9 @@ fn steps(scratch: &Path) -> Vec<Step> {
         step.arguments.extend(["--out".into(), scratch.join(out).display().to_string()]);
         step
     };
+    // What other processors run, as far as this one can show it.
+    let lesser =
+        |name, variables| Step { variables, ..step(name, "test --workspace --test parity --test laws") };
     let doc = step("doc", "doc --workspace --no-deps");
     // Without a GPU the runner must start, say so and end with the code for a lacking device.
     let cuda = step(
@@ -56,6 +59,8 @@ fn steps(scratch: &Path) -> Vec<Step> {
         ),
         Step { variables: &[("RUSTDOCFLAGS", "-Dwarnings")], ..doc },
         step("test", "test --workspace"),
+        lesser("test-avx2", &[("FROSTLINE_ISA", "avx2")]),
+        lesser("test-portable", &[("FROSTLINE_ISA", "portable")]),
         sweep("sweep-flex", "xtask sweep --lang en,pcm", "flex"),
         sweep("sweep-ndarray", "xtask sweep --lang en,pcm --seeds 42 --backend ndarray", "ndarray"),
         Step { passes: &[0, 3], ..cuda },

@@ -112,6 +112,9 @@ impl From<Compute> for Precision {
 struct GemmArgs {
     #[command(flatten)]
     machine: Machine,
+    /// What the operands are rounded to
+    #[arg(long, value_enum, default_value_t = Compute::F32)]
+    precision: Compute,
 }
 
 impl Bench {
@@ -122,9 +125,10 @@ impl Bench {
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let line = match self.what {
             What::Step(args) => args.run()?,
-            What::Gemm(GemmArgs { machine }) => {
+            What::Gemm(GemmArgs { machine, precision }) => {
                 let backend = named(machine.backend)?;
-                let found = pool(machine.threads)?.install(|| backend::on(&backend, Gemm))?;
+                let found = pool(machine.threads)?
+                    .install(|| backend::on(&backend, Gemm { precision: precision.into() }))?;
                 serde_json::to_string(&found)?
             }
             What::Read(inputs) => {
