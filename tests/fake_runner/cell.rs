@@ -152,6 +152,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         cost: Cost {
             gflop_per_step: if all_learn { 3.0 } else { 2.0 },
             predicted_speedup: if all_learn { 1.0 } else { 1.25 },
+            predicted_speedup_cached: if all_learn { 1.0 } else { 1.25 },
             subwords_per_step: 15.0,
             context_subwords: 5.0,
             speaking_per_step: 9.0,

@@ -88,7 +88,7 @@ pub struct Work {
     pub backward_weights: f64,
     /// Products inside attention, both directions.
     pub attention: f64,
-    /// Bytes of element-wise passes, of gathers and scatters, and of weights turned for backward.
+    /// Bytes of element-wise passes, and of gathers and scatters.
     pub elementwise_bytes: f64,
     /// Bytes that the optimiser moves.
     pub optimiser_bytes: f64,
@@ -142,7 +142,11 @@ impl Cost {
             let group = Group::Block(block);
             let learns = !policy.freezes_group(group);
             let cached = constant.is_some_and(|blocks| block < blocks);
-            groups.push((group, if cached { Work::default() } else { step.block(learns, learns_below) }));
+            // Above its attention, the last block is computed only where somebody speaks.
+            let last = block + 1 == shape.depth;
+            let rows = if last { workload.speaking } else { workload.subwords };
+            let work = if cached { Work::default() } else { step.block(rows, learns, learns_below) };
+            groups.push((group, work));
             learns_below |= learns;
         }
         groups.push((Group::Head, step.head(learns_below)));
@@ -192,19 +196,21 @@ impl Step<'_> {
         Work { elementwise_bytes: bytes, operations: 1.0, ..Work::default() }
     }
 
-    /// A block that itself learns or not, above something that learns or not.
-    fn block(&self, learns: bool, learns_below: bool) -> Work {
-        let (n, h, i) = (self.workload.subwords, self.h, self.i);
-        let outputs = 5.0 * h + i;
-        let weights = 4.0 * h * h + 2.0 * h * i;
+    /// A block that itself learns or not, above something that learns or not; after attention it
+    /// works on so many rows.
+    fn block(&self, rows: f64, learns: bool, learns_below: bool) -> Work {
+        let (n, m, h, i) = (self.workload.subwords, rows, self.h, self.i);
+        // Queries, keys and values; then the attention's output and the feed-forward layers.
+        let (before, after) = (3.0 * h * h, h * h + 2.0 * h * i);
+        let products = n * before + m * after;
+        let outputs = n * 3.0 * h + m * (2.0 * h + i);
         let scores = n * self.workload.context;
         let probabilities = scores * self.shape.heads as f64;
-        // Biases are written first (the outputs); GELU 2 I; two norms 4 H each; output dropout 2 H;
-        // softmax and its dropout.
+        // GELU 2 I; two norms 4 H each; output dropout 2 H; softmax and its dropout.
         let mut work = Work {
-            forward: n * weights,
+            forward: products,
             attention: 2.0 * scores * h,
-            elementwise_bytes: (n * (outputs + 2.0 * i + 10.0 * h) + 4.0 * probabilities) * F32,
+            elementwise_bytes: (m * (2.0 * i + 10.0 * h) + 4.0 * probabilities) * F32,
             operations: BLOCK_OPERATIONS,
             ..Work::default()
         };
@@ -212,22 +218,21 @@ impl Step<'_> {
             return work;
         }
         // Queries, keys and values pass a gradient on only where something below wants it.
-        let passed = if learns_below { weights } else { weights - 3.0 * h * h };
-        work.backward_inputs = n * passed;
+        work.backward_inputs = if learns_below { products } else { m * after };
         work.attention += 4.0 * scores * h;
         // GELU 3 I; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
-        // A weight is read and written once to be turned for the gradient of its input.
-        work.elementwise_bytes += (n * (3.0 * i + 11.0 * h) + 4.0 * probabilities + 2.0 * passed) * F32;
+        work.elementwise_bytes += (m * (3.0 * i + 11.0 * h) + 4.0 * probabilities) * F32;
         work.operations += BLOCK_OPERATIONS;
         if learns_below {
             // Gradients of queries, keys, values and residual are added up.
             work.elementwise_bytes += 9.0 * n * h * F32;
         }
         if learns {
-            work.backward_weights = n * weights;
+            work.backward_weights = products;
             // Gradients of biases read the outputs' gradients again, those of norms two rows each.
-            work.elementwise_bytes += n * (outputs + 4.0 * h) * F32;
-            work.optimiser_bytes = (weights + outputs + 4.0 * h) * ADAMW;
+            work.elementwise_bytes += (outputs + m * 4.0 * h) * F32;
+            let numbers = before + after + 5.0 * h + i + 4.0 * h;
+            work.optimiser_bytes = numbers * ADAMW;
             work.operations += BLOCK_TENSORS;
         }
         work
@@ -280,9 +285,11 @@ mod tests {
         let lowest = cost("none+embeddings").group(Group::Block(0));
         assert_eq!(lowest.backward_inputs, linear - 10.0 * 48.0);
         let total = cost("head-only").total();
-        assert_eq!((total.forward, total.backward_inputs), (2.0 * linear + 84.0, 0.0));
+        // The last block's attention sees all rows, its other layers the 7 that speak.
+        let last = 10.0 * 48.0 + 7.0 * 80.0;
+        assert_eq!((total.forward, total.backward_inputs), (linear + last + 84.0, 0.0));
         assert_eq!(total.backward_weights, 84.0);
-        assert_eq!(total.gflop(), 2e-9 * (2.0 * linear + 2.0 * 84.0 + 2.0 * 2.0 * scores));
+        assert_eq!(total.gflop(), 2e-9 * (linear + last + 2.0 * 84.0 + 2.0 * 2.0 * scores));
     }
 
     #[test]

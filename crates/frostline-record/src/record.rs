@@ -103,6 +103,8 @@ pub struct Cost {
     pub gflop_per_step: f64,
     /// How many times as fast a step should be as with the policy `none` on the same data.
     pub predicted_speedup: f64,
+    /// The same where the constant prefix is read instead of computed; equal where there is none.
+    pub predicted_speedup_cached: f64,
     /// Subwords of a step.
     pub subwords_per_step: f64,
     /// Subwords that a subword attends to, as a mean over subwords.

@@ -37,6 +37,7 @@ pub(crate) fn cells(report: &Report) -> String {
             "trainable_parameters",
             "gflop_per_step",
             "predicted_speedup",
+            "predicted_speedup_cached",
             "measured_speedup",
             "load_ms",
             "train_ms",
@@ -156,7 +157,7 @@ fn key(report: &Report, view: &CellView) -> Vec<String> {
 
 fn results(view: &CellView) -> Vec<String> {
     let Some(done) = view.done() else {
-        return vec![String::new(); 21];
+        return vec![String::new(); 22];
     };
     let mut fields = Vec::new();
     match done.score("dev") {
@@ -192,6 +193,7 @@ fn results(view: &CellView) -> Vec<String> {
         result.accounts.trainable.to_string(),
         float(result.cost.gflop_per_step),
         float(result.cost.predicted_speedup),
+        float(result.cost.predicted_speedup_cached),
     ]);
     fields
 }

@@ -120,7 +120,9 @@ fn how_to_read(report: &Report, text: &mut String) {
          share of all parameters.\n\
          {baseline}\
          - **Training time** is the time of the training steps alone. Loading, computing a \
-         constant prefix and evaluation are listed apart.\n\
+         constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
+         policies in turn, so that a machine that slows down slows all policies alike. Median step \
+         times leave out a cell's first three steps.\n\
          - **Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
          from the work that is left, before any step is taken, for Frostline's own kernels on two \
          processor cores. It is measured as the ratio of median step times of the same seed.\n\

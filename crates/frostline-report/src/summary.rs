@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Sweep, Timing};
+use frostline_record::{Cell, MadeBy, Outcome, Precision, PrefixState, Record, Score, Sweep, Timing};
 use serde::Serialize;
 
 use crate::paired::Paired;
@@ -273,9 +273,18 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
 fn cost(done: &[&Done], speedups: &[f64]) -> Option<CostStats> {
     Some(CostStats {
         gflop_per_step: Stat::of(&over(done, |done| done.result.cost.gflop_per_step))?,
-        predicted_speedup: Stat::of(&over(done, |done| done.result.cost.predicted_speedup))?,
+        predicted_speedup: Stat::of(&over(done, |done| predicted_speedup(done)))?,
         measured_speedup: Stat::of(speedups),
     })
+}
+
+/// What was predicted of a cell's steps as they were computed: with a constant prefix read or not.
+fn predicted_speedup(done: &Done) -> f64 {
+    let cost = &done.result.cost;
+    match done.timing.as_ref().map(|timing| timing.prefix.state) {
+        Some(PrefixState::Computed | PrefixState::Shared) => cost.predicted_speedup_cached,
+        _ => cost.predicted_speedup,
+    }
 }
 
 fn parameters(done: &Done) -> Parameters {

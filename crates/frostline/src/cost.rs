@@ -26,9 +26,11 @@ pub fn predict(shape: &Shape, workload: &Workload, policy: &Policy, prefix: Pref
     let none = Policy::parse("none", shape.depth).expect("every encoder has `none`");
     let none = Cost::of(shape, workload, &none);
     let cost = Cost::with_prefix(shape, workload, policy, prefix);
+    let cached = Cost::with_prefix(shape, workload, policy, Prefix::Cached);
     record::Cost {
         gflop_per_step: cost.total().gflop(),
         predicted_speedup: cost.speedup_over(&none, &Machine::default()),
+        predicted_speedup_cached: cached.speedup_over(&none, &Machine::default()),
         subwords_per_step: workload.subwords,
         context_subwords: workload.context,
         speaking_per_step: workload.speaking,

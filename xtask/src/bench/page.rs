@@ -10,6 +10,12 @@ use crate::bench::tables::{peak, tables};
 /// What favours whom.
 const BIAS: &str = include_str!("bias.md");
 
+/// What stands here while nobody has measured on a GPU.
+const CUDA: &str = "\n## GPU\n\n\
+     The backend `cuda` is compiled, linked and started in CI, on machines without a GPU. It has not been\n\
+     timed. `cargo xtask bench --backend cuda --python PY` does that where there is one, in f32 and bf16,\n\
+     with random weights where an encoder has none.\n";
+
 /// The whole page.
 pub(crate) fn render(measured: &Measured) -> String {
     let mut page = String::from(
@@ -43,6 +49,7 @@ pub(crate) fn render(measured: &Measured) -> String {
         let flags = if flags.is_empty() { String::new() } else { format!(" (`{flags}`)") };
         let _ = writeln!(page, "- `{}`{flags}: {}", setting.id, setting.means);
     }
+    page.push_str(CUDA);
     let _ = write!(page, "\n## Bias\n\n{}", BIAS.trim_end());
     page.push('\n');
     page

@@ -83,8 +83,7 @@ fn prefixes(report: &Report, lang: &str, text: &mut String) {
     }
     if groups.iter().any(|(_, prefix)| prefix.was_read()) {
         *text += "\n`Prefix s` is the mean time a cell spent on computing it, finding it or waiting \
-                  for it. Training time, its saving and the measured speed-up leave it out. The predicted \
-                  speed-up counts every step as computing it.\n";
+                  for it. Training time, its saving, and both speed-ups leave it out.\n";
     }
 }
 

@@ -238,6 +238,7 @@ fn cost(trainable: u64, total: u64) -> Cost {
     Cost {
         gflop_per_step: 89.6 * left,
         predicted_speedup: 1.0 / left,
+        predicted_speedup_cached: 2.0 / left,
         subwords_per_step: 352.0,
         context_subwords: 33.0,
         speaking_per_step: 256.0,
