@@ -6,9 +6,11 @@ mod cost;
 mod group;
 mod machine;
 mod policy;
+mod rates;
 
 pub use accounts::{Account, Accounts, Parameter};
 pub use cost::{Cost, Prefix, Shape, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;
+pub use rates::LayerDecay;
 pub use policy::{Policy, PolicyError};

@@ -145,6 +145,9 @@ pub struct OptimizerSettings {
     pub eps: f64,
     /// Decoupled weight decay per unit of learning rate.
     pub weight_decay: f64,
+    /// How much slower a block learns than the one above it: the top block and the head learn at `lr`,
+    /// each block below at this factor times the rate above, the embeddings below the lowest.
+    pub layer_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 means never.
     pub clip_norm: f64,
 }
@@ -165,6 +168,10 @@ pub struct ScheduleSettings {
 pub enum ScheduleKind {
     /// Falls linearly to zero at the last step.
     Linear,
+    /// Falls to zero along half a cosine.
+    Cosine,
+    /// Rises over the warm-up from a 32nd of the peak and falls linearly back to it.
+    SlantedTriangular,
     /// Stays at its peak.
     Constant,
 }
@@ -256,7 +263,7 @@ impl Default for TrainSettings {
 
 impl Default for OptimizerSettings {
     fn default() -> Self {
-        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip_norm: 1.0 }
+        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, layer_decay: 1.0, clip_norm: 1.0 }
     }
 }
 
@@ -337,6 +344,12 @@ impl Settings {
             ("optimizer.beta2", o.beta2, (0.0..1.0).contains(&o.beta2), "in [0, 1)"),
             ("optimizer.eps", o.eps, o.eps > 0.0, "above 0"),
             ("optimizer.weight_decay", o.weight_decay, o.weight_decay >= 0.0, "0 or more"),
+            (
+                "optimizer.layer_decay",
+                o.layer_decay,
+                o.layer_decay > 0.0 && o.layer_decay <= 1.0,
+                "in (0, 1]",
+            ),
             ("optimizer.clip_norm", o.clip_norm, o.clip_norm >= 0.0, "0 or more"),
             (
                 "schedule.warmup",

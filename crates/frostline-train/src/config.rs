@@ -53,6 +53,9 @@ pub struct OptimizerConfig {
     pub eps: f64,
     /// Decoupled weight decay of all but biases and LayerNorms.
     pub weight_decay: f64,
+    /// How much slower a block learns than the one above it, see [`frostline_freeze::LayerDecay`]; 1 is
+    /// one rate for all.
+    pub layer_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 means never.
     pub clip_norm: f64,
 }
@@ -62,6 +65,10 @@ pub struct OptimizerConfig {
 pub enum ScheduleKind {
     /// Falls linearly to zero.
     Linear,
+    /// Falls to zero along half a cosine.
+    Cosine,
+    /// Falls linearly to a 32nd of the peak, from which the warm-up rises.
+    SlantedTriangular,
     /// Stays.
     Constant,
 }
@@ -97,7 +104,7 @@ impl Default for TrainConfig {
 
 impl Default for OptimizerConfig {
     fn default() -> Self {
-        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip_norm: 1.0 }
+        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, layer_decay: 1.0, clip_norm: 1.0 }
     }
 }
 

@@ -7,6 +7,7 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
+use frostline_freeze::{Group, LayerDecay};
 use frostline_kernels::{AdamW, Kernels, Train};
 
 use crate::OptimizerConfig;
@@ -14,16 +15,18 @@ use crate::OptimizerConfig;
 /// AdamW with its state.
 pub struct Optimizer<B: Backend> {
     config: OptimizerConfig,
+    rates: LayerDecay,
     step: u64,
     /// First and second moment of each parameter that has received a gradient, flattened.
     moments: HashMap<ParamId, [Tensor<B, 1>; 2]>,
 }
 
 impl<B: Kernels> Optimizer<B> {
-    /// An optimiser that has taken no step.
+    /// An optimiser that has taken no step, for an encoder of `depth` blocks.
     #[must_use]
-    pub fn new(config: OptimizerConfig) -> Self {
-        Self { config, step: 0, moments: HashMap::new() }
+    pub fn new(config: OptimizerConfig, depth: usize) -> Self {
+        let rates = LayerDecay::new(config.layer_decay, depth);
+        Self { config, rates, step: 0, moments: HashMap::new() }
     }
 
     /// Parameters that have state.
@@ -54,9 +57,8 @@ impl<B: Kernels> Optimizer<B> {
             step: self.step,
             gradient_scale,
         };
-        let model =
-            model.map(&mut Update { rule, gradients, moments: &mut self.moments, leaf: String::new() });
-        (model, norm)
+        let (rates, moments, path) = (self.rates, &mut self.moments, Vec::new());
+        (model.map(&mut Update { rule, rates, gradients, moments, path }), norm)
     }
 }
 
@@ -76,15 +78,19 @@ impl<A: Train> ModuleVisitor<A> for Norm<'_> {
 
 struct Update<'a, B: Backend> {
     rule: AdamW,
+    rates: LayerDecay,
     gradients: GradientsParams,
     moments: &'a mut HashMap<ParamId, [Tensor<B, 1>; 2]>,
-    /// The last segment of the path.
-    leaf: String,
+    path: Vec<String>,
 }
 
 impl<A: Train> ModuleMapper<A> for Update<'_, A::InnerBackend> {
     fn enter_module(&mut self, name: &str, _: &str) {
-        self.leaf = name.into();
+        self.path.push(name.into());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
     }
 
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
@@ -95,8 +101,13 @@ impl<A: Train> ModuleMapper<A> for Update<'_, A::InnerBackend> {
         let shape = tensor.dims();
         let count: usize = shape.iter().product();
         let tensor = tensor.inner().reshape([count]);
-        let decayed = !matches!(self.leaf.as_str(), "bias" | "gamma" | "beta");
-        let rule = AdamW { weight_decay: if decayed { self.rule.weight_decay } else { 0.0 }, ..self.rule };
+        let leaf = self.path.last().map_or("", String::as_str);
+        let decayed = !matches!(leaf, "bias" | "gamma" | "beta");
+        let rule = AdamW {
+            lr: self.rule.lr * self.rates.of(Group::of(&self.path.join("."))),
+            weight_decay: if decayed { self.rule.weight_decay } else { 0.0 },
+            ..self.rule
+        };
         let moments = self.moments.remove(&id).unwrap_or_else(|| {
             let device = tensor.device();
             [Tensor::zeros([count], &device), Tensor::zeros([count], &device)]

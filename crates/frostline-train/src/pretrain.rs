@@ -64,7 +64,7 @@ pub fn pretrain<B: Train>(
     let steps = text.len().div_ceil(config.batch) as u64 * u64::from(config.epochs);
     let schedule = Schedule::new(ScheduleKind::Linear, config.lr, 0.05, steps);
     let optimizer_config = OptimizerConfig { lr: config.lr, ..OptimizerConfig::default() };
-    let mut optimizer = Optimizer::new(optimizer_config);
+    let mut optimizer = Optimizer::new(optimizer_config, encoder.depth);
     let stream = |name| Stream::new(config.seed, name);
     let (order, masks, dropout) = (stream("shuffle"), stream("mask"), stream("dropout"));
     let (mut step, mut sum, mut count) = (0, 0.0, 0.0);

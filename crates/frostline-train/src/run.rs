@@ -6,7 +6,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_freeze::{Group, Policy};
+use frostline_freeze::{Group, LayerDecay, Policy};
 use frostline_kernels::{Dropout, Train};
 use frostline_model::{BlockDropout, EncoderConfig, Family, Pass, Tagger, fingerprints, set_trainable};
 use frostline_random::Stream;
@@ -162,11 +162,12 @@ pub fn train<B: Train>(
     let per_epoch = sentences.div_ceil(config.batch) as u64;
     let steps = per_epoch * u64::from(config.epochs);
     let schedule = Schedule::new(config.schedule, config.optimizer.lr, config.warmup, steps);
-    let mut optimizer = Optimizer::new(config.optimizer.clone());
+    let mut optimizer = Optimizer::new(config.optimizer.clone(), encoder.depth);
     let (shuffle, masks) = (Stream::new(config.seed, "shuffle"), Stream::new(config.seed, "dropout"));
     let (mut times, mut epochs, mut losses) = (Times::default(), Vec::<Epoch>::new(), Vec::new());
     let (mut best, mut untouched, mut step, mut tokens) = (None, 1.0, 0, 0);
     let mut since = Mean::default();
+    let slowest = LayerDecay::new(config.optimizer.layer_decay, encoder.depth).of(Group::Embeddings);
 
     for epoch in 1..=config.epochs {
         let mut epoch_loss = Mean::default();
@@ -183,7 +184,7 @@ pub fn train<B: Train>(
             }
             // A batch in which nobody speaks takes no step and so decays nothing.
             if !batch.speaking.is_empty() {
-                untouched *= 1.0 - lr * config.optimizer.weight_decay;
+                untouched *= 1.0 - lr * slowest * config.optimizer.weight_decay;
             }
             epoch_loss.add(loss.into());
             since.add(loss.into());

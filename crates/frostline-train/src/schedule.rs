@@ -21,19 +21,28 @@ impl Schedule {
     /// The rate of a step, counted from 0.
     ///
     /// # Source
-    /// `transformers`' linear and constant schedules with warm-up.
+    /// `transformers`' constant, linear and cosine schedules with warm-up; Howard and Ruder, 2018,
+    /// equation 3, for the slanted triangle.
     #[must_use]
     pub fn at(&self, step: u64) -> f64 {
-        if step < self.warmup {
-            return self.peak * step as f64 / self.warmup as f64;
-        }
-        match self.kind {
-            ScheduleKind::Constant => self.peak,
-            ScheduleKind::Linear => {
-                let left = self.steps.saturating_sub(step) as f64;
-                self.peak * left / (self.steps - self.warmup).max(1) as f64
+        /// Howard and Ruder's ratio of the highest to the lowest rate.
+        const RATIO: f64 = 32.0;
+        let slanted = self.kind == ScheduleKind::SlantedTriangular;
+        let share = if step < self.warmup {
+            step as f64 / self.warmup as f64
+        } else {
+            // How far the rest of the run has come, in [0, 1].
+            let rest = (self.steps - self.warmup).max(1) as f64;
+            let done = (step.min(self.steps) - self.warmup) as f64 / rest;
+            match self.kind {
+                ScheduleKind::Constant => 1.0,
+                ScheduleKind::Linear | ScheduleKind::SlantedTriangular => {
+                    self.steps.saturating_sub(step) as f64 / rest
+                }
+                ScheduleKind::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
             }
-        }
+        };
+        self.peak * if slanted { (1.0 + share * (RATIO - 1.0)) / RATIO } else { share }
     }
 }
 
@@ -45,6 +54,21 @@ mod tests {
     fn linear_starts_at_the_peak_and_would_end_at_zero() {
         let schedule = Schedule::new(ScheduleKind::Linear, 1.0, 0.0, 4);
         assert_eq!([0, 1, 2, 3, 4].map(|step| schedule.at(step)), [1.0, 0.75, 0.5, 0.25, 0.0]);
+    }
+
+    #[test]
+    fn a_cosine_is_half_way_down_in_the_middle() {
+        let schedule = Schedule::new(ScheduleKind::Cosine, 2.0, 0.0, 4);
+        let rates = [0, 2, 4].map(|step| schedule.at(step));
+        for (rate, expected) in rates.into_iter().zip([2.0, 1.0, 0.0]) {
+            assert!((rate - expected).abs() < 1e-12, "{rates:?}");
+        }
+    }
+
+    #[test]
+    fn a_slanted_triangle_rises_and_falls_above_its_floor() {
+        let schedule = Schedule::new(ScheduleKind::SlantedTriangular, 32.0, 0.25, 8);
+        assert_eq!([0, 1, 2, 5, 8].map(|step| schedule.at(step)), [1.0, 16.5, 32.0, 16.5, 1.0]);
     }
 
     #[test]

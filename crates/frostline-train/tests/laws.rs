@@ -9,7 +9,7 @@ use frostline_kernels::{Kernels as _, Precision};
 use frostline_model::{EncoderConfig, Export, RandomInit, Source as _, Tagger, Vocabulary, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
-    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Prefix, Run, Select, Split, TaggedSentence,
+    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Prefix, Run, ScheduleKind, Select, Split, TaggedSentence,
     TrainConfig, TrainError, View, compute_prefix, tag_set, train,
 };
 
@@ -223,7 +223,9 @@ fn the_compact_vocabulary_changes_nothing() {
     let config = TrainConfig { epochs: 40, ..config() };
     let (compact, full) = (setting(distilbert(), true), setting(distilbert(), false));
     assert!(compact.vocabulary.rows().len() < full.vocabulary.rows().len());
-    for policy in ["none", "all", "head-only"] {
+    for (policy, layer_decay) in [("none", 1.0), ("none", 0.7), ("all", 1.0), ("head-only", 1.0)] {
+        let optimizer = OptimizerConfig { layer_decay, ..config.optimizer.clone() };
+        let config = TrainConfig { optimizer, ..config.clone() };
         let (ours, theirs) = (run(&compact, policy, &config).unwrap(), run(&full, policy, &config).unwrap());
         assert_eq!(ours.steps, 200);
         for ((name, a), (_, b)) in exported(&compact, &ours).iter().zip(&exported(&full, &theirs)) {
@@ -234,6 +236,31 @@ fn the_compact_vocabulary_changes_nothing() {
                 assert!((a - b).abs() <= 1e-5 * b.abs().max(1e-2), "{policy} {name}: {a} against {b}");
             }
         }
+    }
+}
+
+/// The update of one step is AdamW's: near `lr` in every number that received a gradient. So the rates
+/// of groups can be read off the first step.
+#[test]
+fn lower_blocks_learn_more_slowly_where_asked() {
+    let mut setting = setting(distilbert(), true);
+    setting.train.examples.truncate(8);
+    let optimizer = OptimizerConfig { lr: 1e-3, weight_decay: 0.0, layer_decay: 0.5, ..config().optimizer };
+    let config = TrainConfig { epochs: 1, batch: 8, optimizer, schedule: ScheduleKind::Constant, ..config() };
+    let before = snapshot(&model(&setting).valid());
+    let after = snapshot(&run(&setting, "none", &config).unwrap().model);
+    let moved = |path: &str| {
+        let pairs = before[path].data.iter().zip(&after[path].data);
+        pairs.map(|(a, b)| f64::from((a - b).abs())).fold(0.0, f64::max)
+    };
+    for (path, rate) in [
+        ("head.weight", 1e-3),
+        ("encoder.blocks.2.value.weight", 1e-3),
+        ("encoder.blocks.1.value.weight", 5e-4),
+        ("encoder.blocks.0.value.weight", 2.5e-4),
+        ("encoder.embeddings.position", 1.25e-4),
+    ] {
+        assert!((moved(path) / rate - 1.0).abs() < 0.01, "{path}: {} against {rate}", moved(path));
     }
 }
 

@@ -210,10 +210,13 @@ fn train_config(settings: &Settings, verify: bool) -> TrainConfig {
             beta2: o.beta2,
             eps: o.eps,
             weight_decay: o.weight_decay,
+            layer_decay: o.layer_decay,
             clip_norm: o.clip_norm,
         },
         schedule: match settings.schedule.kind {
             record::ScheduleKind::Linear => ScheduleKind::Linear,
+            record::ScheduleKind::Cosine => ScheduleKind::Cosine,
+            record::ScheduleKind::SlantedTriangular => ScheduleKind::SlantedTriangular,
             record::ScheduleKind::Constant => ScheduleKind::Constant,
         },
         warmup: settings.schedule.warmup,

@@ -1,0 +1,49 @@
+//! Discriminative learning rates: how a group's rate relates to that of the run.
+
+use crate::Group;
+
+/// A factor from block to block: the top block and the head learn at the run's rate, every block
+/// below at this factor times the rate of the one above, the embeddings below the lowest.
+///
+/// # Source
+/// Sun, Qiu, Xu and Huang, *How to Fine-Tune BERT for Text Classification?*, 2019, section 5.3.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerDecay {
+    factor: f64,
+    depth: usize,
+}
+
+impl LayerDecay {
+    /// One rate for all.
+    pub const NONE: Self = Self { factor: 1.0, depth: 0 };
+
+    /// This factor per block in an encoder of `depth` blocks.
+    #[must_use]
+    pub const fn new(factor: f64, depth: usize) -> Self {
+        Self { factor, depth }
+    }
+
+    /// What the run's rate is multiplied with in this group.
+    #[must_use]
+    pub fn of(&self, group: Group) -> f64 {
+        let below_the_top = match group {
+            Group::Head => 0,
+            Group::Block(number) => self.depth.saturating_sub(number + 1),
+            Group::Embeddings => self.depth,
+        };
+        self.factor.powi(i32::try_from(below_the_top).unwrap_or(i32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_fall_from_the_top_down() {
+        let rates = LayerDecay::new(0.5, 3);
+        let groups = [Group::Head, Group::Block(2), Group::Block(1), Group::Block(0), Group::Embeddings];
+        assert_eq!(groups.map(|group| rates.of(group)), [1.0, 1.0, 0.5, 0.25, 0.125]);
+        assert!(groups.iter().all(|&group| LayerDecay::NONE.of(group) == 1.0));
+    }
+}
