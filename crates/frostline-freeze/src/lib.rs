@@ -12,5 +12,5 @@ pub use accounts::{Account, Accounts, Parameter};
 pub use cost::{Cost, Prefix, Shape, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;
-pub use rates::LayerDecay;
 pub use policy::{Policy, PolicyError};
+pub use rates::LayerDecay;

@@ -263,7 +263,15 @@ impl Default for TrainSettings {
 
 impl Default for OptimizerSettings {
     fn default() -> Self {
-        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, layer_decay: 1.0, clip_norm: 1.0 }
+        Self {
+            lr: 5e-5,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.01,
+            layer_decay: 1.0,
+            clip_norm: 1.0,
+        }
     }
 }
 
@@ -328,7 +336,7 @@ impl Settings {
     /// Names the first setting out of range, its value and the range.
     pub fn check(&self) -> Result<(), PlanError> {
         let o = &self.optimizer;
-        let rules: [(&str, f64, bool, &str); 15] = [
+        let rules: [(&str, f64, bool, &str); 16] = [
             ("train.epochs", self.train.epochs.into(), self.train.epochs >= 1, "at least 1"),
             ("train.batch", self.train.batch as f64, self.train.batch >= 1, "at least 1"),
             ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),

@@ -104,7 +104,15 @@ impl Default for TrainConfig {
 
 impl Default for OptimizerConfig {
     fn default() -> Self {
-        Self { lr: 5e-5, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, layer_decay: 1.0, clip_norm: 1.0 }
+        Self {
+            lr: 5e-5,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.01,
+            layer_decay: 1.0,
+            clip_norm: 1.0,
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use frostline_kernels::{Kernels as _, Precision};
 use frostline_model::{EncoderConfig, Export, RandomInit, Source as _, Tagger, Vocabulary, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
-    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Prefix, Run, ScheduleKind, Select, Split, TaggedSentence,
-    TrainConfig, TrainError, View, compute_prefix, tag_set, train,
+    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Prefix, Run, ScheduleKind, Select, Split,
+    TaggedSentence, TrainConfig, TrainError, View, compute_prefix, tag_set, train,
 };
 
 type B = Autodiff<Flex>;

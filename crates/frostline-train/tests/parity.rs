@@ -129,7 +129,7 @@ fn changing_batches_have_pytorchs_losses() {
             let mut model = set_trainable(start.clone(), |path| !frozen.freezes(path));
             let optimizer = OptimizerConfig { lr: reference.lr, ..OptimizerConfig::default() };
             let schedule = Schedule::new(ScheduleKind::Linear, optimizer.lr, 0.0, STEPS.into());
-            let mut optimizer = Optimizer::<Flex>::new(optimizer);
+            let mut optimizer = Optimizer::<Flex>::new(optimizer, encoder.depth);
             let mut ours = Vec::new();
             let batches = sentences.chunks(reference.batch).cycle();
             for (step, batch) in batches.take(STEPS as usize).enumerate() {

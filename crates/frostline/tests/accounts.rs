@@ -77,8 +77,11 @@ fn a_step_of_the_study_is_the_work_counted_by_hand() {
     let workload = Workload { subwords: 336.0, context: 32.0, speaking: 252.0 };
     let predicted =
         |policy: &str| predict(&shape, &workload, &Policy::parse(policy, 6).unwrap(), Prefix::Computed);
-    // Six blocks of 7,077,888 weights, three times per subword; attention's six products; the head.
-    let products = 18.0 * 336.0 * 7_077_888.0 + 36.0 * 336.0 * 32.0 * 768.0 + 3.0 * 252.0 * 768.0 * 17.0;
+    // Five blocks of 7,077,888 weights for every subword; of the last, queries, keys and values for
+    // every subword and the other 5,308,416 where somebody speaks; each three times. Attention's six
+    // products; the head.
+    let linear = 5.0 * 336.0 * 7_077_888.0 + 336.0 * 1_769_472.0 + 252.0 * 5_308_416.0;
+    let products = 3.0 * linear + 36.0 * 336.0 * 32.0 * 768.0 + 3.0 * 252.0 * 768.0 * 17.0;
     let none = predicted("none");
     assert!((none.gflop_per_step - 2e-9 * products).abs() < 1e-9, "{none:?}");
     assert_eq!((none.predicted_speedup, none.word_rows), (1.0, 12_000));

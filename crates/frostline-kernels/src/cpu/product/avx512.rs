@@ -28,6 +28,8 @@ const AW: usize = 8 * MR;
 /// The longest stretch of k per pass: long enough that the weights' gradient of a usual batch is
 /// written in one, short enough that a panel's stretch stays in the second-level cache.
 const STRETCH: usize = 448;
+/// Elements of the left operand that a part of many rows works on, 4 MiB of f32.
+const ROWS_TIMES_K: usize = 1 << 20;
 /// Below this many multiplications one thread does all.
 const PARALLEL_FROM: usize = 1 << 18;
 
@@ -72,6 +74,8 @@ pub fn product<const BF16: bool>(
     let threads = if m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
     // Few panels for many threads: rows are cut too, and every part converts the panel anew.
     let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(panels).min(m.div_ceil(16 * MR)) };
+    // Many rows: those of a part stay in the last cache while all panels pass over them.
+    let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(MR);
     let out = Shared(out.as_mut_ptr().cast());
     let job = Job::<BF16> { words: &words, right, bias, out, m, n, k, stretch };
