@@ -1,33 +1,46 @@
 //! Rows of a table, and the sum of their gradients.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
+
+use super::PARALLEL_FROM;
 
 /// table \[V, H\] -> \[N, H\].
 pub fn forward(table: &[f32], h: usize, rows: &[u32]) -> Vec<f32> {
-    let mut out = Vec::with_capacity(rows.len() * h);
-    for &row in rows {
-        out.extend_from_slice(&table[row as usize * h..][..h]);
-    }
-    out
+    filled(rows.len(), h, |first, out| {
+        for (row, out) in rows[first..].iter().zip(out.chunks_exact_mut(h)) {
+            out.write_copy_of_slice(&table[*row as usize * h..][..h]);
+        }
+    })
 }
 
-/// The table's gradient \[V, H\]: rows are added in their order.
+/// The table's gradient \[V, H\]: what belongs to one row is added in the order of `rows`.
 pub fn backward(gradient: &[f32], height: usize, h: usize, rows: &[u32]) -> Vec<f32> {
-    let mut out = zeros(height * h);
-    for (&row, gradient) in rows.iter().zip(gradient.chunks_exact(h)) {
-        super::linear::add_rows(gradient, &mut out[row as usize * h..][..h]);
-    }
-    out
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    // Stable, so that equal rows stay in their order.
+    order.sort_by_key(|&at| rows[at as usize]);
+    let before = |row: usize| order.partition_point(|&at| (rows[at as usize] as usize) < row);
+    filled(height, h, |first, out| {
+        let last = first + out.len() / h;
+        out.fill(MaybeUninit::new(0.0));
+        // SAFETY: all of `out` was just written.
+        let out = unsafe { out.assume_init_mut() };
+        for &at in &order[before(first)..before(last)] {
+            let row = rows[at as usize] as usize - first;
+            super::linear::add_rows(&gradient[at as usize * h..][..h], &mut out[row * h..][..h]);
+        }
+    })
 }
 
-/// So many zeros, written by all threads: a table's gradient is large and mostly zero.
-fn zeros(count: usize) -> Vec<f32> {
-    const CHUNK: usize = 1 << 16;
-    let mut out = Vec::with_capacity(count);
-    out.spare_capacity_mut()[..count].par_chunks_mut(CHUNK).for_each(|chunk| {
-        chunk.fill(std::mem::MaybeUninit::new(0.0));
-    });
-    // SAFETY: all elements were just written.
-    unsafe { out.set_len(count) };
+/// A matrix \[rows, H\] whose rows are written by all threads, some consecutive ones at a time:
+/// `write` gets the number of the first and must write every element.
+fn filled(rows: usize, h: usize, write: impl Fn(usize, &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
+    let some = (PARALLEL_FROM / h.max(1)).max(1);
+    let mut out = Vec::with_capacity(rows * h);
+    let target = &mut out.spare_capacity_mut()[..rows * h];
+    target.par_chunks_mut((some * h).max(1)).enumerate().for_each(|(part, out)| write(part * some, out));
+    // SAFETY: `write` wrote all elements, as it must.
+    unsafe { out.set_len(rows * h) };
     out
 }
