@@ -273,7 +273,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
 fn cost(done: &[&Done], speedups: &[f64]) -> Option<CostStats> {
     Some(CostStats {
         gflop_per_step: Stat::of(&over(done, |done| done.result.cost.gflop_per_step))?,
-        predicted_speedup: Stat::of(&over(done, |done| predicted_speedup(done)))?,
+        predicted_speedup: Stat::of(&over(done, predicted_speedup))?,
         measured_speedup: Stat::of(speedups),
     })
 }

@@ -9,6 +9,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod fallback;
+#[cfg(target_arch = "x86_64")]
+mod words;
 
 use std::mem::MaybeUninit;
 

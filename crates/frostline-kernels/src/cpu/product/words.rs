@@ -1,0 +1,200 @@
+//! Turning f32 into the words that the AVX-512 kernel multiplies: rows, panels, and panels of a
+//! transpose. It knows how words lie in a panel; it multiplies nothing.
+
+use core::arch::x86_64::*;
+
+/// Columns of a panel of the right operand: four registers.
+pub const NR: usize = 64;
+
+/// The mask of the first n lanes.
+#[inline(always)]
+pub fn lanes(n: isize) -> __mmask16 {
+    ((1u32 << n.clamp(0, 16)) - 1) as u16
+}
+
+#[inline(always)]
+pub fn as_bf16(register: __m512i) -> __m512bh {
+    // SAFETY: both are 512 plain bits.
+    unsafe { core::mem::transmute(register) }
+}
+
+/// 32 rounded to bf16: `low` in the lower half, `high` in the upper.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn rounded(high: __m512, low: __m512) -> __m512i {
+    // SAFETY: both are 512 plain bits.
+    unsafe { core::mem::transmute(_mm512_cvtne2ps_pbh(high, low)) }
+}
+
+/// 32 f32 from p, zeros past `left`, as 16 pairs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn pairs_at(p: *const f32, left: isize) -> __m512i {
+    // SAFETY: masked lanes are not read.
+    unsafe {
+        let low = _mm512_maskz_loadu_ps(lanes(left), p);
+        rounded(_mm512_maskz_loadu_ps(lanes(left - 16), p.wrapping_add(16)), low)
+    }
+}
+
+/// A row of k f32 as pairs.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+pub unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
+    for at in (0..k).step_by(32) {
+        let left = (k - at) as isize;
+        // SAFETY: masked lanes are neither read nor written.
+        unsafe {
+            let words = pairs_at(row.wrapping_add(at), left);
+            _mm512_mask_storeu_epi32(out.wrapping_add(at / 2).cast(), lanes((left + 1) / 2), words);
+        }
+    }
+}
+
+/// A panel of `width` columns from rows `stride` apart: word p of all columns, then word p + 1.
+/// `cols` columns are there; the rest becomes zero.
+#[inline]
+pub unsafe fn panel<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    cols: usize,
+    width: usize,
+    out: *mut u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if BF16 {
+            panel_bf16(from, stride, k, cols, width, out)
+        } else {
+            panel_f32(from, stride, k, cols, width, out)
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
+    for p in 0..k {
+        for j in (0..width).step_by(16) {
+            let mask = lanes(cols as isize - j as isize);
+            // SAFETY: masked lanes are not read; `out` holds `width` words per p.
+            unsafe {
+                let row = _mm512_maskz_loadu_ps(mask, from.wrapping_add(p * stride + j));
+                _mm512_store_ps(out.add(p * width + j).cast(), row);
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
+    let mut order = [0u16; 32];
+    for (lane, slot) in order.iter_mut().enumerate() {
+        *slot = (lane / 2 + lane % 2 * 16) as u16;
+    }
+    // SAFETY: masked lanes are not read; `out` holds `width` words per pair.
+    unsafe {
+        let order = _mm512_loadu_si512(order.as_ptr().cast());
+        for p in 0..k.div_ceil(2) {
+            for j in (0..width).step_by(16) {
+                let mask = lanes(cols as isize - j as isize);
+                let first = from.wrapping_add(2 * p * stride + j);
+                let low = _mm512_maskz_loadu_ps(mask, first);
+                let odd = if 2 * p + 1 < k { mask } else { 0 };
+                let high = _mm512_maskz_loadu_ps(odd, first.wrapping_add(stride));
+                let words = _mm512_permutexvar_epi16(order, rounded(high, low));
+                _mm512_store_si512(out.add(p * width + j).cast(), words);
+            }
+        }
+    }
+}
+
+/// A panel from the transpose: row i of `from` becomes column i.
+#[inline]
+pub unsafe fn transposed<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    out: *mut u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if BF16 {
+            transposed_bf16(from, stride, k, rows, out)
+        } else {
+            transposed_f32(from, stride, k, rows, out)
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
+    for i in (0..NR).step_by(16) {
+        for at in (0..k).step_by(16) {
+            let mut block = [_mm512_setzero_si512(); 16];
+            // SAFETY: masked lanes are not read; `out` holds NR words per k.
+            unsafe {
+                for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
+                    let mask = lanes((k - at) as isize);
+                    let row = from.wrapping_add((i + r) * stride + at);
+                    *line = _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, row));
+                }
+                turn(&mut block);
+                for (p, &line) in block.iter().enumerate().take(k - at) {
+                    _mm512_store_si512(out.add((at + p) * NR + i).cast(), line);
+                }
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
+    for i in (0..NR).step_by(16) {
+        for at in (0..k).step_by(32) {
+            let mut block = [_mm512_setzero_si512(); 16];
+            // SAFETY: masked lanes are not read; `out` holds NR words per pair.
+            unsafe {
+                for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
+                    *line = pairs_at(from.wrapping_add((i + r) * stride + at), (k - at) as isize);
+                }
+                turn(&mut block);
+                for (p, &line) in block.iter().enumerate().take((k - at).div_ceil(2)) {
+                    _mm512_store_si512(out.add((at / 2 + p) * NR + i).cast(), line);
+                }
+            }
+        }
+    }
+}
+
+/// Transposes 16 x 16 words by exchanging ever larger off-diagonal blocks.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn turn(block: &mut [__m512i; 16]) {
+    exchange::<1>(block);
+    exchange::<2>(block);
+    exchange::<4>(block);
+    exchange::<8>(block);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn exchange<const S: usize>(block: &mut [__m512i; 16]) {
+    let (mut low, mut high) = ([0u32; 16], [0u32; 16]);
+    for lane in 0..16 {
+        // A number below 16 names a lane of the first register, one above of the second.
+        (low[lane], high[lane]) = if lane & S == 0 {
+            (lane as u32, (lane + S) as u32)
+        } else {
+            ((16 + lane - S) as u32, (16 + lane) as u32)
+        };
+    }
+    // SAFETY: both arrays hold 64 bytes.
+    let (low, high) =
+        unsafe { (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast())) };
+    for i in (0..16).filter(|i| i & S == 0) {
+        let (first, second) = (block[i], block[i + S]);
+        block[i] = _mm512_permutex2var_epi32(first, low, second);
+        block[i + S] = _mm512_permutex2var_epi32(first, high, second);
+    }
+}
