@@ -22,9 +22,9 @@ pub struct Machine {
 
 impl Default for Machine {
     /// Two processor cores with AVX-512, in f32: the place for every constant of a prediction. They
-    /// were fitted to step times of `docs/benchmarks.md`, eleven settings of two encoders, each of
-    /// which they give to within 5 %. A record's prediction is part of its result, so a change here
-    /// makes new cells.
+    /// were fitted to the step times of two encoders in `docs/benchmarks.md`; a sweep's report sets
+    /// the measured speed-up beside the predicted one. A record's prediction is part of its result,
+    /// so a change here makes new cells.
     fn default() -> Self {
         Self {
             gemm_flop_per_s: 390e9,

@@ -1,18 +1,18 @@
 //! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
 //! nothing here is a second version of what it times.
 
-use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use burn::module::AutodiffModule as _;
 use burn::prelude::*;
-use frostline_align::{AlignOptions, Aligner};
-use frostline_assets::{EncoderFiles, Places, Treebank};
+use frostline_align::Aligner;
+use frostline_assets::Places;
 use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
-use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source, Tagger, Vocabulary};
+use frostline_model::{EncoderConfig, RandomInit, Source, Tagger, Vocabulary};
 use frostline_random::Stream;
+use frostline_record::{Init, Input, Inputs, Settings};
 use frostline_train::{
     Dataset, Event, Example, Prefix, Run, Split, TrainConfig, View, compute_prefix, tag_set, train,
 };
@@ -20,12 +20,11 @@ use serde::Serialize;
 
 use crate::backend::Task;
 use crate::cell::HEAD_STD;
-use crate::{corpus, cost, outcome, version};
+use crate::{corpus, cost, inputs, outcome, version};
 
 /// An encoder and a treebank on disk.
 pub struct Folders {
-    encoder: EncoderFiles,
-    treebank: Treebank,
+    inputs: Inputs,
 }
 
 /// What steps to time.
@@ -81,42 +80,26 @@ impl Folders {
     /// # Errors
     /// Where one is not there.
     pub fn find(places: &Places, [encoder, treebank]: [&str; 2], weights: bool) -> Result<Self> {
-        Ok(Self { encoder: places.encoder(encoder, weights)?, treebank: places.treebank(treebank)? })
-    }
-
-    fn text(&self, split: &str) -> Result<(String, &str)> {
-        let source = self.treebank.sources.get(split);
-        let path = &source.with_context(|| format!("{} has no {split} file", self.treebank.folder))?.path;
-        let bytes = frostline_assets::read(path)?.into_owned();
-        Ok((String::from_utf8(bytes).with_context(|| format!("{path}: no UTF-8"))?, path))
-    }
-
-    fn config(&self) -> Result<EncoderConfig> {
-        let path = &self.encoder.sources["config"].path;
-        let text = String::from_utf8(frostline_assets::read(path)?.into_owned())
-            .with_context(|| format!("{path}: no UTF-8"))?;
-        Ok(EncoderConfig::parse(&text, path)?)
+        let sources = places.encoder(encoder, weights)?.sources.into_iter();
+        let input = |(role, file): (String, frostline_assets::Source)| {
+            (role, Input { path: file.path, sha256: file.sha256, bytes: file.bytes })
+        };
+        Ok(Self { inputs: sources.chain(places.treebank(treebank)?.sources).map(input).collect() })
     }
 
     fn aligner(&self) -> Result<Aligner> {
-        let aligner = match self.encoder.sources.get("tokenizer") {
-            Some(file) => Aligner::from_bytes(&frostline_assets::read(&file.path)?)?,
-            None => Aligner::from_folder(Path::new(&self.encoder.folder))?,
-        };
-        Ok(aligner.with_options(AlignOptions { lowercase: true, ..AlignOptions::default() })?)
+        inputs::aligner(&self.inputs, &Settings::default().data)
+    }
+
+    /// A split's text and where it was read.
+    fn text(&self, split: &str) -> Result<(String, &str)> {
+        Ok((inputs::text(&self.inputs, split)?, &inputs::input(&self.inputs, split)?.path))
     }
 
     fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn Source>> {
-        let sources = &self.encoder.sources;
-        match sources.get("weights").or_else(|| sources.get("weights-index")) {
-            _ if step.random_init => Ok(Box::new(RandomInit::new(step.seed, config.initializer_range))),
-            Some(file) if file.path.starts_with("embedded:") => {
-                let bytes = frostline_assets::embedded::bytes(&file.path)?;
-                Ok(Box::new(Checkpoint::embedded(bytes, config.family, &file.path)?))
-            }
-            Some(file) => Ok(Box::new(Checkpoint::open(Path::new(&file.path), config.family)?)),
-            None => bail!("{} has no weights; --random-init times without any", self.encoder.folder),
-        }
+        let mut settings = Settings { seed: step.seed, ..Settings::default() };
+        settings.encoder.init = if step.random_init { Init::Random } else { Init::Pretrained };
+        inputs::encoder_source(&self.inputs, &settings, config)
     }
 }
 
@@ -133,7 +116,7 @@ impl Task for StepTask<'_> {
 
     fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
         let Self { folders, step } = self;
-        let encoder = folders.config()?;
+        let encoder = inputs::encoder_config(&folders.inputs)?;
         let policy = Policy::parse(&step.policy, encoder.depth)?;
         let ([mut train_set, mut dev], tags, vocabulary) = datasets(folders, step)?;
         let wanted = (step.steps + step.warmup) * step.batch;
@@ -219,7 +202,7 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
         sets[0].examples = of_length(&sets[0], length, step);
     }
     let ids = sets.iter().flat_map(Dataset::ids);
-    let vocabulary = Vocabulary::of(folders.config()?.vocabulary, ids);
+    let vocabulary = Vocabulary::of(inputs::encoder_config(&folders.inputs)?.vocabulary, ids);
     for set in &mut sets {
         set.compact(&vocabulary);
     }

@@ -173,18 +173,8 @@ fn lines(words: usize) -> Vec<Line> {
 }
 
 fn as_words(lines: &mut [Line]) -> &mut [u32] {
-    lines.as_flattened_words()
-}
-
-trait Flattened {
-    fn as_flattened_words(&mut self) -> &mut [u32];
-}
-
-impl Flattened for [Line] {
-    fn as_flattened_words(&mut self) -> &mut [u32] {
-        // SAFETY: a Line is 16 words without padding.
-        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), self.len() * 16) }
-    }
+    // SAFETY: a Line is 16 words without padding.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
 }
 
 /// The output, of which every task writes its own columns and rows.
