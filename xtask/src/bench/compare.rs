@@ -98,6 +98,13 @@ const CACHED: Setting = Setting {
     plan: &["dropout.frozen=\"off\""],
     precision: "f32",
 };
+const CACHED_BF16: Setting = Setting {
+    id: "bf16, prefix cache",
+    means: "as `f32, prefix cache`, with matrix products of bf16 numbers",
+    flags: &["--prefix-cache", "--precision", "bf16"],
+    plan: &["dropout.frozen=\"off\"", "train.precision=\"bf16\""],
+    precision: "bf16",
+};
 const STUDY: Setting = Setting {
     id: "study",
     means: "the study's setting: 32-bit floats, random batches of 16 sentences, padded to the longest",
@@ -124,13 +131,24 @@ const OURS: Setting =
 const F32_LIKE: Setting = Setting { id: "", means: "", flags: &[], plan: &[], precision: "f32" };
 
 /// All settings, for the page.
-pub(crate) const SETTINGS: [&Setting; 7] = [&F32, &BF16, &CACHED, &OURS, &STUDY, &BF16_GROUPED, &PYTHON];
+pub(crate) const SETTINGS: [&Setting; 8] =
+    [&F32, &BF16, &CACHED, &CACHED_BF16, &OURS, &STUDY, &BF16_GROUPED, &PYTHON];
 
 const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0 };
 const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5 };
 const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5 };
 const SHORT_SWEEP: Scale = Scale { epochs: 1, ..SWEEP };
+const ONE_LANGUAGE: Scale = Scale { treebanks: &[EWT], ..SWEEP };
 const SWEEP_OF_3: Scale = Scale { seeds: &[42, 43, 44], ..SWEEP };
+
+/// The study's policies, the embeddings frozen too.
+const FROZEN_EMBEDDINGS: &[&str] = &[
+    "none+embeddings",
+    "all+embeddings",
+    "first-2+embeddings",
+    "first-4+embeddings",
+    "alternating+embeddings",
+];
 
 /// All comparisons. Within a suite, rows of one encoder and policy run next to each other.
 pub(crate) const COMPARISONS: &[Comparison] = &[
@@ -211,14 +229,17 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         suite: Suite::ShortSweeps,
         ours: &CACHED,
         peer: &STUDY,
-        policies: &[&[
-            "none+embeddings",
-            "all+embeddings",
-            "first-2+embeddings",
-            "first-4+embeddings",
-            "alternating+embeddings",
-        ]],
-        scale: &SHORT_SWEEP,
+        policies: &[FROZEN_EMBEDDINGS],
+        scale: &ONE_LANGUAGE,
+        encoders: &[MINILM],
+    },
+    Comparison {
+        id: "short-sweep-cached-bf16-study",
+        suite: Suite::ShortSweeps,
+        ours: &CACHED_BF16,
+        peer: &STUDY,
+        policies: &[FROZEN_EMBEDDINGS],
+        scale: &ONE_LANGUAGE,
         encoders: &[MINILM],
     },
     Comparison {
@@ -235,13 +256,7 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         suite: Suite::Sweeps,
         ours: &CACHED,
         peer: &STUDY,
-        policies: &[&[
-            "none+embeddings",
-            "all+embeddings",
-            "first-2+embeddings",
-            "first-4+embeddings",
-            "alternating+embeddings",
-        ]],
+        policies: &[FROZEN_EMBEDDINGS],
         scale: &SWEEP_OF_3,
         encoders: &[MINILM],
     },

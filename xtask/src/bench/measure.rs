@@ -103,7 +103,7 @@ impl Suite {
             Self::Steps => "Training steps",
             Self::Reading => "Reading",
             Self::Runs => "Whole runs",
-            Self::ShortSweeps => "Sweeps of one epoch",
+            Self::ShortSweeps => "Shorter sweeps",
             Self::Sweeps => "Whole sweeps",
         }
     }

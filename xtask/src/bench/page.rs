@@ -110,7 +110,8 @@ fn about(suite: Suite) -> &'static str {
              the process to its end. The accuracy is the study's own: over speaking positions."
         }
         Suite::ShortSweeps => {
-            "As a whole sweep, with one epoch in place of five, so that a peer needs minutes rather than hours."
+            "As a whole sweep, so cut that a peer needs minutes rather than hours: the study's policies with one epoch\n\
+             in place of five; those that freeze the embeddings too on English alone, with one seed."
         }
         Suite::Sweeps => {
             "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs. One\n\
