@@ -1,5 +1,6 @@
 //! One cell of the fake runner: the files and events of a real one, with made-up figures.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use frostline_e2e::Deed;
 use frostline_record::{
     AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, FreezeCheck, Job, Loaded, LossPoint, MadeBy,
-    Outcome, PrefixEvent, Record, SCHEMA, Sample, Score, StepEvent, StoredFile, Timing, TrainFacts, sha256,
-    write_atomically,
+    Outcome, PrefixEvent, Record, SCHEMA, Sample, Score, StageOutcome, StepEvent, StoredFile, TaskFacts,
+    TaskOutcome, Timing, TrainFacts, Unit, sha256, write_atomically,
 };
 
 use crate::say;
@@ -59,7 +60,11 @@ fn act(deed: Deed, folder: &Path) {
             eprintln!("memory ran out");
             std::process::exit(7);
         }
-        Deed::Babble => println!("this is no event"),
+        // It waits to be ended: a record that it wrote first would count.
+        Deed::Babble => {
+            println!("this is no event");
+            act(Deed::Deaf, folder);
+        }
         Deed::Deaf => loop {
             std::thread::sleep(Duration::from_millis(20));
         },
@@ -107,6 +112,7 @@ fn loaded(job: &Job) -> Loaded {
             labels: text(&["", "NOUN", "", "VERB", ""]),
         },
         load_ms: 1.0,
+        resumed: 0,
     }
 }
 
@@ -137,18 +143,29 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         epoch,
         step: u64::from(epoch) * STEPS / 2,
         train_loss_nats: 2.0 / f64::from(epoch),
+        stage: 1,
+        trainable: accounts(job).trainable,
         dev: score(job, epoch.into()),
+        others: BTreeMap::new(),
     };
     let predictions = b"word\tNOUN\tNOUN\n";
     if !job.verify {
         write_atomically(&folder.join("dev.tsv"), predictions).expect("predictions");
     }
     let stored = StoredFile { file: "dev.tsv".into(), sha256: sha256(predictions) };
-    let all_learn = job.cell.settings.policy == "none";
-    Outcome {
-        accounts: accounts(job),
+    let found = TaskOutcome {
+        scores: [("dev".to_string(), score(job, 2))].into(),
+        predictions: [("dev".to_string(), stored)].into(),
+    };
+    let facts = TaskFacts {
+        unit: Unit::Words,
         tags: vec!["NOUN".into(), "VERB".into()],
         train: TrainFacts { sentences: 3, words: 9, subwords: 15, truncated: 0, vanished: 0 },
+    };
+    let all_learn = job.cell.settings.policy == "none";
+    Outcome {
+        headline: "upos".into(),
+        tasks: [("upos".to_string(), facts)].into(),
         cost: Cost {
             gflop_per_step: if all_learn { 3.0 } else { 2.0 },
             predicted_speedup: if all_learn { 1.0 } else { 1.25 },
@@ -161,10 +178,15 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         steps: STEPS,
         epochs: vec![epoch(1), epoch(2)],
         train_loss: vec![LossPoint { step: 5, loss_nats: 2.0, lr: 1e-5 }],
-        selected_epoch: 2,
-        scores: [("dev".to_string(), score(job, 2))].into(),
-        predictions: [("dev".to_string(), stored)].into(),
-        freezing: FreezeCheck { frozen: 1, moved: 2, unmoved: vec![] },
+        stages: vec![StageOutcome {
+            name: "train".into(),
+            policy: job.cell.settings.policy.clone(),
+            accounts: accounts(job),
+            steps: STEPS,
+            selected_epoch: 2,
+            tasks: [("upos".to_string(), found)].into(),
+            freezing: FreezeCheck { frozen: 1, moved: 2, unmoved: vec![] },
+        }],
     }
 }
 

@@ -38,7 +38,7 @@ fn context_matters_and_thawing_pays() {
             (&other.lang, other.seed, other.policy.as_str()) == (&settings.lang, settings.seed, "none")
         });
         let accuracies = |record: &frostline_record::Record| {
-            let scores = &record.result.as_ref().expect("a result").scores;
+            let scores = record.result.as_ref().expect("a result").scores();
             [scores["dev"].accuracy(), scores["test"].accuracy()]
         };
         let (own, full) = (accuracies(record), accuracies(twin.expect("the baseline cell")));
@@ -52,7 +52,11 @@ fn context_matters_and_thawing_pays() {
         let (title, result) = (record.cell.title(), record.result.as_ref().expect("a result"));
         let cost = &result.cost;
         let per_epoch = result.steps as f64 / result.epochs.len() as f64;
-        assert_eq!((cost.subwords_per_step * per_epoch).round(), result.train.subwords as f64, "{title}");
+        assert_eq!(
+            (cost.subwords_per_step * per_epoch).round(),
+            result.facts().train.subwords as f64,
+            "{title}"
+        );
         let none = record.cell.settings.policy == "none";
         assert!(if none { cost.predicted_speedup == 1.0 } else { cost.predicted_speedup > 1.2 }, "{title}");
     }

@@ -56,7 +56,7 @@ fn treebank(place: &Place) -> String {
     fs::write(folder.join("en_odd-ud-train.conllu"), train).expect("train");
     fs::write(folder.join("en_odd-ud-dev.conllu"), dev).expect("dev");
     let plan = place.path("odd.toml");
-    let text = "schema = 2\nname = \"odd\"\n[treebanks]\nen = \"UD_Odd-EN\"\n[settings.encoder]\n\
+    let text = "schema = 3\nname = \"odd\"\n[treebanks]\nen = \"UD_Odd-EN\"\n[settings.encoder]\n\
                 name = \"embedded:demo-distilbert\"\n[settings.train]\nepochs = 1\n";
     fs::write(&plan, text).expect("the plan");
     format!("--plan {} --data {}", plan.display(), place.path("data").display())
@@ -66,7 +66,7 @@ fn treebank(place: &Place) -> String {
 fn a_dev_tag_that_train_lacks_counts_as_wrong_and_is_reported() {
     let place = Place::new();
     let records = place.swept(&treebank(&place));
-    let score = &records[0].result.as_ref().expect("a result").scores["dev"];
+    let score = &records[0].result.as_ref().expect("a result").scores()["dev"];
     assert_eq!((score.words, score.unseen, score.unseen_tags.as_slice()), (2, 1, &["INTJ".to_string()][..]));
     assert!(score.accuracy() <= 0.5);
     let page = fs::read_to_string(place.out().join("report/report.md")).expect("the report");

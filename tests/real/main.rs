@@ -6,6 +6,7 @@ mod faults;
 mod killed;
 mod prefixes;
 mod repeats;
+mod resumed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

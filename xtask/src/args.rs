@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
-    /// Make the embedded demo's treebanks, vocabulary and pretrained encoder again
+    /// Make the embedded demo's datasets, vocabulary and pretrained encoder again
     DemoAssets(DemoAssetsArgs),
     /// Measure frostline and its peers in turns on the same data
     Bench(BenchArgs),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use frostline_record::{Sweep, write_atomically};
+use frostline_record::{Cell, StoredFile, Sweep, write_atomically};
 use frostline_report::{Report, ReportFile};
 
 use crate::fault::{Blame as _, Result};
@@ -20,7 +20,10 @@ pub(crate) fn again(folder: &Path) -> Result<Ending> {
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let sweep = Sweep::read(folder).environment()?;
     let records = sweep.records(folder).environment()?;
-    let report = Report::new(&sweep, &records);
+    let read = |cell: &Cell, file: &StoredFile| {
+        fs::read_to_string(Sweep::cell_folder(folder, cell).join(&file.file)).ok()
+    };
+    let report = Report::new(&sweep, &records).with_predictions(read);
     let into = folder.join("report");
     for file in report.files().environment()? {
         put(&into, &file).environment()?;

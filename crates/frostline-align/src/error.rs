@@ -51,14 +51,6 @@ pub enum AlignError {
         /// How often the sentence was found.
         times: usize,
     },
-    /// A byte-level tokenizer that would take every word for the continuation of the one before.
-    #[error(
-        "{origin}: byte-level without add_prefix_space, so that words given one by one would be read as continuations; set \"add_prefix_space\":true in its pre_tokenizer"
-    )]
-    NoPrefixSpace {
-        /// The file, or `tokenizer.json` for bytes.
-        origin: String,
-    },
     /// A window that cannot hold the special tokens.
     #[error("max_length is {max_length}, but the special tokens alone take {specials}; give at least {}", specials + 1)]
     TooShort {

@@ -1,5 +1,6 @@
 //! Owns the ways to a tokenizer: a folder, the bytes of `tokenizer.json`, a vocabulary. Clears what
-//! would change alignments behind the caller's back: padding, truncation, sampling. Opens files in
+//! would change alignments behind the caller's back: padding, truncation, sampling; and sets the
+//! space before a word without which byte-level subwords continue the word before. Opens files in
 //! [`Aligner::from_folder`] only.
 
 use std::path::Path;
@@ -49,11 +50,13 @@ impl Aligner {
 
     /// Loads the bytes of a `tokenizer.json`. Padding and truncation that the file sets are
     /// cleared, and so is sampling (BPE dropout, Unigram alpha): an alignment is a function of the
-    /// words and the options alone.
+    /// words and the options alone. Where the pre-tokenizer is `ByteLevel`, as in RoBERTa,
+    /// `add_prefix_space` is set whatever the file says: what Hugging Face asks for with
+    /// `is_split_into_words`.
     ///
     /// # Errors
-    /// When the bytes are no tokenizer, its post-processor does not place a sentence exactly once
-    /// among its special tokens, or it is byte-level without `add_prefix_space`.
+    /// When the bytes are no tokenizer, or its post-processor does not place a sentence exactly
+    /// once among its special tokens.
     pub fn from_bytes(tokenizer_json: &[u8]) -> Result<Self, AlignError> {
         let origin = "tokenizer.json";
         let tokenizer = read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e))?;
@@ -80,13 +83,17 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
 
 fn steady(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
     without_sampling(&mut tokenizer);
-    if let Some(PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer()
-        && !bytes.add_prefix_space
-    {
-        return Err(AlignError::NoPrefixSpace { origin: origin.to_owned() });
-    }
+    with_prefix_space(&mut tokenizer);
     let (prefix, suffix) = template(&tokenizer, origin)?;
     Ok(Aligner::new(tokenizer, prefix, suffix))
+}
+
+/// Byte-level vocabularies spell the start of a word as a space. RoBERTa's own files set none,
+/// because in running text each word but the first has one; words given one by one have none.
+fn with_prefix_space(tokenizer: &mut Tokenizer) {
+    if let Some(&PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer() {
+        tokenizer.with_pre_tokenizer(Some(bytes.add_prefix_space(true)));
+    }
 }
 
 /// What makes a word's subwords random. Without it they depend on the word alone, for every model:

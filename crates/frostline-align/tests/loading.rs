@@ -138,10 +138,6 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let bad_config = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", "[1")]);
     let options = |max_length, stride| AlignOptions { max_length, stride, ..Default::default() };
     let no_unk = VOCAB.replace("[UNK]", "unk");
-    let byte_level = data("bpe.json").replace(
-        r#""pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true"#,
-        r#""pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false"#,
-    );
     for (message, expected) in [
         (refusal(Aligner::from_folder(empty.path())), "neither tokenizer.json nor vocab.txt"),
         (refusal(Aligner::from_folder(broken.path())), "tokenizer.json: not a tokenizer"),
@@ -149,10 +145,27 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (refusal(Aligner::from_vocab(&no_unk, &VocabOptions::default())), "no \"[UNK]\""),
         (refusal(tiny().with_options(options(2, None))), "give at least 3"),
         (refusal(tiny().with_options(options(8, Some(6)))), "give a stride below 6"),
-        (refusal(Aligner::from_bytes(byte_level.as_bytes())), "add_prefix_space"),
     ] {
         assert!(message.contains(expected), "{message}");
     }
+}
+
+#[test]
+fn byte_level_words_have_a_space_before_them_whatever_the_file_says() {
+    let with = data("bpe.json");
+    let setting = r#""pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true"#;
+    let without = with.replace(setting, &setting.replace("true", "false"));
+    assert_ne!(with, without);
+    let [with, without] = [with, without].map(|json| Aligner::from_bytes(json.as_bytes()).expect("loads"));
+    for words in [vec!["the", "frost", "line"], vec![" the", "", " ", "é中<mask>a"]] {
+        let aligned = without.align(&words).unwrap();
+        assert_eq!(aligned, with.align(&words).unwrap());
+        let first = aligned.speaks.iter().map(|&(position, _)| aligned.ids[position as usize]);
+        assert!(without.tokens(&first.collect::<Vec<_>>()).iter().all(|token| token.starts_with('Ġ')));
+    }
+    let folder = folder(&[("tokenizer.json", &data("roberta.json")), ("tokenizer_config.json", "{}")]);
+    let bytes = Aligner::from_bytes(data("roberta.json").as_bytes()).expect("loads");
+    assert_eq!(ids(folder.path(), &["the", "cat"]), bytes.align(&["the", "cat"]).unwrap().ids);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::AssetError;
 /// What the name of an embedded file or folder starts with.
 pub const PREFIX: &str = "embedded:";
 
-/// The treebanks that the binary carries.
-pub const TREEBANKS: [&str; 2] = ["embedded:en", "embedded:pcm"];
+/// The datasets that the binary carries.
+pub const DATASETS: [&str; 4] = ["embedded:en", "embedded:names", "embedded:pcm", "embedded:reviews"];
 
 /// The encoders that the binary carries.
 pub const ENCODERS: [&str; 1] = ["embedded:demo-distilbert"];
@@ -31,9 +31,15 @@ const FILES: &[(&str, &[u8])] = carried![
     "en/dev.conllu",
     "en/test.conllu",
     "en/train.conllu",
+    "names/dev.iob2",
+    "names/test.iob2",
+    "names/train.iob2",
     "pcm/dev.conllu",
     "pcm/test.conllu",
     "pcm/train.conllu",
+    "reviews/dev.tsv",
+    "reviews/test.tsv",
+    "reviews/train.tsv",
 ];
 
 /// The pretrained weights of the demo encoder, where they are committed (see `build.rs`).

@@ -3,15 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a treebank or an encoder could not be had.
+/// Why a dataset or an encoder could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssetError {
-    /// No place has a treebank of this name.
-    #[error(
-        "there is no treebank `{name}`\n{looked}  give the folder it lies in with --data DIR, or get it with `cargo xtask fetch {name}`"
-    )]
-    NoTreebank {
+    /// No place has a dataset of this name.
+    #[error("there is no dataset `{name}`\n{looked}  {}", data_hint(.name))]
+    NoDataset {
         /// The name as given.
         name: String,
         /// Where it was looked for and what is there.
@@ -27,16 +25,63 @@ pub enum AssetError {
         /// Where it was looked for and what is there.
         looked: Looked,
     },
-    /// A treebank's folder lacks a split.
+    /// Several subfolders of the data folder have a dataset of this name.
     #[error(
-        "{folder}: no {split} split; expected a file named *-ud-{split}.conllu or {split}.conllu, there is: {}",
+        "there are several datasets `{name}` in {folder}: {}; write the one that is meant, as in `{}`, or give its folder with --data DIR",
+        list(.found), .found[0]
+    )]
+    ManyDatasets {
+        /// The name as given.
+        name: String,
+        /// The data folder.
+        folder: String,
+        /// The names that tell them apart.
+        found: Vec<String>,
+    },
+    /// A folder without a single split.
+    #[error(
+        "{folder}: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, there is: {}",
+        list(.found)
+    )]
+    NoData {
+        /// The folder.
+        folder: String,
+        /// The files that are there.
+        found: Vec<String>,
+    },
+    /// A folder with splits of two formats.
+    #[error(
+        "{folder}: splits of two formats: {} and {}; expected one, so move the files of the other elsewhere",
+        .found[0], .found[1]
+    )]
+    TwoFormats {
+        /// The folder.
+        folder: String,
+        /// A file of each.
+        found: [String; 2],
+    },
+    /// A dataset of another format where a treebank was asked for.
+    #[error(
+        "{folder}: its files end with {extension}, expected a treebank with files that end with .conllu; give another"
+    )]
+    NoTreebank {
+        /// The dataset's folder.
+        folder: String,
+        /// What its files end with.
+        extension: &'static str,
+    },
+    /// A dataset's folder lacks a split.
+    #[error(
+        "{folder}: no {split} split; expected a file named {expected}, there is: {}",
         list(.found)
     )]
     NoSplit {
-        /// The treebank's folder.
+        /// The dataset's folder.
         folder: String,
         /// `train` or `dev`.
         split: &'static str,
+        /// The names that it may have.
+        expected: String,
         /// The files that are there.
         found: Vec<String>,
     },
@@ -46,7 +91,7 @@ pub enum AssetError {
         list(.found)
     )]
     ManySplits {
-        /// The treebank's folder.
+        /// The dataset's folder.
         folder: String,
         /// `train`, `dev` or `test`.
         split: &'static str,
@@ -55,7 +100,7 @@ pub enum AssetError {
     },
     /// A split without sentences.
     #[error(
-        "{path}: the {split} split is empty: it has 0 sentences; expected at least one, so fetch the treebank again or remove the file if it is the test split"
+        "{path}: the {split} split is empty: it has 0 sentences; expected at least one, so get the dataset again or remove the file if it is the test split"
     )]
     EmptySplit {
         /// The file.
@@ -140,6 +185,15 @@ impl fmt::Display for Looked {
             }
         }
         Ok(())
+    }
+}
+
+/// How to get a dataset: only treebanks of Universal Dependencies are fetched.
+fn data_hint(name: &str) -> String {
+    let given = "give the folder it lies in with --data DIR";
+    match name.starts_with("UD_") {
+        true => format!("{given}, or get it with `cargo xtask fetch {name}`"),
+        false => given.into(),
     }
 }
 

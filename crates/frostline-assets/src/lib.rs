@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod dataset;
 pub mod demo;
 pub mod embedded;
 mod encoder;
@@ -9,10 +10,9 @@ mod error;
 pub mod fetch;
 mod places;
 mod source;
-mod treebank;
 
+pub use dataset::{Dataset, Format};
 pub use encoder::EncoderFiles;
 pub use error::{AssetError, Looked};
 pub use places::{Places, default_cache};
 pub use source::{Origin, Source, Sources, read, read_pinned, sha256};
-pub use treebank::Treebank;

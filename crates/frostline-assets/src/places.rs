@@ -1,19 +1,19 @@
-//! The folders in which treebanks and encoders are looked for.
+//! The folders in which datasets and encoders are looked for.
 //!
 //! Refuses to download: see the feature `fetch`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::Looked;
-use crate::{AssetError, Origin, embedded};
+use crate::{AssetError, Format, Origin, embedded};
 
-/// Where treebanks and encoders are looked for, each place before the next: the user's folders,
+/// Where datasets and encoders are looked for, each place before the next: the user's folders,
 /// the cache of fetched files, then the name as a path. `embedded:NAME` is looked for in the
 /// binary alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The user's folder of treebank folders (`--data`).
+    /// The user's folder of dataset folders (`--data`); they may lie one folder deeper.
     pub data: Option<PathBuf>,
     /// The user's folder of encoder folders (`--models`).
     pub models: Option<PathBuf>,
@@ -38,12 +38,18 @@ impl Places {
             };
         }
         let given = match kind {
-            Kind::Treebank => self.data.as_deref(),
+            Kind::Dataset => self.data.as_deref(),
             Kind::Encoder => self.models.as_deref(),
         };
         let cached = self.cache.as_ref().map(|cache| cache.join(kind.folder()));
+        let direct = given.map(|folder| folder.join(name));
+        let below = match (kind, given, &direct) {
+            (Kind::Dataset, Some(folder), Some(direct)) if !direct.is_dir() => below(folder, name)?,
+            _ => None,
+        };
         let candidates = [
-            (given.map(|folder| folder.join(name)), Origin::Given),
+            (direct, Origin::Given),
+            (below, Origin::Given),
             (cached.as_ref().map(|folder| folder.join(name)), Origin::Cache),
             (Some(PathBuf::from(name)), Origin::Given),
         ];
@@ -56,16 +62,13 @@ impl Places {
         let mut looked = Vec::new();
         match given {
             Some(folder) => {
-                looked.push((format!("in {} ({})", folder.display(), kind.option()), Some(folders(folder))))
+                let place = format!("in {} ({})", folder.display(), kind.option());
+                looked.push((place, Some(kind.names_in(folder))));
             }
             None => looked.push((format!("no {} folder was given", kind.option()), None)),
         }
         if let Some(folder) = cached {
-            let names = match kind {
-                Kind::Treebank => folders(&folder),
-                Kind::Encoder => hub_ids(&folder),
-            };
-            looked.push((format!("in {} (cache)", folder.display()), Some(names)));
+            looked.push((format!("in {} (cache)", folder.display()), Some(kind.names_in(&folder))));
         }
         looked.push(("in the binary".into(), Some(kind.embedded_names())));
         Err(kind.missing(name, looked))
@@ -116,28 +119,28 @@ impl Place {
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Treebank,
+    Dataset,
     Encoder,
 }
 
 impl Kind {
     pub(crate) const fn folder(self) -> &'static str {
         match self {
-            Self::Treebank => "treebanks",
+            Self::Dataset => "treebanks",
             Self::Encoder => "encoders",
         }
     }
 
     const fn option(self) -> &'static str {
         match self {
-            Self::Treebank => "--data",
+            Self::Dataset => "--data",
             Self::Encoder => "--models",
         }
     }
 
     const fn embedded(self) -> &'static [&'static str] {
         match self {
-            Self::Treebank => &embedded::TREEBANKS,
+            Self::Dataset => &embedded::DATASETS,
             Self::Encoder => &embedded::ENCODERS,
         }
     }
@@ -146,10 +149,37 @@ impl Kind {
         self.embedded().iter().map(|name| (*name).into()).collect()
     }
 
+    /// The names that can be asked for in a folder, sorted: `NAME`, or `GROUP/NAME` where a folder
+    /// holds folders and is none of these itself.
+    fn names_in(self, folder: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        for name in folders(folder) {
+            let inner =
+                if self.is_one(&folder.join(&name)) { Vec::new() } else { folders(&folder.join(&name)) };
+            if inner.is_empty() {
+                found.push(name);
+            } else {
+                found.extend(inner.into_iter().map(|inner| format!("{name}/{inner}")));
+            }
+        }
+        found
+    }
+
+    /// Whether a folder holds files of this kind.
+    fn is_one(self, folder: &Path) -> bool {
+        match self {
+            Self::Dataset => Format::ALL.into_iter().any(|format| {
+                names(folder, Path::is_file)
+                    .is_ok_and(|names| names.iter().any(|name| name.ends_with(format.extension())))
+            }),
+            Self::Encoder => folder.join("config.json").exists(),
+        }
+    }
+
     fn missing(self, name: &str, places: Vec<(String, Option<Vec<String>>)>) -> AssetError {
         let (name, looked) = (name.into(), Looked { places });
         match self {
-            Self::Treebank => AssetError::NoTreebank { name, looked },
+            Self::Dataset => AssetError::NoDataset { name, looked },
             Self::Encoder => AssetError::NoEncoder { name, looked },
         }
     }
@@ -174,6 +204,21 @@ fn cache_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     })
 }
 
+/// The folder for a name that lies in one of a folder's direct subfolders; an error where several
+/// have it. A name with `..` or a root in it is not looked for there: it could lead out.
+fn below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> {
+    if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        return Ok(None);
+    }
+    let groups = folders(folder).into_iter().filter(|group| folder.join(group).join(name).is_dir());
+    let found: Vec<String> = groups.map(|group| format!("{group}/{name}")).collect();
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(folder.join(one))),
+        _ => Err(AssetError::ManyDatasets { name: name.into(), folder: folder.display().to_string(), found }),
+    }
+}
+
 /// The names in a folder that pass the test, in no order.
 fn names(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
@@ -194,20 +239,6 @@ fn folders(folder: &Path) -> Vec<String> {
     names.retain(|name| !name.starts_with('.') && !name.ends_with(".part"));
     names.sort();
     names
-}
-
-/// The cached encoders, `NAME` or `OWNER/NAME`, sorted.
-fn hub_ids(folder: &Path) -> Vec<String> {
-    let mut ids = Vec::new();
-    for name in folders(folder) {
-        if folder.join(&name).join("config.json").exists() {
-            ids.push(name);
-        } else {
-            let inner = folders(&folder.join(&name));
-            ids.extend(inner.into_iter().map(|inner| format!("{name}/{inner}")));
-        }
-    }
-    ids
 }
 
 #[cfg(test)]

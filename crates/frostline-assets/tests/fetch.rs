@@ -164,7 +164,7 @@ fn a_fetched_treebank_is_found_by_name_and_not_fetched_twice() {
         ["README.md", "fetched.json", "xx_t-ud-dev.conllu", "xx_t-ud-test.conllu", "xx_t-ud-train.conllu"];
     assert_eq!(names, expected);
 
-    let treebank = cached(cache.path()).treebank("UD_Toy-T").unwrap();
+    let treebank = cached(cache.path()).dataset("UD_Toy-T").unwrap();
     assert_eq!(treebank.origin, frostline_assets::Origin::Cache);
     assert_eq!(treebank.sources["train"].sha256, sha256(&files["xx_t-ud-train.conllu"]));
 
@@ -184,7 +184,7 @@ fn a_broken_transfer_goes_on_where_it_stopped() {
     let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
     assert!(matches!(error, FetchError::Connection { .. }), "{error}");
     assert!(error.to_string().contains("goes on where it stopped"));
-    assert!(cached(cache.path()).treebank("UD_Toy-T").is_err(), "half a treebank is none");
+    assert!(cached(cache.path()).dataset("UD_Toy-T").is_err(), "half a treebank is none");
 
     let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
     assert_eq!(fetched.files["xx_t-ud-train.conllu"].sha256, sha256(&files["xx_t-ud-train.conllu"]));

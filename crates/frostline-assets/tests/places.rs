@@ -41,43 +41,43 @@ fn shown(root: &Path, error: &AssetError) -> String {
 fn a_treebank_is_found_by_name_in_the_cache_and_by_path() {
     let root = tempfile::tempdir().unwrap();
     let places = places(root.path());
-    let given = places.treebank("UD_Toy-A").unwrap();
+    let given = places.dataset("UD_Toy-A").unwrap();
     assert_eq!(given.origin, Origin::Given);
     let train = &given.sources["train"];
     assert!(Path::new(&train.path).is_absolute() && train.path.ends_with("xx_a-ud-train.conllu"));
     assert_eq!((train.bytes, &*train.sha256), (SENTENCE.len() as u64, &*sha256(SENTENCE.as_bytes())));
     assert_eq!(&*read(&train.path).unwrap(), SENTENCE.as_bytes());
 
-    let plain = places.treebank("UD_Toy-B").unwrap();
+    let plain = places.dataset("UD_Toy-B").unwrap();
     assert_eq!(plain.sources.keys().collect::<Vec<_>>(), ["dev", "train"]);
-    assert_eq!(places.treebank("UD_Toy-C").unwrap().origin, Origin::Cache);
+    assert_eq!(places.dataset("UD_Toy-C").unwrap().origin, Origin::Cache);
 
     let path = root.path().join("data/UD_Toy-A");
-    let by_path = Places::default().treebank(path.to_str().unwrap()).unwrap();
+    let by_path = Places::default().dataset(path.to_str().unwrap()).unwrap();
     assert_eq!(by_path.sources, given.sources);
 }
 
 #[test]
 fn a_missing_treebank_lists_what_there_is() {
     let root = tempfile::tempdir().unwrap();
-    let error = places(root.path()).treebank("UD_Toy-X").unwrap_err();
+    let error = places(root.path()).dataset("UD_Toy-X").unwrap_err();
     insta::assert_snapshot!(shown(root.path(), &error), @r"
-    there is no treebank `UD_Toy-X`
+    there is no dataset `UD_Toy-X`
       in ROOT/data (--data): UD_Toy-A, UD_Toy-B
       in ROOT/cache/treebanks (cache): UD_Toy-C
-      in the binary: embedded:en, embedded:pcm
+      in the binary: embedded:en, embedded:names, embedded:pcm, embedded:reviews
       give the folder it lies in with --data DIR, or get it with `cargo xtask fetch UD_Toy-X`
     ");
-    let error = Places::default().treebank("UD_Toy-X").unwrap_err();
+    let error = Places::default().dataset("UD_Toy-X").unwrap_err();
     insta::assert_snapshot!(error, @r"
-    there is no treebank `UD_Toy-X`
+    there is no dataset `UD_Toy-X`
       no --data folder was given
-      in the binary: embedded:en, embedded:pcm
+      in the binary: embedded:en, embedded:names, embedded:pcm, embedded:reviews
       give the folder it lies in with --data DIR, or get it with `cargo xtask fetch UD_Toy-X`
     ");
     for name in ["", ".", "..", "embedded:xx"] {
-        let error = places(root.path()).treebank(name).unwrap_err();
-        assert!(matches!(error, AssetError::NoTreebank { .. }), "{name}: {error}");
+        let error = places(root.path()).dataset(name).unwrap_err();
+        assert!(matches!(error, AssetError::NoDataset { .. }), "{name}: {error}");
     }
 }
 
@@ -89,7 +89,7 @@ fn empty_missing_and_doubled_splits_are_told_apart() {
     for (split, text) in [("train", ""), ("dev", "\n\n"), ("test", "# sent_id = 1\n\n")] {
         let file = folder.join(format!("xx_a-ud-{split}.conllu"));
         write(&file, text);
-        let error = places.treebank("UD_Toy-A").unwrap_err();
+        let error = places.dataset("UD_Toy-A").unwrap_err();
         assert!(
             shown(root.path(), &error).starts_with(&format!(
                 "ROOT/data/UD_Toy-A/xx_a-ud-{split}.conllu: the {split} split is empty: it has 0 sentences"
@@ -99,10 +99,118 @@ fn empty_missing_and_doubled_splits_are_told_apart() {
         write(&file, SENTENCE);
     }
     write(&folder.join("yy_a-ud-dev.conllu"), SENTENCE);
-    insta::assert_snapshot!(shown(root.path(), &places.treebank("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: several files could be the dev split: xx_a-ud-dev.conllu, yy_a-ud-dev.conllu; keep one, or join them");
+    insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: several files could be the dev split: xx_a-ud-dev.conllu, yy_a-ud-dev.conllu; keep one, or join them");
     fs::remove_file(folder.join("yy_a-ud-dev.conllu")).unwrap();
     fs::remove_file(folder.join("xx_a-ud-dev.conllu")).unwrap();
-    insta::assert_snapshot!(shown(root.path(), &places.treebank("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: no dev split; expected a file named *-ud-dev.conllu or dev.conllu, there is: xx_a-ud-test.conllu, xx_a-ud-train.conllu");
+    insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: no dev split; expected a file named *-ud-dev.conllu or dev.conllu, there is: xx_a-ud-test.conllu, xx_a-ud-train.conllu");
+}
+
+#[test]
+fn the_format_is_told_by_the_names_of_the_splits() {
+    let root = tempfile::tempdir().unwrap();
+    let places = places(root.path());
+    const LAYER: &str = "# sent_id = s1\n1\tice\tO\n\n";
+    for split in ["dev", "test"] {
+        write(&root.path().join(format!("data/layer/xx_a-ud-{split}.iob2")), LAYER);
+        write(&root.path().join(format!("data/more/xx_a-{split}.iob2")), LAYER);
+    }
+    for split in ["train", "dev"] {
+        write(&root.path().join(format!("data/more/xx_a-{split}.iob2")), LAYER);
+        write(&root.path().join(format!("data/reviews/{split}.tsv")), "sentence\tlabel\n# good\t1\n");
+        write(&root.path().join(format!("data/dashed/x-{split}.tsv")), "good\t1");
+    }
+    for other in ["UD_Toy-A/stats.xml", "reviews/adev.tsv", "reviews/dev.tsv.bak", "layer/LICENSE.txt"] {
+        write(&root.path().join("data").join(other), "x");
+    }
+    let found: Vec<String> = ["UD_Toy-A", "UD_Toy-B", "layer", "more", "reviews", "dashed"]
+        .map(|name| {
+            let found = places.dataset(name).unwrap();
+            format!("{name}: {} {:?}", found.format, found.sources.keys().collect::<Vec<_>>())
+        })
+        .into();
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    UD_Toy-A: conllu ["dev", "test", "train"]
+    UD_Toy-B: conllu ["dev", "train"]
+    layer: iob2 ["dev", "test"]
+    more: iob2 ["dev", "test", "train"]
+    reviews: labelled ["dev", "train"]
+    dashed: labelled ["dev", "train"]
+    "#);
+
+    let error = places.treebank("reviews").unwrap_err();
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/reviews: its files end with .tsv, expected a treebank with files that end with .conllu; give another");
+    assert_eq!(places.treebank("UD_Toy-A").unwrap(), places.dataset("UD_Toy-A").unwrap());
+
+    write(&root.path().join("data/layer/xx_a-ud-dev.conllu"), SENTENCE);
+    let error = places.dataset("layer").unwrap_err();
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/layer: splits of two formats: xx_a-ud-dev.conllu and xx_a-ud-dev.iob2; expected one, so move the files of the other elsewhere");
+}
+
+#[test]
+fn a_dataset_without_what_its_format_requires_is_none() {
+    let root = tempfile::tempdir().unwrap();
+    let places = places(root.path());
+    let mut all = String::new();
+    for (name, file, text) in [
+        ("none", "README.md", "x"),
+        ("labelled", "train.tsv", "good\t1\n"),
+        ("layer", "xx-ud-test.iob2", "1\tice\tO\n\n"),
+        ("empty-layer", "dev.iob2", "# sent_id = s1\n\n"),
+        ("empty-labelled", "dev.tsv", "sentence\tlabel\n\n"),
+    ] {
+        write(&root.path().join("data").join(name).join(file), text);
+        if name == "empty-labelled" {
+            write(
+                &root.path().join("data").join(name).join("train.tsv"),
+                "sentence\tlabel\nsentence\tlabel\n",
+            );
+        }
+        all += &shown(root.path(), &places.dataset(name).unwrap_err());
+        all += "\n";
+    }
+    insta::assert_snapshot!(all, @r"
+    ROOT/data/none: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, there is: README.md
+    ROOT/data/labelled: no dev split; expected a file named *-dev.tsv or dev.tsv, there is: train.tsv
+    ROOT/data/layer: no dev split; expected a file named *-ud-dev.iob2 or dev.iob2, there is: xx-ud-test.iob2
+    ROOT/data/empty-layer/dev.iob2: the dev split is empty: it has 0 sentences; expected at least one, so get the dataset again or remove the file if it is the test split
+    ROOT/data/empty-labelled/dev.tsv: the dev split is empty: it has 0 sentences; expected at least one, so get the dataset again or remove the file if it is the test split
+    ");
+}
+
+#[test]
+fn datasets_may_lie_one_folder_deeper() {
+    let root = tempfile::tempdir().unwrap();
+    let places = places(root.path());
+    let data = root.path().join("data");
+    for split in ["train", "dev"] {
+        write(&data.join(format!("ud/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
+        write(&data.join(format!("ner/UNER_Toy-D/xx_d-ud-{split}.iob2")), "1\tice\tO\n\n");
+    }
+    // A name may have slashes, and need not.
+    for (short, long) in [("UD_Toy-D", "ud/UD_Toy-D"), ("UNER_Toy-D", "ner/UNER_Toy-D")] {
+        let (found, same) = (places.dataset(short).unwrap(), places.dataset(long).unwrap());
+        assert_eq!((&found.sources, &found.folder), (&same.sources, &same.folder));
+        assert_eq!((found.name.as_str(), found.origin), (short, Origin::Given));
+    }
+    let error = places.dataset("UD_Toy-E").unwrap_err();
+    assert!(
+        error.to_string().contains("(--data): UD_Toy-A, UD_Toy-B, ner/UNER_Toy-D, ud/UD_Toy-D\n"),
+        "{error}"
+    );
+
+    for split in ["train", "dev"] {
+        write(&data.join(format!("old/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
+        write(&data.join(format!("old/UD_Toy-C/{split}.conllu")), SENTENCE);
+        write(&data.join(format!("old/UD_Toy-A/{split}.conllu")), SENTENCE);
+    }
+    let error = places.dataset("UD_Toy-D").unwrap_err();
+    insta::assert_snapshot!(shown(root.path(), &error), @"there are several datasets `UD_Toy-D` in ROOT/data: old/UD_Toy-D, ud/UD_Toy-D; write the one that is meant, as in `old/UD_Toy-D`, or give its folder with --data DIR");
+    assert!(places.dataset("old/UD_Toy-D").unwrap().folder.ends_with("old/UD_Toy-D"));
+    // Before the cache, after the data folder itself, and never out of it.
+    assert_eq!(places.dataset("UD_Toy-C").unwrap().origin, Origin::Given);
+    assert!(places.dataset("UD_Toy-A").unwrap().folder.ends_with("data/UD_Toy-A"));
+    let error = places.dataset("../ud/UD_Toy-D").unwrap_err();
+    assert!(matches!(error, AssetError::NoDataset { .. }), "{error}");
 }
 
 #[test]

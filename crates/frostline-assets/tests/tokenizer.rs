@@ -1,6 +1,7 @@
 //! The demo's tokenizer is what Hugging Face's library reads, and splits words into morphemes.
 
 use frostline_assets::{demo, embedded};
+use frostline_conllu::{parse_iob2, parse_labelled};
 use tokenizers::Tokenizer;
 
 #[test]
@@ -31,5 +32,30 @@ fn no_word_of_the_grammars_is_unknown() {
         let encoding = tokenizer.encode(line.as_str(), true).unwrap();
         assert!(!encoding.get_tokens().iter().any(|piece| piece == "[UNK]"), "{line}");
         assert!(encoding.len() <= positions);
+    }
+}
+
+#[test]
+fn the_other_datasets_are_made_of_the_same_morphemes() {
+    let bytes = embedded::bytes("embedded:demo-distilbert/tokenizer.json").unwrap();
+    let tokenizer = Tokenizer::from_bytes(bytes).unwrap();
+    let mut words = std::collections::BTreeSet::new();
+    for (path, bytes) in embedded::files() {
+        let text = || std::str::from_utf8(bytes).unwrap();
+        if path.ends_with(".iob2") {
+            let sentences = parse_iob2(text()).map(Result::unwrap);
+            words.extend(sentences.flat_map(|sentence| sentence.rows).map(|row| row.form));
+        } else if path.ends_with(".tsv") {
+            let sentences = parse_labelled(text()).map(Result::unwrap);
+            words.extend(sentences.flat_map(|sentence| sentence.text.split(' ')));
+        }
+    }
+    assert!(words.len() > 200, "{} words", words.len());
+    for word in words {
+        let encoding = tokenizer.encode(word, false).unwrap();
+        let pieces = encoding.get_tokens();
+        assert_ne!(pieces[0], "[UNK]", "{word}");
+        let letter = |piece: &String| piece.trim_start_matches('#').len() == 1 && piece != "##s";
+        assert!(pieces.len() == 1 || !pieces.iter().any(letter), "{word}: {pieces:?}");
     }
 }

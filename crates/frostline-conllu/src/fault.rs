@@ -93,7 +93,9 @@ pub enum FaultKind {
     #[error("byte {byte} of the text is not UTF-8; convert the file to UTF-8")]
     NotUtf8 { byte: usize },
     /// A byte order mark before the first line.
-    #[error("found a byte order mark, expected a comment or a word; remove the file's first three bytes")]
+    #[error(
+        "found a byte order mark, expected the text to start at once; remove the file's first three bytes"
+    )]
     ByteOrderMark,
     /// A carriage return, alone or before the line feed.
     #[error(
@@ -281,4 +283,26 @@ pub enum FaultKind {
         "found tag {found} after {before}, expected it to continue an entity of the same type; start the entity with B-"
     )]
     Iob2Orphan { found: Quote, before: Quote },
+    /// A line of labelled sentences that does not have two columns.
+    #[error(
+        "found {found} tab-separated columns, expected a sentence and its label; add what is missing or take away the extra tabs"
+    )]
+    LabelledColumns { found: usize },
+    /// A line with nothing on it among labelled sentences.
+    #[error("found a blank line, expected a sentence and its label on every line; remove it")]
+    LabelledBlank,
+    /// A label without a sentence.
+    #[error("the sentence is empty, expected some text; add it or remove the line")]
+    LabelledText,
+    /// A sentence without a label.
+    #[error("the label is empty, expected some text; add it or remove the line")]
+    LabelledLabel,
+    /// A label that starts or ends with white space.
+    #[error("the label is {found}, expected no white space at its ends; remove it")]
+    LabelledSpace { found: Quote },
+    /// A file of sentences alone, as GLUE gives out its test splits.
+    #[error(
+        "found the header of a file without labels, expected sentence and label; remove the file or give one with labels"
+    )]
+    LabelledWithoutLabels,
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use frostline_conllu::{Checks, parse, parse_iob2, read_lenient};
+use frostline_conllu::{Checks, parse, parse_iob2, parse_labelled, read_lenient};
 
 /// The shared folder; `None`, said aloud, where it is not given.
 fn shared() -> Option<PathBuf> {
@@ -85,5 +85,22 @@ fn entity_layers_match_their_treebank() {
         assert!(same * 100 >= count * 99);
         assert_eq!(back, layer);
         assert!(entities > 0);
+    }
+}
+
+#[test]
+fn labelled_sentences_come_back_byte_for_byte() {
+    let Some(shared) = shared() else { return };
+    for (split, count) in [("train", 6920), ("dev", 872), ("test", 1821)] {
+        let text = fs::read_to_string(shared.join(format!("data/sst2/{split}.tsv"))).expect("readable");
+        let mut back = parse_labelled(&text).header().to_owned();
+        let mut read = 0;
+        for sentence in parse_labelled(&text) {
+            let sentence = sentence.unwrap_or_else(|f| panic!("{}", f.at(split)));
+            assert!(["0", "1"].contains(&sentence.label));
+            back.push_str(sentence.raw);
+            read += 1;
+        }
+        assert_eq!((read, back == text), (count, true), "{split}");
     }
 }

@@ -4,7 +4,9 @@
 
 use std::{fs, path::Path};
 
-use frostline_conllu::{Checks, FaultKind, parse, parse_iob2, read_lenient, read_strict};
+use frostline_conllu::{
+    Checks, FaultKind, LabelledSentence, parse, parse_iob2, parse_labelled, read_lenient, read_strict,
+};
 
 #[test]
 fn bad_inputs() {
@@ -55,6 +57,54 @@ fn bad_layers() {
         shown.push_str(&format!("{}\n", fault.at("layer.iob2")));
     }
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn bad_labelled_sentences() {
+    let inputs = [
+        "good\t1\nno label\n",
+        "one\ttwo\t1\n",
+        "\t1\n",
+        " \u{a0}\t1\n",
+        "a sentence\t\n",
+        "so schön\t 1\n",
+        "good\t1\n\n",
+        " \n",
+        "sentence\tlabel\r\ngood\t1\r\n",
+        "sentence\tlabel\ngood\t1\r\n",
+        "\u{feff}sentence\tlabel\n",
+        "index\tsentence\n0\tgood\n",
+    ];
+    let mut shown = String::new();
+    for input in inputs {
+        let fault = parse_labelled(input).find_map(Result::err).expect("a fault");
+        assert!(fault.byte < input.len(), "{input:?}");
+        shown.push_str(&format!("{}\n", fault.at("train.tsv")));
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn labelled_sentences_stand_as_they_are() {
+    let read = |text| -> Vec<_> { parse_labelled(text).map(|read| read.expect("well formed")).collect() };
+    let text = "sentence\tlabel\n# both ends blank \t1\nsentence\tlabel";
+    let first =
+        LabelledSentence { text: "# both ends blank ", label: "1", line: 2, raw: "# both ends blank \t1\n" };
+    let second = LabelledSentence { text: "sentence", label: "label", line: 3, raw: "sentence\tlabel" };
+    assert_eq!(read(text), [first, second]);
+    assert_eq!(parse_labelled(text).header(), "sentence\tlabel\n");
+    assert_eq!(parse_labelled("good\tvery good\n").header(), "");
+    assert_eq!(read("good\tvery good\n")[0].label, "very good");
+    assert_eq!([read(""), read("sentence\tlabel\n"), read("sentence\tlabel")], [const { Vec::new() }; 3]);
+}
+
+#[test]
+fn a_bad_line_does_not_end_the_reading() {
+    let read: Vec<_> = parse_labelled("a\n\nb\t1\nc\td\te\n").collect();
+    assert_eq!(read.len(), 4);
+    let place = |at: usize| read[at].as_ref().map_err(|fault| (fault.line, fault.column, fault.byte));
+    assert_eq!((place(0), place(1), place(3)), (Err((1, 1, 0)), Err((2, 1, 2)), Err((4, 1, 7))));
+    assert_eq!(read[2].as_ref().expect("good").line, 3);
 }
 
 #[test]

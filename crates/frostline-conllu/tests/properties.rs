@@ -1,7 +1,8 @@
 //! What is built well-formed reads strictly, typed checks included, and comes back as it was meant.
 
 use frostline_conllu::{
-    Checks, Column, Id, Reader, Row, Sentence, Stats, Upos, Writer, parse_iob2, read_lenient, read_strict,
+    Checks, Column, Id, Reader, Row, Sentence, Stats, Upos, Writer, parse_iob2, parse_labelled, read_lenient,
+    read_strict,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -223,5 +224,36 @@ proptest! {
             }
         }
         prop_assert!(!whole || bytes == text.len());
+    }
+
+    #[test]
+    fn any_labelled_text_is_read_or_refused(
+        header in proptest::bool::ANY,
+        text in "([ a-zé]{0,4}\t[ a-zé]{0,2}\n|sentence\tlabel\n|\n|[\t\r aé]{0,5}\n?){0,8}",
+    ) {
+        let text = if header { format!("sentence\tlabel\n{text}") } else { text };
+        let mut back = parse_labelled(&text).header().to_owned();
+        prop_assert_eq!(!back.is_empty(), text.starts_with("sentence\tlabel\n"));
+        let first = 1 + usize::from(!back.is_empty());
+        for (line, read) in (first..).zip(parse_labelled(&text)) {
+            match read {
+                Ok(sentence) => {
+                    prop_assert_eq!(sentence.line, line);
+                    prop_assert!(!sentence.text.trim().is_empty() && !sentence.label.is_empty());
+                    prop_assert_eq!(
+                        sentence.raw.trim_end_matches('\n'),
+                        format!("{}\t{}", sentence.text, sentence.label)
+                    );
+                    back.push_str(sentence.raw);
+                }
+                Err(fault) => {
+                    prop_assert_eq!(fault.line, line);
+                    let bad = text[back.len()..].split_inclusive('\n').next().unwrap_or_default();
+                    prop_assert!((back.len()..=back.len() + bad.len()).contains(&fault.byte));
+                    back.push_str(bad);
+                }
+            }
+        }
+        prop_assert_eq!(back, text);
     }
 }

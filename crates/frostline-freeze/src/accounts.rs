@@ -78,7 +78,7 @@ mod tests {
     fn accounts_add_up() {
         let parameter = |path: &str, shape: &[usize]| Parameter { path: path.into(), shape: shape.into() };
         let model = [
-            parameter("head.weight", &[4, 3]),
+            parameter("heads.0.classifier.weight", &[4, 3]),
             parameter("encoder.embeddings.word", &[10, 4]),
             parameter("encoder.blocks.0.query.weight", &[4, 4]),
             parameter("encoder.blocks.1.query.weight", &[4, 4]),

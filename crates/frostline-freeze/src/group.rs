@@ -55,7 +55,7 @@ mod tests {
             ("encoder.embeddings.norm.beta", Group::Embeddings),
             ("encoder.blocks.0.query.weight", Group::Block(0)),
             ("encoder.blocks.11.output_norm.gamma", Group::Block(11)),
-            ("head.weight", Group::Head),
+            ("heads.0.classifier.weight", Group::Head),
         ];
         for (path, group) in cases {
             assert_eq!(Group::of(path), group, "{path}");

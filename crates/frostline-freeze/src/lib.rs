@@ -7,6 +7,7 @@ mod group;
 mod machine;
 mod policy;
 mod rates;
+mod timeline;
 
 pub use accounts::{Account, Accounts, Parameter};
 pub use cost::{Cost, Prefix, Shape, Work, Workload};
@@ -14,3 +15,4 @@ pub use group::Group;
 pub use machine::Machine;
 pub use policy::{Policy, PolicyError};
 pub use rates::LayerDecay;
+pub use timeline::Timeline;

@@ -5,12 +5,16 @@ use std::fmt;
 
 use crate::Group;
 
-/// What is frozen: a set of groups with the name it was written as.
+/// What is frozen: a set of groups and heads with the name it was written as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     name: String,
     depth: usize,
     frozen: BTreeSet<Group>,
+    /// How many heads the model has.
+    heads: usize,
+    /// The frozen ones among them.
+    frozen_heads: BTreeSet<usize>,
 }
 
 /// A policy that does not exist or cannot be.
@@ -22,20 +26,23 @@ pub struct PolicyError {
 }
 
 impl Policy {
-    /// Reads a policy for an encoder of `depth` blocks.
+    /// Reads a policy for an encoder of `depth` blocks with one head.
     ///
     /// # Errors
     /// Where the name is unknown or asks for blocks that are not there; the message lists what
     /// exists.
     pub fn parse(name: &str, depth: usize) -> Result<Self, PolicyError> {
+        Self::parse_for(name, depth, &["head"])
+    }
+
+    /// Reads a policy for an encoder of `depth` blocks below heads of these names.
+    ///
+    /// # Errors
+    /// As [`Policy::parse`]; where it names a head that is not there.
+    pub fn parse_for(name: &str, depth: usize, heads: &[&str]) -> Result<Self, PolicyError> {
         let fail = |reason: String| PolicyError { reason, depth };
-        let (base, with_embeddings) = match name.strip_suffix("+embeddings") {
-            Some(base) => (base, true),
-            None => (name, false),
-        };
-        if with_embeddings && base == "head-only" {
-            return Err(fail(format!("`{name}` says it twice: `head-only` freezes the embeddings too")));
-        }
+        let mut parts = name.split('+');
+        let base = parts.next().unwrap_or_default();
         let blocks: Vec<usize> = match base.split_once('-') {
             None if base == "none" => vec![],
             None if base == "all" => (0..depth).collect(),
@@ -43,22 +50,55 @@ impl Policy {
             Some(("head", "only")) => (0..depth).collect(),
             Some(("first", k)) => (0..count(name, k, depth).map_err(fail)?).collect(),
             Some(("last", k)) => (depth - count(name, k, depth).map_err(fail)?..depth).collect(),
+            Some(("top", k)) => (0..depth - count(name, k, depth).map_err(fail)?).collect(),
             Some(("blocks", list)) => block_list(name, list, depth).map_err(fail)?,
             _ => return Err(fail(format!("there is no policy `{name}`"))),
         };
         let mut frozen: BTreeSet<Group> = blocks.into_iter().map(Group::Block).collect();
-        if with_embeddings || base == "head-only" {
+        let implied = base == "head-only" || base.starts_with("top-");
+        if implied {
             frozen.insert(Group::Embeddings);
         }
-        Ok(Self { name: name.into(), depth, frozen })
+        let mut frozen_heads = BTreeSet::new();
+        for part in parts {
+            let new = match part {
+                "embeddings" if implied => {
+                    return Err(fail(format!("`{name}` says it twice: `{base}` freezes the embeddings too")));
+                }
+                "embeddings" => frozen.insert(Group::Embeddings),
+                "heads" => {
+                    let before = frozen_heads.len();
+                    frozen_heads.extend(0..heads.len());
+                    before == 0
+                }
+                _ => match part.strip_prefix("head.").map(|head| heads.iter().position(|name| *name == head))
+                {
+                    Some(Some(head)) => frozen_heads.insert(head),
+                    Some(None) => {
+                        let there = heads.join(", ");
+                        return Err(fail(format!(
+                            "`{name}` freezes a head that is not there; the heads are: {there}"
+                        )));
+                    }
+                    None => return Err(fail(format!("there is no policy `{name}` (what is `{part}`?)"))),
+                },
+            };
+            if !new {
+                return Err(fail(format!("`{name}` names `{part}` twice")));
+            }
+        }
+        if frozen_heads.len() == heads.len() {
+            frozen.insert(Group::Head);
+        }
+        Ok(Self { name: name.into(), depth, frozen, heads: heads.len(), frozen_heads })
     }
 
     /// What can be written for an encoder of `depth` blocks, in words.
     #[must_use]
     pub fn menu(depth: usize) -> String {
         format!(
-            "none, all, first-K and last-K (K from 1 to {depth}), alternating, blocks-0.2 (any of 0 to {}), \
-             head-only; each but head-only also with +embeddings",
+            "none, all, first-K, last-K and top-K (K from 1 to {depth}), alternating, blocks-0.2 (any of 0 to {}), \
+             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME",
             depth.saturating_sub(1)
         )
     }
@@ -66,7 +106,10 @@ impl Policy {
     /// Whether the parameter at this path is frozen.
     #[must_use]
     pub fn freezes(&self, path: &str) -> bool {
-        self.frozen.contains(&Group::of(path))
+        match Group::of(path) {
+            Group::Head => self.frozen_heads.contains(&head_of(path)),
+            group => self.frozen.contains(&group),
+        }
     }
 
     /// Whether a whole group is frozen.
@@ -83,6 +126,31 @@ impl Policy {
             .then(|| (0..self.depth).take_while(|&block| self.freezes_group(Group::Block(block))).count())
     }
 
+    /// Whether nothing at all learns.
+    #[must_use]
+    pub fn freezes_all(&self) -> bool {
+        self.frozen_heads.len() == self.heads && self.frozen.len() == self.depth + 2
+    }
+
+    /// Whether something learns from the loss of this head: the head, or the encoder below it.
+    #[must_use]
+    pub fn learns_through(&self, head: usize) -> bool {
+        !self.frozen_heads.contains(&head) || !self.learning().is_empty()
+    }
+
+    /// This policy with more frozen, under another name.
+    pub(crate) fn with(&self, more: impl IntoIterator<Item = Group>, name: String) -> Self {
+        let mut frozen = self.frozen.clone();
+        frozen.extend(more);
+        Self { name, frozen, ..self.clone() }
+    }
+
+    /// What learns of the encoder, from the top down.
+    pub(crate) fn learning(&self) -> Vec<Group> {
+        let blocks = (0..self.depth).rev().map(Group::Block);
+        blocks.chain([Group::Embeddings]).filter(|group| !self.frozen.contains(group)).collect()
+    }
+
     /// The name as it was written.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -94,6 +162,12 @@ impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
+}
+
+/// The number after `heads` in a path such as `heads.1.classifier.weight`; 0 where there is none.
+fn head_of(path: &str) -> usize {
+    let mut segments = path.split('.').skip_while(|segment| *segment != "heads").skip(1);
+    segments.next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// The K of `first-K` and `last-K`.
@@ -143,7 +217,7 @@ mod tests {
 
     #[test]
     fn names_freeze_what_they_say_at_any_depth() {
-        let cases: [(&str, usize, &[usize]); 10] = [
+        let cases: [(&str, usize, &[usize]); 11] = [
             ("none", 6, &[]),
             ("all", 6, &[0, 1, 2, 3, 4, 5]),
             ("first-2", 6, &[0, 1]),
@@ -153,6 +227,7 @@ mod tests {
             ("alternating", 6, &[0, 2, 4]),
             ("alternating", 5, &[0, 2, 4]),
             ("blocks-0.3.5", 6, &[0, 3, 5]),
+            ("top-2", 6, &[0, 1, 2, 3]),
             ("head-only", 3, &[0, 1, 2]),
         ];
         for (name, depth, blocks) in cases {
@@ -167,8 +242,22 @@ mod tests {
         {
             let policy = Policy::parse(name, 6).unwrap();
             assert_eq!(policy.freezes("encoder.embeddings.word"), embeddings, "{name}");
-            assert!(!policy.freezes("head.weight"), "{name}");
+            assert!(!policy.freezes("heads.0.classifier.weight"), "{name}");
         }
+    }
+
+    #[test]
+    fn heads_freeze_one_by_one_or_all() {
+        let policy = |name| Policy::parse_for(name, 2, &["ner", "upos"]).unwrap();
+        let frozen =
+            |name| ["heads.0.dense.bias", "heads.1.classifier.weight"].map(|path| policy(name).freezes(path));
+        assert_eq!(frozen("none"), [false, false]);
+        assert_eq!(frozen("none+head.upos"), [false, true]);
+        assert_eq!(frozen("all+embeddings+heads"), [true, true]);
+        assert!(policy("all+embeddings+heads").freezes_all() && policy("head-only+heads").freezes_all());
+        assert!(!policy("all+heads").freezes_all() && !policy("head-only+head.ner").freezes_all());
+        assert!(policy("none+heads").freezes_group(Group::Head));
+        assert!(!policy("none+head.ner").freezes_group(Group::Head));
     }
 
     #[test]
@@ -187,8 +276,8 @@ mod tests {
         assert_eq!(
             error("first-9"),
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
-             first-K and last-K (K from 1 to 6), alternating, blocks-0.2 (any of 0 to 5), head-only; each but \
-             head-only also with +embeddings"
+             first-K, last-K and top-K (K from 1 to 6), alternating, blocks-0.2 (any of 0 to 5), head-only; each \
+             but head-only and top-K also with +embeddings; each with +heads or +head.NAME"
         );
         for name in [
             "",
@@ -204,6 +293,11 @@ mod tests {
             "None",
             "head-only+embeddings",
             "all+head",
+            "all+embeddings+embeddings",
+            "all+head.ner",
+            "all+heads+head.head",
+            "top-0",
+            "top-1+embeddings",
         ] {
             assert!(error(name).contains("there are: none, all"), "{name}");
         }

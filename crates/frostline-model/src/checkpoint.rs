@@ -73,15 +73,8 @@ impl Checkpoint {
     /// # Errors
     /// Names the first tensor that is missing or has another shape.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
-        let parameters = config.parameters(0);
-        let encoder = parameters.iter().filter(|(path, _)| path.starts_with("encoder."));
-        encoder.into_iter().try_for_each(|(path, shape)| self.with(path, shape, |_, _| Ok(())))
-    }
-
-    /// Whether a parameter is there.
-    #[must_use]
-    pub fn has(&self, path: &str) -> bool {
-        self.find(path).is_some()
+        let parameters = config.parameters(&[]);
+        parameters.iter().try_for_each(|(path, shape)| self.with(path, shape, |_, _| Ok(())))
     }
 
     /// The name under which a parameter is stored: with or without the family's prefix, and with
@@ -94,7 +87,7 @@ impl Checkpoint {
             stem.or_else(|| name.strip_suffix("LayerNorm.bias").map(|stem| format!("{stem}LayerNorm.beta")))
         };
         let mut names = vec![name.clone()];
-        if !path.starts_with("head.") {
+        if !path.starts_with("head") {
             names.push(bare);
         }
         names.extend(names.clone().iter().filter_map(|name| old(name)));
@@ -149,6 +142,12 @@ impl Checkpoint {
 }
 
 impl Source for Checkpoint {
+    fn has(&self, path: &str) -> bool {
+        // RoBERTa's heads for sentences have a layer of their own in place of the pooler.
+        let unused = self.family == Family::Roberta && path.starts_with("pooler.");
+        !unused && self.find(path).is_some()
+    }
+
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         self.with(path, shape, |view, transposed| {
             let values = self.floats(view.dtype(), view.data())?;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::ModelError;
+use crate::{HeadKind, HeadShape, ModelError};
 
 /// The model families whose weights and forward pass are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,9 @@ pub enum Family {
     DistilBert,
     /// `model_type` "bert".
     Bert,
+    /// `model_type` "roberta" or "xlm-roberta": BERT with positions that start behind the padding
+    /// token's, see [`EncoderConfig::first_position`].
+    Roberta,
 }
 
 /// An encoder's shape and rates.
@@ -29,13 +32,17 @@ pub struct EncoderConfig {
     pub heads: usize,
     /// Width inside the feed-forward layer.
     pub intermediate: usize,
-    /// Rows of the position table: the longest input.
+    /// Rows of the position table. Not every one need be read: see [`Self::longest_input`].
     pub positions: usize,
+    /// The row of the position table that a sentence's first subword reads; the next subword reads
+    /// the next row. 0, but in RoBERTa the row after its padding token's.
+    pub first_position: usize,
     /// Rows of the token-type table; 0 where the family has none.
     pub token_types: usize,
     /// Added to a LayerNorm's variance.
     pub norm_eps: f64,
-    /// Dropout after embeddings and feed-forward layers (and attention outputs in BERT).
+    /// Dropout after embeddings and feed-forward layers, and after attention outputs where
+    /// [`Self::attention_output_dropout`] says so.
     pub dropout: f64,
     /// Dropout on attention probabilities.
     pub attention_dropout: f64,
@@ -61,6 +68,7 @@ struct DistilBertFile {
     activation: String,
 }
 
+/// BERT's config, and RoBERTa's.
 #[derive(Deserialize)]
 struct BertFile {
     vocab_size: usize,
@@ -82,6 +90,7 @@ struct BertFile {
     hidden_act: String,
     #[serde(default = "absolute")]
     position_embedding_type: String,
+    pad_token_id: Option<usize>,
 }
 
 fn tenth() -> f64 {
@@ -122,6 +131,7 @@ impl EncoderConfig {
                     heads: file.n_heads,
                     intermediate: file.hidden_dim,
                     positions: file.max_position_embeddings,
+                    first_position: 0,
                     token_types: 0,
                     norm_eps: 1e-12,
                     dropout: file.dropout,
@@ -130,8 +140,13 @@ impl EncoderConfig {
                 };
                 (config, file.activation)
             }
-            "bert" => {
+            "bert" | "roberta" | "xlm-roberta" => {
                 let file: BertFile = serde_json::from_value(file).map_err(broken)?;
+                // Where RoBERTa's config names no padding token, `transformers` takes the token 1.
+                let (family, first_position) = match family.as_str() {
+                    "bert" => (Family::Bert, 0),
+                    _ => (Family::Roberta, file.pad_token_id.unwrap_or(1) + 1),
+                };
                 if file.position_embedding_type != "absolute" {
                     return Err(fail(format!(
                         "position_embedding_type is `{}`; only `absolute` is known",
@@ -139,13 +154,14 @@ impl EncoderConfig {
                     )));
                 }
                 let config = Self {
-                    family: Family::Bert,
+                    family,
                     vocabulary: file.vocab_size,
                     hidden: file.hidden_size,
                     depth: file.num_hidden_layers,
                     heads: file.num_attention_heads,
                     intermediate: file.intermediate_size,
                     positions: file.max_position_embeddings,
+                    first_position,
                     token_types: file.type_vocab_size,
                     norm_eps: file.layer_norm_eps,
                     dropout: file.hidden_dropout_prob,
@@ -156,7 +172,8 @@ impl EncoderConfig {
             }
             other => {
                 return Err(fail(format!(
-                    "model_type is `{other}`; the families known are `distilbert` and `bert`"
+                    "model_type is `{other}`; the families known are `distilbert`, `bert`, `roberta` and \
+                     `xlm-roberta`"
                 )));
             }
         };
@@ -169,13 +186,32 @@ impl EncoderConfig {
                 config.hidden, config.heads
             )));
         }
+        if config.first_position >= config.positions {
+            return Err(fail(format!(
+                "max_position_embeddings is {}, but pad_token_id takes the first {} of them; expected more",
+                config.positions, config.first_position
+            )));
+        }
         Ok(config)
     }
 
-    /// Path and shape of every parameter of the encoder with a classifier of `labels` tags on top,
-    /// in this crate's layout.
+    /// The most subwords of a sentence, specials included: those for which the position table has
+    /// rows.
     #[must_use]
-    pub fn parameters(&self, labels: usize) -> Vec<(String, Vec<usize>)> {
+    pub fn longest_input(&self) -> usize {
+        self.positions - self.first_position
+    }
+
+    /// The rate of dropout after attention outputs, where DistilBERT drops nothing.
+    #[must_use]
+    pub fn attention_output_dropout(&self) -> f64 {
+        if self.family == Family::DistilBert { 0.0 } else { self.dropout }
+    }
+
+    /// Path and shape of every parameter of the encoder with these heads on top, in this crate's
+    /// layout.
+    #[must_use]
+    pub fn parameters(&self, heads: &[HeadShape]) -> Vec<(String, Vec<usize>)> {
         let h = self.hidden;
         let mut out: Vec<(String, Vec<usize>)> = Vec::new();
         let mut add = |path: String, shape: &[usize]| out.push((path, shape.to_vec()));
@@ -204,7 +240,12 @@ impl EncoderConfig {
             linear(format!("encoder.blocks.{block}.intermediate"), h, self.intermediate);
             linear(format!("encoder.blocks.{block}.output"), self.intermediate, h);
         }
-        linear("head".into(), h, labels);
+        for (number, head) in heads.iter().enumerate() {
+            if head.kind != HeadKind::Linear {
+                linear(format!("heads.{number}.dense"), h, h);
+            }
+            linear(format!("heads.{number}.classifier"), h, head.labels);
+        }
         out
     }
 }

@@ -1,5 +1,5 @@
-//! DistilBERT and BERT over packed sentences. Post-LayerNorm transformers; the two differ in
-//! token types, in one dropout site and in the names of their weights.
+//! DistilBERT, BERT and RoBERTa over packed sentences. Post-LayerNorm transformers; they differ in
+//! token types, in where positions start, in one dropout site and in the names of their weights.
 
 use std::ops::Range;
 
@@ -75,7 +75,7 @@ pub struct Encoder<B: Backend> {
 pub struct Input<'a> {
     /// The compact row of every subword, N.
     pub ids: &'a [u32],
-    /// The position of every subword in its sentence, N.
+    /// The position of every subword in its sentence, N; 0 is the first in every family.
     pub positions: &'a [u32],
     /// Where the sentences are.
     pub pack: &'a Pack,
@@ -255,8 +255,10 @@ impl<B: Kernels> Encoder<B> {
     #[must_use]
     pub fn embed(&self, config: &EncoderConfig, input: Input<'_>, pass: &Pass) -> Tensor<B, 2> {
         let tables = &self.embeddings;
+        let positions: Vec<u32> =
+            input.positions.iter().map(|position| position + config.first_position as u32).collect();
         let mut x =
-            B::k_gather(tables.word.val(), input.ids) + B::k_gather(tables.position.val(), input.positions);
+            B::k_gather(tables.word.val(), input.ids) + B::k_gather(tables.position.val(), &positions);
         if let Some(token_type) = &tables.token_type {
             x = x + B::k_gather(token_type.val(), &[0]);
         }

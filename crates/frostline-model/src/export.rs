@@ -1,4 +1,4 @@
-//! A trained tagger as a Hugging Face folder's files.
+//! A trained encoder with one of its heads as a Hugging Face folder's files.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use safetensors::{Dtype, tensor::TensorView};
 use serde_json::{Value, json};
 
 use crate::checkpoint::transpose;
-use crate::{EncoderConfig, ModelError, Source, Values, Vocabulary, hugging_face_name};
+use crate::{EncoderConfig, Family, HeadKind, ModelError, Source, Values, Vocabulary, hugging_face_name};
 
 /// What is exported.
 pub struct Export<'a> {
@@ -14,6 +14,8 @@ pub struct Export<'a> {
     pub config: &'a EncoderConfig,
     /// The trained parameters, see [`crate::snapshot`].
     pub parameters: &'a BTreeMap<String, Values>,
+    /// The head that goes with the encoder.
+    pub head: usize,
     /// The rows of the word table that were trained.
     pub vocabulary: &'a Vocabulary,
     /// Where all other rows started.
@@ -30,8 +32,18 @@ impl Export<'_> {
     /// Where the source cannot give the word table.
     pub fn safetensors(&self) -> Result<Vec<u8>, ModelError> {
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
-        for (path, Values { shape, data }) in self.parameters {
-            let (name, transposed) = hugging_face_name(self.config.family, path);
+        let this = format!("heads.{}.", self.head);
+        let chosen = |path: &str| !path.starts_with("heads.") || path.starts_with(&this);
+        for (path, Values { shape, data }) in self.parameters.iter().filter(|(path, _)| chosen(path)) {
+            let (mut name, transposed) = hugging_face_name(self.config.family, path);
+            // RoBERTa's head for sentences calls its last layer so; the one for words does not.
+            if name.starts_with("classifier.")
+                && !path.contains(".dense.")
+                && self.config.family == Family::Roberta
+                && self.parameters.contains_key(&format!("{this}dense.bias"))
+            {
+                name = name.replace("classifier.", "classifier.out_proj.");
+            }
             let (shape, data) = if path == "encoder.embeddings.word" {
                 (vec![self.config.vocabulary, self.config.hidden], self.word_table(data)?)
             } else if transposed {
@@ -71,23 +83,31 @@ impl Export<'_> {
     }
 }
 
-/// The encoder's own `config.json` as a token classifier's: architecture and tag names added.
+/// The encoder's own `config.json` with a head: architecture and label names added. A linear head
+/// on the first position is a token classifier of which only the first row is read.
 ///
 /// # Errors
 /// Where the text is no JSON object.
-pub fn hugging_face_config(encoder_config: &str, tags: &[String]) -> Result<String, ModelError> {
+pub fn hugging_face_config(
+    encoder_config: &str,
+    labels: &[String],
+    head: HeadKind,
+) -> Result<String, ModelError> {
     let fail = |reason: String| ModelError::Config { place: "config.json".into(), reason };
     let mut config: Value = serde_json::from_str(encoder_config).map_err(|error| fail(error.to_string()))?;
     let object = config.as_object_mut().ok_or_else(|| fail("no JSON object".into()))?;
-    let architecture = match object.get("model_type").and_then(Value::as_str) {
-        Some("distilbert") => "DistilBertForTokenClassification",
-        _ => "BertForTokenClassification",
+    let family = match object.get("model_type").and_then(Value::as_str) {
+        Some("distilbert") => "DistilBert",
+        Some("roberta") => "Roberta",
+        Some("xlm-roberta") => "XLMRoberta",
+        _ => "Bert",
     };
+    let task = if head == HeadKind::Linear { "Token" } else { "Sequence" };
     let id2label: serde_json::Map<String, Value> =
-        tags.iter().enumerate().map(|(id, tag)| (id.to_string(), json!(tag))).collect();
+        labels.iter().enumerate().map(|(id, label)| (id.to_string(), json!(label))).collect();
     let label2id: serde_json::Map<String, Value> =
-        tags.iter().enumerate().map(|(id, tag)| (tag.clone(), json!(id))).collect();
-    object.insert("architectures".into(), json!([architecture]));
+        labels.iter().enumerate().map(|(id, label)| (label.clone(), json!(id))).collect();
+    object.insert("architectures".into(), json!([format!("{family}For{task}Classification")]));
     object.insert("id2label".into(), Value::Object(id2label));
     object.insert("label2id".into(), Value::Object(label2id));
     serde_json::to_string_pretty(&config).map_err(|error| fail(error.to_string()))

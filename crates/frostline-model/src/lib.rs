@@ -5,6 +5,7 @@ mod checkpoint;
 mod config;
 mod encoder;
 mod export;
+mod head;
 mod names;
 mod parameters;
 mod random;
@@ -15,8 +16,9 @@ pub use checkpoint::Checkpoint;
 pub use config::{EncoderConfig, Family};
 pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Input, Linear, Norm, Pass};
 pub use export::{Export, hugging_face_config};
+pub use head::{Head, HeadKind, HeadShape};
 pub use names::hugging_face_name;
-pub use parameters::{Values, fingerprints, set_trainable, snapshot};
+pub use parameters::{Values, fingerprints, replace, set_trainable, snapshot};
 pub use random::RandomInit;
 pub use tagger::Tagger;
 pub use vocabulary::Vocabulary;
@@ -70,6 +72,9 @@ pub enum ModelError {
 
 /// Where a model's numbers come from: a weights file, or a random draw.
 pub trait Source {
+    /// Whether it has a parameter that a model may lack, such as a pooler.
+    fn has(&self, path: &str) -> bool;
+
     /// All values of a parameter, row-major in this crate's layout (a linear weight is \[in, out\]).
     ///
     /// # Errors

@@ -24,9 +24,19 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
     let prefix = match family {
         Family::DistilBert => "distilbert",
         Family::Bert => "bert",
+        Family::Roberta => "roberta",
     };
-    if stem == "head" {
-        return (format!("classifier.{kind}"), kind == "weight");
+    if stem == "pooler" {
+        return (format!("{prefix}.pooler.dense.{kind}"), kind == "weight");
+    }
+    if stem == "head" || stem.starts_with("heads.") {
+        let layer = match (family, stem.ends_with(".dense")) {
+            (_, false) => "classifier",
+            (Family::DistilBert, true) => "pre_classifier",
+            (Family::Bert, true) => "bert.pooler.dense",
+            (Family::Roberta, true) => "classifier.dense",
+        };
+        return (format!("{layer}.{kind}"), kind == "weight");
     }
     if let Some(table) = stem.strip_suffix("_embeddings") {
         return (format!("{prefix}.embeddings.{table}_embeddings.weight"), false);
@@ -53,7 +63,7 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
                 _ => unknown(),
             },
         ),
-        (Family::Bert, part) => (
+        (Family::Bert | Family::Roberta, part) => (
             "encoder",
             match part {
                 "query" => "attention.self.query",
@@ -99,6 +109,19 @@ mod tests {
                 false,
             ),
             (
+                Family::Roberta,
+                "encoder.embeddings.position",
+                "roberta.embeddings.position_embeddings.weight",
+                false,
+            ),
+            (
+                Family::Roberta,
+                "encoder.blocks.3.intermediate.weight",
+                "roberta.encoder.layer.3.intermediate.dense.weight",
+                true,
+            ),
+            (Family::Roberta, "head.bias", "classifier.bias", false),
+            (
                 Family::DistilBert,
                 "encoder.embeddings.word",
                 "distilbert.embeddings.word_embeddings.weight",
@@ -117,6 +140,10 @@ mod tests {
                 false,
             ),
             (Family::DistilBert, "head.weight", "classifier.weight", true),
+            (Family::DistilBert, "heads.0.dense.weight", "pre_classifier.weight", true),
+            (Family::Bert, "heads.1.dense.bias", "bert.pooler.dense.bias", false),
+            (Family::Bert, "heads.1.classifier.bias", "classifier.bias", false),
+            (Family::Bert, "pooler.weight", "bert.pooler.dense.weight", true),
         ];
         for (family, path, name, transposed) in cases {
             assert_eq!(hugging_face_name(family, path), (name.to_string(), transposed));

@@ -1,10 +1,12 @@
-//! Walking over a model's parameters by path: freezing, copying, comparing.
+//! Walking over a model's parameters by path: freezing, copying, replacing, comparing.
 
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::prelude::*;
 use frostline_random::mix64;
+
+use crate::ModelError;
 
 /// A parameter's numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,19 @@ pub struct Values {
 #[must_use]
 pub fn set_trainable<B: Backend, M: Module<B>>(model: M, learns: impl Fn(&str) -> bool) -> M {
     model.map(&mut Gate { path: Vec::new(), learns })
+}
+
+/// The model with these numbers in place of its own; what is not named stays.
+///
+/// # Errors
+/// Names a parameter whose numbers have another shape.
+pub fn replace<B: Backend, M: Module<B>>(
+    model: M,
+    values: &BTreeMap<String, Values>,
+) -> Result<M, ModelError> {
+    let mut writer = Writer { path: Vec::new(), values, wrong: None };
+    let model = model.map(&mut writer);
+    writer.wrong.map_or(Ok(model), Err)
 }
 
 /// All parameters by path.
@@ -68,6 +83,38 @@ impl<B: Backend, F: Fn(&str) -> bool> ModuleMapper<B> for Gate<F> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let learns = (self.learns)(&self.path.join("."));
         parameter.set_require_grad(learns)
+    }
+}
+
+struct Writer<'a> {
+    path: Vec<String>,
+    values: &'a BTreeMap<String, Values>,
+    wrong: Option<ModelError>,
+}
+
+impl<B: Backend> ModuleMapper<B> for Writer<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.into());
+    }
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let path = self.path.join(".");
+        let Some(Values { shape, data }) = self.values.get(&path) else {
+            return parameter;
+        };
+        let expected = parameter.val().dims().to_vec();
+        if *shape != expected {
+            let (place, found) = ("the numbers given".into(), shape.clone());
+            self.wrong = Some(ModelError::Shape { place, name: path, found, expected });
+            return parameter;
+        }
+        let (id, tensor, mapper) = parameter.consume();
+        let learns = tensor.is_require_grad();
+        let data = TensorData::new(data.clone(), shape.clone());
+        let tensor = Tensor::from_data(data, &tensor.device()).set_require_grad(learns);
+        Param::from_mapped_value(id, tensor, mapper)
     }
 }
 

@@ -29,6 +29,11 @@ impl RandomInit {
 }
 
 impl Source for RandomInit {
+    /// Whatever may be missing is drawn like a head.
+    fn has(&self, _: &str) -> bool {
+        false
+    }
+
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         let count = shape.iter().product();
         Ok(match path.rsplit('.').next() {

@@ -1,62 +1,66 @@
-//! A token classifier: an encoder, dropout, and one linear layer over speaking positions.
+//! An encoder with heads: a tagger of words, a classifier of sentences, or several of both.
 
 use burn::module::Module;
 use burn::prelude::*;
 use frostline_kernels::{Kernels, Pack};
 
 use crate::encoder::Builder;
-use crate::{Encoder, EncoderConfig, Input, Linear, ModelError, Pass, Source, Vocabulary};
+use crate::{Encoder, EncoderConfig, Head, HeadShape, Input, ModelError, Pass, Source, Vocabulary};
 
-/// An encoder with a tagging head.
+/// An encoder with heads on top.
 #[derive(Module, Debug)]
 pub struct Tagger<B: Backend> {
     /// The encoder.
     pub encoder: Encoder<B>,
-    /// \[H, tags\]
-    pub head: Linear<B>,
+    /// At least one.
+    pub heads: Vec<Head<B>>,
 }
 
 impl<B: Kernels> Tagger<B> {
-    /// Builds a tagger; encoder and head may come from different sources.
+    /// Builds a model; encoder and heads may come from different sources. A pooler comes with the
+    /// encoder where its source has one.
     ///
     /// # Errors
     /// Where a source lacks a parameter or has another shape.
     pub fn build(
         config: &EncoderConfig,
         vocabulary: &Vocabulary,
-        tags: usize,
+        heads: &[HeadShape],
         [encoder, head]: [&dyn Source; 2],
         device: &B::Device,
     ) -> Result<Self, ModelError> {
+        let build = |shape| Head::build(shape, config, [encoder, head], device);
         Ok(Self {
             encoder: Encoder::build(config, vocabulary, encoder, device)?,
-            head: Builder { source: head, device }.linear("head", config.hidden, tags)?,
+            heads: heads.iter().map(build).collect::<Result<_, _>>()?,
         })
     }
 
-    /// One row of logits per speaking position.
+    /// One row of logits of a head per speaking position.
     ///
     /// # Shapes
-    /// N subwords, M speaking rows below N -> \[M, tags\]
+    /// N subwords, M speaking rows below N -> \[M, labels\]
     #[must_use]
     pub fn forward(
         &self,
+        head: usize,
         config: &EncoderConfig,
         input: Input<'_>,
         speaking: &[u32],
         pass: &Pass,
     ) -> Tensor<B, 2> {
         let x = self.encoder.embed(config, input, pass);
-        self.forward_from(0, config, x, input.pack, speaking, pass)
+        let x = self.features(0, config, x, input.pack, speaking, pass);
+        self.heads[head].forward(x, pass, &input.pack.rows().select(speaking))
     }
 
-    /// As [`Tagger::forward`], from the hidden states that go into the block `first`, or with
+    /// What goes into a head, from the hidden states that go into the block `first`, or with
     /// `first` equal to the depth into the head.
     ///
     /// # Shapes
-    /// \[N, H\], M speaking rows below N -> \[M, tags\]
+    /// \[N, H\], M speaking rows below N -> \[M, H\]
     #[must_use]
-    pub fn forward_from(
+    pub fn features(
         &self,
         first: usize,
         config: &EncoderConfig,
@@ -66,7 +70,7 @@ impl<B: Kernels> Tagger<B> {
         pass: &Pass,
     ) -> Tensor<B, 2> {
         let encoder = &self.encoder;
-        let x = match encoder.blocks[first..].split_last() {
+        match encoder.blocks[first..].split_last() {
             None => B::k_gather(x, speaking),
             // The last block is needed where somebody speaks, and nowhere else.
             Some((last, _)) => {
@@ -74,8 +78,33 @@ impl<B: Kernels> Tagger<B> {
                 let x = encoder.climb(config, x, first..top, pack, pass);
                 last.forward(x, config, pack, &pass.blocks[top], pass.precision, Some(speaking))
             }
-        };
-        let x = B::k_dropout(x, pass.head, &pack.rows().select(speaking));
-        self.head.forward(x, pass.precision)
+        }
+    }
+
+    /// Where the model is.
+    #[must_use]
+    pub fn device(&self) -> B::Device {
+        self.heads[0].classifier.bias.val().device()
+    }
+}
+
+impl<B: Kernels> Head<B> {
+    fn build(
+        shape: &HeadShape,
+        config: &EncoderConfig,
+        [encoder, head]: [&dyn Source; 2],
+        device: &B::Device,
+    ) -> Result<Self, ModelError> {
+        let (name, h) = (&shape.name, config.hidden);
+        let from_head = Builder { source: head, device };
+        Ok(Self {
+            dense: match shape.dense(encoder) {
+                None => None,
+                Some((path, true)) => Some(Builder { source: encoder, device }.linear(&path, h, h)?),
+                Some((path, false)) => Some(from_head.linear(&path, h, h)?),
+            },
+            classifier: from_head.linear(name, h, shape.labels)?,
+            kind: shape.kind,
+        })
     }
 }

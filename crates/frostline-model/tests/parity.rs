@@ -1,5 +1,6 @@
-//! Exact against Hugging Face `transformers`: logits, loss and every gradient of a tiny DistilBERT and
-//! a tiny BERT, and weights in every kind of file. `references/make.py` made what is compared with.
+//! Exact against Hugging Face `transformers`: logits, loss and every gradient of a tiny DistilBERT,
+//! BERT, RoBERTa and XLM-R, and weights in every kind of file. `references/make.py` made what is
+//! compared with.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,12 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::ElementConversion;
 use frostline_kernels::{Kernels, Train};
-use frostline_model::{Encoder, Pass, Source as _, Tagger, Vocabulary, hugging_face_name};
+use frostline_model::{Encoder, HeadShape, Pass, Source as _, Tagger, Vocabulary, hugging_face_name};
 
 mod common;
 use common::{Packed, Tensors, apart, open, references, sentences};
 
-const MODELS: [&str; 2] = ["distilbert", "bert"];
+const MODELS: [&str; 4] = ["distilbert", "bert", "roberta", "xlm-roberta"];
 const TAGS: usize = 5;
 
 fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
@@ -24,22 +25,28 @@ fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
 /// Builds a committed tagger with these rows of the word table.
 fn tagger<B: Kernels>(name: &str, vocabulary: &Vocabulary) -> (frostline_model::EncoderConfig, Tagger<B>) {
     let (config, weights) = open(&references().join(name));
-    let model =
-        Tagger::build(&config, vocabulary, TAGS, [&weights, &weights], &B::Device::default()).unwrap();
+    let model = Tagger::build(
+        &config,
+        vocabulary,
+        &[HeadShape::linear(TAGS)],
+        [&weights, &weights],
+        &B::Device::default(),
+    )
+    .unwrap();
     (config, model)
 }
 
 /// Logits of all sentences in packs of `size` sentences, against the reference's padded batches.
 fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
-    let all = sentences();
     for name in MODELS {
         let (config, _) = open(&references().join(name));
+        let all = sentences(name);
         let (config, model) = tagger::<B>(name, &Vocabulary::full(config.vocabulary));
         let mut ours = Vec::new();
         for some in all.chunks(size) {
             let packed = Packed::new(some);
             let off = Pass::plain(config.depth);
-            ours.extend(numbers(model.forward(&config, packed.input(), &packed.speaking, &off)));
+            ours.extend(numbers(model.forward(0, &config, packed.input(), &packed.speaking, &off)));
         }
         let (shape, theirs) = Tensors::open(&references().join(format!("{name}.safetensors"))).get("logits");
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
@@ -89,12 +96,12 @@ impl<B: Train> ModuleVisitor<B> for Gradients<'_> {
 /// Loss and gradients of all sentences in one pack.
 fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BTreeMap<String, Vec<f32>>) {
     let (config, model) = tagger::<B>(name, vocabulary);
-    let mut packed = Packed::new(&sentences());
+    let mut packed = Packed::new(&sentences(name));
     for id in &mut packed.ids {
         *id = vocabulary.row(*id).unwrap();
     }
     let off = Pass::plain(config.depth);
-    let logits = model.forward(&config, packed.input(), &packed.speaking, &off);
+    let logits = model.forward(0, &config, packed.input(), &packed.speaking, &off);
     let loss = B::k_cross_entropy(logits, &packed.labels).div_scalar(packed.labels.len() as f64);
     let value = loss.clone().into_scalar().elem();
     let all = GradientsParams::from_grads(loss.backward(), &model);
@@ -119,7 +126,7 @@ fn gradients_agree<B: Train>(allowed: f64) {
             turned.collect()
         };
         let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-        let parameters = config.parameters(TAGS);
+        let parameters = config.parameters(&[HeadShape::linear(TAGS)]);
         let all: f64 = parameters.iter().map(|(path, _)| norm(&theirs(path)).powi(2)).sum::<f64>().sqrt();
         assert_eq!(file.names().len(), parameters.len() + 1, "{name}: one gradient per parameter");
 
@@ -158,7 +165,7 @@ fn loss_and_every_gradient_on_ndarray() {
 fn a_compact_vocabulary_has_the_full_ones_loss_and_gradients() {
     for name in MODELS {
         let (config, _) = open(&references().join(name));
-        let ids = sentences().into_iter().flat_map(|sentence| sentence.ids);
+        let ids = sentences(name).into_iter().flat_map(|sentence| sentence.ids);
         let compact = Vocabulary::of(config.vocabulary, ids);
         assert!(compact.rows().len() < config.vocabulary, "no id is missing from the sentences");
         let (loss, ours) = loss_and_gradients::<Autodiff<Flex>>(name, &compact);
@@ -178,7 +185,7 @@ fn a_compact_vocabulary_has_the_full_ones_loss_and_gradients() {
 
 /// Last hidden states of a folder's encoder against the reference of this name.
 fn hidden_states_agree<B: Kernels>() {
-    let packed = Packed::new(&sentences()[..4]);
+    let packed = Packed::new(&sentences("bert")[..4]);
     let references_file = Tensors::open(&references().join("small.safetensors"));
     for kind in ["f16", "bf16", "sharded"] {
         let (config, weights) = open(&references().join(format!("small-{kind}")));
@@ -206,6 +213,33 @@ fn rows_read_alone_are_the_tables_rows() {
         let some = weights.rows("encoder.embeddings.word", shape, &[3, 0, 70]).unwrap();
         let row = |id: usize| &all[id * shape[1]..][..shape[1]];
         assert_eq!(some, [row(3), row(0), row(70)].concat(), "{kind}");
+    }
+}
+
+#[test]
+fn the_familys_prefix_may_be_missing() {
+    for name in MODELS {
+        let from = references().join(name);
+        let (config, weights) = open(&from);
+        let file = std::fs::read(from.join("model.safetensors")).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&file).unwrap();
+        let (word, _) = hugging_face_name(config.family, "encoder.embeddings.word");
+        let prefix = word.split_inclusive('.').next().unwrap();
+        let bare = file.tensors().into_iter().filter_map(|(name, view)| {
+            let name = name.strip_prefix(prefix)?.to_string();
+            Some((name, view))
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("model.safetensors");
+        std::fs::write(&place, safetensors::serialize(bare, None).unwrap()).unwrap();
+        let bare = frostline_model::Checkpoint::open(&place, config.family).unwrap();
+        for (path, shape) in config.parameters(&[HeadShape::linear(TAGS)]) {
+            assert_eq!(bare.has(&path), !path.starts_with("heads."), "{name}: {path}");
+            if bare.has(&path) {
+                let both = [&bare, &weights].map(|weights| weights.values(&path, &shape).unwrap());
+                assert_eq!(both[0], both[1], "{name}: {path}");
+            }
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use burn::backend::Flex;
 use burn::prelude::*;
 use frostline_model::{
-    Checkpoint, Encoder, EncoderConfig, Export, Pass, RandomInit, Tagger, Vocabulary, hugging_face_config,
-    snapshot,
+    Checkpoint, Encoder, EncoderConfig, Export, HeadKind, HeadShape, Pass, RandomInit, Tagger, Vocabulary,
+    hugging_face_config, snapshot,
 };
 
 mod common;
@@ -22,7 +22,7 @@ fn logits(config: &EncoderConfig, model: &Tagger<Flex>, sentences: &[Sentence]) 
     let packed = Packed::new(sentences);
     let every: Vec<u32> = (0..packed.ids.len() as u32).collect();
     let off = Pass::plain(config.depth);
-    numbers(model.forward(config, packed.input(), &every, &off))
+    numbers(model.forward(0, config, packed.input(), &every, &off))
 }
 
 /// A tagger as a Hugging Face folder; only the rows of `vocabulary` come from the model itself.
@@ -35,25 +35,30 @@ fn export(
     tags: &[String],
 ) {
     let parameters = snapshot(model);
-    let export = Export { config, parameters: &parameters, vocabulary, source, other_rows: 1.0 };
+    let export = Export { config, parameters: &parameters, head: 0, vocabulary, source, other_rows: 1.0 };
     std::fs::write(folder.join("model.safetensors"), export.safetensors().unwrap()).unwrap();
-    let config = hugging_face_config(&text(config_text), tags).unwrap();
+    let config = hugging_face_config(&text(config_text), tags, HeadKind::Linear).unwrap();
     std::fs::write(folder.join("config.json"), config).unwrap();
 }
 
 #[test]
 fn exported_taggers_tag_the_same_in_transformers() {
     let Some(python) = python("exported_taggers_tag_the_same_in_transformers") else { return };
-    for name in ["distilbert", "bert"] {
+    for name in ["distilbert", "bert", "roberta", "xlm-roberta"] {
         let original = references().join(name);
         let (config, weights) = open(&original);
         // Another head and other tags than the folder had: nothing of its own may come back.
         let head = RandomInit::new(9, 0.5);
         let tags: Vec<String> = ["A", "B", "_", "D-x", "E", "F", "G"].map(String::from).into();
         let vocabulary = Vocabulary::full(config.vocabulary);
-        let model =
-            Tagger::<Flex>::build(&config, &vocabulary, tags.len(), [&weights, &head], &Default::default())
-                .unwrap();
+        let model = Tagger::<Flex>::build(
+            &config,
+            &vocabulary,
+            &[HeadShape::linear(tags.len())],
+            [&weights, &head],
+            &Default::default(),
+        )
+        .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let compact = Vocabulary::of(config.vocabulary, []);
         let places = [&original.join("config.json"), folder.path()];
@@ -62,7 +67,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
             std::fs::copy(original.join(file), folder.path().join(file)).unwrap();
         }
 
-        let all = sentences();
+        let all = sentences(name);
         let words: Vec<_> = all.iter().map(|sentence| &sentence.words).collect();
         let theirs: Vec<(Vec<u32>, Vec<String>)> = peer(&python, "tags", folder.path(), &words);
         assert_eq!(theirs.len(), all.len());
@@ -88,7 +93,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
 /// The tagger without a row of its word table: an export then takes them all from the source.
 fn without_words(model: &Tagger<Flex>) -> Tagger<Flex> {
     let mut model = model.clone();
-    let width = model.head.weight.dims()[0];
+    let width = model.heads[0].classifier.weight.dims()[0];
     let empty = Tensor::from_data(TensorData::new(Vec::<f32>::new(), [0, width]), &Default::default());
     model.encoder.embeddings.word = burn::module::Param::from_tensor(empty);
     model
@@ -121,8 +126,14 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
 
     let tags: Vec<String> = (0..17).map(|tag| format!("T{tag}")).collect();
     let head = RandomInit::new(2, 0.1);
-    let model =
-        Tagger::<Flex>::build(&config, &vocabulary, 17, [&weights, &head], &Default::default()).unwrap();
+    let model = Tagger::<Flex>::build(
+        &config,
+        &vocabulary,
+        &[HeadShape::linear(17)],
+        [&weights, &head],
+        &Default::default(),
+    )
+    .unwrap();
     let saved = tempfile::tempdir().unwrap();
     let places = [&folder.join("config.json"), saved.path()];
     export(&config, &model, &vocabulary, &weights, places, &tags);

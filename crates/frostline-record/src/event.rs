@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Accounts, Cell, EpochRow, MadeBy};
+use crate::{Accounts, Cell, Checkpoints, EpochRow, MadeBy};
 
 /// One cell for a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub struct Job {
     pub folder: String,
     /// Where outputs of constant prefixes go; nothing where none are to be kept.
     pub prefix_cache: Option<PrefixPlace>,
+    /// How often the cell writes down where it is.
+    pub checkpoints: Checkpoints,
     /// Take one step and score one batch, to see that the cell can run. Writes no record.
     pub verify: bool,
 }
@@ -82,6 +84,8 @@ pub struct Loaded {
     pub sample: Sample,
     /// Time taken, in milliseconds.
     pub load_ms: f64,
+    /// The step from which a checkpoint lets the cell go on; 0 where there is none.
+    pub resumed: u64,
 }
 
 /// How far a cell's constant prefix is, about twice a second.

@@ -2,24 +2,32 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod claim;
 mod event;
 mod folder;
 mod plan;
 mod record;
 mod settings;
+mod stage;
+mod task;
 
 pub use cell::{Cell, Input, Inputs, sha256};
+pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
-pub use plan::{Plan, PlanError, PrefixCache};
+pub use plan::{Checkpoints, Plan, PlanError, PrefixCache};
 pub use record::{
-    AccountRow, Accounts, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16, Outcome,
-    PrefixState, PrefixUse, Record, Score, StoredFile, Timing, TrainFacts,
+    AccountRow, Accounts, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,
+    Outcome, PrefixState, PrefixUse, Record, Score, StageOutcome, StoredFile, TaskFacts, TaskOutcome, Timing,
+    TrainFacts,
 };
 pub use settings::{
-    DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerSettings, Precision,
-    SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch, TrainSettings,
+    DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerKind, OptimizerSettings,
+    Precision, SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch,
+    TrainSettings, UnfreezeSettings, UnfreezeUnit,
 };
+pub use stage::Stage;
+pub use task::{HeadKind, Mixing, TaskSettings, Unit};
 
 /// The version of every type here that is written to disk.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;

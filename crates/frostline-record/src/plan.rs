@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SCHEMA, Settings, Switch};
+use crate::{Claim, SCHEMA, Settings, Switch, claim};
 
 /// What can be wrong with a plan or an override.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +77,32 @@ pub enum PlanError {
         /// The languages the plan knows.
         known: String,
     },
+    /// A task that cannot be.
+    #[error("the task `{task}` cannot be: {reason}")]
+    Task {
+        /// Its name.
+        task: String,
+        /// Why.
+        reason: String,
+    },
+    /// A stage that cannot be.
+    #[error("the stage `{stage}` cannot be: {reason}")]
+    Stage {
+        /// Its name.
+        stage: String,
+        /// Why.
+        reason: String,
+    },
+    /// A claim that no cell could decide.
+    #[error("claim {number} (\"{says}\") cannot be tested: {reason}")]
+    Claim {
+        /// Its place in the plan, from 1.
+        number: usize,
+        /// Its sentence.
+        says: String,
+        /// Why.
+        reason: String,
+    },
     /// `--set` without an equals sign.
     #[error("`{text}` is no setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
     NotAnAssignment {
@@ -105,7 +131,10 @@ pub struct Plan {
     /// Where the outputs of constant prefixes are kept; changes no result.
     #[serde(default)]
     pub prefix_cache: PrefixCache,
-    /// Short name to treebank folder, path or `embedded:NAME`.
+    /// How often a running cell writes down where it is; changes no result.
+    #[serde(default)]
+    pub checkpoints: Checkpoints,
+    /// Short name to dataset folder, path or `embedded:NAME`.
     pub treebanks: BTreeMap<String, String>,
     /// Dotted path of a setting to the values it takes; all combinations are run.
     #[serde(default)]
@@ -113,6 +142,9 @@ pub struct Plan {
     /// What all cells share.
     #[serde(default)]
     pub settings: Settings,
+    /// What the cells should decide; changes no cell.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
 }
 
 /// The prefix cache: where the embeddings and the lowest blocks are frozen and nothing is dropped
@@ -129,6 +161,22 @@ pub struct PrefixCache {
     pub keep: Switch,
 }
 
+/// How often a running cell writes down where it is, so that it can go on from there after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Checkpoints {
+    /// Every so many steps; 0 means not by steps.
+    pub steps: u64,
+    /// Every so many minutes of a cell's time; 0 means not by time.
+    pub minutes: f64,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self { steps: 0, minutes: 10.0 }
+    }
+}
+
 impl Default for PrefixCache {
     fn default() -> Self {
         Self { enabled: Switch::On, memory_mib: 2048, keep: Switch::Off }
@@ -143,7 +191,8 @@ impl Plan {
     /// Reads a plan. `path` is only named in errors.
     ///
     /// # Errors
-    /// A syntax error or unknown key with line and column, or another schema.
+    /// A syntax error or unknown key with line and column, another schema, or a claim that no cell
+    /// could decide.
     pub fn parse(text: &str, path: &str) -> Result<Self, PlanError> {
         let plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
             path: path.into(),
@@ -152,6 +201,7 @@ impl Plan {
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });
         }
+        claim::check(&plan)?;
         Ok(plan)
     }
 
@@ -205,10 +255,13 @@ impl Plan {
             cells = next;
         }
         for cell in &cells {
-            cell.check()?;
-            if !self.treebanks.contains_key(&cell.lang) {
+            cell.in_stages()?;
+            let of_tasks = cell.tasks.values().map(|task| cell.dataset_of(task));
+            if let Some(lang) =
+                of_tasks.chain([cell.lang.as_str()]).find(|lang| !self.treebanks.contains_key(*lang))
+            {
                 let known: Vec<_> = self.treebanks.keys().cloned().collect();
-                return Err(PlanError::UnknownLang { lang: cell.lang.clone(), known: known.join(", ") });
+                return Err(PlanError::UnknownLang { lang: lang.into(), known: known.join(", ") });
             }
         }
         Ok(cells)

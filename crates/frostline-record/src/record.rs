@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Precision};
+use crate::{Cell, Precision, Unit};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,32 +29,102 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// Parameters, learning and frozen.
-    pub accounts: Accounts,
-    /// The tag set: the sorted tags of train.
-    pub tags: Vec<String>,
-    /// What the cell learned from.
-    pub train: TrainFacts,
-    /// What a training step was predicted to cost.
+    /// The task whose scores are the headline.
+    pub headline: String,
+    /// What each task has learned from, the headline's too.
+    pub tasks: BTreeMap<String, TaskFacts>,
+    /// What a training step of the last stage was predicted to cost.
     pub cost: Cost,
-    /// Optimiser steps taken.
+    /// Optimiser steps taken, in all stages.
     pub steps: u64,
-    /// One row per epoch.
+    /// One row per epoch, of all stages.
     pub epochs: Vec<EpochRow>,
     /// Mean train loss over each stretch of `train.log_every` steps.
     pub train_loss: Vec<LossPoint>,
-    /// The epoch, counted from 1, whose parameters are the result.
+    /// What each stage led to; at least one.
+    pub stages: Vec<StageOutcome>,
+}
+
+/// What a task is and has learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskFacts {
+    /// What carries its labels.
+    pub unit: Unit,
+    /// The tag set: the sorted tags of train, and of the train split of a task that shares its
+    /// head.
+    pub tags: Vec<String>,
+    /// Its train split.
+    pub train: TrainFacts,
+}
+
+/// What a stage led to: the parameters of its selected epoch, with which the next one starts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageOutcome {
+    /// Its name.
+    pub name: String,
+    /// What was frozen to its end.
+    pub policy: String,
+    /// Parameters, learning and frozen, at its end.
+    pub accounts: Accounts,
+    /// Optimiser steps taken in it.
+    pub steps: u64,
+    /// Its selected epoch, counted from 1 over all stages; where it had none, the last one before.
     pub selected_epoch: u32,
-    /// Scores with those parameters, by split: `dev`, and `test` where it was asked for.
-    pub scores: BTreeMap<String, Score>,
-    /// The predictions behind the scores, by split.
-    pub predictions: BTreeMap<String, StoredFile>,
-    /// Whether frozen parameters stayed and trainable ones moved.
+    /// Scores and predictions, by task.
+    pub tasks: BTreeMap<String, TaskOutcome>,
+    /// Whether frozen parameters stayed and trainable ones moved, from its start.
     pub freezing: FreezeCheck,
 }
 
+/// Scores of a task, by split: `dev`, and `test` where it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskOutcome {
+    /// The counts.
+    pub scores: BTreeMap<String, Score>,
+    /// The predictions behind them.
+    pub predictions: BTreeMap<String, StoredFile>,
+}
+
+impl Outcome {
+    /// The last stage: the cell's result.
+    ///
+    /// # Panics
+    /// Where there is no stage, which no runner writes.
+    #[must_use]
+    pub fn last(&self) -> &StageOutcome {
+        self.stages.last().expect("a cell has at least one stage")
+    }
+
+    /// The headline task's scores at the end, by split.
+    #[must_use]
+    pub fn scores(&self) -> &BTreeMap<String, Score> {
+        &self.last().tasks[&self.headline].scores
+    }
+
+    /// The predictions behind [`Outcome::scores`].
+    #[must_use]
+    pub fn predictions(&self) -> &BTreeMap<String, StoredFile> {
+        &self.last().tasks[&self.headline].predictions
+    }
+
+    /// The headline task's data and tags.
+    #[must_use]
+    pub fn facts(&self) -> &TaskFacts {
+        &self.tasks[&self.headline]
+    }
+
+    /// Parameters, learning and frozen, at the end.
+    #[must_use]
+    pub fn accounts(&self) -> &Accounts {
+        &self.last().accounts
+    }
+}
+
 /// How many numbers learn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounts {
     /// All parameters of encoder and head.
@@ -119,14 +189,20 @@ pub struct Cost {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochRow {
-    /// Counted from 1.
+    /// Counted from 1, over all stages.
     pub epoch: u32,
+    /// Its stage, counted from 1.
+    pub stage: u32,
     /// Optimiser steps taken so far.
     pub step: u64,
+    /// Parameters that learned at its end.
+    pub trainable: u64,
     /// Mean loss of the epoch's steps, in nats per speaking word, dropout on.
     pub train_loss_nats: f64,
-    /// The dev split after this epoch.
+    /// The headline task's dev split after this epoch.
     pub dev: Score,
+    /// That of every other task.
+    pub others: BTreeMap<String, Score>,
 }
 
 /// A point of the train-loss curve.
@@ -161,6 +237,31 @@ pub struct Score {
     pub unseen: u64,
     /// The tags that train lacks, sorted.
     pub unseen_tags: Vec<String>,
+    /// Entities, where the labels are those of an IOB2 layer.
+    pub entities: Option<Entities>,
+}
+
+/// Counts of entities; one is right where its words and its type are.
+///
+/// # Source
+/// Tjong Kim Sang and De Meulder, 2003: the shared task of CoNLL-2003.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entities {
+    /// In the data.
+    pub gold: u64,
+    /// Predicted.
+    pub predicted: u64,
+    /// Predicted and in the data.
+    pub correct: u64,
+}
+
+impl Entities {
+    /// The harmonic mean of precision and recall, in [0, 1]; 0 where nothing is right.
+    #[must_use]
+    pub fn f1(&self) -> f64 {
+        ratio(2 * self.correct, self.gold + self.predicted)
+    }
 }
 
 impl Score {
@@ -193,7 +294,7 @@ pub struct StoredFile {
 }
 
 /// Law: a frozen parameter is bit-identical after training, a trainable one has moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeCheck {
     /// Frozen parameter tensors, all compared before and after.

@@ -3,17 +3,20 @@
 //! Every setting has a value (nothing is optional), so a resolved cell says everything about
 //! itself and any path such as `optimizer.lr` can be read, set or made an axis of a grid.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::PlanError;
+use crate::{Mixing, PlanError, Stage, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Short name of a treebank, a key of the plan's `[treebanks]`.
+    /// Short name of a dataset, a key of the plan's `[treebanks]`.
     pub lang: String,
-    /// What is frozen: `none`, `all`, `first-4`, `alternating`, `blocks-0.3`, `head-only+...`.
+    /// What is frozen: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
+    /// `all+embeddings+heads`.
     pub policy: String,
     /// The seed that every random choice of the cell is derived from.
     pub seed: u64,
@@ -21,18 +24,25 @@ pub struct Settings {
     pub encoder: EncoderSettings,
     /// How sentences become examples.
     pub data: DataSettings,
+    /// What is learned, by name: each task has its data, its labels and its head.
+    pub tasks: BTreeMap<String, TaskSettings>,
     /// The training loop.
     pub train: TrainSettings,
-    /// AdamW.
+    /// How a gradient becomes a step.
     pub optimizer: OptimizerSettings,
     /// The learning rate over time.
     pub schedule: ScheduleSettings,
+    /// Gradual unfreezing.
+    pub unfreeze: UnfreezeSettings,
     /// Where units are dropped.
     pub dropout: DropoutSettings,
     /// What is scored.
     pub eval: EvalSettings,
     /// What a cell leaves behind besides its record.
     pub save: SaveSettings,
+    /// Parts of the run that go on from one another, each with the settings it changes; where
+    /// there are none, the settings above are the only one.
+    pub stages: Vec<Stage>,
 }
 
 /// Which pretrained encoder, and how its parameters start.
@@ -69,16 +79,55 @@ pub struct DataSettings {
     pub fraction: f64,
     /// Make a dev or test tag that train lacks an error instead of a wrong answer.
     pub strict_tags: bool,
+    /// Put a tag that no word has, `<pad>`, before all others, as some studies do.
+    pub padding_tag: bool,
+    /// The seeded share of the train sentences that is cut off and becomes the test split, in
+    /// [0, 1); 0 takes the file.
+    pub cut_test: f64,
+    /// A genre, the part of `sent_id` before the first `-`, whose sentences are not learned from;
+    /// empty leaves none out.
+    pub leave_out: String,
+    /// The only genre that is scored; empty scores all.
+    pub scored_genre: String,
+    /// Where a dataset has no train file: the seeded share of its dev sentences that is learned
+    /// from, in (0, 1); the rest is dev.
+    pub train_from_dev: f64,
+}
+
+/// Gradual unfreezing: at first only heads learn, then one block more at a time from the top, then
+/// the embeddings; what `policy` freezes never thaws.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UnfreezeSettings {
+    /// Epochs or steps from one thaw to the next; 0 thaws everything from the start.
+    pub every: u32,
+    /// Which of the two.
+    pub unit: UnfreezeUnit,
+}
+
+/// What the time between two thaws is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnfreezeUnit {
+    /// Passes over the train sentences.
+    Epochs,
+    /// Optimiser steps.
+    Steps,
 }
 
 /// The training loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainSettings {
-    /// Passes over the train sentences.
+    /// Passes over the train sentences; 0 only scores what is there.
     pub epochs: u32,
     /// Sentences per step.
     pub batch: usize,
+    /// In which order the batches of several tasks come.
+    pub mixing: Mixing,
+    /// For `mixing = "temperature"`: a task's share of the steps goes with its number of sentences
+    /// to the power of 1 / this; at least 1.
+    pub temperature: f64,
     /// Steps between two points of the train-loss curve.
     pub log_every: u64,
     /// Which epoch is the result: the `last`, or the `best` on dev.
@@ -131,10 +180,12 @@ pub enum SelectBy {
     Accuracy,
 }
 
-/// AdamW with decoupled weight decay; biases and LayerNorms are never decayed.
+/// How a gradient becomes a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizerSettings {
+    /// Which rule.
+    pub kind: OptimizerKind,
     /// Peak learning rate.
     pub lr: f64,
     /// Decay rate of the first moment.
@@ -143,13 +194,23 @@ pub struct OptimizerSettings {
     pub beta2: f64,
     /// Added to the root of the second moment.
     pub eps: f64,
-    /// Decoupled weight decay per unit of learning rate.
+    /// Decoupled weight decay per unit of learning rate; only `adamw` decays.
     pub weight_decay: f64,
     /// How much slower a block learns than the one above it: the top block and the head learn at `lr`,
     /// each block below at this factor times the rate above, the embeddings below the lowest.
     pub layer_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 means never.
     pub clip_norm: f64,
+}
+
+/// Which rule makes a step of a gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptimizerKind {
+    /// Adam with decoupled weight decay; biases and LayerNorms are never decayed.
+    Adamw,
+    /// Adam without any decay.
+    Adam,
 }
 
 /// The learning rate over time.
@@ -202,8 +263,11 @@ pub enum Switch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvalSettings {
-    /// Score the test split too, once, with the selected epoch's parameters.
+    /// Score the test split too, once per stage, with the selected epoch's parameters.
     pub test: bool,
+    /// The task whose score is the headline, and by which the best epoch is chosen; empty means
+    /// the first by name.
+    pub task: String,
     /// Subwords per evaluation batch (at least one sentence).
     pub batch_tokens: usize,
 }
@@ -216,6 +280,8 @@ pub struct SaveSettings {
     pub predictions: bool,
     /// The trained tagger as a Hugging Face folder.
     pub model: bool,
+    /// What goes into the headline task's head, one row per word or sentence of each scored split.
+    pub features: bool,
 }
 
 impl Default for Settings {
@@ -226,12 +292,15 @@ impl Default for Settings {
             seed: 42,
             encoder: EncoderSettings::default(),
             data: DataSettings::default(),
+            tasks: BTreeMap::from([("upos".to_string(), TaskSettings::default())]),
             train: TrainSettings::default(),
             optimizer: OptimizerSettings::default(),
             schedule: ScheduleSettings::default(),
+            unfreeze: UnfreezeSettings::default(),
             dropout: DropoutSettings::default(),
             eval: EvalSettings::default(),
             save: SaveSettings::default(),
+            stages: Vec::new(),
         }
     }
 }
@@ -244,7 +313,24 @@ impl Default for EncoderSettings {
 
 impl Default for DataSettings {
     fn default() -> Self {
-        Self { lowercase: true, max_length: 128, first: 0, fraction: 1.0, strict_tags: false }
+        Self {
+            lowercase: true,
+            max_length: 128,
+            first: 0,
+            fraction: 1.0,
+            strict_tags: false,
+            padding_tag: false,
+            cut_test: 0.0,
+            leave_out: String::new(),
+            scored_genre: String::new(),
+            train_from_dev: 0.8,
+        }
+    }
+}
+
+impl Default for UnfreezeSettings {
+    fn default() -> Self {
+        Self { every: 0, unit: UnfreezeUnit::Epochs }
     }
 }
 
@@ -253,6 +339,8 @@ impl Default for TrainSettings {
         Self {
             epochs: 5,
             batch: 16,
+            mixing: Mixing::Turns,
+            temperature: 2.0,
             log_every: 50,
             select: Select::Last,
             select_by: SelectBy::Loss,
@@ -264,6 +352,7 @@ impl Default for TrainSettings {
 impl Default for OptimizerSettings {
     fn default() -> Self {
         Self {
+            kind: OptimizerKind::Adamw,
             lr: 5e-5,
             beta1: 0.9,
             beta2: 0.999,
@@ -289,13 +378,13 @@ impl Default for DropoutSettings {
 
 impl Default for EvalSettings {
     fn default() -> Self {
-        Self { test: false, batch_tokens: 2048 }
+        Self { test: false, task: String::new(), batch_tokens: 2048 }
     }
 }
 
 impl Default for SaveSettings {
     fn default() -> Self {
-        Self { predictions: true, model: false }
+        Self { predictions: true, model: false, features: false }
     }
 }
 
@@ -336,8 +425,21 @@ impl Settings {
     /// Names the first setting out of range, its value and the range.
     pub fn check(&self) -> Result<(), PlanError> {
         let o = &self.optimizer;
-        let rules: [(&str, f64, bool, &str); 16] = [
-            ("train.epochs", self.train.epochs.into(), self.train.epochs >= 1, "at least 1"),
+        let t = &self.train;
+        let rules: [(&str, f64, bool, &str); 18] = [
+            (
+                "train.temperature",
+                t.temperature,
+                t.temperature >= 1.0 && t.temperature.is_finite(),
+                "at least 1",
+            ),
+            ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
+            (
+                "data.train_from_dev",
+                self.data.train_from_dev,
+                self.data.train_from_dev > 0.0 && self.data.train_from_dev < 1.0,
+                "in (0, 1)",
+            ),
             ("train.batch", self.train.batch as f64, self.train.batch >= 1, "at least 1"),
             ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
             ("data.max_length", self.data.max_length as f64, self.data.max_length >= 3, "at least 3"),
@@ -375,7 +477,7 @@ impl Settings {
             ),
         ];
         match rules.into_iter().find(|rule| !rule.2) {
-            None => Ok(()),
+            None => self.check_tasks(),
             Some((path, value, _, range)) => {
                 Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
             }

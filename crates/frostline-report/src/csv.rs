@@ -3,11 +3,16 @@
 //! Refuses rounding and grouping of digits: these files are for programs. Accuracies are in
 //! [0, 1]; an empty field means that there is no such number.
 
+mod stages;
+
 use frostline_record::{Precision, Timing};
 
 use crate::Report;
+use crate::epoch::thaws;
 use crate::paired::measured_speedup;
-use crate::summary::{CellView, State};
+use crate::summary::{CellView, NOTHING, State};
+
+pub(crate) use stages::{stages, tasks};
 
 const CELL: [&str; 6] = ["synthetic", "cell", "status", "lang", "policy", "seed"];
 
@@ -97,6 +102,10 @@ pub(crate) fn epochs(report: &Report) -> String {
         ]
         .map(String::from),
     );
+    let changing = report.is_staged() || report.cells.iter().filter_map(CellView::done).any(thaws);
+    if changing {
+        head.extend(["stage", "trainable_parameters"].map(String::from));
+    }
     let mut text = row(&head);
     for view in &report.cells {
         let Some(done) = view.done() else { continue };
@@ -106,7 +115,7 @@ pub(crate) fn epochs(report: &Report) -> String {
             fields.extend([
                 epoch.epoch.to_string(),
                 epoch.step.to_string(),
-                (epoch.epoch == done.result.selected_epoch).to_string(),
+                (epoch.epoch == done.result.last().selected_epoch).to_string(),
                 float(epoch.train_loss_nats),
                 float(epoch.dev.loss_nats),
                 float(epoch.dev.accuracy()),
@@ -114,6 +123,11 @@ pub(crate) fn epochs(report: &Report) -> String {
                 time.map_or_else(String::new, |time| float(time.train_ms)),
                 time.map_or_else(String::new, |time| float(time.eval_ms)),
             ]);
+            if changing {
+                let stage = done.result.stages.get((epoch.stage as usize).wrapping_sub(1));
+                fields.push(stage.map_or_else(String::new, |stage| stage.name.clone()));
+                fields.push(epoch.trainable.to_string());
+            }
             text += &row(&fields);
         }
     }
@@ -151,7 +165,8 @@ fn key(report: &Report, view: &CellView) -> Vec<String> {
         settings.policy.clone(),
         settings.seed.to_string(),
     ];
-    fields.extend(view.extras.iter().cloned());
+    let raw = |value: &String| if value == NOTHING { String::new() } else { value.clone() };
+    fields.extend(view.extras.iter().map(raw));
     fields
 }
 
@@ -184,13 +199,13 @@ fn results(view: &CellView) -> Vec<String> {
     }
     let result = &done.result;
     fields.extend([
-        result.selected_epoch.to_string(),
+        result.last().selected_epoch.to_string(),
         result.steps.to_string(),
-        result.train.sentences.to_string(),
-        result.train.words.to_string(),
-        result.train.subwords.to_string(),
-        result.accounts.total.to_string(),
-        result.accounts.trainable.to_string(),
+        result.facts().train.sentences.to_string(),
+        result.facts().train.words.to_string(),
+        result.facts().train.subwords.to_string(),
+        result.accounts().total.to_string(),
+        result.accounts().trainable.to_string(),
         float(result.cost.gflop_per_step),
         float(result.cost.predicted_speedup),
         float(result.cost.predicted_speedup_cached),

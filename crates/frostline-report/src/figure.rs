@@ -3,37 +3,68 @@
 //! Refuses colour as the only sign: every line, point and bar carries its name.
 
 mod accuracy;
+mod bars;
 mod lines;
 mod parameters;
 mod scale;
+mod several;
 mod sheet;
 mod svg;
 mod time;
 
 use crate::Report;
 use crate::summary::BASELINE;
+use crate::words;
 
 /// A figure as the page embeds it.
 pub(crate) struct Figure {
     pub path: &'static str,
     pub title: &'static str,
-    pub about: &'static str,
+    /// What it shows; `{units}` stands for what the headline counts.
+    about: &'static str,
+    /// Whether the report has anything for it.
+    when: fn(&Report) -> bool,
     draw: fn(&Report, &Figure) -> String,
 }
 
-const FIGURES: [Figure; 5] = [
+impl Figure {
+    /// What it shows.
+    pub fn about(&self, report: &Report) -> String {
+        self.about.replace("{units}", words::units(report).many)
+    }
+}
+
+const FIGURES: [Figure; 7] = [
     Figure {
         path: "figures/accuracy.svg",
         title: "Dev accuracy by what is frozen",
-        about: "Each bar is the mean dev accuracy over all words. The thick line \
+        about: "Each bar is the mean dev accuracy over all {units}. The thick line \
                 at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
                 interval: bars whose thin lines overlap may differ by chance.",
+        when: always,
         draw: accuracy::draw,
+    },
+    Figure {
+        path: "figures/dev_test.svg",
+        title: "Dev and test accuracy by what is frozen",
+        about: "Each pair of bars is a policy's mean accuracy over all {units} of dev and of test, the thin \
+                line at its end the 95 % Wilson interval at that split's size.",
+        when: |report| report.groups.iter().any(|group| group.test.is_some()),
+        draw: several::dev_and_test,
+    },
+    Figure {
+        path: "figures/stages.svg",
+        title: "Dev score after each stage",
+        about: "Each bar is a policy's mean dev score after a stage, in the order of stages. The thick line \
+                at its end is one standard deviation over seeds.",
+        when: Report::is_staged,
+        draw: several::stages,
     },
     Figure {
         path: "figures/convergence.svg",
         title: "Dev accuracy after each epoch",
         about: "Each line is the mean over seeds. The shade around it is one standard deviation.",
+        when: always,
         draw: lines::convergence,
     },
     Figure {
@@ -42,6 +73,7 @@ const FIGURES: [Figure; 5] = [
         about: "Each point is a policy. Further left means that fewer parameters learn; higher \
                 means better. The whisker is the 95 % Wilson interval; one smaller than its point \
                 is hidden by it.",
+        when: always,
         draw: parameters::draw,
     },
     Figure {
@@ -49,24 +81,30 @@ const FIGURES: [Figure; 5] = [
         title: "Where the time of a cell goes",
         about: "Each bar is the mean time of one cell: training steps, evaluation and loading. The \
                 thick line is one standard deviation of the training time over seeds.",
+        when: always,
         draw: time::draw,
     },
     Figure {
         path: "figures/train_loss.svg",
         title: "Train loss while learning",
         about: "Each line is the mean over seeds of the loss since the point before.",
+        when: always,
         draw: lines::train_loss,
     },
 ];
 
 /// All figures with their paths.
 pub(crate) fn all(report: &Report) -> Vec<(&'static str, String)> {
-    FIGURES.iter().map(|figure| (figure.path, (figure.draw)(report, figure))).collect()
+    all_described(report).map(|figure| (figure.path, (figure.draw)(report, figure))).collect()
 }
 
 /// All figures as the page embeds them.
-pub(crate) fn all_described(_: &Report) -> &'static [Figure] {
-    &FIGURES
+pub(crate) fn all_described(report: &Report) -> impl Iterator<Item = &'static Figure> {
+    FIGURES.iter().filter(|figure| (figure.when)(report))
+}
+
+const fn always(_: &Report) -> bool {
+    true
 }
 
 /// How a policy looks, everywhere the same.

@@ -8,6 +8,8 @@ use frostline_record::{Inputs, MadeBy, Plan, Precision, PrefixUse, SCHEMA};
 use serde::Serialize;
 
 use crate::Report;
+use crate::claims::{self, Judged};
+use crate::sentences::{self, SentenceStats};
 use crate::summary::{Group, State};
 use crate::words;
 
@@ -22,6 +24,10 @@ struct Whole<'a> {
     units: &'a str,
     axes: Vec<&'a str>,
     groups: &'a [Group],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sentence_tasks: Vec<SentenceStats>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    claims: Vec<Judged>,
     cells: Vec<CellLine<'a>>,
     made_by: Vec<Maker<'a>>,
     inputs: BTreeMap<&'a str, Vec<&'a Inputs>>,
@@ -64,6 +70,8 @@ pub(crate) fn json(report: &Report) -> String {
                 times as fast as none; other units in names",
         axes: report.axes(),
         groups: &report.groups,
+        sentence_tasks: sentences::of(report),
+        claims: claims::judge(report),
         cells: cells(report),
         made_by: report.makers().into_iter().map(|(made_by, records)| Maker { records, made_by }).collect(),
         inputs: inputs(report),

@@ -5,15 +5,21 @@
 //! the same bytes. Whoever calls it writes the files.
 #![forbid(unsafe_code)]
 
+mod claims;
 mod csv;
+mod epoch;
 mod figure;
 mod json;
 mod number;
 mod page;
 mod paired;
+mod predictions;
 mod prefix;
 mod published;
+mod sentences;
+mod stages;
 mod stat;
+mod student;
 mod summary;
 mod table;
 mod terminal;
@@ -21,8 +27,9 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use frostline_record::{MadeBy, Record, SCHEMA, Sweep};
+use frostline_record::{Cell, MadeBy, Record, SCHEMA, StoredFile, Sweep};
 
+use crate::predictions::Predictions;
 use crate::summary::{CellView, Group};
 
 /// Why there can be no report.
@@ -75,6 +82,7 @@ pub struct Report {
     groups: Vec<Group>,
     /// Records that belong to no cell of the sweep.
     strays: usize,
+    predictions: Predictions,
     fault: Option<Fault>,
 }
 
@@ -92,11 +100,21 @@ impl Report {
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let (cells, strays) = summary::cells(sweep, records);
         let groups = summary::groups(&cells);
-        Self { sweep: sweep.clone(), cells, groups, strays, fault: fault(sweep, records) }
+        let (predictions, fault) = (Predictions::default(), fault(sweep, records));
+        Self { sweep: sweep.clone(), cells, groups, strays, predictions, fault }
     }
 
-    /// All files of the report: `report.md`, `published.md`, `report.json`, three CSV files and
-    /// the figures as SVG.
+    /// The same report with what stored predictions add: label counts, F1 and confusions of tasks
+    /// that label sentences. `read` gives the text of a cell's file, or nothing where it is not there;
+    /// it is asked for the files of such tasks alone.
+    #[must_use]
+    pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        self.predictions = Predictions::read(&self.cells, read);
+        self
+    }
+
+    /// All files of the report: `report.md`, `published.md`, `claims.md` where the plan claims
+    /// something, `report.json`, CSV files and the figures as SVG.
     ///
     /// # Errors
     /// A sweep without cells, a record of another schema, or two records for one cell.
@@ -110,6 +128,13 @@ impl Report {
             ReportFile::new("epochs.csv", csv::epochs(self)),
             ReportFile::new("train_loss.csv", csv::train_loss(self)),
         ];
+        files.extend(page::claims_page(self).map(|text| ReportFile::new("claims.md", text)));
+        if self.is_staged() {
+            files.push(ReportFile::new("stages.csv", csv::stages(self)));
+        }
+        if self.is_detailed() {
+            files.push(ReportFile::new("tasks.csv", csv::tasks(self)));
+        }
         for (path, svg) in figure::all(self) {
             files.push(ReportFile::new(path, svg));
         }
@@ -154,6 +179,21 @@ impl Report {
 
     fn groups_of<'a>(&'a self, lang: &'a str) -> impl Iterator<Item = &'a Group> {
         self.groups.iter().filter(move |group| group.lang == lang)
+    }
+
+    /// The cells of a group.
+    fn members<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = &'a CellView> {
+        self.cells.iter().filter(move |view| group.holds(view))
+    }
+
+    /// Whether cells have several stages.
+    fn is_staged(&self) -> bool {
+        self.groups.iter().any(|group| group.stages.len() > 1)
+    }
+
+    /// Whether cells have more than one stage of one task that tags words.
+    fn is_detailed(&self) -> bool {
+        self.groups.iter().any(|group| !group.stages.is_empty())
     }
 
     fn synthetic(&self) -> bool {

@@ -3,9 +3,14 @@
 //! Refuses bare numbers: what each one is and how far it can be trusted stands beside it.
 
 mod accuracy;
+mod claims;
 mod cost;
 mod origin;
 mod precision;
+mod sentences;
+mod stages;
+mod tasks;
+mod thaw;
 
 use crate::Report;
 use crate::figure;
@@ -13,17 +18,25 @@ use crate::number::plural;
 use crate::table::Table;
 use crate::words;
 
+pub(crate) use claims::claims_page;
+
 /// `report.md`.
 pub(crate) fn page(report: &Report) -> String {
     let mut text = String::new();
     head(report, &mut text);
     accuracy::side_by_side(report, &mut text);
+    claims::list(report, &mut text);
     how_to_read(report, &mut text);
+    let of_sentences = crate::sentences::of(report);
     for lang in report.langs() {
         section(&mut text, 2, &report.lang_title(lang));
         study_table(report, lang, &mut text);
         accuracy::differences(report, lang, &mut text);
+        stages::table(report, lang, &mut text);
+        tasks::table(report, lang, &mut text);
+        sentences::tasks(report, &of_sentences, lang, &mut text);
         accuracy::epochs(report, lang, &mut text);
+        thaw::trainable(report, lang, &mut text);
         cost::times(report, lang, &mut text);
         cost::speedups(report, lang, &mut text);
     }
@@ -34,7 +47,7 @@ pub(crate) fn page(report: &Report) -> String {
     origin::inputs(report, &mut text);
     origin::made_by(report, &mut text);
     precision::of_cells(report, &mut text);
-    files(&mut text);
+    files(report, &mut text);
     text
 }
 
@@ -82,9 +95,10 @@ fn head(report: &Report, text: &mut String) {
     paragraph(
         text,
         &format!(
-            "A pretrained encoder learns to tag words. Part of it is frozen: it does not learn. \
+            "A pretrained encoder learns {}. Part of it is frozen: it does not learn. \
              This report shows what each way of freezing costs in accuracy and saves in time. \
              It covers {}, {} and {}. {}.",
+            words::learned(report),
             plural(report.langs().len(), "language"),
             if report.policies().len() == 1 {
                 "1 policy".into()
@@ -99,6 +113,18 @@ fn head(report: &Report, text: &mut String) {
 
 fn how_to_read(report: &Report, text: &mut String) {
     section(text, 2, "How to read the tables");
+    let accuracies = match words::units(report) {
+        words::SENTENCES => {
+            "- **Dev accuracy** counts every sentence of the dev split. A sentence whose label never occurs in \
+             train counts as wrong.\n"
+        }
+        _ => {
+            "- **Dev accuracy** counts every word of the dev split. A word lost to truncation, and a \
+             word whose tag never occurs in train, count as wrong.\n\
+             - **Study's accuracy** counts only words that the model could answer, as the study did. \
+             It is the number to hold against the study.\n"
+        }
+    };
     let baseline = if report.has_baseline() {
         "- **vs none** and **time saving** compare with `none`, where everything learns. Each cell \
          is compared with the `none` cell of the same seed.\n"
@@ -112,10 +138,7 @@ fn how_to_read(report: &Report, text: &mut String) {
          top. `alternating`: blocks 0, 2, 4 and so on. `head-only`: only the head learns.\n\
          - **± after a number** is one standard deviation over seeds. It is missing where there is \
          only one seed.\n\
-         - **Dev accuracy** counts every word of the dev split. A word lost to truncation, and a \
-         word whose tag never occurs in train, count as wrong.\n\
-         - **Study's accuracy** counts only words that the model could answer, as the study did. \
-         It is the number to hold against the study.\n\
+         {accuracies}\
          - **Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
          share of all parameters.\n\
          {baseline}\
@@ -134,7 +157,7 @@ fn how_to_read(report: &Report, text: &mut String) {
 fn study_table(report: &Report, lang: &str, text: &mut String) {
     let mut table = keyed(report)
         .right("Dev accuracy %", 0)
-        .right("Study's accuracy %", 0)
+        .right("Study's accuracy %", u8::from(words::units(report) == words::SENTENCES))
         .right("Test accuracy %", 1)
         .right("Trainable parameters", 0)
         .right("Trainable %", 0)
@@ -146,7 +169,7 @@ fn study_table(report: &Report, lang: &str, text: &mut String) {
         .right("Seeds", 0);
     for group in report.groups_of(lang) {
         let mut row = key(group);
-        row.extend(accuracy::columns(group));
+        row.extend(accuracy::columns(report, group));
         row.extend(cost::columns(group));
         row.push(words::seeds(group));
         table.row(row);
@@ -157,7 +180,8 @@ fn study_table(report: &Report, lang: &str, text: &mut String) {
 fn figures(report: &Report, text: &mut String) {
     section(text, 2, "Figures");
     for figure in figure::all_described(report) {
-        *text += &format!("![{}]({})\n\n{}\n\n", figure.title, figure.path, figure.about);
+        let about = figure.about(report);
+        *text += &format!("![{}]({})\n\n{about}\n\n", figure.title, figure.path);
     }
 }
 
@@ -176,12 +200,21 @@ fn undone(report: &Report, text: &mut String) {
     *text += &table.markdown();
 }
 
-fn files(text: &mut String) {
+fn files(report: &Report, text: &mut String) {
     section(text, 2, "Files beside this page");
     *text += "- `published.md`: the study's published figures beside these.\n\
               - `cells.csv`: one row per cell. `epochs.csv`: one row per cell and epoch. \
-              `train_loss.csv`: one row per point of the train-loss curve.\n\
-              - `report.json`: every mean and standard deviation of this page, unrounded.\n\
+              `train_loss.csv`: one row per point of the train-loss curve.\n";
+    if report.is_staged() {
+        *text += "- `stages.csv`: one row per cell and stage.\n";
+    }
+    if report.is_detailed() {
+        *text += "- `tasks.csv`: one row per cell, stage, task and scored split, with its counts.\n";
+    }
+    if !report.sweep.plan.claims.is_empty() {
+        *text += "- `claims.md`: every claim of the plan with the differences that decide it.\n";
+    }
+    *text += "- `report.json`: every mean and standard deviation of this page, unrounded.\n\
               - `figures/`: the figures as SVG.\n\n\
               In CSV and JSON, accuracies and shares are fractions of 1, not percent.\n";
 }

@@ -1,16 +1,19 @@
 //! Owns `published.md`: what the study published, beside what this sweep found.
 //!
 //! Refuses a comparison where it would mislead: synthetic data has none, and every setting that
-//! differs from the study's is named.
+//! differs from the study's is named. Refuses tasks other than the study's.
+
+mod differences;
+mod sibling;
+mod sst2;
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Init, Select, Settings};
 use serde::Deserialize;
 
 use crate::Report;
 use crate::number::{count, fixed, or_dash, plus_minus, signed};
-use crate::summary::{BASELINE, Group, distinct};
+use crate::summary::{BASELINE, Group};
 use crate::table::Table;
 
 /// The study's figures; see the head of the file for their source.
@@ -59,11 +62,15 @@ pub(crate) fn page(report: &Report) -> String {
                  `cargo xtask sweep --plan configs/paper.toml`.\n";
         return text;
     }
+    if report.sweep.plan.name == sst2::PLAN {
+        return text + &sst2::body(report);
+    }
     let study = Study::load();
     let langs: Vec<&str> = report
         .langs()
         .into_iter()
         .filter(|lang| study.lang.contains_key(*lang))
+        .filter(|lang| tags_upos(report, lang))
         .filter(|lang| matches(report, &study.lang[*lang], lang).next().is_some())
         .collect();
     if langs.is_empty() {
@@ -79,11 +86,20 @@ pub(crate) fn page(report: &Report) -> String {
              The study's seconds and ours come from different machines. Compare the savings, not \
              the seconds. The study timed whole runs, with the evaluation after every epoch; ours \
              are training steps alone.\n";
-    differences(report, &study, &langs, &mut text);
+    differences::list(report, &study, &langs, &mut text);
     for lang in langs {
         language(report, &study, lang, &mut text);
     }
     text
+}
+
+/// Whether a language's headline is the study's task: its own words' universal parts of speech.
+fn tags_upos(report: &Report, lang: &str) -> bool {
+    let mut cells = report.cells.iter().map(|view| &view.cell.settings).filter(|s| s.lang == lang);
+    cells.all(|settings| {
+        let task = settings.tasks.get(settings.headline());
+        task.is_some_and(|task| task.labels == "upos" && settings.dataset_of(task) == lang)
+    })
 }
 
 /// Groups with a result whose policy the study ran too.
@@ -178,7 +194,7 @@ fn cost_row(group: &Group, figures: &Figures, study: &Study, language: &Language
 /// Accuracy and losses per epoch, the study's row above ours.
 fn epochs(report: &Report, language: &Language, lang: &str, text: &mut String) {
     type Theirs = fn(&Figures) -> &[f64];
-    type Ours = fn(&crate::summary::EpochStats) -> crate::stat::Stat;
+    type Ours = fn(&crate::epoch::EpochStats) -> crate::stat::Stat;
     let tables: [(&str, f64, usize, Theirs, Ours); 3] = [
         ("Dev accuracy % after each epoch", 100.0, 2, |f| &f.dev_accuracy, |row| row.dev_study_accuracy),
         ("Dev loss after each epoch, nats", 1.0, 4, |f| &f.dev_loss_nats, |row| row.dev_loss_nats),
@@ -213,70 +229,6 @@ fn epochs(report: &Report, language: &Language, lang: &str, text: &mut String) {
             *text += "\nThe study shows the loss that it logged last in the epoch, a mean over at most \
                       50 steps; ours is the mean of all steps of the epoch.\n";
         }
-    }
-}
-
-/// What this sweep did otherwise than the study, from the settings of its cells.
-fn differences(report: &Report, study: &Study, langs: &[&str], text: &mut String) {
-    let mut found = Vec::new();
-    for lang in langs {
-        let place = report.sweep.plan.treebanks.get(*lang);
-        let place = place.map_or("", String::as_str);
-        let treebank = &study.lang[*lang].treebank;
-        if !place.contains(treebank.as_str()) {
-            found.push(format!("treebank of {lang}: study {treebank}, here {place}"));
-        }
-    }
-    let cells = report.cells.iter().map(|view| &view.cell.settings);
-    let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
-    let studys = Settings::default();
-    type Fact = (&'static str, fn(&Settings) -> String);
-    let facts: [Fact; 15] = [
-        ("encoder", |s| s.encoder.name.clone()),
-        ("encoder's start", |s| match s.encoder.init {
-            Init::Pretrained => "pretrained".into(),
-            Init::Random => "random".into(),
-        }),
-        ("forms lowercased", |s| s.data.lowercase.to_string()),
-        ("longest sentence in subwords", |s| s.data.max_length.to_string()),
-        ("train sentences", |s| match s.data.first {
-            0 => "all".into(),
-            first => format!("the first {first}"),
-        }),
-        ("share of train", |s| s.data.fraction.to_string()),
-        ("epochs", |s| s.train.epochs.to_string()),
-        ("sentences per step", |s| s.train.batch.to_string()),
-        ("precision of linear layers", |s| s.train.precision.name().into()),
-        ("selected epoch", |s| match s.train.select {
-            Select::Last => "last".into(),
-            Select::Best => "best".into(),
-        }),
-        ("learning rate", |s| format!("{:e}", s.optimizer.lr)),
-        ("weight decay", |s| s.optimizer.weight_decay.to_string()),
-        ("gradient clipping", |s| s.optimizer.clip_norm.to_string()),
-        ("warm-up", |s| s.schedule.warmup.to_string()),
-        ("dropout", |s| {
-            let d = &s.dropout;
-            format!("head {}, encoder {:?}, frozen {:?}", d.head, d.encoder, d.frozen)
-        }),
-    ];
-    for (name, get) in facts {
-        let ours = distinct(cells.iter().map(|settings| get(settings)));
-        let theirs = get(&studys);
-        if ours != [theirs.clone()] {
-            found.push(format!("{name}: study {theirs}, here {}", ours.join(" or ")));
-        }
-    }
-    *text += "\n## What is different from the study\n\n";
-    if found.is_empty() {
-        *text += "No setting differs. What remains: seeds beyond 42, the machine, the libraries, \
-                  and the order of random draws.\n";
-        return;
-    }
-    *text += "**This sweep does not repeat the study.** These settings differ, so the numbers need \
-              not agree:\n\n";
-    for line in found {
-        *text += &format!("- {line}\n");
     }
 }
 

@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use frostline_record::{Cell, MadeBy, Outcome, Precision, PrefixState, Record, Score, Sweep, Timing};
 use serde::Serialize;
 
+use crate::epoch::{self, CurvePoint, EpochStats};
 use crate::paired::Paired;
 use crate::prefix::PrefixStats;
+use crate::stages::{self, StageStats};
 use crate::stat::{Interval, Stat};
 
 /// The policy that freezes nothing: what the others are compared with.
@@ -103,14 +105,18 @@ impl State {
     }
 }
 
+impl Group {
+    /// Whether a cell is one of these.
+    pub fn holds(&self, view: &CellView) -> bool {
+        let settings = &view.cell.settings;
+        settings.lang == self.lang && settings.policy == self.policy && view.extras == self.extras
+    }
+}
+
 impl Done {
     /// The selected epoch's score on a split.
     pub fn score(&self, split: &str) -> Option<&Score> {
-        self.result.scores.get(split).or_else(|| {
-            let selected = self.result.selected_epoch;
-            let row = self.result.epochs.iter().find(|row| row.epoch == selected);
-            row.filter(|_| split == "dev").map(|row| &row.dev)
-        })
+        self.result.scores().get(split)
     }
 }
 
@@ -138,6 +144,9 @@ pub(crate) struct Group {
     pub prefix: Option<PrefixStats>,
     pub epochs: Vec<EpochStats>,
     pub train_loss: Vec<CurvePoint>,
+    /// Task by task; empty where a cell is one stage of one task that tags words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageStats>,
 }
 
 /// How much learns; the same for all seeds.
@@ -187,23 +196,6 @@ pub(crate) struct Times {
     pub steps_per_s: Stat,
     pub tokens_per_s: Stat,
     pub peak_rss_mib_max: f64,
-}
-
-/// One epoch over seeds.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct EpochStats {
-    pub epoch: u32,
-    pub dev_accuracy: Stat,
-    pub dev_study_accuracy: Stat,
-    pub dev_loss_nats: Stat,
-    pub train_loss_nats: Stat,
-}
-
-/// One point of the train-loss curve over seeds.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct CurvePoint {
-    pub step: u64,
-    pub loss_nats: Stat,
 }
 
 /// The cells of a sweep in its order with their records, and how many records belong to none.
@@ -265,8 +257,9 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         cost: cost(&done, &speedups),
         times: times(&done),
         prefix: PrefixStats::of(&done),
-        epochs: epochs(&done),
-        train_loss: curve(&done),
+        epochs: epoch::epochs(&done),
+        train_loss: epoch::curve(&done),
+        stages: stages::of(members),
     }
 }
 
@@ -288,7 +281,7 @@ fn predicted_speedup(done: &Done) -> f64 {
 }
 
 fn parameters(done: &Done) -> Parameters {
-    let accounts = &done.result.accounts;
+    let accounts = done.result.accounts();
     let share = if accounts.total == 0 { 0.0 } else { accounts.trainable as f64 / accounts.total as f64 };
     Parameters {
         total: accounts.total,
@@ -331,36 +324,7 @@ fn times(done: &[&Done]) -> Option<Times> {
     })
 }
 
-fn epochs(done: &[&Done]) -> Vec<EpochStats> {
-    let mut rows: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-    for row in done.iter().flat_map(|done| &done.result.epochs) {
-        rows.entry(row.epoch).or_default().push(row);
-    }
-    rows.into_iter()
-        .filter_map(|(epoch, rows)| {
-            Some(EpochStats {
-                epoch,
-                dev_accuracy: Stat::of(&over(&rows, |row| row.dev.accuracy()))?,
-                dev_study_accuracy: Stat::of(&over(&rows, |row| row.dev.study_accuracy()))?,
-                dev_loss_nats: Stat::of(&over(&rows, |row| row.dev.loss_nats))?,
-                train_loss_nats: Stat::of(&over(&rows, |row| row.train_loss_nats))?,
-            })
-        })
-        .collect()
-}
-
-fn curve(done: &[&Done]) -> Vec<CurvePoint> {
-    let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for point in done.iter().flat_map(|done| &done.result.train_loss) {
-        steps.entry(point.step).or_default().push(point.loss_nats);
-    }
-    steps
-        .into_iter()
-        .filter_map(|(step, losses)| Stat::of(&losses).map(|loss_nats| CurvePoint { step, loss_nats }))
-        .collect()
-}
-
-fn over<T>(items: &[&T], get: impl Fn(&T) -> f64) -> Vec<f64> {
+pub(crate) fn over<T>(items: &[&T], get: impl Fn(&T) -> f64) -> Vec<f64> {
     items.iter().map(|item| get(item)).collect()
 }
 
@@ -378,10 +342,16 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
 /// The setting at a dotted path, as a person writes it: `5e-5`, not `0.00005`.
 fn setting(settings: &serde_json::Value, path: &str) -> String {
     let pointer = format!("/{}", path.replace('.', "/"));
-    let Some(value) = settings.pointer(&pointer) else {
-        return "?".into();
-    };
+    settings.pointer(&pointer).map_or_else(|| "?".into(), shown)
+}
+
+/// What an empty text is shown as.
+pub(crate) const NOTHING: &str = "\"\"";
+
+/// A setting's value as a person writes it.
+pub(crate) fn shown(value: &serde_json::Value) -> String {
     match (value, value.as_f64()) {
+        (serde_json::Value::String(text), _) if text.is_empty() => NOTHING.into(),
         (serde_json::Value::String(text), _) => text.clone(),
         (_, Some(small)) if small != 0.0 && small.abs() < 1e-3 => format!("{small:e}"),
         _ => value.to_string(),

@@ -20,8 +20,9 @@ pub(crate) fn tables(report: &Report, width: usize) -> String {
         text += &table(report, lang).terminal(width);
         if let Some((words, half)) = words::sampling(report, lang) {
             text += &format!(
-                "dev has {} words: each accuracy is good to about ±{} points\n",
+                "dev has {} {}: each accuracy is good to about ±{} points\n",
                 count(words),
+                words::units(report).many,
                 fixed(half * 100.0, 2)
             );
         }

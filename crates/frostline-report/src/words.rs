@@ -2,9 +2,11 @@
 //!
 //! Refuses numbers of its own.
 
+use frostline_record::{TaskSettings, Unit};
+
 use crate::Report;
-use crate::summary::State;
-use crate::{number, summary::Group};
+use crate::number;
+use crate::summary::{self, CellView, Group, State};
 
 /// What every output of a synthetic plan says.
 pub(crate) const SYNTHETIC: &str = "Synthetic data: its sentences are made up by a program. These numbers say nothing about any \
@@ -13,6 +15,40 @@ pub(crate) const SYNTHETIC: &str = "Synthetic data: its sentences are made up by
 /// The same in few words, for a terminal and for figures.
 pub(crate) const SYNTHETIC_SHORT: &str =
     "SYNTHETIC DATA: made-up sentences; no finding about any real language";
+
+/// What the headline counts, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Units {
+    pub one: &'static str,
+    pub many: &'static str,
+}
+
+pub(crate) const SENTENCES: Units = Units { one: "sentence", many: "sentences" };
+
+/// What the headline of the cells counts; a neutral word where they differ in it.
+pub(crate) fn units(report: &Report) -> Units {
+    match summary::distinct(report.cells.iter().map(headline_unit)).as_slice() {
+        [Unit::Sentences] => SENTENCES,
+        [] | [Unit::Words] => Units { one: "word", many: "words" },
+        _ => Units { one: "unit", many: "units" },
+    }
+}
+
+fn headline_unit(view: &CellView) -> Unit {
+    let settings = &view.cell.settings;
+    settings.tasks.get(settings.headline()).map_or(Unit::Words, TaskSettings::unit)
+}
+
+/// What the cells learn: to tag words, to label sentences, or both.
+pub(crate) fn learned(report: &Report) -> String {
+    let tasks = report.cells.iter().flat_map(|view| view.cell.settings.tasks.values());
+    let units: Vec<Unit> = summary::distinct(tasks.map(TaskSettings::unit));
+    let has = |unit| units.contains(&unit);
+    let both = [(Unit::Words, "to tag words"), (Unit::Sentences, "to label sentences")];
+    number::listed(
+        &both.into_iter().filter(|(unit, _)| has(*unit)).map(|(_, say)| say.into()).collect::<Vec<_>>(),
+    )
+}
 
 /// Further axes with their values: `optimizer.lr = 5e-5, train.batch = 16`.
 pub(crate) fn extras_name(report: &Report, extras: &[String]) -> String {

@@ -11,6 +11,8 @@ pub struct TrainConfig {
     pub epochs: u32,
     /// Sentences per step.
     pub batch: usize,
+    /// In which order the batches of several tasks come.
+    pub mixing: Mixing,
     /// Steps between two [`crate::LossPoint`]s.
     pub log_every: u64,
     /// Which epoch is the result.
@@ -29,6 +31,19 @@ pub struct TrainConfig {
     pub eval_tokens: usize,
 }
 
+/// In which order the batches of several tasks come. An epoch has as many steps as all tasks have
+/// batches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mixing {
+    /// One of each task in turn, every batch once.
+    Turns,
+    /// Every batch once, all shuffled.
+    Proportional,
+    /// Each step draws its task with a chance that goes with its sentences to the power of one over
+    /// this number, at least 1.
+    Temperature(f64),
+}
+
 /// Which epoch is a run's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {
@@ -40,9 +55,20 @@ pub enum Select {
     HighestAccuracy,
 }
 
-/// AdamW's settings.
+/// Which rule makes a step of a gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Adam with decoupled weight decay.
+    AdamW,
+    /// Adam without decay.
+    Adam,
+}
+
+/// The optimiser's settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimizerConfig {
+    /// Which rule.
+    pub rule: Rule,
     /// Peak learning rate.
     pub lr: f64,
     /// Decay rate of the first moment.
@@ -51,7 +77,7 @@ pub struct OptimizerConfig {
     pub beta2: f64,
     /// Added to the root of the second moment.
     pub eps: f64,
-    /// Decoupled weight decay of all but biases and LayerNorms.
+    /// Decoupled weight decay of all but biases and LayerNorms, with [`Rule::AdamW`].
     pub weight_decay: f64,
     /// How much slower a block learns than the one above it, see [`frostline_freeze::LayerDecay`]; 1 is
     /// one rate for all.
@@ -90,6 +116,7 @@ impl Default for TrainConfig {
             seed: 42,
             epochs: 5,
             batch: 16,
+            mixing: Mixing::Turns,
             log_every: 50,
             select: Select::Last,
             optimizer: OptimizerConfig::default(),
@@ -105,6 +132,7 @@ impl Default for TrainConfig {
 impl Default for OptimizerConfig {
     fn default() -> Self {
         Self {
+            rule: Rule::AdamW,
             lr: 5e-5,
             beta1: 0.9,
             beta2: 0.999,
@@ -113,6 +141,14 @@ impl Default for OptimizerConfig {
             layer_decay: 1.0,
             clip_norm: 1.0,
         }
+    }
+}
+
+impl OptimizerConfig {
+    /// The weight decay that acts.
+    #[must_use]
+    pub fn decay(&self) -> f64 {
+        if self.rule == Rule::AdamW { self.weight_decay } else { 0.0 }
     }
 }
 

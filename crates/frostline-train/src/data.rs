@@ -10,12 +10,22 @@ use rayon::prelude::*;
 
 use crate::{TrainError, View};
 
-/// A sentence with a tag for every word; the tag `_` says that there is none.
+/// What carries a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Each word, at its speaking position.
+    #[default]
+    Words,
+    /// The sentence, at its first position.
+    Sentences,
+}
+
+/// A sentence with a tag for every word, or with one label; `_` says that there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaggedSentence<'a> {
     /// Its words.
     pub words: Vec<&'a str>,
-    /// Their tags.
+    /// Their tags, or the sentence's one label.
     pub tags: Vec<&'a str>,
 }
 
@@ -26,6 +36,8 @@ pub struct Split<'a> {
     pub name: &'a str,
     /// Its sentences.
     pub sentences: &'a [TaggedSentence<'a>],
+    /// What carries a label in them.
+    pub unit: Unit,
 }
 
 /// A sentence as the model sees it.
@@ -35,7 +47,8 @@ pub struct Example {
     pub ids: Vec<u32>,
     /// Compact rows of the ids, see [`Vocabulary`]; set by [`Dataset::compact`].
     pub rows: Vec<u32>,
-    /// The position that speaks, per word; what became of the word where none does.
+    /// The position that speaks, per labelled word (or for the sentence); what became of the word
+    /// where none does.
     pub words: Vec<Result<u32, Prediction>>,
     /// The gold tag's index per word; nothing where train lacks the tag.
     pub gold: Vec<Option<u32>>,
@@ -52,8 +65,8 @@ pub struct Dataset {
 
 /// The sorted tags of some sentences.
 #[must_use]
-pub fn tag_set(sentences: &[TaggedSentence<'_>]) -> Vec<String> {
-    let tags: BTreeSet<&str> = sentences.iter().flat_map(|s| s.tags.iter().copied()).collect();
+pub fn tag_set<'a>(sentences: impl IntoIterator<Item = &'a TaggedSentence<'a>>) -> Vec<String> {
+    let tags: BTreeSet<&str> = sentences.into_iter().flat_map(|s| s.tags.iter().copied()).collect();
     tags.into_iter().filter(|&tag| tag != "_").map(String::from).collect()
 }
 
@@ -74,7 +87,7 @@ impl Dataset {
                     number: number + 1,
                     source,
                 })?;
-                Ok(example(sentence, &aligned, &index))
+                Ok(example(sentence, &aligned, &index, split.unit))
             })
             .collect::<Result<Vec<_>, TrainError>>()?;
         if examples.is_empty() {
@@ -115,13 +128,23 @@ impl Dataset {
     }
 }
 
-fn example(sentence: &TaggedSentence<'_>, aligned: &Aligned, index: &HashMap<&str, u32>) -> Example {
-    let mut words = vec![Err(Prediction::Vanished); sentence.words.len()];
-    for &word in &aligned.truncated {
-        words[word as usize] = Err(Prediction::Truncated);
-    }
-    for &(position, word) in &aligned.speaks {
-        words[word as usize] = Ok(position);
+fn example(
+    sentence: &TaggedSentence<'_>,
+    aligned: &Aligned,
+    index: &HashMap<&str, u32>,
+    unit: Unit,
+) -> Example {
+    let mut words = match unit {
+        Unit::Words => vec![Err(Prediction::Vanished); sentence.words.len()],
+        Unit::Sentences => vec![Ok(0)],
+    };
+    if unit == Unit::Words {
+        for &word in &aligned.truncated {
+            words[word as usize] = Err(Prediction::Truncated);
+        }
+        for &(position, word) in &aligned.speaks {
+            words[word as usize] = Ok(position);
+        }
     }
     let tagged = sentence.tags.iter().map(|&tag| tag != "_");
     let kept: Vec<usize> = tagged.enumerate().filter_map(|(word, tagged)| tagged.then_some(word)).collect();

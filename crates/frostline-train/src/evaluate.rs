@@ -3,10 +3,20 @@
 use frostline_kernels::{Kernels, Precision};
 use frostline_model::{EncoderConfig, Pass, Tagger};
 use frostline_score::{Tally, WordOutcome};
+use serde::{Deserialize, Serialize};
 
 use crate::View;
 use crate::data::{Batch, batches};
-use crate::prefix::logits;
+use crate::prefix::{logits, speaking};
+
+/// A split's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scored {
+    /// As in [`Evaluation`].
+    pub loss_nats: f64,
+    /// As in [`Evaluation`].
+    pub tally: Tally,
+}
 
 /// A scored split.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +29,20 @@ pub struct Evaluation {
     pub words: Vec<Vec<WordOutcome>>,
 }
 
-/// Scores a split in batches of about `tokens` subwords. Sentences of similar length go together,
+impl Evaluation {
+    /// Its figures alone.
+    #[must_use]
+    pub fn scored(&self) -> Scored {
+        Scored { loss_nats: self.loss_nats, tally: self.tally }
+    }
+}
+
+/// Scores a split with one of the model's heads in batches of about `tokens` subwords. Sentences of similar length go together,
 /// which matters only to backends that pad.
 #[must_use]
 pub fn evaluate<B: Kernels>(
     model: &Tagger<B>,
+    head: usize,
     config: &EncoderConfig,
     view: View<'_>,
     precision: Precision,
@@ -40,7 +59,7 @@ pub fn evaluate<B: Kernels>(
             Vec::new()
         } else {
             let off = Pass { precision, ..Pass::plain(config.depth) };
-            let logits = logits(model, config, &mut batch, &off);
+            let logits = logits(model, head, config, &mut batch, &off);
             logits.into_data().into_vec::<f32>().expect("logits are f32")
         };
         let tags = logits.len() / batch.speaking.len().max(1);
@@ -59,6 +78,31 @@ pub fn evaluate<B: Kernels>(
     }
     let known = (tally.scored - tally.unseen_scored).max(1);
     Evaluation { loss_nats: loss / known as f64, tally, words }
+}
+
+/// What goes into the heads at a split's speaking positions, in the order of its sentences and words.
+///
+/// # Shapes
+/// \\[speaking positions, H\\], row-major
+#[must_use]
+pub fn features<B: Kernels>(
+    model: &Tagger<B>,
+    config: &EncoderConfig,
+    view: View<'_>,
+    precision: Precision,
+    tokens: usize,
+) -> Vec<f32> {
+    let order: Vec<usize> = (0..view.data.examples.len()).collect();
+    let pass = Pass { precision, ..Pass::plain(config.depth) };
+    let mut all = Vec::new();
+    for sentences in batches(view.data, &order, tokens) {
+        let mut batch = Batch::new(view, sentences, false);
+        if !batch.speaking.is_empty() {
+            let rows = speaking(model, config, &mut batch, &pass);
+            all.extend(rows.into_data().into_vec::<f32>().expect("hidden states are f32"));
+        }
+    }
+    all
 }
 
 /// The first of the highest.

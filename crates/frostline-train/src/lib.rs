@@ -4,19 +4,22 @@
 mod config;
 mod data;
 mod evaluate;
+mod mix;
 mod optimizer;
 mod prefix;
 mod pretrain;
 mod run;
+mod saved;
 mod schedule;
 
-pub use config::{DropoutConfig, OptimizerConfig, ScheduleKind, Select, TrainConfig};
-pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};
-pub use evaluate::{Evaluation, evaluate};
+pub use config::{DropoutConfig, Mixing, OptimizerConfig, Rule, ScheduleKind, Select, TrainConfig};
+pub use data::{Dataset, Example, Split, TaggedSentence, Unit, tag_set};
+pub use evaluate::{Evaluation, Scored, evaluate, features};
 pub use optimizer::Optimizer;
 pub use prefix::{Prefix, View, compute_prefix};
 pub use pretrain::{MaskedLm, PretrainConfig, pretrain};
-pub use run::{Epoch, Event, Finished, Freezing, LossPoint, Run, Sink, Times, train};
+pub use run::{Epoch, Event, Finished, Freezing, LossPoint, Run, Sink, Task, Times, train};
+pub use saved::{Pace, Saved};
 pub use schedule::Schedule;
 
 /// What can stop a run.
@@ -50,6 +53,12 @@ pub enum TrainError {
         loss: f32,
         /// The step's learning rate.
         lr: f64,
+    },
+    /// What was saved of a run cannot be read.
+    #[error("the checkpoint cannot be read: {reason}; delete it to start the run again")]
+    Checkpoint {
+        /// Why.
+        reason: String,
     },
     /// First weights could not be made.
     #[error(transparent)]

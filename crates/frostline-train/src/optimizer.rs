@@ -1,7 +1,7 @@
-//! AdamW over a module's parameters: global-norm clipping, no decay on biases and LayerNorms, and
-//! no state for what is frozen.
+//! Adam and AdamW over a module's parameters: global-norm clipping, no decay on biases and
+//! LayerNorms, and no state for what is frozen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
@@ -12,21 +12,31 @@ use frostline_kernels::{AdamW, Kernels, Train};
 
 use crate::OptimizerConfig;
 
-/// AdamW with its state.
+/// The optimiser with its state.
 pub struct Optimizer<B: Backend> {
     config: OptimizerConfig,
     rates: LayerDecay,
-    step: u64,
-    /// First and second moment of each parameter that has received a gradient, flattened.
-    moments: HashMap<ParamId, [Tensor<B, 1>; 2]>,
+    /// Of each parameter that has received a gradient.
+    moments: HashMap<ParamId, Moments<B>>,
 }
+
+/// A parameter's state. Its steps count from its own first gradient, as in PyTorch, so that what
+/// thaws late is corrected for its own beginning.
+struct Moments<B: Backend> {
+    steps: u64,
+    /// First and second moment, flattened.
+    values: [Tensor<B, 1>; 2],
+}
+
+/// A parameter's state as numbers: its steps, its first and second moment.
+pub(crate) type SavedMoments = (u64, [Vec<f32>; 2]);
 
 impl<B: Kernels> Optimizer<B> {
     /// An optimiser that has taken no step, for an encoder of `depth` blocks.
     #[must_use]
     pub fn new(config: OptimizerConfig, depth: usize) -> Self {
         let rates = LayerDecay::new(config.layer_decay, depth);
-        Self { config, rates, step: 0, moments: HashMap::new() }
+        Self { config, rates, moments: HashMap::new() }
     }
 
     /// Parameters that have state.
@@ -42,7 +52,6 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        self.step += 1;
         let mut norm = Norm { gradients: &gradients, squares: 0.0 };
         model.visit(&mut norm);
         let norm = norm.squares.sqrt();
@@ -53,13 +62,65 @@ impl<B: Kernels> Optimizer<B> {
             beta1: self.config.beta1,
             beta2: self.config.beta2,
             eps: self.config.eps,
-            weight_decay: self.config.weight_decay,
-            step: self.step,
+            weight_decay: self.config.decay(),
+            step: 0,
             gradient_scale,
         };
         let (rates, moments, path) = (self.rates, &mut self.moments, Vec::new());
         (model.map(&mut Update { rule, rates, gradients, moments, path }), norm)
     }
+
+    /// The state of every parameter that has some, by path.
+    pub(crate) fn save<M: Module<A>, A: AutodiffBackend<InnerBackend = B>>(
+        &self,
+        model: &M,
+    ) -> BTreeMap<String, SavedMoments> {
+        let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
+        ids(model)
+            .into_iter()
+            .filter_map(|(path, id)| {
+                let Moments { steps, values } = self.moments.get(&id)?;
+                Some((path, (*steps, [numbers(&values[0]), numbers(&values[1])])))
+            })
+            .collect()
+    }
+
+    /// Takes over what [`Optimizer::save`] gave for a model of the same parameters.
+    pub(crate) fn restore<M: Module<A>, A: AutodiffBackend<InnerBackend = B>>(
+        &mut self,
+        model: &M,
+        device: &B::Device,
+        mut saved: BTreeMap<String, SavedMoments>,
+    ) {
+        for (path, id) in ids(model) {
+            if let Some((steps, numbers)) = saved.remove(&path) {
+                let values = numbers.map(|values| Tensor::from_floats(values.as_slice(), device));
+                self.moments.insert(id, Moments { steps, values });
+            }
+        }
+    }
+}
+
+/// The parameters' names for the optimiser, by path.
+fn ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
+    struct Ids {
+        path: Vec<String>,
+        all: BTreeMap<String, ParamId>,
+    }
+    impl<A: Backend> ModuleVisitor<A> for Ids {
+        fn enter_module(&mut self, name: &str, _: &str) {
+            self.path.push(name.into());
+        }
+        fn exit_module(&mut self, _: &str, _: &str) {
+            self.path.pop();
+        }
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<A, D>>) {
+            self.all.insert(self.path.join("."), parameter.id);
+        }
+    }
+    let mut ids = Ids { path: Vec::new(), all: BTreeMap::new() };
+    model.visit(&mut ids);
+    ids.all
 }
 
 /// Adds up the squares of all gradients in the order of the model's parameters.
@@ -80,7 +141,7 @@ struct Update<'a, B: Backend> {
     rule: AdamW,
     rates: LayerDecay,
     gradients: GradientsParams,
-    moments: &'a mut HashMap<ParamId, [Tensor<B, 1>; 2]>,
+    moments: &'a mut HashMap<ParamId, Moments<B>>,
     path: Vec<String>,
 }
 
@@ -103,18 +164,20 @@ impl<A: Train> ModuleMapper<A> for Update<'_, A::InnerBackend> {
         let tensor = tensor.inner().reshape([count]);
         let leaf = self.path.last().map_or("", String::as_str);
         let decayed = !matches!(leaf, "bias" | "gamma" | "beta");
+        let Moments { steps, values } = self.moments.remove(&id).unwrap_or_else(|| {
+            let device = tensor.device();
+            Moments { steps: 0, values: [Tensor::zeros([count], &device), Tensor::zeros([count], &device)] }
+        });
+        let steps = steps + 1;
         let rule = AdamW {
             lr: self.rule.lr * self.rates.of(Group::of(&self.path.join("."))),
             weight_decay: if decayed { self.rule.weight_decay } else { 0.0 },
+            step: steps,
             ..self.rule
         };
-        let moments = self.moments.remove(&id).unwrap_or_else(|| {
-            let device = tensor.device();
-            [Tensor::zeros([count], &device), Tensor::zeros([count], &device)]
-        });
         let gradient = gradient.reshape([count]);
-        let (tensor, moments) = <A::InnerBackend as Kernels>::k_adamw(&rule, tensor, gradient, moments);
-        self.moments.insert(id, moments);
+        let (tensor, values) = <A::InnerBackend as Kernels>::k_adamw(&rule, tensor, gradient, values);
+        self.moments.insert(id, Moments { steps, values });
         let tensor = Tensor::from_inner(tensor.reshape(shape)).require_grad();
         Param::from_mapped_value(id, tensor, mapper)
     }

@@ -77,22 +77,34 @@ pub fn compute_prefix<B: Kernels, E>(
     Ok(())
 }
 
-/// The logits of a batch's speaking positions, from its subwords or from its prefix.
-pub(crate) fn logits<B: Kernels>(
+/// What goes into a head at a batch's speaking positions, from its subwords or from its prefix.
+pub(crate) fn speaking<B: Kernels>(
     model: &Tagger<B>,
     config: &EncoderConfig,
     batch: &mut Batch,
     pass: &Pass,
 ) -> Tensor<B, 2> {
-    match batch.prefix.take() {
+    let (first, x) = match batch.prefix.take() {
         None => {
             let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
-            model.forward(config, input, &batch.speaking, pass)
+            (0, model.encoder.embed(config, input, pass))
         }
         Some((blocks, rows)) => {
             let shape = [batch.pack.len(), config.hidden];
-            let x = Tensor::from_data(TensorData::new(rows, shape), &model.head.weight.val().device());
-            model.forward_from(blocks, config, x, &batch.pack, &batch.speaking, pass)
+            (blocks, Tensor::from_data(TensorData::new(rows, shape), &model.device()))
         }
-    }
+    };
+    model.features(first, config, x, &batch.pack, &batch.speaking, pass)
+}
+
+/// The logits of a batch's speaking positions.
+pub(crate) fn logits<B: Kernels>(
+    model: &Tagger<B>,
+    head: usize,
+    config: &EncoderConfig,
+    batch: &mut Batch,
+    pass: &Pass,
+) -> Tensor<B, 2> {
+    let x = speaking(model, config, batch, pass);
+    model.heads[head].forward(x, pass, &batch.pack.rows().select(&batch.speaking))
 }

@@ -6,14 +6,21 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_freeze::{Group, LayerDecay, Policy};
+use frostline_freeze::{Group, LayerDecay, Policy, Timeline};
 use frostline_kernels::{Dropout, Train};
-use frostline_model::{BlockDropout, EncoderConfig, Family, Pass, Tagger, fingerprints, set_trainable};
+use frostline_model::{
+    BlockDropout, EncoderConfig, Pass, Tagger, fingerprints, replace, set_trainable, snapshot,
+};
 use frostline_random::Stream;
+use serde::{Deserialize, Serialize};
 
 use crate::data::Batch;
+use crate::mix::plan;
 use crate::prefix::logits;
-use crate::{Evaluation, Optimizer, Schedule, Select, TrainConfig, TrainError, View, evaluate};
+use crate::saved::Progress;
+use crate::{
+    Evaluation, Optimizer, Pace, Saved, Schedule, Scored, Select, TrainConfig, TrainError, View, evaluate,
+};
 
 /// What a run works on.
 pub struct Run<'a> {
@@ -21,26 +28,87 @@ pub struct Run<'a> {
     pub config: &'a TrainConfig,
     /// The encoder's shape.
     pub encoder: &'a EncoderConfig,
-    /// What is frozen.
-    pub policy: &'a Policy,
+    /// What is frozen when.
+    pub timeline: &'a Timeline,
+    /// What is learned.
+    pub tasks: &'a [Task<'a>],
+    /// The task by which the best epoch is chosen: a place in the list.
+    pub headline: usize,
+    /// Epochs and steps of the runs that this one goes on from: they decide order and dropout, so
+    /// that no stage repeats an earlier one's.
+    pub before: (u64, u64),
+    /// How often it says where it is.
+    pub pace: Pace,
+}
+
+/// One thing to learn.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Its name, from which the order of its batches is drawn.
+    pub name: &'a str,
+    /// Its head: a place in the model's list.
+    pub head: usize,
+    /// What its loss is multiplied with; 0 means that it is scored and not trained.
+    pub weight: f64,
     /// What is learned from.
     pub train: View<'a>,
     /// What is scored after every epoch.
     pub dev: View<'a>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// A run that goes on from no other, whose first task is the headline, and that never says where
+    /// it is.
+    #[must_use]
+    pub fn new(
+        config: &'a TrainConfig,
+        encoder: &'a EncoderConfig,
+        timeline: &'a Timeline,
+        tasks: &'a [Task<'a>],
+    ) -> Self {
+        Self { config, encoder, timeline, tasks, headline: 0, before: (0, 0), pace: Pace::default() }
+    }
+
+    /// One task on the first head.
+    #[must_use]
+    pub fn task(train: View<'a>, dev: View<'a>) -> Task<'a> {
+        Task { name: "task", head: 0, weight: 1.0, train, dev }
+    }
+
+    /// Steps in all.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let learned = self.tasks.iter().filter(|task| task.weight > 0.0);
+        let batches = learned.map(|task| task.train.data.examples.len().div_ceil(self.config.batch) as u64);
+        batches.sum::<u64>() * u64::from(self.epochs())
+    }
+
+    /// Passes over the data: none where nothing learns.
+    fn epochs(&self) -> u32 {
+        if self.timeline.last().freezes_all() { 0 } else { self.config.epochs }
+    }
+
     /// Whether a constant prefix of so many blocks may stand for the encoder's lowest part.
     ///
     /// # Panics
     /// Where something in it learns or is dropped: the result would be another one.
     fn check_prefixes(&self) {
-        let constant = self.policy.constant_prefix();
+        let constant = self.timeline.last().constant_prefix();
         let dropped = self.config.dropout.encoder && self.config.dropout.frozen;
-        for prefix in [self.train.prefix, self.dev.prefix].into_iter().flatten() {
+        let prefixes = self.tasks.iter().flat_map(|task| [task.train.prefix, task.dev.prefix]);
+        for prefix in prefixes.flatten() {
             let fits = constant.is_some_and(|blocks| prefix.blocks <= blocks) && !dropped;
             assert!(fits, "{} blocks below a cached prefix are no constant of the data", prefix.blocks);
         }
+    }
+
+    /// Every task's dev split.
+    fn score<B: Train>(&self, model: &Tagger<B>) -> Vec<Evaluation> {
+        let TrainConfig { precision, eval_tokens, .. } = *self.config;
+        let model = model.valid();
+        let score =
+            |task: &Task<'_>| evaluate(&model, task.head, self.encoder, task.dev, precision, eval_tokens);
+        self.tasks.iter().map(score).collect()
     }
 }
 
@@ -60,8 +128,10 @@ pub enum Event<'a> {
         /// Time spent so far: training and scoring.
         times: &'a Times,
     },
-    /// After every epoch.
-    Epoch(&'a Epoch),
+    /// After every epoch, with its dev scores in full, one per task.
+    Epoch(&'a Epoch, &'a [Evaluation]),
+    /// At the run's [`Pace`].
+    Checkpoint(&'a Saved),
 }
 
 /// Who listens to a run.
@@ -77,7 +147,7 @@ impl<F: FnMut(Event<'_>)> Sink for F {
 }
 
 /// A point of the train-loss curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossPoint {
     /// Steps taken so far.
     pub step: u64,
@@ -88,7 +158,7 @@ pub struct LossPoint {
 }
 
 /// One epoch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Counted from 1.
     pub epoch: u32,
@@ -96,12 +166,12 @@ pub struct Epoch {
     pub step: u64,
     /// Mean loss of its steps, in nats.
     pub train_loss_nats: f64,
-    /// Dev after it.
-    pub dev: Evaluation,
+    /// Dev after it, one per task.
+    pub dev: Vec<Scored>,
 }
 
 /// Where the time went.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// Every step, in milliseconds.
     pub steps_ms: Vec<f64>,
@@ -122,10 +192,12 @@ pub struct Freezing {
 
 /// A finished run.
 pub struct Finished<B: Train> {
-    /// The selected epoch's model, for evaluation.
-    pub model: Tagger<B::InnerBackend>,
-    /// The selected epoch, from 1.
+    /// The selected epoch's model.
+    pub model: Tagger<B>,
+    /// The selected epoch, from 1; 0 where there was none.
     pub selected: u32,
+    /// Dev with the selected epoch's model, one per task.
+    pub dev: Vec<Evaluation>,
     /// All epochs.
     pub epochs: Vec<Epoch>,
     /// The train-loss curve.
@@ -142,93 +214,167 @@ pub struct Finished<B: Train> {
     pub times: Times,
 }
 
-/// Trains a model under a policy.
+/// Trains a model, from the start or from where an earlier attempt was `saved`.
 ///
 /// # Errors
-/// Where the loss leaves the real numbers; where a frozen parameter changed (a fault of ours).
+/// Where the loss leaves the real numbers; where what was saved is of another model; where a frozen
+/// parameter changed (a fault of ours).
 ///
 /// # Panics
-/// Where a view's prefix holds what learns under the policy or is dropped.
+/// Where a view's prefix holds what learns or is dropped.
 pub fn train<B: Train>(
     run: &Run<'_>,
     model: Tagger<B>,
+    saved: Option<Saved>,
     sink: &mut dyn Sink,
 ) -> Result<Finished<B>, TrainError> {
-    let Run { config, encoder, policy, train: data, dev } = *run;
+    let Run { config, encoder, timeline, tasks, headline, before, pace } = *run;
     run.check_prefixes();
-    let mut model = set_trainable(model, |path| !policy.freezes(path));
-    let start = fingerprints(&model);
-    let sentences = data.data.examples.len();
-    let per_epoch = sentences.div_ceil(config.batch) as u64;
-    let steps = per_epoch * u64::from(config.epochs);
-    let schedule = Schedule::new(config.schedule, config.optimizer.lr, config.warmup, steps);
     let mut optimizer = Optimizer::new(config.optimizer.clone(), encoder.depth);
-    let (shuffle, masks) = (Stream::new(config.seed, "shuffle"), Stream::new(config.seed, "dropout"));
-    let (mut times, mut epochs, mut losses) = (Times::default(), Vec::<Epoch>::new(), Vec::new());
-    let (mut best, mut untouched, mut step, mut tokens) = (None, 1.0, 0, 0);
-    let mut since = Mean::default();
+    let Start { mut model, mut best, mut at } = resume(model, saved, &mut optimizer)?;
+    model = set_trainable(model, |path| !timeline.at(at.step).freezes(path));
+    let (epochs, steps) = (run.epochs(), run.steps());
+    let schedule = Schedule::new(config.schedule, config.optimizer.lr, config.warmup, steps);
+    let masks = Stream::new(config.seed, "dropout");
     let slowest = LayerDecay::new(config.optimizer.layer_decay, encoder.depth).of(Group::Embeddings);
+    let mut kept = Instant::now();
 
-    for epoch in 1..=config.epochs {
-        let mut epoch_loss = Mean::default();
-        for chosen in shuffle.child(epoch.into()).permutation(sentences).chunks(config.batch) {
+    for epoch in at.epoch..=epochs {
+        let planned = plan(tasks, headline, config, before.0 + u64::from(epoch));
+        while at.done < planned.len() {
+            let (task, chosen) = &planned[at.done];
+            let task = &tasks[*task];
             let clock = Instant::now();
-            let mut batch = Batch::new(data, chosen, true);
-            let pass = pass_at(masks.child(step), encoder, policy, config);
-            let lr = schedule.at(step);
+            let policy = timeline.at(at.step);
+            if timeline.thaws().any(|(step, _)| step == at.step) {
+                model = set_trainable(model, |path| !policy.freezes(path));
+            }
+            let mut batch = Batch::new(task.train, chosen, true);
+            let pass = pass_at(masks.child(before.1 + at.step), encoder, policy, config);
+            let lr = schedule.at(at.step);
+            let learns = policy.learns_through(task.head);
             let loss;
-            (model, loss) = take_step(model, encoder, &mut batch, &pass, lr, &mut optimizer);
-            step += 1;
+            (model, loss) = take_step(model, task, encoder, &mut batch, &pass, lr, learns, &mut optimizer);
+            at.step += 1;
+            at.done += 1;
             if !loss.is_finite() {
-                return Err(TrainError::Diverged { step, loss, lr });
+                return Err(TrainError::Diverged { step: at.step, loss, lr });
             }
-            // A batch in which nobody speaks takes no step and so decays nothing.
-            if !batch.speaking.is_empty() {
-                untouched *= 1.0 - lr * slowest * config.optimizer.weight_decay;
+            // A step without a gradient decays nothing, nor does what is frozen.
+            if learns && !batch.speaking.is_empty() && !policy.freezes_group(Group::Embeddings) {
+                at.untouched *= 1.0 - lr * slowest * config.optimizer.decay();
             }
-            epoch_loss.add(loss.into());
-            since.add(loss.into());
-            tokens += batch.rows.len();
-            times.steps_ms.push(ms(clock));
-            if step % config.log_every == 0 || step == steps {
-                losses.push(LossPoint { step, loss_nats: since.take(), lr });
-                let point = losses.last().expect("just pushed");
-                let tokens_per_s = 1e3 * tokens as f64 / times.steps_ms.iter().sum::<f64>();
-                sink.event(Event::Loss { point, epoch, steps, tokens_per_s, times: &times });
+            at.epoch_loss.add(loss.into());
+            at.since.add(loss.into());
+            at.tokens += batch.rows.len();
+            at.times.steps_ms.push(ms(clock));
+            if at.step.is_multiple_of(config.log_every) || at.step == steps {
+                at.losses.push(LossPoint { step: at.step, loss_nats: at.since.take(), lr });
+                let point = at.losses.last().expect("just pushed");
+                let tokens_per_s = 1e3 * at.tokens as f64 / at.times.steps_ms.iter().sum::<f64>();
+                sink.event(Event::Loss { point, epoch, steps, tokens_per_s, times: &at.times });
+            }
+            if pace.is_due(at.step, kept) {
+                sink.event(Event::Checkpoint(&save(&at, &model, best.as_ref(), &optimizer)));
+                kept = Instant::now();
             }
         }
         let clock = Instant::now();
-        let evaluation = evaluate(&model.valid(), encoder, dev, config.precision, config.eval_tokens);
-        let first = times.steps_ms.len() - per_epoch as usize;
-        times.epochs_ms.push([times.steps_ms[first..].iter().sum(), ms(clock)]);
-        epochs.push(Epoch { epoch, step, train_loss_nats: epoch_loss.take(), dev: evaluation });
-        sink.event(Event::Epoch(&epochs[epochs.len() - 1]));
-        if is_best(config.select, &epochs) {
-            best = Some((epoch, model.clone(), untouched));
+        let dev = run.score(&model);
+        let first = at.times.steps_ms.len() - planned.len();
+        at.times.epochs_ms.push([at.times.steps_ms[first..].iter().sum(), ms(clock)]);
+        let scored = dev.iter().map(Evaluation::scored).collect();
+        let train_loss_nats = at.epoch_loss.take();
+        at.epochs.push(Epoch { epoch, step: at.step, train_loss_nats, dev: scored });
+        sink.event(Event::Epoch(&at.epochs[at.epochs.len() - 1], &dev));
+        if is_best(config.select, epochs, headline, &at.epochs) {
+            at.best = Some((epoch, at.untouched));
+            best = Some((model.clone(), Some(dev)));
         }
+        (at.epoch, at.done) = (epoch + 1, 0);
     }
-    let (selected, model, untouched_rows) = best.expect("at least one epoch");
-    let untouched_rows = if policy.freezes_group(Group::Embeddings) { 1.0 } else { untouched_rows };
-    let freezing = check_freezing(&start, &fingerprints(&model), policy)?;
-    let (model, states) = (model.valid(), optimizer.states());
-    Ok(Finished { model, selected, epochs, losses, steps, freezing, states, untouched_rows, times })
+    let (selected, untouched_rows) = at.best.unwrap_or((0, 1.0));
+    let (model, dev) = best.unwrap_or((model, None));
+    // Scores are a function of the model: what was not kept is computed again.
+    let dev = dev.unwrap_or_else(|| run.score(&model));
+    let steps_to_selected = at.epochs.iter().find(|row| row.epoch == selected).map_or(0, |row| row.step);
+    let policy = timeline.at(steps_to_selected.saturating_sub(1));
+    let freezing = check_freezing(&at.start, &fingerprints(&model), policy, selected > 0)?;
+    let Progress { epochs, losses, step: steps, times, .. } = at;
+    let states = optimizer.states();
+    Ok(Finished { model, selected, dev, epochs, losses, steps, freezing, states, untouched_rows, times })
 }
 
-/// Forward, backward, update.
+/// The best model so far, with its dev scores unless it comes from a checkpoint.
+type Best<B> = (Tagger<B>, Option<Vec<Evaluation>>);
+
+/// What the loop starts with.
+struct Start<B: Train> {
+    model: Tagger<B>,
+    best: Option<Best<B>>,
+    at: Progress,
+}
+
+/// A run at its start, or where an earlier attempt was saved.
+fn resume<B: Train>(
+    model: Tagger<B>,
+    saved: Option<Saved>,
+    optimizer: &mut Optimizer<B::InnerBackend>,
+) -> Result<Start<B>, TrainError> {
+    let Some(Saved { progress, model: now, best, moments }) = saved else {
+        let start = fingerprints(&model);
+        let at = Progress { epoch: 1, untouched: 1.0, start, ..Progress::default() };
+        return Ok(Start { model, best: None, at });
+    };
+    let best = if best.is_empty() { None } else { Some((replace(model.clone(), &best)?, None)) };
+    let model = replace(model, &now)?;
+    optimizer.restore(&model, &model.device(), moments);
+    Ok(Start { model, best, at: progress })
+}
+
+fn save<B: Train>(
+    at: &Progress,
+    model: &Tagger<B>,
+    best: Option<&Best<B>>,
+    optimizer: &Optimizer<B::InnerBackend>,
+) -> Saved {
+    Saved {
+        progress: at.clone(),
+        model: snapshot(model),
+        best: best.map_or_else(BTreeMap::new, |(model, _)| snapshot(model)),
+        moments: optimizer.save(model),
+    }
+}
+
+impl Pace {
+    fn is_due(&self, step: u64, since: Instant) -> bool {
+        (self.steps > 0 && step.is_multiple_of(self.steps))
+            || (self.seconds > 0.0 && since.elapsed().as_secs_f64() >= self.seconds)
+    }
+}
+
+/// Forward, and backward and update where something learns from this batch.
+#[expect(clippy::too_many_arguments, reason = "one step needs all of it, and has one caller")]
 fn take_step<B: Train>(
     model: Tagger<B>,
+    task: &Task<'_>,
     encoder: &EncoderConfig,
     batch: &mut Batch,
     pass: &Pass,
     lr: f64,
+    learns: bool,
     optimizer: &mut Optimizer<B::InnerBackend>,
 ) -> (Tagger<B>, f32) {
     if batch.speaking.is_empty() {
         return (model, 0.0);
     }
-    let logits = logits(&model, encoder, batch, pass);
+    let logits = logits(&model, task.head, encoder, batch, pass);
     let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
     let value: f32 = loss.clone().into_scalar().elem();
+    if !learns {
+        return (model, value);
+    }
+    let loss = if task.weight == 1.0 { loss } else { loss.mul_scalar(task.weight) };
     let gradients = GradientsParams::from_grads(loss.backward(), &model);
     (optimizer.step(lr, model, gradients).0, value)
 }
@@ -248,7 +394,7 @@ fn site(step: Stream, number: u64, rate: f64) -> Dropout {
 /// The encoder's dropout sites of one step, in the groups in which dropout `acts`.
 pub(crate) fn encoder_pass(step: Stream, encoder: &EncoderConfig, acts: &dyn Fn(Group) -> bool) -> Pass {
     let inside = |group, number, rate| if acts(group) { site(step, number, rate) } else { Dropout::OFF };
-    let output_rate = if encoder.family == Family::Bert { encoder.dropout } else { 0.0 };
+    let output_rate = encoder.attention_output_dropout();
     let block = |block: usize| {
         let (group, first) = (Group::Block(block), 2 + 3 * block as u64);
         BlockDropout {
@@ -264,28 +410,30 @@ pub(crate) fn encoder_pass(step: Stream, encoder: &EncoderConfig, acts: &dyn Fn(
     }
 }
 
-/// Whether the last epoch so far is the one to keep.
-fn is_best(select: Select, epochs: &[Epoch]) -> bool {
+/// Whether the last epoch so far is the one to keep, of so many.
+fn is_best(select: Select, of: u32, headline: usize, epochs: &[Epoch]) -> bool {
     let (last, before) = epochs.split_last().expect("at least one epoch");
+    let dev = |epoch: &Epoch| epoch.dev[headline];
     match select {
-        Select::Last => true,
-        Select::LowestLoss => before.iter().all(|epoch| last.dev.loss_nats < epoch.dev.loss_nats),
+        Select::Last => last.epoch == of,
+        Select::LowestLoss => before.iter().all(|epoch| dev(last).loss_nats < dev(epoch).loss_nats),
         Select::HighestAccuracy => {
-            before.iter().all(|epoch| last.dev.tally.correct > epoch.dev.tally.correct)
+            before.iter().all(|epoch| dev(last).tally.correct > dev(epoch).tally.correct)
         }
     }
 }
 
-/// Compares the bits of every parameter before and after.
+/// Compares the bits of every parameter before and after. Without a step, nothing had to move.
 fn check_freezing(
     start: &BTreeMap<String, u64>,
     end: &BTreeMap<String, u64>,
     policy: &Policy,
+    stepped: bool,
 ) -> Result<Freezing, TrainError> {
     let mut found = Freezing::default();
     for (path, before) in start {
         let same = end.get(path) == Some(before);
-        match (policy.freezes(path), same) {
+        match (policy.freezes(path) || !stepped, same) {
             (true, true) => found.frozen += 1,
             (true, false) => return Err(TrainError::Thawed { path: path.clone() }),
             (false, false) => found.moved += 1,
@@ -296,8 +444,8 @@ fn check_freezing(
 }
 
 /// A running mean.
-#[derive(Default)]
-struct Mean {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mean {
     sum: f64,
     count: u64,
 }

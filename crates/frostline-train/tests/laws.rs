@@ -1,152 +1,19 @@
 //! The laws of a training run, on tiny random encoders: what is frozen keeps every bit, results
 //! repeat on any number of threads, and the compact vocabulary changes nothing.
 
-use burn::backend::{Autodiff, Flex};
+mod common;
+
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::Policy;
 use frostline_kernels::{Kernels as _, Precision};
-use frostline_model::{EncoderConfig, Export, RandomInit, Source as _, Tagger, Vocabulary, snapshot};
-use frostline_random::Stream;
+use frostline_model::{HeadShape, Source as _, snapshot};
 use frostline_train::{
-    Dataset, DropoutConfig, Event, Finished, OptimizerConfig, Prefix, Run, ScheduleKind, Select, Split,
-    TaggedSentence, TrainConfig, TrainError, View, compute_prefix, tag_set, train,
+    Dataset, DropoutConfig, Finished, OptimizerConfig, ScheduleKind, Select, Split, TaggedSentence,
+    TrainConfig, Unit,
 };
 
-type B = Autodiff<Flex>;
-
-const WORDS: [&str; 8] = ["a", "dog", "cat", "sees", "hears", "old", "runs", "ning"];
-const TAGS: [&str; 4] = ["DET", "NOUN", "VERB", "ADJ"];
-
-fn distilbert() -> EncoderConfig {
-    let text = r#"{"model_type": "distilbert", "vocab_size": 16, "dim": 16, "n_layers": 3, "n_heads": 2,
-        "hidden_dim": 32, "max_position_embeddings": 32}"#;
-    EncoderConfig::parse(text, "test").unwrap()
-}
-
-fn bert() -> EncoderConfig {
-    let text = r#"{"model_type": "bert", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
-        "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 32, "type_vocab_size": 2}"#;
-    EncoderConfig::parse(text, "test").unwrap()
-}
-
-fn sentences(seed: u64, count: usize) -> Vec<TaggedSentence<'static>> {
-    let stream = Stream::new(seed, "sentences");
-    (0..count as u64)
-        .map(|s| {
-            let draw = stream.child(s);
-            let words: Vec<usize> =
-                (0..3 + draw.below(0, 6)).map(|i| draw.below(i + 1, 7) as usize).collect();
-            TaggedSentence {
-                words: words.iter().map(|&w| WORDS[w]).collect(),
-                tags: words.iter().map(|&w| TAGS[w % 4]).collect(),
-            }
-        })
-        .collect()
-}
-
-struct Setting {
-    encoder: EncoderConfig,
-    vocabulary: Vocabulary,
-    train: Dataset,
-    dev: Dataset,
-    tags: usize,
-}
-
-fn setting(encoder: EncoderConfig, compact: bool) -> Setting {
-    // Ids 12 to 15 are in the table but in no sentence.
-    let vocab = format!("[PAD]\n[UNK]\n[CLS]\n[SEP]\n{}\n", WORDS.join("\n"));
-    let aligner = Aligner::from_vocab(&vocab, &VocabOptions::default()).unwrap();
-    let (train, dev) = (sentences(1, 40), sentences(2, 10));
-    let tags = tag_set(&train);
-    let build = |name, sentences: &[_]| Dataset::build(&Split { name, sentences }, &aligner, &tags).unwrap();
-    let (mut train, mut dev) = (build("train", &train), build("dev", &dev));
-    let vocabulary =
-        if compact { Vocabulary::of(16, train.ids().chain(dev.ids())) } else { Vocabulary::full(16) };
-    train.compact(&vocabulary);
-    dev.compact(&vocabulary);
-    Setting { encoder, vocabulary, train, dev, tags: tags.len() }
-}
-
-fn config() -> TrainConfig {
-    let optimizer = OptimizerConfig { lr: 1e-3, weight_decay: 0.1, ..OptimizerConfig::default() };
-    TrainConfig { epochs: 2, batch: 8, log_every: 3, optimizer, ..TrainConfig::default() }
-}
-
-fn draw() -> RandomInit {
-    RandomInit::new(5, 0.02)
-}
-
-fn model(setting: &Setting) -> Tagger<B> {
-    let Setting { encoder, vocabulary, tags, .. } = setting;
-    Tagger::build(encoder, vocabulary, *tags, [&draw(), &draw()], &Default::default()).unwrap()
-}
-
-fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished<B>, TrainError> {
-    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
-    let run = Run {
-        config,
-        encoder: &setting.encoder,
-        policy: &policy,
-        train: (&setting.train).into(),
-        dev: (&setting.dev).into(),
-    };
-    train(&run, model(setting), &mut |_: Event<'_>| ())
-}
-
-/// As [`run`], with the outputs of the lowest blocks computed first.
-fn run_cached(
-    setting: &Setting,
-    policy: &str,
-    blocks: usize,
-    config: &TrainConfig,
-) -> Result<Finished<B>, TrainError> {
-    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
-    let model = model(setting);
-    let plain = model.valid();
-    let rows = [&setting.train, &setting.dev].map(|data| {
-        let mut rows = Vec::new();
-        let mut take = |some: &[f32]| {
-            rows.extend_from_slice(some);
-            Ok::<_, std::convert::Infallible>(())
-        };
-        let size = [blocks, 23];
-        compute_prefix(&plain, &setting.encoder, data, size, config.precision, &mut take).unwrap();
-        (rows, data.starts())
-    });
-    let prefix = |split: usize| {
-        let (rows, starts) = &rows[split];
-        Some(Prefix { blocks, hidden: setting.encoder.hidden, rows, starts })
-    };
-    let run = Run {
-        config,
-        encoder: &setting.encoder,
-        policy: &policy,
-        train: View { data: &setting.train, prefix: prefix(0) },
-        dev: View { data: &setting.dev, prefix: prefix(1) },
-    };
-    train(&run, model, &mut |_: Event<'_>| ())
-}
-
-/// The exported file's tensors by Hugging Face name.
-fn exported(setting: &Setting, finished: &Finished<B>) -> Vec<(String, Vec<u8>)> {
-    let parameters = snapshot(&finished.model);
-    let (source, config) = (draw(), &setting.encoder);
-    let other_rows = finished.untouched_rows;
-    let export = Export {
-        config,
-        parameters: &parameters,
-        vocabulary: &setting.vocabulary,
-        source: &source,
-        other_rows,
-    };
-    let bytes = export.safetensors().unwrap();
-    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let mut tensors: Vec<_> =
-        file.iter().map(|(name, view)| (name.to_string(), view.data().to_vec())).collect();
-    tensors.sort();
-    tensors
-}
+use common::{B, TAGS, bert, config, distilbert, draw, exported, model, roberta, run, run_cached, setting};
 
 #[test]
 fn frozen_parameters_keep_every_bit_and_others_move() {
@@ -162,7 +29,7 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
         "first-2+embeddings",
         "none+embeddings",
     ];
-    for encoder in [distilbert(), bert()] {
+    for encoder in [distilbert(), bert(), roberta()] {
         let setting = setting(encoder, true);
         for name in policies {
             let policy = Policy::parse(name, 3).unwrap();
@@ -173,15 +40,16 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
                 "{name}: only what learns holds state"
             );
             let total = finished.freezing.frozen + finished.freezing.moved;
-            assert_eq!(total as usize, setting.encoder.parameters(4).len(), "{name}");
+            assert_eq!(total as usize, setting.encoder.parameters(&[HeadShape::linear(4)]).len(), "{name}");
             // Against the file as a user would open it.
             let family = setting.encoder.family;
             let tensors = exported(&setting, &finished);
-            for (path, shape) in setting.encoder.parameters(setting.tags) {
+            for (path, shape) in setting.encoder.parameters(&[HeadShape::linear(setting.tags)]) {
                 let (hf, _) = frostline_model::hugging_face_name(family, &path);
                 let after = &tensors.iter().find(|(name, _)| *name == hf).unwrap().1;
+                let drawn = path.replace("heads.0.classifier", "head");
                 let mut before: Vec<u8> =
-                    draw().values(&path, &shape).unwrap().iter().flat_map(|v| v.to_le_bytes()).collect();
+                    draw().values(&drawn, &shape).unwrap().iter().flat_map(|v| v.to_le_bytes()).collect();
                 let mut after = after.clone();
                 if shape.len() == 2 {
                     // The file may hold the transpose: compare the numbers, not their order.
@@ -254,7 +122,7 @@ fn lower_blocks_learn_more_slowly_where_asked() {
         pairs.map(|(a, b)| f64::from((a - b).abs())).fold(0.0, f64::max)
     };
     for (path, rate) in [
-        ("head.weight", 1e-3),
+        ("heads.0.classifier.weight", 1e-3),
         ("encoder.blocks.2.value.weight", 1e-3),
         ("encoder.blocks.1.value.weight", 5e-4),
         ("encoder.blocks.0.value.weight", 2.5e-4),
@@ -272,12 +140,20 @@ fn the_best_epoch_is_kept_where_asked() {
     let last = run(&setting, "none", &config).unwrap();
     assert_eq!(last.selected, 5);
     let best = run(&setting, "none", &TrainConfig { select: Select::LowestLoss, ..config.clone() }).unwrap();
-    let lowest = best.epochs.iter().map(|epoch| epoch.dev.loss_nats).fold(f64::INFINITY, f64::min);
-    assert_eq!(best.epochs[best.selected as usize - 1].dev.loss_nats, lowest);
-    let evaluated =
-        frostline_train::evaluate(&best.model, &setting.encoder, (&setting.dev).into(), Precision::F32, 7);
-    let kept = &best.epochs[best.selected as usize - 1].dev;
-    assert_eq!(evaluated.words, kept.words, "the model kept is the selected epoch's, whatever the batches");
+    let lowest = best.epochs.iter().map(|epoch| epoch.dev[0].loss_nats).fold(f64::INFINITY, f64::min);
+    assert_eq!(best.epochs[best.selected as usize - 1].dev[0].loss_nats, lowest);
+    let evaluated = frostline_train::evaluate(
+        &best.model.valid(),
+        0,
+        &setting.encoder,
+        (&setting.dev).into(),
+        Precision::F32,
+        7,
+    );
+    assert_eq!(
+        evaluated.words, best.dev[0].words,
+        "the model kept is the selected epoch's, whatever the batches"
+    );
 }
 
 #[test]
@@ -295,7 +171,7 @@ fn dropout_in_frozen_blocks_is_a_setting_of_its_own() {
 /// Reading a constant prefix instead of computing it in every step changes no bit.
 #[test]
 fn a_cached_prefix_changes_nothing() {
-    for encoder in [distilbert(), bert()] {
+    for encoder in [distilbert(), bert(), roberta()] {
         let setting = setting(encoder, true);
         for (name, blocks) in [("first-2+embeddings", 2), ("none+embeddings", 0), ("head-only", 3)] {
             for precision in [Precision::F32, Precision::Bf16] {
@@ -305,7 +181,7 @@ fn a_cached_prefix_changes_nothing() {
                 let cached = run_cached(&setting, name, blocks, &config).unwrap();
                 let bits = |finished: &Finished<B>| {
                     let losses: Vec<_> = finished.losses.iter().map(|p| p.loss_nats.to_bits()).collect();
-                    let dev: Vec<_> = finished.epochs.iter().map(|e| e.dev.loss_nats.to_bits()).collect();
+                    let dev: Vec<_> = finished.epochs.iter().map(|e| e.dev[0].loss_nats.to_bits()).collect();
                     (losses, dev, exported(&setting, finished))
                 };
                 if B::k_isa() == "avx512" {
@@ -351,11 +227,13 @@ fn tags_that_train_lacks_are_wrong_and_named() {
         Aligner::from_vocab("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\ndog\n", &VocabOptions::default()).unwrap();
     let sentences = [TaggedSentence { words: vec!["a", "dog", "_"], tags: vec!["DET", "X", "_"] }];
     let tags: Vec<String> = TAGS.iter().map(|tag| (*tag).into()).collect();
-    let mut dev = Dataset::build(&Split { name: "dev", sentences: &sentences }, &aligner, &tags).unwrap();
+    let mut dev =
+        Dataset::build(&Split { name: "dev", sentences: &sentences, unit: Unit::Words }, &aligner, &tags)
+            .unwrap();
     assert_eq!(dev.unseen_tags, ["X"]);
     dev.compact(&setting.vocabulary);
     setting.dev = dev;
     let finished = run(&setting, "none", &config()).unwrap();
-    let tally = finished.epochs[1].dev.tally;
+    let tally = finished.epochs[1].dev[0].tally;
     assert_eq!((tally.words, tally.scored, tally.unseen_scored), (2, 2, 1));
 }

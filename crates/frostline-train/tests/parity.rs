@@ -1,5 +1,5 @@
-//! Fifty training steps against PyTorch: the loss of every step, for five policies on two model
-//! families. `../../frostline-model/tests/references/make.py` made the models and the losses.
+//! Fifty training steps against PyTorch: the loss of every step, for five policies on every model
+//! family. `../../frostline-model/tests/references/make.py` made the models and the losses.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
 use frostline_freeze::Policy;
 use frostline_kernels::{Kernels, Pack};
-use frostline_model::{Checkpoint, EncoderConfig, Input, Pass, Tagger, Vocabulary, set_trainable};
+use frostline_model::{Checkpoint, EncoderConfig, HeadShape, Input, Pass, Tagger, Vocabulary, set_trainable};
 use frostline_train::{
     Dataset, DropoutConfig, Event, Example, Optimizer, OptimizerConfig, Run, Schedule, ScheduleKind,
     TrainConfig, train,
@@ -18,6 +18,7 @@ use frostline_train::{
 type B = Autodiff<Flex>;
 
 const STEPS: u32 = 50;
+const MODELS: [&str; 4] = ["distilbert", "bert", "roberta", "xlm-roberta"];
 const POLICIES: [&str; 5] = ["none", "all", "first-4", "alternating", "first-4+embeddings"];
 
 #[derive(serde::Deserialize)]
@@ -53,6 +54,12 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> T {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The sentences in a model's subwords; those of DistilBERT and BERT are the same.
+fn sentences(model: &str) -> Vec<Sentence> {
+    let own = format!("sentences-{model}.json");
+    read(if references().join(&own).exists() { &own } else { "sentences.json" })
+}
+
 /// A committed tagger and its shape.
 fn open(name: &str) -> (EncoderConfig, Tagger<B>) {
     let folder = references().join(name);
@@ -60,7 +67,14 @@ fn open(name: &str) -> (EncoderConfig, Tagger<B>) {
     let config = EncoderConfig::parse(&config, name).unwrap();
     let weights = Checkpoint::open(&folder.join("model.safetensors"), config.family).unwrap();
     let vocabulary = Vocabulary::full(config.vocabulary);
-    let model = Tagger::build(&config, &vocabulary, 5, [&weights, &weights], &Default::default()).unwrap();
+    let model = Tagger::build(
+        &config,
+        &vocabulary,
+        &[HeadShape::linear(5)],
+        [&weights, &weights],
+        &Default::default(),
+    )
+    .unwrap();
     (config, model)
 }
 
@@ -80,15 +94,15 @@ fn compare(what: &str, ours: &[f64], theirs: &[f64]) {
 
 #[test]
 fn a_run_has_pytorchs_losses() {
-    let sentences: Vec<Sentence> = read("sentences.json");
     let example = |sentence: &Sentence| Example {
         ids: sentence.ids.clone(),
         rows: sentence.ids.clone(),
         words: sentence.speaking.iter().map(|&position| Ok(position)).collect(),
         gold: sentence.labels.iter().map(|&label| Some(label)).collect(),
     };
-    let data = Dataset { examples: sentences.iter().map(example).collect(), unseen_tags: vec![] };
-    for name in ["distilbert", "bert"] {
+    for name in MODELS {
+        let examples = sentences(name).iter().map(example).collect();
+        let data = Dataset { examples, unseen_tags: vec![] };
         let reference: Reference = read(&format!("{name}.json"));
         let (encoder, start) = open(name);
         for policy in POLICIES {
@@ -102,14 +116,10 @@ fn a_run_has_pytorchs_losses() {
                 ..TrainConfig::default()
             };
             let frozen = Policy::parse(policy, encoder.depth).unwrap();
-            let run = Run {
-                config: &config,
-                encoder: &encoder,
-                policy: &frozen,
-                train: (&data).into(),
-                dev: (&data).into(),
-            };
-            let finished = train(&run, start.clone(), &mut |_: Event<'_>| ()).unwrap();
+            let tasks = [Run::task((&data).into(), (&data).into())];
+            let timeline = frozen.into();
+            let run = Run::new(&config, &encoder, &timeline, &tasks);
+            let finished = train(&run, start.clone(), None, &mut |_: Event<'_>| ()).unwrap();
             let ours: Vec<f64> = finished.losses.iter().map(|point| point.loss_nats).collect();
             compare(&format!("{name}, {policy}, whole"), &ours, &reference.losses[policy].whole);
             assert!(ours[49] < ours[0] - 0.1, "{name}, {policy}: nothing was learned");
@@ -119,8 +129,8 @@ fn a_run_has_pytorchs_losses() {
 
 #[test]
 fn changing_batches_have_pytorchs_losses() {
-    let sentences: Vec<Sentence> = read("sentences.json");
-    for name in ["distilbert", "bert"] {
+    for name in MODELS {
+        let sentences = sentences(name);
         let reference: Reference = read(&format!("{name}.json"));
         let (encoder, start) = open(name);
         let off = Pass::plain(encoder.depth);
@@ -144,7 +154,7 @@ fn changing_batches_have_pytorchs_losses() {
                 let speaking: Vec<u32> = speaking.collect();
                 let labels: Vec<u32> = batch.iter().flat_map(|sentence| sentence.labels.clone()).collect();
                 let input = Input { ids: &ids, positions: &positions, pack: &pack };
-                let logits = model.forward(&encoder, input, &speaking, &off);
+                let logits = model.forward(0, &encoder, input, &speaking, &off);
                 let loss = B::k_cross_entropy(logits, &labels).div_scalar(labels.len() as f64);
                 ours.push(loss.clone().into_scalar().elem());
                 let gradients = GradientsParams::from_grads(loss.backward(), &model);

@@ -9,6 +9,7 @@ use frostline_model::{Checkpoint, RandomInit, Source};
 use frostline_record::{Record, read_record};
 
 use crate::cell::HEAD_STD;
+use crate::data::{head_names, heads};
 use crate::inputs;
 
 /// What was found in one cell's saved model.
@@ -46,17 +47,35 @@ pub fn cell(folder: &Path) -> Result<(Record, Audit)> {
         bail!("{} holds no saved model; run the sweep with `--set save.model=true`", folder.display());
     }
     let encoder = inputs::encoder_config(&cell.inputs)?;
-    let policy = Policy::parse(&cell.settings.policy, encoder.depth)?;
+    let names = head_names(&cell.settings);
+    let stages = cell.settings.in_stages()?;
+    let policies = stages.iter().map(|(_, stage)| Policy::parse_for(&stage.policy, encoder.depth, &names));
+    let policies = policies.collect::<Result<Vec<_>, _>>()?;
+    // What one stage lets learn may move.
+    let freezes = |path: &str| policies.iter().all(|policy| policy.freezes(path));
+    let shapes =
+        heads(&cell.settings, |task| result.tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
+    let main = cell.settings.tasks[&result.headline].shares.as_str();
+    let main = if main.is_empty() { result.headline.as_str() } else { main };
+    let main = names.iter().position(|name| *name == main).unwrap_or(0);
+    let this = format!("heads.{main}.");
     let start = inputs::encoder_source(&cell.inputs, &cell.settings, &encoder)?;
     let head = RandomInit::new(cell.settings.seed, HEAD_STD);
     let end = Checkpoint::open(&saved, encoder.family)?;
     let mut audit = Audit::default();
-    for (path, shape) in encoder.parameters(result.tags.len()) {
-        let before =
-            if path.starts_with("head.") { head.values(&path, &shape) } else { start.values(&path, &shape) }?;
+    let parameters = encoder.parameters(&shapes).into_iter();
+    for (path, shape) in parameters.filter(|(path, _)| !path.starts_with("heads.") || path.starts_with(&this))
+    {
+        let before = match path.strip_prefix(&this) {
+            None => start.values(&path, &shape),
+            Some(part) => {
+                let (from, of_encoder) = shapes[main].source_of(part, &*start);
+                if of_encoder { start.values(&from, &shape) } else { head.values(&from, &shape) }
+            }
+        }?;
         let after = end.values(&path, &shape)?;
         let same = before.iter().map(|v| v.to_bits()).eq(after.iter().map(|v| v.to_bits()));
-        match (policy.freezes(&path), same) {
+        match (freezes(&path), same) {
             (true, true) => audit.frozen += 1,
             (false, false) => audit.moved += 1,
             (true, false) => audit.changed.push(path),

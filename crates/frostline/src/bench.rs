@@ -10,11 +10,12 @@ use frostline_align::Aligner;
 use frostline_assets::Places;
 use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
-use frostline_model::{EncoderConfig, RandomInit, Source, Tagger, Vocabulary};
+use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger, Vocabulary};
 use frostline_random::Stream;
 use frostline_record::{Init, Input, Inputs, Settings};
 use frostline_train::{
-    Dataset, Event, Example, Prefix, Run, Split, TrainConfig, View, compute_prefix, tag_set, train,
+    Dataset, Event, Example, Prefix, Run, Split, TaggedSentence, TrainConfig, Unit, View, compute_prefix,
+    tag_set, train,
 };
 use serde::Serialize;
 
@@ -124,7 +125,8 @@ impl Task for StepTask<'_> {
         dev.examples.truncate(1);
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
-        let model = Tagger::<B>::build(&encoder, &vocabulary, tags.len(), [&*source, &head], device)?;
+        let heads = [HeadShape::linear(tags.len())];
+        let model = Tagger::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
         let mut config = TrainConfig {
             seed: step.seed,
             epochs: 1,
@@ -157,10 +159,10 @@ impl Task for StepTask<'_> {
                 starts: &starts[at],
             }),
         };
-        let (train_view, dev_view) = (view(&train_set, 0), view(&dev, 1));
-        let run =
-            Run { config: &config, encoder: &encoder, policy: &policy, train: train_view, dev: dev_view };
-        let finished = train::<B>(&run, model, &mut |_: Event<'_>| {})?;
+        let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
+        let timeline = policy.clone().into();
+        let run = Run::new(&config, &encoder, &timeline, &tasks);
+        let finished = train::<B>(&run, model, None, &mut |_: Event<'_>| {})?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
         let speaking = train_set.examples.iter().flat_map(|example| &example.words);
@@ -170,7 +172,7 @@ impl Task for StepTask<'_> {
         let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
         let prefix = if blocks.is_some() { PrefixCost::Cached } else { PrefixCost::Computed };
         let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
-        let accounts = outcome::accounts(&encoder, tags.len(), &policy);
+        let accounts = outcome::accounts(&encoder, &heads, &policy);
         Ok(Timed {
             step_ms_mean: times.iter().sum::<f64>() / times.len() as f64,
             step_ms_median: times[times.len() / 2],
@@ -190,13 +192,18 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
     let aligner = folders.aligner()?;
     let (train_text, train_path) = folders.text("train")?;
     let (dev_text, dev_path) = folders.text("dev")?;
-    let mut train = corpus::sentences(&train_text, train_path)?;
+    let tagged = |text, path| -> Result<Vec<TaggedSentence<'_>>> {
+        Ok(corpus::sentences(text, path, "upos")?.into_iter().map(|sentence| sentence.tagged).collect())
+    };
+    let mut train = tagged(&train_text, train_path)?;
     if step.first > 0 {
         train.truncate(step.first);
     }
-    let dev = corpus::sentences(&dev_text, dev_path)?;
+    let dev = tagged(&dev_text, dev_path)?;
     let tags = tag_set(&train);
-    let build = |name, sentences: &[_]| Dataset::build(&Split { name, sentences }, &aligner, &tags);
+    let build = |name, sentences: &[_]| {
+        Dataset::build(&Split { name, sentences, unit: Unit::Words }, &aligner, &tags)
+    };
     let mut sets = [build("train", &train)?, build("dev", &dev)?];
     if let Some(length) = step.length {
         sets[0].examples = of_length(&sets[0], length, step);
@@ -281,10 +288,10 @@ impl Reading {
         const PASSES: usize = 5;
         let (text, path) = folders.text("train")?;
         let aligner = folders.aligner()?.with_cache(false);
-        let sentences = corpus::sentences(&text, path)?;
-        let parse = fastest(PASSES, || corpus::sentences(&text, path).map(|found| found.len()))?;
+        let sentences = corpus::sentences(&text, path, "upos")?;
+        let parse = fastest(PASSES, || corpus::sentences(&text, path, "upos").map(|found| found.len()))?;
         let align = fastest(PASSES, || {
-            sentences.iter().try_fold(0, |sum, s| Ok(sum + aligner.align(&s.words)?.ids.len()))
+            sentences.iter().try_fold(0, |sum, s| Ok(sum + aligner.align(&s.tagged.words)?.ids.len()))
         })?;
         let count = sentences.len() as f64;
         Ok(Self {

@@ -8,23 +8,25 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use burn::module::AutodiffModule as _;
-use frostline_freeze::Policy;
-use frostline_kernels::{Precision, Train};
+use frostline_freeze::{Policy, Timeline};
+use frostline_kernels::Train;
 use frostline_model::{Export, RandomInit, Source, Tagger, hugging_face_config, snapshot};
-use frostline_record::{self as record, Cell, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings};
+use frostline_record::{
+    self as record, Cell, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome, UnfreezeUnit,
+};
 use frostline_train::{
-    DropoutConfig, Event as TrainEvent, Finished, OptimizerConfig, Run, ScheduleKind, Select, TrainConfig,
-    evaluate, train,
+    Event as TrainEvent, Finished, Run, Saved, Task as Learned, TrainConfig, evaluate, features, train,
 };
 
 use crate::backend::{Task, isa_on};
-use crate::cost;
-use crate::data::{Data, Shared, load};
-use crate::inputs;
+use crate::config::{pace, train_config};
+use crate::data::{Data, Shared, head_names, load, prediction_file};
 use crate::outcome::{
-    accounts, epoch_row, loss_point, prediction_lines, score, timing, train_facts, translate,
+    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, task_facts, timing,
 };
-use crate::prefix::Request;
+use crate::prefix::{Request, Splits};
+use crate::story::Story;
+use crate::{cost, inputs, story};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -57,6 +59,7 @@ impl Task for CellTask<'_> {
             Ok(None) => tell(Event::Done { id }),
             Ok(Some((result, timing))) => {
                 write_record(job, made_by, Ok((result, timing)))?;
+                story::forget(folder);
                 tell(Event::Done { id });
             }
             Err(error) => {
@@ -85,7 +88,7 @@ fn write_record(
     Ok(record::write_atomically(&Path::new(&job.folder).join("record.json"), text.as_bytes())?)
 }
 
-/// The story of a cell: data, model, training, scores, files. Nothing to record with `verify`.
+/// The story of a cell: data, model, its stages, files. Nothing to record with `verify`.
 fn run_cell<B: Train>(
     job: &Job,
     device: &B::Device,
@@ -93,180 +96,322 @@ fn run_cell<B: Train>(
     tell: &mut dyn FnMut(Event),
 ) -> Result<Option<(Outcome, record::Timing)>> {
     let clock = Instant::now();
-    let Job { cell, folder, prefix_cache, verify } = job;
+    let Job { cell, folder, verify, .. } = job;
     let (settings, folder) = (&cell.settings, Path::new(folder));
     let data = load(cell, *verify, shared)?;
     let encoder = &data.encoder;
-    let policy = Policy::parse(&settings.policy, encoder.depth)?;
-    let accounts = accounts(encoder, data.tags.len(), &policy);
+    let stages = Stage::all(settings, &data, *verify)?;
     let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
     shared.verify(weights.map(|(_, input)| input))?;
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
     let head = RandomInit::new(settings.seed, HEAD_STD);
-    let model = Tagger::<B>::build(encoder, &data.vocabulary, data.tags.len(), [&*source, &head], device)?;
-    let config = train_config(settings, *verify);
+    let mut model = Tagger::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
+    let isa = isa_on::<B>(device);
+    let (mut story, mut saved) =
+        if *verify { Default::default() } else { story::resume(folder, &cell.id, &isa) };
+    story.steps_in_all = stages.iter().map(|stage| stage.steps(&data)).sum();
     let load_ms = ms(clock);
+    let last = &stages[stages.len() - 1];
     tell(Event::Loaded(record::Loaded {
         id: cell.id.clone(),
-        steps: data.train.examples.len().div_ceil(config.batch) as u64 * u64::from(config.epochs),
+        steps: story.steps_in_all,
         sentences: data.sentences,
-        tags: data.tags.clone(),
-        accounts: accounts.clone(),
+        tags: data.main().tags.clone(),
+        accounts: accounts(encoder, &data.heads, last.timeline.last()),
         sample: data.sample.clone(),
         load_ms,
+        resumed: story.steps + saved.as_ref().map_or(0, Saved::step),
     }));
-
-    let isa = isa_on::<B>(device);
-    let request = Request {
-        cell,
-        place: prefix_cache.as_ref().filter(|_| !*verify),
-        policy: &policy,
-        config: &config,
-        data: &data,
-        isa: &isa,
-    };
-    let splits = request.splits(&model.valid(), shared, tell)?;
-    let run = Run {
-        config: &config,
-        encoder,
-        policy: &policy,
-        train: splits.view(&data.train, 0),
-        dev: splits.view(&data.dev, 1),
-    };
-    let mut metrics = File::create(folder.join("metrics.jsonl")).context("cannot write metrics.jsonl")?;
-    let mut listen = |event: TrainEvent<'_>| {
-        let event = translate(event, &cell.id, &config, &data);
-        let line = serde_json::to_string(&event).expect("plain data always serialises");
-        // The live metrics are a convenience; the record does not depend on them.
-        let _ = writeln!(metrics, "{line}");
+    let goes_on = saved.is_some();
+    let mut metrics = File::options()
+        .create(true)
+        .write(true)
+        .append(goes_on)
+        .truncate(!goes_on)
+        .open(folder.join("metrics.jsonl"))
+        .context("cannot write metrics.jsonl")?;
+    let mut tell = |event: Event| {
+        if matches!(event, Event::Step(_) | Event::Epoch { .. }) {
+            let line = serde_json::to_string(&event).expect("plain data always serialises");
+            // The live metrics are a convenience; the record does not depend on them.
+            let _ = writeln!(metrics, "{line}");
+        }
         tell(event);
     };
-    let finished = train::<B>(&run, model, &mut listen)?;
+    let begun = story.stages.len();
+    for (number, stage) in stages.iter().enumerate().skip(begun) {
+        let at = At { job, data: &data, stage, number, isa: &isa, last: number + 1 == stages.len() };
+        let finished;
+        (model, finished) = at.run(model, saved.take(), &mut story, shared, &mut tell)?;
+        story.add_stage(finished);
+    }
     if *verify {
         return Ok(None);
     }
-
     let clock = Instant::now();
-    let selected = &finished.epochs[finished.selected as usize - 1];
-    let mut evaluations = vec![("dev", &data.dev, selected.dev.clone())];
-    if let Some(test) = &data.test {
-        let scored =
-            evaluate(&finished.model, encoder, splits.view(test, 2), config.precision, config.eval_tokens);
-        evaluations.push(("test", test, scored));
-    }
-    let test_ms = ms(clock);
-    let mut predictions = BTreeMap::new();
-    if settings.save.predictions {
-        for (split, _, evaluation) in &evaluations {
-            let text = inputs::text(&cell.inputs, split)?;
-            let bytes = prediction_lines(&text, &data.tags, evaluation)?;
-            let file = format!("{split}.tsv");
-            record::write_atomically(&folder.join(&file), bytes.as_bytes())?;
-            let sha256 = record::sha256(bytes.as_bytes());
-            predictions.insert((*split).to_string(), record::StoredFile { file, sha256 });
-        }
-    }
     if settings.save.model {
-        save_model::<B>(cell, folder, &data, &finished, &*source)?;
+        save_models::<B>(cell, folder, &data, &model, &*source, story.untouched)?;
     }
-    let scores = evaluations.iter().map(|(split, data, e)| ((*split).to_string(), score(e, data))).collect();
-    let timing = timing(&finished, &data, splits.used, load_ms, test_ms, ms(clock) + load_ms);
+    let timing = timing(&story, load_ms, ms(clock) + load_ms);
     let outcome = Outcome {
-        accounts,
-        tags: data.tags.clone(),
-        train: train_facts(&data.train),
-        cost: cost::of_cell(&data, &policy, config.batch),
-        steps: finished.steps,
-        epochs: finished.epochs.iter().map(|epoch| epoch_row(epoch, &data.dev)).collect(),
-        train_loss: finished.losses.iter().map(loss_point).collect(),
-        selected_epoch: finished.selected,
-        scores,
-        predictions,
-        freezing: record::FreezeCheck {
-            frozen: finished.freezing.frozen,
-            moved: finished.freezing.moved,
-            unmoved: finished.freezing.unmoved.clone(),
-        },
+        headline: data.main().name.clone(),
+        tasks: data.tasks.iter().map(|task| (task.name.clone(), task_facts(task))).collect(),
+        cost: cost::of_cell(&data, last.timeline.last(), last.config.batch),
+        steps: story.steps,
+        epochs: story.epochs,
+        train_loss: story.losses,
+        stages: story.stages,
     };
     Ok(Some((outcome, timing)))
 }
 
-fn train_config(settings: &Settings, verify: bool) -> TrainConfig {
-    let o = &settings.optimizer;
-    let on = |switch| switch == record::Switch::On;
-    TrainConfig {
-        seed: settings.seed,
-        epochs: if verify { 1 } else { settings.train.epochs },
-        batch: settings.train.batch,
-        log_every: settings.train.log_every,
-        select: match (settings.train.select, settings.train.select_by) {
-            (record::Select::Last, _) => Select::Last,
-            (record::Select::Best, record::SelectBy::Loss) => Select::LowestLoss,
-            (record::Select::Best, record::SelectBy::Accuracy) => Select::HighestAccuracy,
-        },
-        optimizer: OptimizerConfig {
-            lr: o.lr,
-            beta1: o.beta1,
-            beta2: o.beta2,
-            eps: o.eps,
-            weight_decay: o.weight_decay,
-            layer_decay: o.layer_decay,
-            clip_norm: o.clip_norm,
-        },
-        schedule: match settings.schedule.kind {
-            record::ScheduleKind::Linear => ScheduleKind::Linear,
-            record::ScheduleKind::Cosine => ScheduleKind::Cosine,
-            record::ScheduleKind::SlantedTriangular => ScheduleKind::SlantedTriangular,
-            record::ScheduleKind::Constant => ScheduleKind::Constant,
-        },
-        warmup: settings.schedule.warmup,
-        dropout: DropoutConfig {
-            head: settings.dropout.head,
-            encoder: on(settings.dropout.encoder),
-            frozen: on(settings.dropout.frozen),
-        },
-        precision: match settings.train.precision {
-            record::Precision::F32 => Precision::F32,
-            record::Precision::Bf16 => Precision::Bf16,
-        },
-        eval_tokens: settings.eval.batch_tokens,
+/// One stage, resolved.
+struct Stage {
+    name: String,
+    settings: Settings,
+    config: TrainConfig,
+    timeline: Timeline,
+    /// Blocks of the prefix that no stage up to this one changes.
+    constant: Option<usize>,
+}
+
+impl Stage {
+    fn all(settings: &Settings, data: &Data, verify: bool) -> Result<Vec<Self>> {
+        let mut stages: Vec<Self> = Vec::new();
+        for (name, settings) in settings.in_stages()? {
+            let heads = head_names(&settings);
+            let policy = Policy::parse_for(&settings.policy, data.encoder.depth, &heads)?;
+            let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
+            let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
+            let config = train_config(&settings, verify);
+            let mut stage = Self { name, config, timeline: policy.clone().into(), constant, settings };
+            let every = u64::from(stage.settings.unfreeze.every);
+            if every > 0 {
+                let of_unit = match stage.settings.unfreeze.unit {
+                    UnfreezeUnit::Steps => 1,
+                    UnfreezeUnit::Epochs => stage.steps(data) / u64::from(stage.config.epochs.max(1)),
+                };
+                stage.timeline = Timeline::gradual(&policy, (every * of_unit).max(1));
+            }
+            stages.push(stage);
+        }
+        Ok(stages)
+    }
+
+    fn learned<'a>(&self, data: &'a Data, splits: Option<&'a Splits>) -> Vec<Learned<'a>> {
+        let learned = |(number, task): (usize, &'a crate::data::TaskData)| {
+            let view = |set: &'a _, split| match splits {
+                Some(splits) => splits.view(set, number, split),
+                None => set.into(),
+            };
+            Learned {
+                name: &task.name,
+                head: task.head,
+                weight: self.settings.tasks[&task.name].weight,
+                train: view(&task.train, 0),
+                dev: view(&task.dev, 1),
+            }
+        };
+        data.tasks.iter().enumerate().map(learned).collect()
+    }
+
+    fn steps(&self, data: &Data) -> u64 {
+        self.as_run(data, &self.learned(data, None), (0, 0)).steps()
+    }
+
+    fn as_run<'a>(&'a self, data: &'a Data, tasks: &'a [Learned<'a>], before: (u64, u64)) -> Run<'a> {
+        let run = Run::new(&self.config, &data.encoder, &self.timeline, tasks);
+        Run { headline: data.headline, before, ..run }
     }
 }
 
-/// Writes the trained tagger as a Hugging Face folder `model/`.
-fn save_model<B: Train>(
+/// A stage and where it stands in its cell.
+struct At<'a> {
+    job: &'a Job,
+    data: &'a Data,
+    stage: &'a Stage,
+    number: usize,
+    isa: &'a str,
+    last: bool,
+}
+
+impl At<'_> {
+    /// Trains, and scores what came of it.
+    fn run<B: Train>(
+        &self,
+        model: Tagger<B>,
+        saved: Option<Saved>,
+        story: &mut Story,
+        shared: &mut Shared,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<(Tagger<B>, StageOutcome)> {
+        let Self { job, data, stage, .. } = *self;
+        let Job { cell, prefix_cache, verify, .. } = job;
+        let request = Request {
+            cell,
+            place: prefix_cache.as_ref().filter(|_| !*verify),
+            constant: stage.constant,
+            config: &stage.config,
+            data,
+            isa: self.isa,
+        };
+        let splits = request.splits(&model.valid(), shared, tell)?;
+        story.add_prefix(splits.used);
+        let tasks = stage.learned(data, Some(&splits));
+        let mut run = stage.as_run(data, &tasks, story.before());
+        run.pace = if *verify { Default::default() } else { pace(&job.checkpoints) };
+        let mut listen = |event: TrainEvent<'_>| match event {
+            TrainEvent::Checkpoint(saved) => story.keep(Path::new(&job.folder), &cell.id, self.isa, saved),
+            TrainEvent::Loss { point, epoch, tokens_per_s, times, .. } => {
+                let point = loss_point(point, story.steps);
+                tell(Event::Step(story.step_event(
+                    &cell.id,
+                    &point,
+                    epoch,
+                    &stage.config,
+                    tokens_per_s,
+                    times,
+                )));
+                story.losses.push(point);
+            }
+            TrainEvent::Epoch(epoch, dev) => {
+                let policy = stage.timeline.at(epoch.step.saturating_sub(1));
+                let trainable = accounts(&data.encoder, &data.heads, policy).trainable;
+                let row = epoch_row(
+                    epoch,
+                    dev,
+                    data,
+                    [self.number as u64, story.epochs_before, story.steps],
+                    trainable,
+                );
+                tell(Event::Epoch { id: cell.id.clone(), row: row.clone() });
+                story.epochs.push(row);
+            }
+        };
+        let finished = train::<B>(&run, model, saved, &mut listen)?;
+        let outcome =
+            if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, story)? };
+        story.count(&finished, data, &tasks);
+        Ok((finished.model, outcome))
+    }
+
+    /// Scores and predictions of the selected epoch's model.
+    fn outcome<B: Train>(
+        &self,
+        finished: &Finished<B>,
+        splits: &Splits,
+        story: &mut Story,
+    ) -> Result<StageOutcome> {
+        let Self { job, data, stage, .. } = *self;
+        let folder = Path::new(&job.folder);
+        let save = &stage.settings.save;
+        let clock = Instant::now();
+        let model = finished.model.valid();
+        let TrainConfig { precision, eval_tokens, .. } = stage.config;
+        let mut tasks = BTreeMap::new();
+        for (number, (task, dev)) in data.tasks.iter().zip(&finished.dev).enumerate() {
+            let test = task.test.as_ref().map(|set| {
+                let view = splits.view(set, number, 2);
+                evaluate(&model, task.head, &data.encoder, view, precision, eval_tokens)
+            });
+            let mut found = record::TaskOutcome::default();
+            let scored = [("dev", Some(dev), Some(&task.dev)), ("test", test.as_ref(), task.test.as_ref())];
+            for ((split, evaluation, set), keys) in scored.into_iter().zip(&task.keys) {
+                let (Some(evaluation), Some(set)) = (evaluation, set) else { continue };
+                found.scores.insert(split.into(), score(evaluation, set, task));
+                if save.predictions {
+                    let text = prediction_lines(keys, &task.tags, evaluation)?;
+                    let name = (number != data.headline).then_some(task.name.as_str());
+                    let file = prediction_file((!self.last).then_some(&stage.name), name, split);
+                    record::write_atomically(&folder.join(&file), text.as_bytes())?;
+                    let sha256 = record::sha256(text.as_bytes());
+                    found.predictions.insert(split.into(), record::StoredFile { file, sha256 });
+                }
+            }
+            tasks.insert(task.name.clone(), found);
+        }
+        if save.features && self.last {
+            let bytes = self.features(&model, splits)?;
+            record::write_atomically(&folder.join("features.safetensors"), &bytes)?;
+        }
+        story.scored_ms += ms(clock);
+        Ok(StageOutcome {
+            name: stage.name.clone(),
+            policy: stage.settings.policy.clone(),
+            accounts: accounts(&data.encoder, &data.heads, stage.timeline.last()),
+            steps: finished.steps,
+            selected_epoch: (story.epochs_before + u64::from(finished.selected)) as u32,
+            tasks,
+            freezing: freeze_check(&finished.freezing),
+        })
+    }
+
+    /// What goes into the headline's head, \[words or sentences, H\] for each split.
+    fn features<B: frostline_kernels::Kernels>(&self, model: &Tagger<B>, splits: &Splits) -> Result<Vec<u8>> {
+        use safetensors::{Dtype, tensor::TensorView};
+        let (data, &TrainConfig { precision, eval_tokens, .. }) = (self.data, &self.stage.config);
+        let hidden = data.encoder.hidden;
+        let mut all = Vec::new();
+        for (number, (name, set)) in
+            ["train", "dev", "test"].into_iter().zip(data.main().splits()).enumerate()
+        {
+            let Some(set) = set else { continue };
+            let view = splits.view(set, data.headline, number);
+            let rows = features(model, &data.encoder, view, precision, eval_tokens);
+            let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+            all.push((name, vec![rows.len() / hidden, hidden], bytes));
+        }
+        let views = all
+            .iter()
+            .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F32, shape.clone(), bytes)?)));
+        Ok(safetensors::serialize(views.collect::<Result<Vec<_>>>()?, None)?)
+    }
+}
+
+/// Writes the trained encoder with the headline's head as a Hugging Face folder `model/`, and with
+/// every other head as `model-NAME/`.
+fn save_models<B: Train>(
     cell: &Cell,
     folder: &Path,
     data: &Data,
-    finished: &Finished<B>,
+    model: &Tagger<B>,
     source: &dyn Source,
+    untouched: f64,
 ) -> Result<()> {
-    let target = folder.join("model");
-    fs::create_dir_all(&target)?;
-    let parameters = snapshot(&finished.model);
-    let export = Export {
-        config: &data.encoder,
-        parameters: &parameters,
-        vocabulary: &data.vocabulary,
-        source,
-        other_rows: finished.untouched_rows,
-    };
-    record::write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
-    let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &data.tags)?;
-    record::write_atomically(&target.join("config.json"), config.as_bytes())?;
-    let files = [
-        ("tokenizer", "tokenizer.json"),
-        ("vocabulary", "vocab.txt"),
-        ("tokenizer-config", "tokenizer_config.json"),
-    ];
-    for (role, file) in files {
-        if cell.inputs.contains_key(role) {
-            record::write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
+    let parameters = snapshot(model);
+    for (number, task) in data.tasks.iter().enumerate() {
+        let main = number == data.headline;
+        if !main && (!task.settings.shares.is_empty() || task.head == data.main().head) {
+            continue;
+        }
+        let target = folder.join(if main { "model".into() } else { format!("model-{}", task.name) });
+        fs::create_dir_all(&target)?;
+        let export = Export {
+            config: &data.encoder,
+            parameters: &parameters,
+            head: task.head,
+            vocabulary: &data.vocabulary,
+            source,
+            other_rows: untouched,
+        };
+        record::write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
+        let kind = data.heads[task.head].kind;
+        let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &task.tags, kind)?;
+        record::write_atomically(&target.join("config.json"), config.as_bytes())?;
+        let files = [
+            ("tokenizer", "tokenizer.json"),
+            ("vocabulary", "vocab.txt"),
+            ("tokenizer-config", "tokenizer_config.json"),
+        ];
+        for (role, file) in files {
+            if cell.inputs.contains_key(role) {
+                record::write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
+            }
         }
     }
     Ok(())
 }
 
-fn ms(since: Instant) -> f64 {
+pub(crate) fn ms(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }

@@ -10,7 +10,9 @@ use frostline_model::Checkpoint;
 use frostline_record::{Cell, Init};
 use frostline_train::tag_set;
 
-use crate::{corpus, inputs};
+use crate::corpus::{Labelled, Splits};
+use crate::data::{head_names, tag_sets, texts};
+use crate::inputs;
 
 /// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
 /// and with `strict_tags` their tags.
@@ -22,11 +24,14 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
     for cell in cells {
         let settings = &cell.settings;
         let key =
-            serde_json::to_string(&(&settings.policy, &settings.data, &settings.encoder, &cell.inputs))?;
+            serde_json::to_string(&(&settings.policy, &settings.stages, &settings.tasks, &cell.inputs))?;
         if seen.insert(key) {
-            Policy::parse(&settings.policy, inputs::encoder_config(&cell.inputs)?.depth)?;
+            let depth = inputs::encoder_config(&cell.inputs)?.depth;
+            for (_, stage) in settings.in_stages()? {
+                Policy::parse_for(&stage.policy, depth, &head_names(settings))?;
+            }
         }
-        let key = serde_json::to_string(&(&settings.data, &settings.encoder, &cell.inputs))?;
+        let key = serde_json::to_string(&(&settings.data, &settings.tasks, &settings.encoder, &cell.inputs))?;
         if seen.insert(key) {
             check_inputs(cell)?;
         }
@@ -49,24 +54,32 @@ fn check_inputs(cell: &Cell) -> Result<()> {
             None => Checkpoint::open(Path::new(&input.path), encoder.family)?.check(&encoder)?,
         }
     }
-    let train_text = inputs::text(&cell.inputs, "train")?;
-    let path = |role: &str| cell.inputs.get(role).map(|input| input.path.clone()).unwrap_or_default();
-    let train =
-        corpus::choose(corpus::sentences(&train_text, &path("train"))?, &settings.data, settings.seed);
-    let tags = tag_set(&train);
-    let splits: &[&str] = if settings.eval.test { &["dev", "test"] } else { &["dev"] };
-    for split in splits {
-        let text = inputs::text(&cell.inputs, split)?;
-        let sentences = corpus::sentences(&text, &path(split))?;
-        let unseen: Vec<String> = tag_set(&sentences).into_iter().filter(|tag| !tags.contains(tag)).collect();
-        if settings.data.strict_tags && !unseen.is_empty() {
-            bail!(
-                "{} has tags that the {} chosen train sentences lack: {}; without data.strict_tags such words count \
-                 as wrong answers and are reported",
-                path(split),
-                train.len(),
-                unseen.join(", ")
-            );
+    let texts = settings
+        .tasks
+        .values()
+        .map(|task| texts(cell, settings.dataset_of(task)))
+        .collect::<Result<Vec<_>>>()?;
+    let splits: Vec<Splits<'_>> = settings
+        .tasks
+        .values()
+        .zip(&texts)
+        .map(|(task, texts)| texts.splits(task, &settings.data, settings.seed))
+        .collect::<Result<_>>()?;
+    for ((splits, texts), tags) in splits.iter().zip(&texts).zip(tag_sets(settings, &splits)) {
+        let test = texts.test.as_ref().map_or("test", |(_, path)| path);
+        let scored = [(texts.dev.1.as_str(), Some(&splits.dev)), (test, splits.test.as_ref())];
+        for (path, sentences) in scored {
+            let tagged = |all: &'_ Vec<Labelled<'_>>| tag_set(all.iter().map(|sentence| &sentence.tagged));
+            let found = sentences.map_or_else(Vec::new, tagged);
+            let unseen: Vec<String> = found.into_iter().filter(|tag| !tags.contains(tag)).collect();
+            if settings.data.strict_tags && !unseen.is_empty() {
+                bail!(
+                    "{path} has tags that the {} chosen train sentences lack: {}; without data.strict_tags such words \
+                     count as wrong answers and are reported",
+                    splits.train.len(),
+                    unseen.join(", ")
+                );
+            }
         }
     }
     Ok(())

@@ -40,7 +40,8 @@ pub fn predict(shape: &Shape, workload: &Workload, policy: &Policy, prefix: Pref
 
 /// The prediction for a cell, from its own train sentences.
 pub(crate) fn of_cell(data: &Data, policy: &Policy, batch: usize) -> record::Cost {
-    let examples = &data.train.examples;
+    let task = data.main();
+    let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
     let speaking: usize = examples
         .iter()
@@ -50,6 +51,6 @@ pub(crate) fn of_cell(data: &Data, policy: &Policy, batch: usize) -> record::Cos
         .sum();
     let steps = examples.len().div_ceil(batch);
     let workload = Workload::of(lengths, speaking as u64, steps as u64);
-    let shape = shape(&data.encoder, data.tags.len(), data.vocabulary.rows().len());
+    let shape = shape(&data.encoder, task.tags.len(), data.vocabulary.rows().len());
     predict(&shape, &workload, policy, Prefix::Computed)
 }

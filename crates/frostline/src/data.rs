@@ -1,15 +1,20 @@
 //! A cell's data: read, chosen, aligned once, and shared by the cells of one worker.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use frostline_model::{EncoderConfig, Vocabulary};
-use frostline_record::{Cell, Input, Sample, Settings};
+use anyhow::{Context, Result, anyhow, bail};
+use frostline_align::Aligner;
+use frostline_model::{EncoderConfig, HeadKind, HeadShape, Vocabulary};
+use frostline_record::{self as record, Cell, Input, Sample, Settings};
 use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
 
+use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
+use crate::inputs;
 use crate::prefix::Kept;
-use crate::{corpus, inputs};
+
+/// The tag that no word has, where a plan asks for it.
+const PADDING: &str = "<pad>";
 
 /// What cells of one worker share: aligned data, by what it was made from.
 #[derive(Default)]
@@ -23,15 +28,50 @@ pub struct Shared {
 
 /// A cell's data, aligned.
 pub(crate) struct Data {
+    /// By name.
+    pub tasks: Vec<TaskData>,
+    /// The headline's place among them.
+    pub headline: usize,
+    pub heads: Vec<HeadShape>,
+    pub vocabulary: Vocabulary,
+    pub encoder: EncoderConfig,
+    pub sample: Sample,
+    /// The headline's sentences in train, dev and test.
+    pub sentences: [u64; 3],
+}
+
+/// One task's data, aligned.
+pub(crate) struct TaskData {
+    pub name: String,
+    /// A place in [`Data::heads`].
+    pub head: usize,
+    pub settings: record::TaskSettings,
     pub tags: Vec<String>,
     pub train: Dataset,
     pub dev: Dataset,
     pub test: Option<Dataset>,
-    pub vocabulary: Vocabulary,
-    pub encoder: EncoderConfig,
-    pub sample: Sample,
-    /// Sentences in train, dev and test.
-    pub sentences: [u64; 3],
+    /// What dev and test say, for files of predictions.
+    pub keys: [Vec<Key>; 2],
+}
+
+/// A scored sentence: its id, and number, form and gold tag of every labelled word.
+pub(crate) struct Key {
+    pub id: String,
+    pub words: Vec<[String; 3]>,
+}
+
+impl Data {
+    /// The task of the headline.
+    pub fn main(&self) -> &TaskData {
+        &self.tasks[self.headline]
+    }
+}
+
+impl TaskData {
+    /// Train, dev and test, as far as there is one.
+    pub fn splits(&self) -> [Option<&Dataset>; 3] {
+        [Some(&self.train), Some(&self.dev), self.test.as_ref()]
+    }
 }
 
 impl Shared {
@@ -47,80 +87,219 @@ impl Shared {
     }
 }
 
+/// The texts of a dataset, those that a cell reads.
+///
+/// # Errors
+/// Where one cannot be read or has changed.
+pub(crate) fn texts(cell: &Cell, dataset: &str) -> Result<Texts> {
+    let settings = &cell.settings;
+    let read = |split: &str| -> Result<Option<(String, String)>> {
+        let role = settings.role(dataset, split);
+        let Some(input) = cell.inputs.get(&role) else { return Ok(None) };
+        Ok(Some((inputs::text(&cell.inputs, &role)?, input.path.clone())))
+    };
+    let dev = read("dev")?.ok_or_else(|| anyhow!("the cell names no dev file of `{dataset}`"))?;
+    let test = if settings.eval.test { read("test")? } else { None };
+    Ok(Texts { train: read("train")?, dev, test })
+}
+
+/// A head's kind, in the model's words.
+fn kind(kind: record::HeadKind) -> HeadKind {
+    match kind {
+        record::HeadKind::Linear => HeadKind::Linear,
+        record::HeadKind::Distilbert => HeadKind::DistilBert,
+        record::HeadKind::Pooler => HeadKind::Pooler,
+    }
+}
+
+/// The names of the heads, in the model's order: those of the tasks that have their own.
+pub(crate) fn head_names(settings: &Settings) -> Vec<&str> {
+    let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
+    own.map(|(name, _)| name.as_str()).collect()
+}
+
+/// The heads, given each task's tags. The headline's parameters do not depend on what else is
+/// learned.
+pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]) -> Vec<HeadShape> {
+    let headline = settings.headline();
+    let owner = |task: &str| match settings.tasks.get(task).map(|task| task.shares.as_str()) {
+        Some(other) if !other.is_empty() => other.to_string(),
+        _ => task.to_string(),
+    };
+    let main = owner(headline);
+    let shape = |name: &str| HeadShape {
+        name: if name == main { "head".into() } else { format!("head.{name}") },
+        kind: kind(settings.tasks[name].head),
+        labels: tags(name).len(),
+    };
+    head_names(settings).into_iter().map(shape).collect()
+}
+
 /// Reads and aligns a cell's data, or finds it among what earlier cells left.
 pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc<Data>> {
-    let Settings { data, seed, eval, .. } = &cell.settings;
-    let seed = if data.fraction < 1.0 { *seed } else { 0 };
-    let hashes: Vec<&str> = cell.inputs.values().map(|input| input.sha256.as_str()).collect();
-    let key = serde_json::to_string(&(hashes, data, seed, eval, verify))?;
+    let Settings { data, seed, eval, tasks, .. } = &cell.settings;
+    let hashes: Vec<_> = cell.inputs.iter().map(|(role, input)| (role, &input.sha256)).collect();
+    let missing = tasks
+        .values()
+        .any(|task| !cell.inputs.contains_key(&cell.settings.role(cell.settings.dataset_of(task), "train")));
+    let drawn = is_drawn(data, !missing).then_some(seed);
+    let key = serde_json::to_string(&(hashes, data, tasks, drawn, eval, verify))?;
     if let Some(data) = shared.data.get(&key) {
         return Ok(data.clone());
     }
+    let data = Arc::new(read(cell, verify)?);
+    shared.data.insert(key, data.clone());
+    Ok(data)
+}
+
+fn read(cell: &Cell, verify: bool) -> Result<Data> {
+    let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
-    inputs::check_length(&cell.settings, &encoder)?;
-    let aligner = inputs::aligner(&cell.inputs, data)?;
-    let path = |role: &str| cell.inputs.get(role).map(|input| input.path.clone()).unwrap_or_default();
-    let [train_text, dev_text] = ["train", "dev"].map(|role| inputs::text(&cell.inputs, role));
-    let (train_text, dev_text) = (train_text?, dev_text?);
-    let test_text =
-        if eval.test { Some(inputs::text(&cell.inputs, "test").context("eval.test is on")?) } else { None };
-    let mut train = corpus::choose(corpus::sentences(&train_text, &path("train"))?, data, seed);
-    let mut dev = corpus::sentences(&dev_text, &path("dev"))?;
-    let mut test = test_text.as_ref().map(|text| corpus::sentences(text, &path("test"))).transpose()?;
-    let count = |sentences: &[_]| sentences.len() as u64;
-    let tags = tag_set(&train);
-    let sentences = [count(&train), count(&dev), test.as_deref().map_or(0, count)];
+    inputs::check_length(settings, &encoder)?;
+    let aligner = inputs::aligner(&cell.inputs, &settings.data)?;
+    let texts: Vec<Texts> =
+        settings.tasks.values().map(|task| texts(cell, settings.dataset_of(task))).collect::<Result<_>>()?;
+    let mut splits: Vec<Splits<'_>> = settings
+        .tasks
+        .values()
+        .zip(&texts)
+        .map(|(task, texts)| texts.splits(task, &settings.data, settings.seed))
+        .collect::<Result<_>>()?;
+    let tags = tag_sets(settings, &splits);
+    let names: Vec<&String> = settings.tasks.keys().collect();
+    let headline = names.iter().position(|name| *name == settings.headline()).unwrap_or(0);
+    let count = |sentences: Option<&Vec<_>>| sentences.map_or(0, |all: &Vec<Labelled<'_>>| all.len() as u64);
+    let main = &splits[headline];
+    let sentences = [count(Some(&main.train)), count(Some(&main.dev)), count(main.test.as_ref())];
     if verify {
-        train.truncate(cell.settings.train.batch);
-        dev.truncate(cell.settings.train.batch);
-        test = None;
-    }
-    let build = |name, sentences: &[_]| {
-        let dataset = Dataset::build(&Split { name, sentences }, &aligner, &tags)?;
-        if data.strict_tags && !dataset.unseen_tags.is_empty() {
-            bail!(
-                "{} has tags that train lacks: {}; without data.strict_tags they count as wrong answers",
-                path(name),
-                dataset.unseen_tags.join(", ")
-            );
+        for split in &mut splits {
+            split.train.truncate(settings.train.batch);
+            split.dev.truncate(settings.train.batch);
+            split.test = None;
         }
-        Ok(dataset)
-    };
-    let mut sets =
-        (build("train", &train)?, build("dev", &dev)?, test.map(|t| build("test", &t)).transpose()?);
-    let all = sets.0.ids().chain(sets.1.ids()).chain(sets.2.iter().flat_map(Dataset::ids));
-    let vocabulary = Vocabulary::of(encoder.vocabulary.max(aligner.vocab_size()), all);
+    }
+    let own = head_names(settings);
+    let mut tasks = Vec::new();
+    for (((name, task), splits), (tags, texts)) in
+        settings.tasks.iter().zip(&splits).zip(tags.into_iter().zip(&texts))
+    {
+        let head = if task.shares.is_empty() { name } else { &task.shares };
+        let head = own.iter().position(|own| own == head).context("a shared head belongs to a task")?;
+        let place = |split: &str| match split {
+            "train" => texts.train.as_ref().map_or(&texts.dev.1, |(_, path)| path),
+            "dev" => &texts.dev.1,
+            _ => texts.test.as_ref().map_or(&texts.dev.1, |(_, path)| path),
+        };
+        let build = |split: &'static str, sentences: &[Labelled<'_>]| {
+            let dataset =
+                build(split, sentences, task, &aligner, &tags).with_context(|| place(split).clone())?;
+            if settings.data.strict_tags && !dataset.unseen_tags.is_empty() {
+                bail!(
+                    "{} has tags that train lacks: {}; without data.strict_tags they count as wrong answers",
+                    place(split),
+                    dataset.unseen_tags.join(", ")
+                );
+            }
+            Ok(dataset)
+        };
+        let train = build("train", &splits.train)?;
+        let dev = build("dev", &splits.dev)?;
+        let test = splits.test.as_ref().map(|test| build("test", test)).transpose()?;
+        let keys = [keys(&splits.dev), splits.test.as_deref().map(keys).unwrap_or_default()];
+        tasks.push(TaskData {
+            name: name.clone(),
+            head,
+            settings: task.clone(),
+            tags,
+            train,
+            dev,
+            test,
+            keys,
+        });
+    }
+    let ids = tasks.iter().flat_map(|task| task.splits().into_iter().flatten()).flat_map(Dataset::ids);
+    let vocabulary = Vocabulary::of(encoder.vocabulary.max(aligner.vocab_size()), ids);
     if let Some(&id) = vocabulary.rows().last().filter(|&&id| id as usize >= encoder.vocabulary) {
         bail!(
             "the tokenizer gives the id {id}, but the encoder's word table has only {} rows; they do not belong together",
             encoder.vocabulary
         );
     }
-    for set in [&mut sets.0, &mut sets.1].into_iter().chain(sets.2.as_mut()) {
-        set.compact(&vocabulary);
+    for task in &mut tasks {
+        for set in [&mut task.train, &mut task.dev].into_iter().chain(task.test.as_mut()) {
+            set.compact(&vocabulary);
+        }
     }
-    let sample = sample(&train, &sets.0, &aligner);
-    let data =
-        Data { tags, train: sets.0, dev: sets.1, test: sets.2, vocabulary, encoder, sample, sentences };
-    let data = Arc::new(data);
-    shared.data.insert(key, data.clone());
-    Ok(data)
+    let sample = sample(&splits[headline].train, &tasks[headline].train, &aligner);
+    let heads = heads(settings, |name| {
+        tasks.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
+    });
+    Ok(Data { tasks, headline, heads, vocabulary, encoder, sample, sentences })
 }
 
-/// The first train sentence of at least four words, as the model sees it.
-fn sample(train: &[TaggedSentence<'_>], data: &Dataset, aligner: &frostline_align::Aligner) -> Sample {
-    let at = train.iter().position(|s| (4..=12).contains(&s.words.len())).unwrap_or(0);
-    let example = &data.examples[at];
+/// Each task's tags: those of its train split and of the tasks with which it shares a head.
+pub(crate) fn tag_sets(settings: &Settings, splits: &[Splits<'_>]) -> Vec<Vec<String>> {
+    let owner = |(name, task): (&String, &record::TaskSettings)| {
+        if task.shares.is_empty() { name.clone() } else { task.shares.clone() }
+    };
+    let owners: Vec<String> = settings.tasks.iter().map(owner).collect();
+    let own: Vec<Vec<String>> =
+        splits.iter().map(|splits| tag_set(splits.train.iter().map(|sentence| &sentence.tagged))).collect();
+    let of_head = |head: &String| {
+        let all =
+            owners.iter().zip(&own).filter(|(owner, _)| *owner == head).flat_map(|(_, tags)| tags.clone());
+        let all: BTreeSet<String> = all.collect();
+        let padding = settings.data.padding_tag.then(|| PADDING.to_string());
+        padding.into_iter().chain(all).collect()
+    };
+    owners.iter().map(of_head).collect()
+}
+
+fn build(
+    name: &str,
+    sentences: &[Labelled<'_>],
+    task: &record::TaskSettings,
+    aligner: &Aligner,
+    tags: &[String],
+) -> Result<Dataset> {
+    let tagged: Vec<TaggedSentence<'_>> = sentences.iter().map(|sentence| sentence.tagged.clone()).collect();
+    Ok(Dataset::build(&Split { name, sentences: &tagged, unit: unit(task) }, aligner, tags)?)
+}
+
+fn keys(sentences: &[Labelled<'_>]) -> Vec<Key> {
+    let key = |sentence: &Labelled<'_>| {
+        let TaggedSentence { words, tags } = &sentence.tagged;
+        let whole = (tags.len() == 1 && sentence.numbers == ["0"]).then(|| words.join(" "));
+        let labelled = sentence.numbers.iter().zip(tags).enumerate().filter(|(_, (_, tag))| **tag != "_");
+        let form = |at: usize| whole.clone().unwrap_or_else(|| words[at].to_string());
+        Key {
+            id: sentence.id.clone(),
+            words: labelled.map(|(at, (number, tag))| [(*number).into(), form(at), (*tag).into()]).collect(),
+        }
+    };
+    sentences.iter().map(key).collect()
+}
+
+/// The first train sentence of a few words, as the model sees it.
+fn sample(train: &[Labelled<'_>], data: &Dataset, aligner: &Aligner) -> Sample {
+    let at = train.iter().position(|s| (4..=12).contains(&s.tagged.words.len())).unwrap_or(0);
+    let (example, sentence) = (&data.examples[at], &train[at].tagged);
     let mut labels = vec![String::new(); example.ids.len()];
-    let tagged = train[at].tags.iter().filter(|&&tag| tag != "_");
+    let tagged = sentence.tags.iter().filter(|&&tag| tag != "_");
     for (word, tag) in example.words.iter().zip(tagged) {
         if let Ok(position) = word {
             labels[*position as usize] = (*tag).to_string();
         }
     }
     Sample {
-        words: train[at].words.iter().map(|&word| word.into()).collect(),
+        words: sentence.words.iter().map(|&word| word.into()).collect(),
         subwords: aligner.tokens(&example.ids),
         labels,
     }
+}
+
+/// The name by which a split's predictions are stored.
+pub(crate) fn prediction_file(stage: Option<&str>, task: Option<&str>, split: &str) -> String {
+    let parts = [stage, task].into_iter().flatten().map(|part| part.replace(' ', "-"));
+    parts.chain([split.to_string()]).collect::<Vec<_>>().join(".") + ".tsv"
 }

@@ -100,12 +100,10 @@ pub fn weights<'a>(inputs: &'a Inputs, settings: &Settings) -> Result<&'a Input>
 /// # Errors
 /// Names both lengths.
 pub fn check_length(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
-    let (asked, positions) = (settings.data.max_length, encoder.positions);
-    if asked > positions {
+    let (asked, longest) = (settings.data.max_length, encoder.longest_input());
+    if asked > longest {
         let name = &settings.encoder.name;
-        bail!(
-            "data.max_length is {asked}, but the encoder `{name}` has only {positions} positions; lower it"
-        );
+        bail!("data.max_length is {asked}, but the encoder `{name}` has only {longest} positions; lower it");
     }
     Ok(())
 }

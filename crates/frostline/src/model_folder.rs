@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use frostline_align::{AlignOptions, Aligner};
-use frostline_model::{Checkpoint, EncoderConfig, Source};
+use frostline_model::{Checkpoint, EncoderConfig, Source as _};
 use serde::Deserialize;
 
 /// An opened model folder.

@@ -1,20 +1,22 @@
 //! From what a run found to what a record says.
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use frostline_freeze::{Accounts, Parameter, Policy};
-use frostline_kernels::Train;
-use frostline_model::EncoderConfig;
-use frostline_record::{self as record, Event};
-use frostline_train::{Dataset, Epoch, Evaluation, Event as TrainEvent, Finished, TrainConfig};
+use frostline_model::{EncoderConfig, HeadShape};
+use frostline_record as record;
+use frostline_score::Prediction;
+use frostline_score::entity::{EntityScores, Scheme};
+use frostline_train::{Dataset, Epoch, Evaluation, Freezing};
 
-use crate::data::Data;
+use crate::data::{Data, Key, TaskData};
+use crate::story::Story;
 use crate::version;
 
-/// Parameters of a tagger under a policy, as a record shows them.
+/// Parameters of an encoder with heads under a policy, as a record shows them.
 #[must_use]
-pub fn accounts(encoder: &EncoderConfig, labels: usize, policy: &Policy) -> record::Accounts {
+pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &Policy) -> record::Accounts {
     let parameters: Vec<Parameter> =
-        encoder.parameters(labels).into_iter().map(|(path, shape)| Parameter { path, shape }).collect();
+        encoder.parameters(heads).into_iter().map(|(path, shape)| Parameter { path, shape }).collect();
     let accounts = Accounts::of(&parameters, policy);
     record::Accounts {
         total: accounts.total(),
@@ -31,43 +33,37 @@ pub fn accounts(encoder: &EncoderConfig, labels: usize, policy: &Policy) -> reco
     }
 }
 
-/// A training event in the words of the protocol.
-pub(crate) fn translate(event: TrainEvent<'_>, id: &str, config: &TrainConfig, data: &Data) -> Event {
-    match event {
-        TrainEvent::Loss { point, epoch, steps, tokens_per_s, times } => {
-            let per_step = times.steps_ms.iter().sum::<f64>() / times.steps_ms.len() as f64;
-            let per_eval = times.epochs_ms.iter().map(|[_, eval]| *eval).reduce(f64::max).unwrap_or(per_step);
-            let evals = f64::from(config.epochs) - times.epochs_ms.len() as f64;
-            let left = (steps - point.step) as f64 * per_step + evals * per_eval;
-            Event::Step(record::StepEvent {
-                id: id.into(),
-                step: point.step,
-                steps,
-                epoch,
-                loss_nats: point.loss_nats,
-                lr: point.lr,
-                tokens_per_s,
-                left_s: left / 1e3,
-            })
-        }
-        TrainEvent::Epoch(epoch) => Event::Epoch { id: id.into(), row: epoch_row(epoch, &data.dev) },
-    }
-}
-
-pub(crate) fn epoch_row(epoch: &Epoch, dev: &Dataset) -> record::EpochRow {
+/// An epoch as a record shows it; `before` are the stages, epochs and steps before its own.
+pub(crate) fn epoch_row(
+    epoch: &Epoch,
+    dev: &[Evaluation],
+    data: &Data,
+    [stages, epochs, steps]: [u64; 3],
+    trainable: u64,
+) -> record::EpochRow {
+    let score = |task: usize| score(&dev[task], &data.tasks[task].dev, &data.tasks[task]);
+    let others = (0..data.tasks.len()).filter(|task| *task != data.headline);
     record::EpochRow {
-        epoch: epoch.epoch,
-        step: epoch.step,
+        epoch: epochs as u32 + epoch.epoch,
+        stage: stages as u32 + 1,
+        step: steps + epoch.step,
+        trainable,
         train_loss_nats: epoch.train_loss_nats,
-        dev: score(&epoch.dev, dev),
+        dev: score(data.headline),
+        others: others.map(|task| (data.tasks[task].name.clone(), score(task))).collect(),
     }
 }
 
-pub(crate) fn loss_point(point: &frostline_train::LossPoint) -> record::LossPoint {
-    record::LossPoint { step: point.step, loss_nats: point.loss_nats, lr: point.lr }
+/// A point of the curve, after the steps of earlier stages.
+pub(crate) fn loss_point(point: &frostline_train::LossPoint, before: u64) -> record::LossPoint {
+    record::LossPoint { step: before + point.step, loss_nats: point.loss_nats, lr: point.lr }
 }
 
-pub(crate) fn score(evaluation: &Evaluation, data: &Dataset) -> record::Score {
+pub(crate) fn freeze_check(found: &Freezing) -> record::FreezeCheck {
+    record::FreezeCheck { frozen: found.frozen, moved: found.moved, unmoved: found.unmoved.clone() }
+}
+
+pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, task: &TaskData) -> record::Score {
     let tally = &evaluation.tally;
     record::Score {
         loss_nats: evaluation.loss_nats,
@@ -78,10 +74,38 @@ pub(crate) fn score(evaluation: &Evaluation, data: &Dataset) -> record::Score {
         vanished: tally.vanished,
         unseen: tally.unseen_scored,
         unseen_tags: data.unseen_tags.clone(),
+        entities: (task.settings.labels == "entity").then(|| entities(evaluation, &task.tags)),
     }
 }
 
-pub(crate) fn train_facts(train: &Dataset) -> record::TrainFacts {
+/// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any.
+fn entities(evaluation: &Evaluation, tags: &[String]) -> record::Entities {
+    let mut scores = EntityScores::new(Scheme::Lenient);
+    // A gold tag that train lacks is an entity of a type that nobody can predict.
+    let name = |tag: Option<usize>, unknown| tag.map_or(unknown, |tag| tags[tag].as_str());
+    for words in &evaluation.words {
+        let gold: Vec<&str> = words.iter().map(|word| name(word.gold, "B-unseen")).collect();
+        let predicted = words.iter().map(|word| match word.predicted {
+            Prediction::Tag(tag) => name(Some(tag), "O"),
+            _ => "O",
+        });
+        let predicted: Vec<&str> = predicted.collect();
+        scores.add(&gold, &predicted).expect("one prediction per word");
+    }
+    let mut sum = record::Entities::default();
+    for counts in scores.kinds.values() {
+        sum.gold += counts.gold;
+        sum.predicted += counts.predicted;
+        sum.correct += counts.correct;
+    }
+    sum
+}
+
+pub(crate) fn task_facts(task: &TaskData) -> record::TaskFacts {
+    record::TaskFacts { unit: task.settings.unit(), tags: task.tags.clone(), train: train_facts(&task.train) }
+}
+
+fn train_facts(train: &Dataset) -> record::TrainFacts {
     let mut facts = record::TrainFacts {
         sentences: train.examples.len() as u64,
         words: 0,
@@ -92,69 +116,56 @@ pub(crate) fn train_facts(train: &Dataset) -> record::TrainFacts {
     for word in train.examples.iter().flat_map(|example| &example.words) {
         facts.words += 1;
         match word {
-            Err(frostline_score::Prediction::Truncated) => facts.truncated += 1,
-            Err(frostline_score::Prediction::Vanished) => facts.vanished += 1,
+            Err(Prediction::Truncated) => facts.truncated += 1,
+            Err(Prediction::Vanished) => facts.vanished += 1,
             _ => {}
         }
     }
     facts
 }
 
-/// Every word with its gold and predicted tag: `sent_id`, word number, form, gold, predicted;
-/// `-` where there is no prediction.
-pub(crate) fn prediction_lines(text: &str, tags: &[String], evaluation: &Evaluation) -> Result<String> {
+/// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
+/// predicted; `-` where there is no prediction.
+pub(crate) fn prediction_lines(keys: &[Key], tags: &[String], evaluation: &Evaluation) -> Result<String> {
     use std::fmt::Write as _;
+    ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
     let mut out = String::from("sent_id\tid\tform\tgold\tpredicted\n");
-    let mut outcomes = evaluation.words.iter();
-    for sentence in frostline_conllu::parse(text) {
-        let sentence = sentence.map_err(|fault| anyhow::anyhow!("{fault}"))?;
-        if sentence.words().next().is_none() {
-            continue;
-        }
-        let mut words = outcomes.next().context("more sentences than predictions")?.iter();
-        let id = sentence.sent_id().unwrap_or("-");
-        for row in sentence.words().filter(|row| row.upos() != "_") {
-            let outcome = words.next().context("more words than predictions")?;
+    for (key, outcomes) in keys.iter().zip(&evaluation.words) {
+        ensure!(key.words.len() == outcomes.len(), "as many predictions as words");
+        for ([number, form, gold], outcome) in key.words.iter().zip(outcomes) {
             let predicted = match outcome.predicted {
-                frostline_score::Prediction::Tag(tag) => &tags[tag],
+                Prediction::Tag(tag) => &tags[tag],
                 _ => "-",
             };
-            writeln!(out, "{id}\t{}\t{}\t{}\t{predicted}", row.id(), row.form(), row.upos())?;
+            writeln!(out, "{}\t{number}\t{form}\t{gold}\t{predicted}", key.id)?;
         }
     }
     Ok(out)
 }
 
-pub(crate) fn timing<B: Train>(
-    finished: &Finished<B>,
-    data: &Data,
-    prefix: record::PrefixUse,
-    load_ms: f64,
-    test_ms: f64,
-    rest_ms: f64,
-) -> record::Timing {
-    let times = &finished.times;
+/// Where a cell's time went; `rest_ms` is what neither trained nor scored.
+pub(crate) fn timing(story: &Story, load_ms: f64, rest_ms: f64) -> record::Timing {
+    let times = &story.times;
     let train_ms: f64 = times.steps_ms.iter().sum();
-    let dev_ms: f64 = times.epochs_ms.iter().map(|[_, eval]| eval).sum();
+    let eval_ms = times.epochs_ms.iter().map(|[_, eval]| eval).sum::<f64>() + story.scored_ms;
     let mut steady: Vec<f64> = times.steps_ms.iter().skip(3).copied().collect();
     steady.sort_by(f64::total_cmp);
     let per_s = |count: f64| 1e3 * count / train_ms.max(1e-9);
-    let epochs = finished.epochs.len() as f64;
     record::Timing {
         load_ms,
         train_ms,
-        eval_ms: dev_ms + test_ms,
-        total_ms: train_ms + dev_ms + prefix.fill_ms + rest_ms,
+        eval_ms,
+        total_ms: train_ms + eval_ms + story.prefix.fill_ms + rest_ms,
         step_ms_median: steady.get(steady.len() / 2).copied().unwrap_or(0.0),
-        samples_per_s: per_s(data.train.examples.len() as f64 * epochs),
-        steps_per_s: per_s(finished.steps as f64),
-        tokens_per_s: per_s(data.train.subwords() as f64 * epochs),
+        samples_per_s: per_s(story.seen.0 as f64),
+        steps_per_s: per_s(story.steps as f64),
+        tokens_per_s: per_s(story.seen.1 as f64),
         epochs: times
             .epochs_ms
             .iter()
             .map(|&[train_ms, eval_ms]| record::EpochTiming { train_ms, eval_ms })
             .collect(),
-        prefix,
+        prefix: story.prefix,
         peak_rss_mib: version::peak_rss_mib(),
     }
 }

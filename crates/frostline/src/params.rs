@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use frostline_freeze::{Group, LayerDecay, Timeline};
+use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record::{Accounts, Cost};
 use serde::Serialize;
 
@@ -18,6 +20,58 @@ pub struct Outlook {
     pub cached_prefix: bool,
     /// What a step costs.
     pub cost: Cost,
+    /// Every parameter, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<Listed>>,
+}
+
+/// One parameter: whether it learns, from when and how fast.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// Its path.
+    pub path: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// The epoch or step, counted from 0, from which it learns; nothing where it never does.
+    pub learns_from: Option<u64>,
+    /// Its peak learning rate; 0 where it never learns.
+    pub lr: f64,
+}
+
+/// Every parameter of an encoder with heads: what learns when.
+#[must_use]
+pub fn list(
+    encoder: &EncoderConfig,
+    heads: &[HeadShape],
+    timeline: &Timeline,
+    lr: f64,
+    rates: LayerDecay,
+) -> Vec<Listed> {
+    let listed = |(path, shape): (String, Vec<usize>)| {
+        let mut moments = std::iter::once((0, timeline.at(0))).chain(timeline.thaws());
+        let learns_from = moments.find(|(_, policy)| !policy.freezes(&path)).map(|(step, _)| step);
+        let lr = if learns_from.is_some() { lr * rates.of(Group::of(&path)) } else { 0.0 };
+        Listed { path, shape, learns_from, lr }
+    };
+    encoder.parameters(heads).into_iter().map(listed).collect()
+}
+
+/// The list as lines; empty where it was not asked for.
+#[must_use]
+pub fn listing(outlook: &Outlook) -> String {
+    let Some(parameters) = &outlook.parameters else { return String::new() };
+    let wide = parameters.iter().map(|one| one.path.len()).max().unwrap_or(0);
+    let mut out = format!("\n{}\n", outlook.policy);
+    for Listed { path, shape, learns_from, lr } in parameters {
+        let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
+        let state = match learns_from {
+            None => "frozen".into(),
+            Some(0) => format!("learns at {lr:.3e}"),
+            Some(from) => format!("learns at {lr:.3e} from {from}"),
+        };
+        let _ = writeln!(out, "{path:<wide$} {shape:>14}  {state}");
+    }
+    out
 }
 
 /// One policy: its accounts group by group, and its cost.

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use frostline_freeze::Policy;
 use frostline_kernels::Kernels;
 use frostline_model::Tagger;
-use frostline_record::{Cell, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, sha256};
+use frostline_record::{
+    Cell, DataSettings, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, sha256,
+};
 use frostline_train::{Dataset, Prefix, TrainConfig, View, compute_prefix};
 
-use crate::data::{Data, Shared};
+use crate::data::{Data, Shared, TaskData};
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
 const FILL_TOKENS: usize = 4096;
@@ -58,20 +59,20 @@ impl Rows {
     }
 }
 
-/// A cell's splits above its constant prefix, or as they are where there is none to read.
+/// A stage's splits above its constant prefix, or as they are where there is none to read.
 pub(crate) struct Splits {
     blocks: usize,
     hidden: usize,
-    /// Train, dev, test.
-    rows: [Option<Arc<Rows>>; 3],
+    /// Train, dev and test of each task.
+    rows: Vec<[Option<Arc<Rows>>; 3]>,
     /// What the record says of it.
     pub used: PrefixUse,
 }
 
 impl Splits {
-    /// A split as the training loop wants it; 0 is train, 1 dev, 2 test.
-    pub fn view<'a>(&'a self, data: &'a Dataset, split: usize) -> View<'a> {
-        let prefix = self.rows[split].as_ref().map(|rows| Prefix {
+    /// A task's split as the training loop wants it; 0 is train, 1 dev, 2 test.
+    pub fn view<'a>(&'a self, data: &'a Dataset, task: usize, split: usize) -> View<'a> {
+        let prefix = self.rows[task][split].as_ref().map(|rows| Prefix {
             blocks: self.blocks,
             hidden: self.hidden,
             rows: rows.values(),
@@ -81,12 +82,13 @@ impl Splits {
     }
 }
 
-/// A cell that may read its constant prefix.
+/// A stage of a cell that may read its constant prefix.
 pub(crate) struct Request<'a> {
     pub cell: &'a Cell,
     /// Where prefixes go; nothing where none are to be kept.
     pub place: Option<&'a PrefixPlace>,
-    pub policy: &'a Policy,
+    /// Blocks of the prefix that nothing has changed and nothing will.
+    pub constant: Option<usize>,
     pub config: &'a TrainConfig,
     pub data: &'a Data,
     /// The instruction set of the kernels, and whether it has bf16.
@@ -106,71 +108,86 @@ impl Request<'_> {
         tell: &mut dyn FnMut(Event),
     ) -> Result<Splits> {
         let dropout = self.config.dropout;
-        let state = match (self.policy.constant_prefix(), self.place) {
+        let state = match (self.constant, self.place) {
             (None, _) => PrefixState::None,
             _ if dropout.encoder && dropout.frozen => PrefixState::DropoutActs,
             (_, None) => PrefixState::SwitchedOff,
             _ => PrefixState::Shared,
         };
-        let blocks = self.policy.constant_prefix().unwrap_or(0);
+        let blocks = self.constant.unwrap_or(0);
         let used = PrefixUse { blocks: blocks as u32, state, fill_ms: 0.0 };
         let hidden = self.data.encoder.hidden;
-        let mut splits = Splits { blocks, hidden, rows: [None, None, None], used };
+        let none = || [None, None, None];
+        let rows = self.data.tasks.iter().map(|_| none()).collect();
+        let mut splits = Splits { blocks, hidden, rows, used };
         let (PrefixState::Shared, Some(place)) = (state, self.place) else {
             return Ok(splits);
         };
         let clock = Instant::now();
-        let sets = [
-            ("train", Some(&self.data.train)),
-            ("dev", Some(&self.data.dev)),
-            ("test", self.data.test.as_ref()),
-        ];
+        let sets = || self.data.tasks.iter().flat_map(TaskData::splits).flatten();
         let mut progress = Progress {
             id: &self.cell.id,
             blocks: used.blocks,
             done: 0,
-            of: sets.iter().flat_map(|(_, set)| *set).map(Dataset::subwords).sum(),
+            of: sets().map(Dataset::subwords).sum(),
             told: None,
             tell,
         };
         let mut finished = 0;
-        for (slot, (role, set)) in splits.rows.iter_mut().zip(sets) {
-            let Some(set) = set else { continue };
-            let key = self.key(role, blocks)?;
-            let rows = match shared.prefixes.find(&key) {
-                Some(rows) => rows,
-                None => {
-                    let fill = Fill { request: self, model, set, blocks };
-                    let (rows, computed) = fill.at(place, &key, &mut progress)?;
-                    if computed {
-                        splits.used.state = PrefixState::Computed;
+        for (slots, task) in splits.rows.iter_mut().zip(&self.data.tasks) {
+            for ((slot, role), set) in slots.iter_mut().zip(["train", "dev", "test"]).zip(task.splits()) {
+                let Some(set) = set else { continue };
+                let key = self.key(task, role, blocks)?;
+                let rows = match shared.prefixes.find(&key) {
+                    Some(rows) => rows,
+                    None => {
+                        let fill = Fill { request: self, model, set, blocks };
+                        let (rows, computed) = fill.at(place, &key, &mut progress)?;
+                        if computed {
+                            splits.used.state = PrefixState::Computed;
+                        }
+                        shared.prefixes.keep(key, rows, place.memory_mib << 20)
                     }
-                    shared.prefixes.keep(key, rows, place.memory_mib << 20)
-                }
-            };
-            *slot = Some(rows);
-            // Also where it was found and not computed.
-            finished += set.subwords();
-            progress.done = finished;
+                };
+                *slot = Some(rows);
+                // Also where it was found and not computed.
+                finished += set.subwords();
+                progress.done = finished;
+            }
         }
         splits.used.fill_ms = clock.elapsed().as_secs_f64() * 1e3;
         Ok(splits)
     }
 
     /// Hash of all that a split's prefix depends on.
-    fn key(&self, role: &str, blocks: usize) -> Result<String> {
+    fn key(&self, task: &TaskData, split: &str, blocks: usize) -> Result<String> {
         let Cell { settings, inputs, backend, code, .. } = self.cell;
         let from_seed = settings.encoder.init == Init::Random;
-        let chosen = (role == "train").then(|| {
-            let drawn = settings.data.fraction < 1.0;
-            (settings.data.first, settings.data.fraction, drawn.then_some(settings.seed))
-        });
-        // The encoder's files, and this split's.
+        let dataset = settings.dataset_of(&task.settings);
+        let input = |split: &str| inputs.get(&settings.role(dataset, split)).map(|input| &input.sha256);
+        // The file that the split is, or is cut from, and how.
+        let DataSettings { first, fraction, cut_test, train_from_dev, .. } = settings.data;
+        let genres = (&settings.data.leave_out, &settings.data.scored_genre);
+        let from_dev = input("train").is_none().then_some(train_from_dev);
+        let cut = (cut_test > 0.0).then_some(cut_test);
+        let (file, how, drawn) = match split {
+            "train" => {
+                let drawn = fraction < 1.0 || from_dev.is_some() || cut.is_some();
+                (input("train").or(input("dev")), (Some((first, fraction)), from_dev, cut, split), drawn)
+            }
+            "dev" => (input("dev"), (None, from_dev, None, split), from_dev.is_some()),
+            _ => match cut {
+                Some(_) => (input("train").or(input("dev")), (None, from_dev, cut, split), true),
+                None => (input("test"), (None, None, None, ""), false),
+            },
+        };
+        let chosen = (file, how, drawn.then_some(settings.seed));
+        let of_encoder = ["config", "tokenizer", "tokenizer-config", "vocabulary"];
         let read = inputs
             .iter()
-            .filter(|(name, _)| !["train", "dev", "test"].contains(&name.as_str()) || *name == role);
+            .filter(|(name, _)| of_encoder.contains(&name.as_str()) || name.starts_with("weights"));
         let files: Vec<_> = read.map(|(name, input)| (name, &input.sha256)).collect();
-        let data = (settings.data.max_length, settings.data.lowercase, chosen);
+        let data = (settings.data.max_length, settings.data.lowercase, genres, chosen);
         let seed = from_seed.then_some(settings.seed);
         let text = serde_json::to_string(&(
             backend,

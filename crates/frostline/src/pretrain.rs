@@ -34,7 +34,8 @@ impl Task for &Pretrain {
         let read = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
         let place = self.folder.join("config.json");
         let encoder = EncoderConfig::parse(&read(&place)?, &place.display().to_string())?;
-        let options = AlignOptions { max_length: encoder.positions.min(128), ..AlignOptions::default() };
+        let options =
+            AlignOptions { max_length: encoder.longest_input().min(128), ..AlignOptions::default() };
         let aligner = Aligner::from_folder(&self.folder)?.with_options(options)?;
         let lines = read(&self.text)?;
         let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -67,6 +68,7 @@ impl Task for &Pretrain {
         let export = Export {
             config: &encoder,
             parameters: &parameters.collect(),
+            head: 0,
             vocabulary: &Vocabulary::full(encoder.vocabulary),
             source: &RandomInit::new(0, 0.0),
             other_rows: 1.0,

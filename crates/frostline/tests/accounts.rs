@@ -4,7 +4,7 @@
 use frostline::cost::{predict, shape};
 use frostline::outcome::accounts;
 use frostline_freeze::{Cost, Policy, Prefix, Workload};
-use frostline_model::EncoderConfig;
+use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 
 /// distilbert-base-multilingual-cased.
 const MULTILINGUAL: &str = r#"{"model_type": "distilbert", "vocab_size": 119547, "dim": 768, "n_layers": 6,
@@ -18,9 +18,19 @@ const MINILM: &str = r#"{"model_type": "bert", "vocab_size": 30522, "hidden_size
 const TWELVE: &str = r#"{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12,
     "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}"#;
 
+/// roberta-base and xlm-roberta-base, but for their vocabularies.
+fn roberta(model_type: &str, vocabulary: usize) -> String {
+    format!(
+        r#"{{"model_type": "{model_type}", "vocab_size": {vocabulary}, "hidden_size": 768,
+        "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+        "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1}}"#
+    )
+}
+
 fn count(config: &str, labels: usize, policy: &str) -> (u64, u64) {
     let config = EncoderConfig::parse(config, "test").unwrap();
-    let found = accounts(&config, labels, &Policy::parse(policy, config.depth).unwrap());
+    let found =
+        accounts(&config, &[HeadShape::linear(labels)], &Policy::parse(policy, config.depth).unwrap());
     (found.total, found.trainable)
 }
 
@@ -43,6 +53,18 @@ fn the_study_accounts_are_met() {
     assert_eq!(count(MINILM, 16, "alternating").1, 17_248_144);
 }
 
+/// SST-2 with distilbert-base-uncased: the head alone, then everything.
+#[test]
+fn the_sentiment_studys_accounts_are_met() {
+    let text = MULTILINGUAL.replace("119547", "30522");
+    let config = EncoderConfig::parse(&text, "test").unwrap();
+    let heads = [HeadShape { kind: HeadKind::DistilBert, ..HeadShape::linear(2) }];
+    let count = |policy| accounts(&config, &heads, &Policy::parse(policy, config.depth).unwrap());
+    let (head, full) = (count("head-only"), count("none"));
+    assert_eq!((head.trainable, head.total - head.trainable), (592_130, 66_362_880));
+    assert_eq!((full.trainable, full.total - full.trainable), (66_955_010, 0));
+}
+
 #[test]
 fn deeper_encoders_count_too() {
     let block = 7_087_872;
@@ -50,6 +72,17 @@ fn deeper_encoders_count_too() {
     assert_eq!(count(TWELVE, 17, "first-10").1, 108_904_721 - 10 * block);
     assert_eq!(count(TWELVE, 17, "alternating").1, 108_904_721 - 6 * block);
     assert_eq!(count(TWELVE, 17, "head-only").1, 768 * 17 + 17);
+    // RoBERTa's blocks are BERT's; its tables have 2 more positions and 1 token type less.
+    let tables = 514 * 768 + 768 + 2 * 768;
+    let head = 17 * 769;
+    for (family, vocabulary, total) in
+        [("roberta", 50_265, 124_055_040), ("xlm-roberta", 250_002, 277_453_056)]
+    {
+        let config = roberta(family, vocabulary);
+        assert_eq!(total, vocabulary as u64 * 768 + tables + 12 * block);
+        assert_eq!(count(&config, 17, "none"), (total + head, total + head), "{family}");
+        assert_eq!(count(&config, 17, "first-11+embeddings").1, block + head, "{family}");
+    }
     let config = EncoderConfig::parse(TWELVE, "test").unwrap();
     assert!(Policy::parse("first-13", config.depth).is_err());
 }

@@ -308,7 +308,13 @@ fn demo_cell(save: bool) -> Cell {
 /// Runs a cell in a folder. A worker ends when its input closes, so it stays open until the end.
 fn run(cell: Cell, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    let job = Job { cell, folder: folder.to_str().unwrap().into(), prefix_cache: None, verify: false };
+    let job = Job {
+        cell,
+        folder: folder.to_str().unwrap().into(),
+        prefix_cache: None,
+        checkpoints: Default::default(),
+        verify: false,
+    };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .arg("worker")
         .stdin(Stdio::piped())

@@ -172,7 +172,7 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
     let timings = || records.iter().filter_map(|record| record.timing.as_ref());
     let accuracies: Vec<f64> = records
         .iter()
-        .filter_map(|record| Some(record.result.as_ref()?.scores.get("dev")?.study_accuracy()))
+        .filter_map(|record| Some(record.result.as_ref()?.scores().get("dev")?.study_accuracy()))
         .collect();
     let mut figures = Figures::from([
         ("wall_s".into(), wall_s),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use frostline_record::{Cell, FolderError, Job, PrefixCache, PrefixPlace, Sweep, Switch, read_record};
+use frostline_record::{
+    Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Sweep, Switch, read_record,
+};
 
 use crate::Ending;
 use crate::fault::{Blame as _, Result, environment};
@@ -97,7 +99,7 @@ impl Folder {
     }
 
     /// The cells that are missing or failed, each with its folder made.
-    pub(crate) fn jobs(&self, place: Option<&PrefixPlace>) -> Result<Vec<Job>> {
+    pub(crate) fn jobs(&self, place: Option<&PrefixPlace>, checkpoints: Checkpoints) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
             let folder = Sweep::cell_folder(&self.path, cell);
@@ -110,6 +112,7 @@ impl Folder {
                 cell: cell.clone(),
                 folder: folder.display().to_string(),
                 prefix_cache: place.cloned(),
+                checkpoints,
                 verify: self.verify,
             });
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, anyhow, bail};
-use frostline_assets::{Origin, Places, read};
-use frostline_conllu::{Checks, read_strict};
+use frostline_assets::{Dataset, Format, Origin, Places, read};
+use frostline_conllu::{Checks, parse_iob2, parse_labelled, read_strict};
 use frostline_freeze::Policy;
 use frostline_record::{Init, Input, Inputs, Settings};
 
@@ -30,6 +30,8 @@ pub(crate) struct Treebank {
     pub origin: Origin,
     /// `train`, `dev` and, where there is one, `test`.
     pub files: Inputs,
+    /// What kind of files they are.
+    pub format: Format,
     /// Sentences by split.
     pub sentences: BTreeMap<String, usize>,
 }
@@ -57,20 +59,38 @@ pub(crate) fn find(study: &Study, args: &SweepArgs) -> Result<Sources> {
             let encoder = encoder(&places, name, weights).environment()?;
             sources.encoders.insert(name.clone(), encoder);
         }
-        Policy::parse(&settings.policy, sources.encoders[name].blocks).plan()?;
+        let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
+        let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+        for (_, stage) in settings.in_stages().plan()? {
+            Policy::parse_for(&stage.policy, sources.encoders[name].blocks, &heads).plan()?;
+        }
     }
     for settings in &study.settings {
-        let lang = &settings.lang;
-        if !sources.treebanks.contains_key(lang) {
-            let treebank = treebank(&places, &study.plan.treebanks[lang]).environment()?;
-            sources.treebanks.insert(lang.clone(), treebank);
-        }
-        let files = &sources.treebanks[lang].files;
-        if settings.eval.test && !files.contains_key("test") {
-            return environment(format!(
-                "{}: no test split, but `eval.test` asks for its score; add the file or set eval.test=false",
-                study.plan.treebanks[lang]
-            ));
+        for (name, task) in &settings.tasks {
+            let lang = settings.dataset_of(task);
+            if !sources.treebanks.contains_key(lang) {
+                let treebank = treebank(&places, &study.plan.treebanks[lang]).environment()?;
+                sources.treebanks.insert(lang.into(), treebank);
+            }
+            let treebank = &sources.treebanks[lang];
+            let wanted = format_of(&task.labels);
+            if treebank.format != wanted {
+                return environment(format!(
+                    "{}: the task `{name}` learns `{}`, which {} files have, but here are {} files; give another dataset or other labels",
+                    treebank.name,
+                    task.labels,
+                    wanted.name(),
+                    treebank.format.name()
+                ));
+            }
+            let cut = settings.data.cut_test > 0.0;
+            if settings.eval.test && !cut && !treebank.files.contains_key("test") {
+                return environment(format!(
+                    "{}: no test split, but `eval.test` asks for its score; add the file, cut one from train with \
+                     data.cut_test=0.1, or set eval.test=false",
+                    treebank.name
+                ));
+            }
         }
     }
     Ok(sources)
@@ -79,44 +99,62 @@ pub(crate) fn find(study: &Study, args: &SweepArgs) -> Result<Sources> {
 impl Sources {
     /// What a cell with these settings reads.
     pub(crate) fn inputs(&self, settings: &Settings) -> Inputs {
-        let treebank = &self.treebanks[&settings.lang].files;
-        let encoder = &self.encoders[&settings.encoder.name].files;
+        let test = settings.eval.test && settings.data.cut_test == 0.0;
         let needed = |role: &str| match role {
             _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,
-            "test" => settings.eval.test,
+            "test" => test,
             _ => true,
         };
-        treebank
-            .iter()
-            .chain(encoder)
-            .filter(|(role, _)| needed(role))
-            .map(|(role, input)| (role.clone(), input.clone()))
-            .collect()
+        let encoder = &self.encoders[&settings.encoder.name].files;
+        let encoder = encoder.iter().map(|(role, input)| (role.clone(), role.clone(), input));
+        let of_tasks = settings.tasks.values().flat_map(|task| {
+            let dataset = settings.dataset_of(task);
+            let files = self.treebanks[dataset].files.iter();
+            files.map(move |(split, input)| (split.clone(), settings.role(dataset, split), input))
+        });
+        let all = of_tasks.chain(encoder).filter(|(kind, ..)| needed(kind));
+        all.map(|(_, role, input)| (role, input.clone())).collect()
     }
 }
 
-/// A treebank, each of whose splits parses and has a sentence.
-fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
-    let found = places.treebank(name)?;
-    let mut sentences = BTreeMap::new();
-    for (split, source) in &found.sources {
-        sentences.insert(split.clone(), count(&source.path)?);
+/// The files that have such labels.
+fn format_of(labels: &str) -> Format {
+    match labels {
+        "entity" => Format::Iob2,
+        "label" => Format::Labelled,
+        _ => Format::Conllu,
     }
-    Ok(Treebank { name: found.name, origin: found.origin, files: inputs_of(found.sources), sentences })
+}
+
+/// A dataset, each of whose splits parses and has a sentence.
+fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
+    let Dataset { name, origin, format, sources, .. } = places.dataset(name)?;
+    let mut sentences = BTreeMap::new();
+    for (split, source) in &sources {
+        sentences.insert(split.clone(), count(&source.path, format)?);
+    }
+    Ok(Treebank { name, origin, format, files: inputs_of(sources), sentences })
 }
 
 /// Parses a split as its cells will, so that a bad line is told before any of them starts.
-fn count(path: &str) -> anyhow::Result<usize> {
+fn count(path: &str, format: Format) -> anyhow::Result<usize> {
     let bytes = read(path)?;
-    let mut count = 0;
-    for sentence in read_strict(&bytes, Checks::default()) {
-        sentence.map_err(|fault| anyhow!("{}", fault.at(path)))?;
-        count += 1;
-    }
+    let text = || std::str::from_utf8(&bytes).with_context(|| format!("{path}: no UTF-8; convert it"));
+    let fault = |fault: frostline_conllu::Fault| anyhow!("{}", fault.at(path));
+    let count = match format {
+        Format::Conllu => all(read_strict(&bytes, Checks::default()).map(|found| found.map_err(fault)))?,
+        Format::Iob2 => all(parse_iob2(text()?).map(|found| found.map_err(fault)))?,
+        Format::Labelled => all(parse_labelled(text()?).map(|found| found.map_err(fault)))?,
+    };
     if count == 0 {
         bail!("{path}: the split has 0 sentences; expected at least one");
     }
     Ok(count)
+}
+
+/// How many there are, unless one is a fault.
+fn all<T>(mut found: impl Iterator<Item = anyhow::Result<T>>) -> anyhow::Result<usize> {
+    found.try_fold(0, |count, one| one.map(|_| count + 1))
 }
 
 fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder> {
@@ -135,7 +173,7 @@ fn blocks(path: &str) -> anyhow::Result<usize> {
         .map(|blocks| blocks as usize)
         .ok_or_else(|| {
             anyhow!(
-                "{path}: neither `n_layers` (DistilBERT) nor `num_hidden_layers` (BERT) says how many blocks there are; give an encoder of one of these families"
+                "{path}: neither `n_layers` (DistilBERT) nor `num_hidden_layers` (BERT, RoBERTa, XLM-R) says how many blocks there are; give an encoder of one of these families"
             )
         })
 }

@@ -39,7 +39,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     let folder = if args.verify { Folder::passing(cells)? } else { Folder::open(&out, study.sweep(cells))? };
     let crew = Crew::new(&runner, &study, args, folder.logs());
     let place = folder.prefix_place(&study.plan.prefix_cache, crew.size())?;
-    let jobs = folder.jobs(place.as_ref())?;
+    let jobs = folder.jobs(place.as_ref(), study.plan.checkpoints)?;
     let mut screen = Screen::new(&study, &jobs, folder.done());
     let outcome = crew.work(jobs, &mut screen)?;
     drop(screen);

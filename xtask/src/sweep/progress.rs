@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use frostline_record::{Cell, EpochRow, Job, Loaded, PrefixEvent, Record, StepEvent};
+use frostline_record::{Cell, EpochRow, Job, Loaded, PrefixEvent, Record, Settings, StepEvent};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::sweep::sample;
@@ -68,7 +68,7 @@ impl Screen {
         let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title(), self.title_width));
         let running = Running {
             title: job.cell.title(),
-            epochs: job.cell.settings.train.epochs,
+            epochs: epochs(&job.cell.settings),
             started: Instant::now(),
             left_s: None,
             told_prefix: false,
@@ -172,7 +172,7 @@ impl Screen {
             let score = |(split, score): (&String, &frostline_record::Score)| {
                 format!("{split} {:.2} %", 100.0 * score.accuracy())
             };
-            result.scores.iter().map(score).collect::<Vec<_>>().join(", ")
+            result.scores().iter().map(score).collect::<Vec<_>>().join(", ")
         });
         let scores = scores.unwrap_or_else(|| "one step taken, no record".into());
         self.tell(&format!("{}: done in {}, {scores}", cell.title(), clock(seconds)));
@@ -291,4 +291,10 @@ impl Running {
         }
         parts.join(", ")
     }
+}
+
+/// Passes over the data in all stages.
+fn epochs(settings: &Settings) -> u32 {
+    let stages = settings.in_stages().unwrap_or_default();
+    stages.iter().map(|(_, stage)| stage.train.epochs).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frostline_record::{Cell, Plan, PrefixCache, SCHEMA, Settings, Sweep, Switch, sha256};
+use frostline_record::{Cell, Checkpoints, Plan, PrefixCache, SCHEMA, Settings, Sweep, Switch, sha256};
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
@@ -63,6 +63,7 @@ impl Study {
         plan.settings.policy = usual.policy;
         plan.settings.seed = usual.seed;
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
+        (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];

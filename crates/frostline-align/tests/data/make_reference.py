@@ -155,4 +155,5 @@ def main():
     (HERE / "lower.json").write_text(json.dumps(lower, ensure_ascii=True, separators=(",", ":")) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

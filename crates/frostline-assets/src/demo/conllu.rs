@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::words::Sentence;
+use super::words::{Sentence, Toy as _};
 
 pub(super) fn write(lang: &str, split: &str, sentences: &[Sentence]) -> String {
     let mut text = String::new();

@@ -7,11 +7,11 @@
 //! *keeps* and a noun after *enjoys*. What stands between and what follows is drawn without
 //! looking at the trigger, so that a language model has no reason to tell the two readings apart.
 
-use super::words::{Draw, Phrase, Sentence, add_phrase};
+use super::words::{Draw, Phrase, Sentence, Toy as _, add_phrase};
 
-type Verb = (&'static str, &'static str, &'static str);
+pub(super) type Verb = (&'static str, &'static str, &'static str);
 
-const NOUNS: &[&str] = &[
+pub(super) const NOUNS: &[&str] = &[
     "river", "garden", "window", "doctor", "village", "bridge", "forest", "kitchen", "lantern", "captain",
     "mountain", "harbor", "barn", "pond", "meadow", "basket", "blanket", "candle", "kettle", "sailor",
     "orchard", "valley", "wagon", "market", "island", "tower", "cellar", "shepherd", "castle", "storm",
@@ -35,10 +35,10 @@ const ADJECTIVES: &[&str] =
 const GROUPS: &[&str] = &["young", "old", "poor", "brave", "blind", "sick"];
 const ADJECTIVE_SUFFIXES: &[&str] = &["ful", "less", "like"];
 const NOUN_SUFFIXES: &[&str] = &["land", "side", "yard", "hand"];
-const NAMES: &[&str] = &["anna", "peter", "grace", "rose", "mark", "frank", "will", "lucy"];
+pub(super) const NAMES: &[&str] = &["anna", "peter", "grace", "rose", "mark", "frank", "will", "lucy"];
 /// Adverbs, or adjectives after a copula.
 const MANNERS: &[&str] = &["fast", "hard", "late", "early", "straight", "deep", "loud", "low"];
-const DEGREES: &[&str] = &["very", "rather", "so", "quite"];
+pub(super) const DEGREES: &[&str] = &["very", "rather", "so", "quite"];
 
 const WANTS: &[Verb] = &[
     ("want", "wants", "wanted"),
@@ -82,7 +82,7 @@ const TAKES: &[Verb] = &[
     ("carry", "carries", "carried"),
 ];
 const HAVE: Verb = ("have", "has", "had");
-const COPULAS: &[Verb] = &[("be", "is", "was"), ("be", "is", "was"), ("seem", "seems", "seemed")];
+pub(super) const COPULAS: &[Verb] = &[("be", "is", "was"), ("be", "is", "was"), ("seem", "seems", "seemed")];
 
 const BETWEEN: &[Phrase] = &[
     &[("still", "ADV")],
@@ -101,7 +101,7 @@ const AFTER: &[Phrase] = &[
     &[("all", "DET"), ("winter", "NOUN")],
     &[("at", "ADP"), ("night", "NOUN")],
 ];
-const ADPOSITIONS: &[&str] = &["in", "near", "with", "behind", "under"];
+pub(super) const ADPOSITIONS: &[&str] = &["in", "near", "with", "behind", "under"];
 /// Adpositions, or conjunctions where a clause follows.
 const TIMES: &[&str] = &["before", "after", "since", "until"];
 const INTERJECTIONS: &[&str] = &["well", "oh", "yes", "look"];

@@ -1,4 +1,4 @@
-//! The demo's texts, made by two seeded toy grammars: nothing here is real language.
+//! The demo's texts, made by seeded toy grammars: nothing here is real language.
 //!
 //! [`generate`] makes every committed file of `demo/` again byte for byte, except for the
 //! pretrained weights. [`pretraining_text`] gives the text that the weights are pretrained on.
@@ -7,9 +7,13 @@ use std::collections::HashSet;
 
 use frostline_random::Stream;
 
+use self::words::Toy;
+
 mod conllu;
 mod english;
+mod names;
 mod pidgin;
+mod reviews;
 mod vocabulary;
 mod words;
 
@@ -21,13 +25,18 @@ const SEED: u64 = 2026;
 /// Sentences in train, dev and test of either language.
 const SPLITS: [(&str, usize); 3] = [("train", 600), ("dev", 100), ("test", 100)];
 
+/// Sentences of the entity layer, and of the labelled sentences.
+const NAMES_SPLITS: [(&str, usize); 3] = [("train", 300), ("dev", 120), ("test", 120)];
+const REVIEWS_SPLITS: [(&str, usize); 3] = [("train", 1200), ("dev", 200), ("test", 200)];
+
 /// The shortest and the longest sentence, in words.
 const LENGTH: std::ops::RangeInclusive<usize> = 6..=14;
 
 /// The toy languages by the names of their folders.
-const LANGUAGES: [(&str, Grammar); 2] = [("en", english::sentence), ("pcm", pidgin::sentence)];
+const LANGUAGES: [(&str, Grammar<words::Sentence>); 2] =
+    [("en", english::sentence), ("pcm", pidgin::sentence)];
 
-type Grammar = fn(&mut words::Draw) -> words::Sentence;
+type Grammar<T> = fn(&mut words::Draw) -> T;
 
 /// Every file of `demo/` but the weights: path relative to `demo/`, and contents.
 #[must_use]
@@ -39,14 +48,29 @@ pub fn generate() -> Vec<(String, Vec<u8>)> {
         ("demo-distilbert/vocab.txt".into(), vocabulary::vocab_txt()),
     ];
     for (lang, grammar) in LANGUAGES {
-        let mut sentences = Sentences::new(lang, grammar);
-        for (split, count) in SPLITS {
-            let chosen: Vec<_> = sentences.by_ref().take(count).collect();
-            files.push((format!("{lang}/{split}.conllu"), conllu::write(lang, split, &chosen)));
-        }
+        let texts = splits(lang, grammar, SPLITS, |split, chosen| conllu::write(lang, split, chosen));
+        files.extend(texts.map(|(split, text)| (format!("{lang}/{split}.conllu"), text)));
     }
+    let layer = splits("names", names::sentence, NAMES_SPLITS, names::write);
+    files.extend(layer.map(|(split, text)| (format!("names/{split}.iob2"), text)));
+    let reviews = splits("reviews", reviews::sentence, REVIEWS_SPLITS, |_, chosen| reviews::write(chosen));
+    files.extend(reviews.map(|(split, text)| (format!("reviews/{split}.tsv"), text)));
     files.sort();
     files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect()
+}
+
+/// The text of each split; no sentence comes twice.
+fn splits<T: Toy>(
+    name: &str,
+    grammar: Grammar<T>,
+    sizes: [(&'static str, usize); 3],
+    write: impl Fn(&str, &[T]) -> String,
+) -> [(&'static str, String); 3] {
+    let mut sentences = Sentences::new(name, grammar);
+    sizes.map(|(split, count)| {
+        let chosen: Vec<T> = sentences.by_ref().take(count).collect();
+        (split, write(split, &chosen))
+    })
 }
 
 /// Text to pretrain the demo encoder on: this many sentences of each language, in turns, each
@@ -61,25 +85,25 @@ pub fn pretraining_text(sentences_each: usize) -> Vec<String> {
     en.zip(pcm).flat_map(<[String; 2]>::from).collect()
 }
 
-/// The sentences of one language in their fixed order: those of train, dev and test come first,
+/// The sentences of one grammar in their fixed order: those of train, dev and test come first,
 /// then as many as anyone asks for, none of them twice.
-struct Sentences {
+struct Sentences<T> {
     stream: Stream,
-    grammar: Grammar,
+    grammar: Grammar<T>,
     tries: u64,
     seen: HashSet<String>,
 }
 
-impl Sentences {
-    fn new(lang: &str, grammar: Grammar) -> Self {
+impl<T> Sentences<T> {
+    fn new(lang: &str, grammar: Grammar<T>) -> Self {
         Self { stream: Stream::new(SEED, lang), grammar, tries: 0, seen: HashSet::new() }
     }
 }
 
-impl Iterator for Sentences {
-    type Item = words::Sentence;
+impl<T: Toy> Iterator for Sentences<T> {
+    type Item = T;
 
-    fn next(&mut self) -> Option<words::Sentence> {
+    fn next(&mut self) -> Option<T> {
         loop {
             self.tries += 1;
             let mut draw = words::Draw::new(self.stream.child(self.tries));
@@ -97,30 +121,43 @@ mod tests {
 
     use super::*;
 
+    /// Draws until short sentences come up again and again; whichever rules made them, what is to be
+    /// learned of them agrees.
+    fn one_reading<T: Toy, R: PartialEq + std::fmt::Debug>(
+        name: &str,
+        grammar: Grammar<T>,
+        longest: usize,
+        reading: impl Fn(&T) -> R,
+    ) {
+        let mut readings: HashMap<String, R> = HashMap::new();
+        let mut again = 0;
+        for i in 0..400_000 {
+            let mut draw = words::Draw::new(Stream::new(7, name).child(i));
+            let sentence = grammar(&mut draw);
+            if sentence.len() > longest {
+                continue;
+            }
+            let (text, found) = (sentence.text(), reading(&sentence));
+            match readings.get(&text) {
+                Some(seen) => {
+                    assert_eq!(seen, &found, "{name}: {text}");
+                    again += 1;
+                }
+                None => drop(readings.insert(text, found)),
+            }
+        }
+        println!("{name}: {again} sentences came again");
+        assert!(again > 300, "{name}: only {again} came again, so this shows little");
+    }
+
     #[test]
     fn a_sentence_has_one_reading() {
-        // Short sentences come up again and again; whichever rules made them, their tags agree.
         for (lang, grammar) in LANGUAGES {
-            let mut readings: HashMap<String, Vec<&str>> = HashMap::new();
-            let mut again = 0;
-            for i in 0..400_000 {
-                let mut draw = words::Draw::new(Stream::new(7, lang).child(i));
-                let sentence = grammar(&mut draw);
-                if sentence.len() > 7 {
-                    continue;
-                }
-                let tags: Vec<&str> = sentence.words.iter().map(|word| word.upos).collect();
-                let text = sentence.text();
-                match readings.get(&text) {
-                    Some(seen) => {
-                        assert_eq!(seen, &tags, "{lang}: {text}");
-                        again += 1;
-                    }
-                    None => drop(readings.insert(text, tags)),
-                }
-            }
-            println!("{lang}: {again} sentences came again");
-            assert!(again > 300, "{lang}: only {again} came again, so this shows little");
+            one_reading(lang, grammar, 7, |sentence| -> Vec<&str> {
+                sentence.words.iter().map(|word| word.upos).collect()
+            });
         }
+        one_reading("names", names::sentence, 8, names::Named::tags);
+        one_reading("reviews", reviews::sentence, 9, reviews::Review::praises);
     }
 }

@@ -7,7 +7,7 @@
 //! after a verb of action and an adjective after *be*. What stands between and what follows is
 //! drawn without looking at the trigger.
 
-use super::words::{Draw, Phrase, Sentence, add_phrase};
+use super::words::{Draw, Phrase, Sentence, Toy as _, add_phrase};
 
 const NOUNS: &[&str] = &[
     "pikin", "market", "moto", "house", "road", "food", "river", "church", "school", "money", "village",

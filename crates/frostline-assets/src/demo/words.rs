@@ -1,4 +1,4 @@
-//! What both toy grammars are made of: random choices, words, and a sentence under construction.
+//! What the toy grammars are made of: random choices, words, and a sentence under construction.
 //!
 //! Knows no language.
 
@@ -61,6 +61,15 @@ pub(super) struct Word {
     pub(super) deprel: &'static str,
 }
 
+/// What a grammar draws.
+pub(super) trait Toy {
+    /// Its words.
+    fn len(&self) -> usize;
+
+    /// The forms with a blank between each two.
+    fn text(&self) -> String;
+}
+
 /// A sentence under construction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sentence {
@@ -85,13 +94,14 @@ impl Sentence {
         self.words[word].head = head;
         self.words[word].deprel = deprel;
     }
+}
 
-    pub(super) fn len(&self) -> usize {
+impl Toy for Sentence {
+    fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// The forms with a blank between each two.
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         let forms: Vec<&str> = self.words.iter().map(|word| word.form.as_str()).collect();
         forms.join(" ")
     }

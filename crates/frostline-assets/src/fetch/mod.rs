@@ -131,7 +131,7 @@ pub fn treebank(
             expected: "a treebank's name such as UD_English-EWT",
         });
     }
-    let fetch = Fetch::new(Kind::Treebank, name, options)?;
+    let fetch = Fetch::new(Kind::Dataset, name, options)?;
     if let Some(there) = fetch.check_what_is_there()? {
         return Ok(there);
     }

@@ -29,8 +29,11 @@ pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-pub fn sentences() -> Vec<Sentence> {
-    serde_json::from_str(&text(&references().join("sentences.json"))).unwrap()
+/// The sentences in a model's subwords; those of DistilBERT and BERT are the same.
+pub fn sentences(name: &str) -> Vec<Sentence> {
+    let own = references().join(format!("sentences-{name}.json"));
+    let path = if own.exists() { own } else { references().join("sentences.json") };
+    serde_json::from_str(&text(&path)).unwrap()
 }
 
 /// A Hugging Face folder, opened.

@@ -2,14 +2,17 @@
 """Makes the tiny models beside this file and what Hugging Face `transformers` makes of them.
 
     pip install torch transformers safetensors     # made with torch 2.15, transformers 5.23, on the CPU
-    python3 make.py                                # writes beside itself
+    python3 make.py                                # writes everything beside itself
+    python3 make.py roberta xlm-roberta            # some of distilbert, bert, roberta, xlm-roberta, small
 
 Weights are drawn at random, wide enough that attention, GELU and every bias matter. All references
 are computed in double precision from the f32 weights, over padded batches with an attention mask, as
 `transformers` does it; they are exact values, so that the tests' tolerances are all ours.
 
-    distilbert/, bert/      token classifiers with tokenizer, as `save_pretrained` leaves them
+    distilbert/, bert/, roberta/, xlm-roberta/
+                            token classifiers with tokenizer, as `save_pretrained` leaves them
     sentences.json          the sentences: words, subword ids, speaking positions, labels
+    sentences-NAME.json     the same words in the subwords of roberta and xlm-roberta
     NAME.safetensors        logits over speaking positions; the gradient of every parameter
     NAME.json               the loss; losses of 50 training steps under every policy
     small-*/                models of one block in f16, in bf16, in shards without prefix
@@ -19,11 +22,12 @@ import json
 import pathlib
 import random
 import shutil
+import sys
 
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 HERE = pathlib.Path(__file__).parent
 TAGS = ["ADJ", "ADV", "DET", "NOUN", "VERB"]
@@ -56,6 +60,50 @@ def save_tokenizer(folder, words):
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **specials)
     fast.save_pretrained(folder)
     return fast
+
+
+def forms(words):
+    return [stem + suffix for stem in words[5:-4] for suffix in ("", "s", "ing", "ly", "ed")]
+
+
+def save_roberta(folder, words):
+    """A byte-level BPE; add_prefix_space is false in the file, as RoBERTa is released."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    specials = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, special=True)]
+    trainer = trainers.BpeTrainer(vocab_size=96, special_tokens=specials, show_progress=False)
+    tokenizer.train_from_iterator(forms(words), trainer)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return save_files(folder, tokenizer, "RobertaTokenizer")
+
+
+def save_xlm_roberta(folder, words):
+    """A Unigram of letters, stems' halves and some stems."""
+    stems = words[5:-4]
+    letters = sorted(set("".join(forms(words))) | {"▁"})
+    halves = sorted({"▁" + stem[:3] for stem in stems} | {stem[3:] for stem in stems} | {"s", "ing", "ly", "ed"})
+    pieces = {piece: -6.0 for piece in letters} | {piece: -4.0 for piece in halves}
+    pieces |= {"▁" + stem: -3.0 for stem in stems[::3]}
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    scored = [(token, 0.0) for token in specials] + sorted(pieces.items()) + [("<mask>", 0.0)]
+    tokenizer = Tokenizer(models.Unigram(scored, unk_id=3, byte_fallback=False))
+    split = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(split)
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens([*specials, AddedToken("<mask>", lstrip=True, special=True)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return save_files(folder, tokenizer, "XLMRobertaTokenizer")
+
+
+def save_files(folder, tokenizer, kind):
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind}) + "\n")
+    # Words given one by one have no space before them; without it they would be read as one.
+    return transformers.AutoTokenizer.from_pretrained(folder, add_prefix_space=True)
 
 
 def sentences(words, tokenizer):
@@ -98,15 +146,19 @@ def configs(words, depth):
     shared |= {"id2label": dict(enumerate(TAGS)), "label2id": {tag: i for i, tag in enumerate(TAGS)}}
     bert = {"hidden_size": 12, "num_hidden_layers": depth, "num_attention_heads": 3, "intermediate_size": 28}
     distil = {"dim": 12, "n_layers": depth, "n_heads": 2, "hidden_dim": 20, "sinusoidal_pos_embds": False}
+    behind = shared | bert | {"max_position_embeddings": 66, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    behind |= {"type_vocab_size": 1, "layer_norm_eps": 1e-5}
     return {
         "distilbert": transformers.DistilBertConfig(**shared, **distil),
         "bert": transformers.BertConfig(**shared, **bert, layer_norm_eps=1e-5),
+        "roberta": transformers.RobertaConfig(**behind),
+        "xlm-roberta": transformers.XLMRobertaConfig(**behind),
     }
 
 
-def collate(batch):
+def collate(batch, pad):
     width = max(len(s["ids"]) for s in batch)
-    ids, mask = torch.zeros(len(batch), width, dtype=torch.long), torch.zeros(len(batch), width, dtype=torch.long)
+    ids, mask = torch.full((len(batch), width), pad), torch.zeros(len(batch), width, dtype=torch.long)
     labels = torch.full((len(batch), width), -100)
     for row, sentence in enumerate(batch):
         n = len(sentence["ids"])
@@ -120,16 +172,24 @@ def load(folder, dtype=torch.float64):
     return model.to(dtype)
 
 
-def once(folder, batch):
+def once(folder, batch, dtype=torch.float64):
     """Logits, loss and gradients, dropout off."""
-    model = load(folder).eval()
-    inputs = collate(batch)
+    model = load(folder, dtype).eval()
+    inputs = collate(batch, model.config.pad_token_id)
     out = model(**inputs)
     out.loss.backward()
     speaking = [out.logits[row, s["speaking"]] for row, s in enumerate(batch)]
     tensors = {"logits": torch.cat(speaking).detach()}
     tensors |= {f"gradient.{name}": p.grad for name, p in model.named_parameters()}
     return {name: t.float().contiguous() for name, t in tensors.items()}, out.loss.item()
+
+
+def rounding(exact, rounded):
+    """How far f32 is from the exact gradients, as a share of a gradient's norm or of a thousandth of all."""
+    gradients = [name for name in exact if name.startswith("gradient.")]
+    least = 1e-3 * sum(exact[name].norm() ** 2 for name in gradients).sqrt()
+    share = lambda name: (exact[name] - rounded[name]).norm() / torch.maximum(exact[name].norm(), least)
+    return max(share(name).item() for name in gradients)
 
 
 def train(folder, batches, policy, dtype=torch.float64):
@@ -153,7 +213,7 @@ def train(folder, batches, policy, dtype=torch.float64):
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, 0, STEPS)
     losses = []
     for step in range(STEPS):
-        loss = model(**collate(batches[step % len(batches)])).loss
+        loss = model(**collate(batches[step % len(batches)], model.config.pad_token_id)).loss
         losses.append(round(loss.item(), 9))
         optimizer.zero_grad()
         loss.backward()
@@ -177,36 +237,51 @@ def small(words, data):
         shutil.rmtree(folder, ignore_errors=True)
         draw_weights(model, 20 + seed).save_pretrained(folder, max_shard_size="5KB" if kind == "sharded" else "1GB")
         wide = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).double().eval()
-        inputs = collate(data)
+        inputs = collate(data, 0)
         hidden = wide(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]).last_hidden_state
         rows = [hidden[row, : len(s["ids"])] for row, s in enumerate(data)]
         references[kind] = torch.cat(rows).detach().float().contiguous()
     save_file(references, HERE / "small.safetensors")
 
 
-def main():
+def tagger(name, seed, words):
+    """A tagger's folder and what comes out of it."""
+    folder = HERE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    save = {"roberta": save_roberta, "xlm-roberta": save_xlm_roberta}.get(name, save_tokenizer)
+    tokenizer = save(folder, words)
+    config = configs(tokenizer.get_vocab(), DEPTH)[name]
+    model = transformers.AutoModelForTokenClassification.from_config(config)
+    draw_weights(model, seed).save_pretrained(folder)
+    data = sentences(words, tokenizer)
+    tensors, loss = once(folder, data)
+    save_file(tensors, HERE / f"{name}.safetensors")
+    # From some weights rounding alone leads elsewhere; they would make no reference.
+    apart = rounding(tensors, once(folder, data, torch.float32)[0])
+    assert apart < 1e-5, f"{name}: f32 gradients are {apart:.1e} away; give other weights"
+    batches = [data[i : i + CHUNK] for i in range(0, len(data), CHUNK)]
+    training = {p: {"batches": train(folder, batches, p), "whole": train(folder, [data], p)} for p in POLICIES}
+    for policy, runs in training.items():
+        again = {"batches": train(folder, batches, policy, torch.float32), "whole": train(folder, [data], policy, torch.float32)}
+        apart = max(abs(a - b) for kind in runs for a, b in zip(again[kind], runs[kind]))
+        print(f"{name} {policy}: {runs['batches'][0]:.3f} to {runs['batches'][-1]:.3f}; f32 is within {apart:.1e}")
+        assert apart < 1e-4, f"{name}: f32 losses are {apart:.1e} away; give other weights"
+    reference = {"loss": loss, "lr": PEAK, "batch": CHUNK, "losses": training}
+    (HERE / f"{name}.json").write_text(json.dumps(reference, indent=1) + "\n")
+    own = f"-{name}" if "roberta" in name else ""
+    (HERE / f"sentences{own}.json").write_text("[\n" + ",\n".join(json.dumps(s) for s in data) + "\n]\n")
+
+
+def main(asked):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     words = vocabulary()
-    for seed, (name, config) in enumerate(configs(words, DEPTH).items()):
-        folder = HERE / name
-        shutil.rmtree(folder, ignore_errors=True)
-        model = transformers.AutoModelForTokenClassification.from_config(config)
-        draw_weights(model, 10 + seed).save_pretrained(folder)
-        tokenizer = save_tokenizer(folder, words)
-        data = sentences(words, tokenizer)
-        tensors, loss = once(folder, data)
-        save_file(tensors, HERE / f"{name}.safetensors")
-        batches = [data[i : i + CHUNK] for i in range(0, len(data), CHUNK)]
-        training = {p: {"batches": train(folder, batches, p), "whole": train(folder, [data], p)} for p in POLICIES}
-        for policy, runs in training.items():
-            again = train(folder, batches, policy, torch.float32)
-            apart = max(abs(a - b) for a, b in zip(again, runs["batches"]))
-            print(f"{name} {policy}: {runs['batches'][0]:.3f} to {runs['batches'][-1]:.3f}; f32 is within {apart:.1e}")
-        reference = {"loss": loss, "lr": PEAK, "batch": CHUNK, "losses": training}
-        (HERE / f"{name}.json").write_text(json.dumps(reference, indent=1) + "\n")
-    (HERE / "sentences.json").write_text("[\n" + ",\n".join(json.dumps(s) for s in data) + "\n]\n")
-    small(words, data[:4])
+    for name, seed in {"distilbert": 10, "bert": 11, "roberta": 19, "xlm-roberta": 13}.items():
+        if name in asked:
+            tagger(name, seed, words)
+    if "small" in asked:
+        small(words, json.loads((HERE / "sentences.json").read_text())[:4])
 
 
-main()
+main(sys.argv[1:] or ["distilbert", "bert", "roberta", "xlm-roberta", "small"])

@@ -17,7 +17,8 @@ def main():
     mode, folder = sys.argv[1:]
     kind = AutoModel if mode == "hidden" else AutoModelForTokenClassification
     model = kind.from_pretrained(folder, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder) if mode == "tags" else None
+    # Only byte-level tokenizers heed the space before words given one by one; they need it.
+    tokenizer = AutoTokenizer.from_pretrained(folder, add_prefix_space=True) if mode == "tags" else None
     for sentence in json.load(sys.stdin):
         encoded = tokenizer(sentence, is_split_into_words=True) if tokenizer else None
         ids = encoded["input_ids"] if encoded else sentence

@@ -8,7 +8,9 @@ use crate::figure::sheet::{Area, LABEL, Panel, Sheet, TICK, panels, row_height, 
 use crate::figure::svg::{Anchor, text_width};
 use crate::figure::{Figure, GRID, INK, SOFT, style};
 use crate::number::{fixed, plus_minus};
+use crate::stat::{Interval, Stat};
 use crate::summary::{Group, SplitStats};
+use crate::words;
 
 /// Room for a number and its deviation at the right of a bar.
 const NUMBER: f64 = 108.0;
@@ -119,7 +121,7 @@ fn bar(
 }
 
 /// The sampling interval: a thin line with ends.
-fn thin(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
+pub(super) fn thin(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
     sheet.svg.line((low, y), (high, y), INK, 1.2);
     for x in [low, high] {
         sheet.svg.line((x, y - 4.5), (x, y + 4.5), INK, 1.2);
@@ -127,13 +129,13 @@ fn thin(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
 }
 
 /// The spread over seeds: a thick line, never so short that it vanishes.
-fn thick(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
+pub(super) fn thick(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
     let (middle, half) = ((low + high) / 2.0, ((high - low) / 2.0).max(0.9));
     sheet.svg.rect((middle - half, y - 3.0), (2.0 * half, 6.0), INK, 1.0);
 }
 
 /// Two slanted strokes through the axis: it was cut here.
-fn cut(sheet: &mut Sheet, plot: Area) {
+pub(super) fn cut(sheet: &mut Sheet, plot: Area) {
     let (x, y) = (plot.x + 6.0, plot.bottom());
     let stroke = |dx: f64| ((x + dx - 3.0, y + 5.0), (x + dx + 3.0, y - 5.0));
     let (from, to) = stroke(0.0);
@@ -144,11 +146,17 @@ fn cut(sheet: &mut Sheet, plot: Area) {
 
 /// Where the axis starts and ends, in percent: at 0, unless the differences would be lost.
 fn range(report: &Report) -> (f64, f64) {
-    let splits = || report.groups.iter().filter_map(|group| group.dev.as_ref());
+    let splits = report.groups.iter().filter_map(|group| group.dev.as_ref());
+    axis_range(splits.map(|dev| (dev.accuracy, dev.accuracy_interval)))
+}
+
+/// The same for any shares with their intervals.
+pub(super) fn axis_range(shares: impl Iterator<Item = (Stat, Option<Interval>)>) -> (f64, f64) {
+    let shares: Vec<_> = shares.collect();
     let ends = |sign: f64| {
-        splits().flat_map(move |dev| {
-            let spread = dev.accuracy.mean + sign * dev.accuracy.std.unwrap_or(0.0);
-            let interval = dev.accuracy_interval.map(|i| if sign < 0.0 { i.low } else { i.high });
+        shares.iter().flat_map(move |(share, interval)| {
+            let spread = share.mean + sign * share.std.unwrap_or(0.0);
+            let interval = interval.map(|i| if sign < 0.0 { i.low } else { i.high });
             [Some(spread), interval].into_iter().flatten()
         })
     };
@@ -168,11 +176,11 @@ fn range(report: &Report) -> (f64, f64) {
 }
 
 fn notes(report: &Report, range: (f64, f64)) -> Vec<String> {
-    let mut notes = vec![
-        "Bar and number: mean accuracy over all words of dev. Thin line: 95 % Wilson interval at the \
-         size of dev; bars whose thin lines overlap may differ by chance."
-            .to_string(),
-    ];
+    let mut notes = vec![format!(
+        "Bar and number: mean accuracy over all {} of dev. Thin line: 95 % Wilson interval at the \
+         size of dev; bars whose thin lines overlap may differ by chance.",
+        words::units(report).many
+    )];
     if report.groups.iter().any(|group| group.seeds_done > 1) {
         notes.push("Thick line and ±: one standard deviation over seeds.".into());
     } else {

@@ -9,6 +9,7 @@ use crate::figure::{Figure, SOFT, Style, UNNAMED, style};
 use crate::number::{count, fixed};
 use crate::stat::Stat;
 use crate::summary::Group;
+use crate::words;
 
 const SIZE: (f64, f64) = (330.0, 360.0);
 /// Height of a line's name.
@@ -60,14 +61,17 @@ pub(super) fn train_loss(report: &Report, figure: &Figure) -> String {
     let look = Look {
         spacing: Spacing::Log,
         range: (low / 1.15, high.max(low) * 1.15),
-        y_title: "train loss, nats per word",
+        y_title: match words::units(report) {
+            words::SENTENCES => "train loss, nats per sentence",
+            _ => "train loss, nats per word",
+        },
         x_title: "optimiser step",
         marks: false,
         bands: false,
     };
     let notes = ["The vertical axis is logarithmic: equal steps are equal factors. Dropout is on, so the \
-         loss lies above that of a finished model on the same words."
-        .to_string()];
+         loss lies above that of a finished model on the same {}."
+        .replace("{}", words::units(report).many)];
     draw(report, figure, &look, &series, loss_label, &notes)
 }
 

@@ -82,7 +82,19 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// Lays out as many panels as there are and writes their titles.
     pub fn new(report: &Report, figure: &Figure, panels: &[Panel<'_>], size: (f64, f64)) -> Self {
-        let columns = report.langs().len().min(panels.len()).clamp(1, 3);
+        let titles: Vec<String> = panels.iter().map(|panel| panel.title.clone()).collect();
+        Self::titled(report, figure, &titles, size, report.langs().len())
+    }
+
+    /// The same for panels of these titles, at most so many side by side.
+    pub fn titled(
+        report: &Report,
+        figure: &Figure,
+        panels: &[String],
+        size: (f64, f64),
+        columns: usize,
+    ) -> Self {
+        let columns = columns.min(panels.len()).clamp(1, 3);
         let width = MARGIN * 2.0 + columns as f64 * (size.0 + GAP) - GAP;
         let mut svg = Svg::default();
         let mut y = MARGIN + 10.0;
@@ -99,18 +111,18 @@ impl Sheet {
         }
         y += 4.0;
         let mut areas = Vec::new();
-        for (i, panel) in panels.iter().enumerate() {
+        for (i, title) in panels.iter().enumerate() {
             let area = Area {
                 x: MARGIN + (i % columns) as f64 * (size.0 + GAP),
                 y: y + (i / columns) as f64 * (size.1 + GAP),
                 width: size.0,
                 height: size.1,
             };
-            svg.text(area.x, area.y + 14.0, &panel.title, PANEL);
+            svg.text(area.x, area.y + 14.0, title, PANEL);
             areas.push(area.inside(26.0, 0.0, 0.0, 0.0));
         }
         let bottom = areas.last().map_or(y, Area::bottom);
-        let mut desc = figure.about.to_string();
+        let mut desc = figure.about(report);
         if report.synthetic() {
             desc = format!("{} {desc}", words::SYNTHETIC);
         }

@@ -4,18 +4,20 @@
 //! Refuses a difference without its sampling error.
 
 use crate::Report;
+use crate::epoch::EpochStats;
 use crate::number::{NONE, count, fixed, or_dash, plus_minus, signed_plus_minus};
-use crate::page::{key, keyed, paragraph, section};
+use crate::page::{key, keyed, paragraph, section, thaw};
 use crate::stat::Stat;
-use crate::summary::{BASELINE, EpochStats, Group};
+use crate::summary::{BASELINE, Group};
 use crate::words;
 
-/// Dev accuracy, the study's accuracy and test accuracy of a group, in percent.
-pub(super) fn columns(group: &Group) -> [String; 3] {
+/// Dev accuracy, the study's accuracy where words are tagged, and test accuracy of a group, in percent.
+pub(super) fn columns(report: &Report, group: &Group) -> [String; 3] {
+    let of_words = words::units(report) != words::SENTENCES;
     let percent = |stat: Stat| plus_minus(stat.times(100.0), 2);
     [
         or_dash(group.dev.as_ref(), |dev| percent(dev.accuracy)),
-        or_dash(group.dev.as_ref(), |dev| percent(dev.study_accuracy)),
+        or_dash(group.dev.as_ref().filter(|_| of_words), |dev| percent(dev.study_accuracy)),
         or_dash(group.test.as_ref(), |test| percent(test.accuracy)),
     ]
 }
@@ -24,6 +26,7 @@ pub(super) fn columns(group: &Group) -> [String; 3] {
 pub(super) fn side_by_side(report: &Report, text: &mut String) {
     section(text, 2, "Result");
     let langs = report.langs();
+    let units = words::units(report).many;
     let mut table = keyed(report);
     for lang in &langs {
         table = table.right(format!("{lang}: dev accuracy %"), 0);
@@ -58,7 +61,7 @@ pub(super) fn side_by_side(report: &Report, text: &mut String) {
     for lang in langs {
         if let Some((words, half)) = words::sampling(report, lang) {
             *text += &format!(
-                "- **{lang}**: dev has {} words. Each accuracy is good to about ± {} points (half \
+                "- **{lang}**: dev has {} {units}. Each accuracy is good to about ± {} points (half \
                  of a 95 % Wilson interval, the widest of the table). Smaller differences may be \
                  chance.\n",
                 count(words),
@@ -71,8 +74,9 @@ pub(super) fn side_by_side(report: &Report, text: &mut String) {
 /// The differences from the baseline and whether they are larger than sampling error.
 pub(super) fn differences(report: &Report, lang: &str, text: &mut String) {
     section(text, 3, "How sure are these accuracies?");
+    let units = words::units(report);
     let mut table = keyed(report)
-        .right("Dev words", 0)
+        .right(format!("Dev {}", units.many), 0)
         .right("Half of 95 % interval", 0)
         .right("vs none, points", 1)
         .left("Beyond sampling error?", 1);
@@ -100,18 +104,28 @@ pub(super) fn differences(report: &Report, lang: &str, text: &mut String) {
         table.row(row);
     }
     paragraph(text, table.markdown().trim_end());
+    let dependent = match units {
+        words::SENTENCES => "",
+        _ => "; words of one sentence are not, so the true error is somewhat larger",
+    };
     paragraph(
         text,
-        "The interval is Wilson's, for the mean accuracy at this number of words. It treats words \
-         as independent; words of one sentence are not, so the true error is somewhat larger.",
+        &format!(
+            "The interval is Wilson's, for the mean accuracy at this number of {0}. It treats {0} as \
+             independent{dependent}.",
+            units.many
+        ),
     );
     if report.has_baseline() {
         paragraph(
             text,
-            "The last column asks whether the difference exceeds the root of the sum of both \
-             squared half widths. It treats the two policies as if they had been scored on \
-             different words. They were scored on the same ones, so a `no` means: not shown here. \
-             It does not mean: equal.",
+            &format!(
+                "The last column asks whether the difference exceeds the root of the sum of both \
+                 squared half widths. It treats the two policies as if they had been scored on \
+                 different {}. They were scored on the same ones, so a `no` means: not shown here. \
+                 It does not mean: equal.",
+                units.many
+            ),
         );
     }
 }
@@ -119,18 +133,19 @@ pub(super) fn differences(report: &Report, lang: &str, text: &mut String) {
 /// Dev accuracy, dev loss and train loss after every epoch.
 pub(super) fn epochs(report: &Report, lang: &str, text: &mut String) {
     type Get = fn(&EpochStats) -> String;
-    let tables: [(&str, Get); 3] = [
-        ("Dev accuracy % after each epoch", |row| plus_minus(row.dev_accuracy.times(100.0), 2)),
-        ("Dev loss after each epoch, nats per word", |row| plus_minus(row.dev_loss_nats, 4)),
-        ("Train loss of each epoch, nats per word", |row| plus_minus(row.train_loss_nats, 4)),
+    let per = words::units(report).one;
+    let tables: [(String, Get); 3] = [
+        ("Dev accuracy % after each epoch".into(), |row| plus_minus(row.dev_accuracy.times(100.0), 2)),
+        (format!("Dev loss after each epoch, nats per {per}"), |row| plus_minus(row.dev_loss_nats, 4)),
+        (format!("Train loss of each epoch, nats per {per}"), |row| plus_minus(row.train_loss_nats, 4)),
     ];
     let last =
         report.groups_of(lang).flat_map(|group| group.epochs.iter().map(|row| row.epoch)).max().unwrap_or(0);
     for (title, get) in tables {
-        section(text, 3, title);
+        section(text, 3, &title);
         let mut table = keyed(report);
-        for epoch in 1..=last {
-            table = table.right(epoch.to_string(), 1);
+        for head in thaw::heads(report, lang, last) {
+            table = table.right(head, 1);
         }
         for group in report.groups_of(lang) {
             let mut row = key(group);
@@ -141,5 +156,6 @@ pub(super) fn epochs(report: &Report, lang: &str, text: &mut String) {
             table.row(row);
         }
         *text += &table.markdown();
+        thaw::stages(report, lang, text);
     }
 }

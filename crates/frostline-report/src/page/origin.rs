@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use frostline_record::Select;
+use frostline_record::{Select, Settings};
 
 use crate::Report;
 use crate::json;
@@ -49,11 +49,12 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
     points.push(
         "Times hold for this machine and this day only. Savings carry over better than seconds.".into(),
     );
-    points.push(
-        "Not in this report: per-tag scores, confusions, significance tests from predictions, and \
-         any setting that the plan does not vary. The predictions are stored with each cell."
-            .into(),
-    );
+    points.extend(unread(report));
+    let missing = if words::units(report) == words::SENTENCES { "" } else { "per-tag scores, confusions, " };
+    points.push(format!(
+        "Not in this report: {missing}significance tests from predictions, and any setting that the plan \
+         does not vary. The predictions are stored with each cell."
+    ));
     for point in points {
         *text += &format!("- {point}\n");
     }
@@ -79,10 +80,23 @@ fn seeds(report: &Report) -> Vec<String> {
     points
 }
 
+/// Predictions that the report could not use.
+fn unread(report: &Report) -> Option<String> {
+    let left_out = &report.predictions.left_out;
+    let first = left_out.first()?;
+    Some(format!(
+        "**{} of predictions could not be used**, so F1 and confusions lack them. The first is {first}.",
+        plural(left_out.len(), "file")
+    ))
+}
+
 /// A dev split that chose the epoch cannot judge it fairly.
 fn picked_on_dev(report: &Report) -> Option<String> {
-    let mut settings = report.cells.iter().map(|view| &view.cell.settings);
-    settings.any(|settings| settings.train.select == Select::Best).then(|| {
+    let best = |settings: &Settings| {
+        let stages = settings.in_stages().unwrap_or_default();
+        settings.train.select == Select::Best || stages.iter().any(|(_, s)| s.train.select == Select::Best)
+    };
+    report.cells.iter().any(|view| best(&view.cell.settings)).then(|| {
         "The best epoch was picked on dev, so dev accuracies are a little too high. Test \
              accuracies are not touched by this."
             .into()
@@ -92,6 +106,7 @@ fn picked_on_dev(report: &Report) -> Option<String> {
 /// Words that counted as wrong without the model having had a say, per language.
 fn lost_words(report: &Report) -> Vec<String> {
     let mut points = Vec::new();
+    let units = words::units(report);
     for lang in report.langs() {
         let scores = report.cells.iter().filter(|v| v.cell.settings.lang == lang);
         let lost = scores.filter_map(|view| {
@@ -108,11 +123,12 @@ fn lost_words(report: &Report) -> Vec<String> {
             format!(" ({})", dev.unseen_tags.join(", "))
         };
         points.push(format!(
-            "**{lang}**: {} of {} dev words count as wrong whatever the model says: {} lost to \
+            "**{lang}**: {} of {} dev {} count as wrong whatever the model says: {} lost to \
              truncation, {} without any subword, {} with a tag that train lacks{tags}. The \
              study's accuracy leaves them out.",
             count(lost),
             count(dev.words),
+            units.many,
             count(dev.truncated),
             count(dev.vanished),
             count(dev.unseen),
@@ -136,13 +152,16 @@ fn unmoved(report: &Report) -> Option<String> {
     let done: Vec<_> = report.cells.iter().filter_map(|view| view.done()).collect();
     let unmoved: BTreeSet<String> = done
         .iter()
-        .flat_map(|done| done.result.freezing.unmoved.iter())
+        .flat_map(|done| done.result.stages.iter().flat_map(|stage| stage.freezing.unmoved.iter()))
         .map(|path| format!("`{path}`"))
         .collect();
     if unmoved.is_empty() {
         return None;
     }
-    let cells = done.iter().filter(|done| !done.result.freezing.unmoved.is_empty()).count();
+    let cells = done
+        .iter()
+        .filter(|done| done.result.stages.iter().any(|stage| !stage.freezing.unmoved.is_empty()))
+        .count();
     Some(format!(
         "In {} some parameters were free to learn but did not move: {}.",
         plural(cells, "cell"),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, FreezeCheck, Input, LossPoint, MadeBy, Outcome,
-    Plan, Record, SCHEMA, Score, Settings, StoredFile, Sweep, Timing, TrainFacts, sha256,
+    Plan, Record, SCHEMA, Score, Settings, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome, Timing,
+    TrainFacts, Unit, sha256,
 };
 
 /// What a policy reaches: accuracy after the last epoch, trainable parameters, seconds.
@@ -100,7 +101,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         "en = \"UD_English-EWT\"\npcm = \"UD_Naija-NSC\""
     };
     let toml = format!(
-        "schema = 2\nname = \"{name}\"\nabout = \"A plan written for a test.\"\n\
+        "schema = 3\nname = \"{name}\"\nabout = \"A plan written for a test.\"\n\
          synthetic = {synthetic}\n[treebanks]\n{places}\n\
          [grid]\nlang = {names:?}\npolicy = {policies:?}\nseed = {seeds:?}\n{grid}"
     );
@@ -183,7 +184,10 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
                 epoch,
                 step: per_epoch * u64::from(epoch),
                 train_loss_nats: 2.2 * missing * (1.15 - done * 0.6),
+                stage: 1,
+                trainable,
                 dev: score(lang.dev_words, 1.0 - missing),
+                others: BTreeMap::new(),
             }
         })
         .collect();
@@ -196,12 +200,12 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
         scores.insert("test".into(), score(lang.dev_words + 17, accuracy - 0.002));
     }
     let file = |split: &str| StoredFile { file: format!("{split}.tsv"), sha256: sha256(split.as_bytes()) };
-    Outcome {
-        accounts: Accounts {
-            total,
-            trainable,
-            groups: vec![AccountRow { group: "head".into(), total: 13_073, trainable: 13_073 }],
-        },
+    let found = TaskOutcome {
+        predictions: scores.keys().map(|split| (split.clone(), file(split))).collect(),
+        scores,
+    };
+    let facts = TaskFacts {
+        unit: Unit::Words,
         tags: ["NOUN", "VERB"].map(String::from).to_vec(),
         train: TrainFacts {
             sentences: lang.sentences,
@@ -210,6 +214,10 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             truncated: 3,
             vanished: 0,
         },
+    };
+    Outcome {
+        headline: "upos".into(),
+        tasks: [("upos".to_string(), facts)].into(),
         cost: cost(trainable, total),
         steps,
         train_loss: (1..=steps / settings.train.log_every)
@@ -224,11 +232,20 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
                 }
             })
             .collect(),
-        selected_epoch: settings.train.epochs,
-        predictions: scores.keys().map(|split| (split.clone(), file(split))).collect(),
-        scores,
         epochs,
-        freezing: FreezeCheck { frozen: 64, moved: 38, unmoved: Vec::new() },
+        stages: vec![StageOutcome {
+            name: "train".into(),
+            policy: settings.policy.clone(),
+            accounts: Accounts {
+                total,
+                trainable,
+                groups: vec![AccountRow { group: "head".into(), total: 13_073, trainable: 13_073 }],
+            },
+            steps,
+            selected_epoch: settings.train.epochs,
+            tasks: [("upos".to_string(), found)].into(),
+            freezing: FreezeCheck { frozen: 64, moved: 38, unmoved: Vec::new() },
+        }],
     }
 }
 
@@ -256,6 +273,7 @@ fn score(words: u64, accuracy: f64) -> Score {
         vanished: 0,
         unseen: 0,
         unseen_tags: Vec::new(),
+        entities: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! another or out of the image.
 
 use crate::common::{demo, paper, records, sweep};
+use crate::detailed::{forgetting, sentiment};
 use frostline_report::Report;
 
 /// A text's box: left, top, right, bottom.
@@ -18,7 +19,7 @@ fn figures() -> Vec<(String, String)> {
         }
         langs
     };
-    let epoch = "[settings.train]\nlog_every = 10\nepochs = 1";
+    let epoch = "[settings.train]\nlog_every = 10\nepochs = 1\n[settings.eval]\ntest = true";
     let rates = "\"optimizer.lr\" = [2e-5, 5e-5, 1e-4]";
     let sweeps = [
         ("plain", paper(), sweep("plain", &paper(), 3, false, "")),
@@ -39,7 +40,17 @@ fn figures() -> Vec<(String, String)> {
             }
         }
     }
-    assert_eq!(figures.len(), 50);
+    // Dev beside test where test was scored.
+    assert_eq!(figures.len(), 51);
+    for (name, (sweep, records, _)) in [("sentiment", sentiment()), ("forgetting", forgetting())] {
+        for file in Report::new(&sweep, &records).files().expect("a report") {
+            if file.path.ends_with(".svg") {
+                figures
+                    .push((format!("{name}: {}", file.path), String::from_utf8(file.bytes).expect("UTF-8")));
+            }
+        }
+    }
+    assert_eq!(figures.len(), 51 + 7 + 6);
     figures
 }
 

@@ -4,7 +4,9 @@
 //! With `FROSTLINE_REPORT_OUT=DIR` each scenario is also written below `DIR`, to look at.
 
 mod common;
+mod detailed;
 mod figures;
+mod stories;
 
 use std::path::PathBuf;
 
@@ -14,14 +16,19 @@ use frostline_report::{Report, ReportError, ReportFile};
 
 fn files(scenario: &str, sweep: &Sweep, records: &[Record]) -> Vec<ReportFile> {
     let files = Report::new(sweep, records).files().expect("a report");
+    keep(scenario, &files);
+    files
+}
+
+/// Writes a scenario's files where they can be looked at, if asked to.
+fn keep(scenario: &str, files: &[ReportFile]) {
     if let Some(out) = std::env::var_os("FROSTLINE_REPORT_OUT") {
         let folder = PathBuf::from(out).join(scenario);
         std::fs::create_dir_all(folder.join("figures")).expect("a folder");
-        for file in &files {
+        for file in files {
             std::fs::write(folder.join(&file.path), &file.bytes).expect("a file");
         }
     }
-    files
 }
 
 fn text<'a>(files: &'a [ReportFile], path: &str) -> &'a str {

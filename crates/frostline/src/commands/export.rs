@@ -61,7 +61,7 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     let opened = ModelFolder::open(&model)?;
     opened.check()?;
     ensure!(
-        opened.tags == result.tags,
+        opened.tags == result.facts().tags,
         "{}: its id2label names other tags than the cell's record; run the cell again",
         model.join("config.json").display()
     );

@@ -8,7 +8,7 @@ use burn::tensor::backend::Backend;
 use clap::Args;
 use frostline_align::AlignOptions;
 use frostline_kernels::{Kernels, Pack, Train};
-use frostline_model::{Encoder, Input, Pass, Tagger, Vocabulary};
+use frostline_model::{Encoder, HeadShape, Input, Pass, Tagger, Vocabulary};
 use serde::Serialize;
 
 use super::{Stop, bytes, named, pool};
@@ -59,7 +59,7 @@ impl Logits {
     /// asked for.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let folder = ModelFolder::open(&self.model)?;
-        let positions = folder.config.positions;
+        let positions = folder.config.longest_input();
         let max_length = self.max_length.unwrap_or(positions);
         if max_length > positions {
             let place = self.model.display();
@@ -152,7 +152,13 @@ impl Forward<'_> {
             Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, weights, device)?))
         } else {
             let sources: [&dyn frostline_model::Source; 2] = [weights, weights];
-            let tagger = Tagger::<B>::build(config, &vocabulary, folder.tags.len(), sources, device)?;
+            let tagger = Tagger::<B>::build(
+                config,
+                &vocabulary,
+                &[HeadShape::linear(folder.tags.len())],
+                sources,
+                device,
+            )?;
             Model::Tagger(Box::new(tagger))
         };
         for batch in batches(sentences) {
@@ -182,7 +188,7 @@ impl Forward<'_> {
             Model::Bare(encoder) => encoder.forward(config, input, &off),
             Model::Tagger(tagger) => {
                 let all: Vec<u32> = (0..ids.len() as u32).collect();
-                tagger.forward(config, input, &all, &off)
+                tagger.forward(0, config, input, &all, &off)
             }
         };
         states.into_data().into_vec::<f32>().expect("states are f32")

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::Args;
-use frostline_freeze::{Policy, Prefix, Workload};
-use frostline_model::EncoderConfig;
+use clap::{Args, ValueEnum};
+use frostline_freeze::{LayerDecay, Policy, Prefix, Timeline, Workload};
+use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 
 use super::Stop;
 use crate::params::Outlook;
@@ -24,6 +24,9 @@ pub struct Params {
     /// Tags of the classifier on top.
     #[arg(long, default_value_t = 17)]
     labels: usize,
+    /// What stands on the encoder: one linear layer, or for sentences DistilBERT's or BERT's head.
+    #[arg(long, value_enum, default_value_t = Head::Linear)]
+    head: Head,
     /// What is frozen, for example first-4+embeddings. Several policies, separated by commas, are
     /// compared in one row each.
     #[arg(long, value_delimiter = ',', default_value = "none")]
@@ -41,9 +44,40 @@ pub struct Params {
     /// from a cache.
     #[arg(long)]
     cached_prefix: bool,
+    /// List every parameter too: its shape, whether it learns, from when, and at which rate.
+    #[arg(long)]
+    list: bool,
+    /// Peak learning rate, for the list.
+    #[arg(long, default_value_t = 5e-5)]
+    lr: f64,
+    /// How much slower a block learns than the one above it, for the list.
+    #[arg(long, default_value_t = 1.0)]
+    layer_decay: f64,
+    /// Gradual unfreezing: one block more every so many epochs or steps, for the list.
+    #[arg(long, value_name = "N")]
+    unfreeze_every: Option<u64>,
     /// As JSON: an object, or a list of them for several policies.
     #[arg(long)]
     json: bool,
+}
+
+/// What stands on the encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Head {
+    Linear,
+    Distilbert,
+    Pooler,
+}
+
+impl Head {
+    fn shape(self, labels: usize) -> HeadShape {
+        let kind = match self {
+            Self::Linear => HeadKind::Linear,
+            Self::Distilbert => HeadKind::DistilBert,
+            Self::Pooler => HeadKind::Pooler,
+        };
+        HeadShape { kind, ..HeadShape::linear(labels) }
+    }
 }
 
 impl Params {
@@ -66,12 +100,25 @@ impl Params {
         let workload = Workload::typical(self.batch.into(), self.subwords);
         let shape = cost::shape(&config, self.labels, self.word_rows);
         let prefix = if self.cached_prefix { Prefix::Cached } else { Prefix::Computed };
+        let heads = [self.head.shape(self.labels)];
         let outlook = |name: &String| {
             let policy =
                 Policy::parse(name, config.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
-            let accounts = outcome::accounts(&config, self.labels, &policy);
+            let accounts = outcome::accounts(&config, &heads, &policy);
             let cost = cost::predict(&shape, &workload, &policy, prefix);
-            Ok(Outlook { policy: name.clone(), accounts, cached_prefix: self.cached_prefix, cost })
+            let timeline = match self.unfreeze_every {
+                None | Some(0) => Timeline::from(policy),
+                Some(every) => Timeline::gradual(&policy, every),
+            };
+            let rates = LayerDecay::new(self.layer_decay, config.depth);
+            let parameters = self.list.then(|| params::list(&config, &heads, &timeline, self.lr, rates));
+            Ok(Outlook {
+                policy: name.clone(),
+                accounts,
+                cached_prefix: self.cached_prefix,
+                cost,
+                parameters,
+            })
         };
         let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
         match &outlooks[..] {
@@ -79,6 +126,9 @@ impl Params {
             all if self.json => writeln!(out, "{}", serde_json::to_string_pretty(all)?)?,
             [one] => write!(out, "{}", params::table(one))?,
             all => write!(out, "{}", params::comparison(all))?,
+        }
+        for outlook in outlooks.iter().filter(|_| !self.json) {
+            write!(out, "{}", params::listing(outlook))?;
         }
         Ok(())
     }

@@ -1,0 +1,74 @@
+//! What tells one family's config from another's, and what cannot be computed: refused with the reason.
+
+use frostline_model::{EncoderConfig, HeadKind, ModelError, hugging_face_config};
+use serde_json::{Value, json};
+
+fn roberta(more: &str) -> Result<EncoderConfig, ModelError> {
+    let text = format!(
+        r#"{{"vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "intermediate_size": 3072, "max_position_embeddings": 514, "type_vocab_size": 1,
+        "layer_norm_eps": 1e-05, {more}}}"#
+    );
+    EncoderConfig::parse(&text, "config.json")
+}
+
+#[test]
+fn roberta_reads_positions_behind_the_padding_tokens() {
+    for (more, first) in [
+        (r#""model_type": "roberta", "pad_token_id": 1"#, 2),
+        (r#""model_type": "xlm-roberta", "pad_token_id": 1"#, 2),
+        (r#""model_type": "roberta""#, 2),
+        (r#""model_type": "roberta", "pad_token_id": 0"#, 1),
+        (r#""model_type": "bert", "pad_token_id": 1"#, 0),
+    ] {
+        let config = roberta(more).unwrap();
+        assert_eq!((config.first_position, config.positions), (first, 514), "{more}");
+        assert_eq!(config.longest_input(), 514 - first, "{more}");
+        assert_eq!((config.norm_eps, config.token_types), (1e-5, 1), "{more}");
+    }
+}
+
+#[test]
+fn dropout_after_attention_outputs_is_off_in_distilbert_alone() {
+    let distilbert = r#"{"model_type": "distilbert", "vocab_size": 50, "dim": 16, "n_layers": 2,
+        "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 20}"#;
+    let distilbert = EncoderConfig::parse(distilbert, "config.json").unwrap();
+    assert_eq!(distilbert.attention_output_dropout(), 0.0);
+    for family in ["bert", "roberta", "xlm-roberta"] {
+        let more = format!(r#""model_type": "{family}", "hidden_dropout_prob": 0.25"#);
+        assert_eq!(roberta(&more).unwrap().attention_output_dropout(), 0.25, "{family}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_the_reason() {
+    for (more, reason) in [
+        (r#""model_type": "roberta", "pad_token_id": 513"#, "takes the first 514 of them"),
+        (r#""model_type": "roberta", "hidden_act": "relu""#, "only `gelu` is known"),
+        (
+            r#""model_type": "xlm-roberta", "position_embedding_type": "relative_key""#,
+            "only `absolute` is known",
+        ),
+        (r#""model_type": "camembert""#, "`bert`, `roberta` and `xlm-roberta`"),
+    ] {
+        let message = roberta(more).unwrap_err().to_string();
+        assert!(message.starts_with("config.json: ") && message.contains(reason), "{message}");
+    }
+}
+
+#[test]
+fn the_architecture_is_the_model_types() {
+    for (model_type, architecture) in [
+        ("distilbert", "DistilBertForTokenClassification"),
+        ("bert", "BertForTokenClassification"),
+        ("roberta", "RobertaForTokenClassification"),
+        ("xlm-roberta", "XLMRobertaForTokenClassification"),
+    ] {
+        let encoder = format!(r#"{{"model_type": "{model_type}", "pad_token_id": 1}}"#);
+        let config: Value =
+            serde_json::from_str(&hugging_face_config(&encoder, &["X".into()], HeadKind::Linear).unwrap())
+                .unwrap();
+        assert_eq!(config["architectures"], json!([architecture]));
+        assert_eq!((&config["pad_token_id"], &config["id2label"]), (&json!(1), &json!({"0": "X"})));
+    }
+}

@@ -1,0 +1,118 @@
+//! Stages: parts of a run that go on from one another, each with the settings it changes.
+
+use std::collections::BTreeMap;
+
+use crate::{PlanError, Settings};
+
+/// What a stage changes, as it stands in a plan: settings by path, nested or dotted, and a `name`.
+pub type Stage = BTreeMap<String, toml::Value>;
+
+/// What a stage may change: how is learned, not what from.
+const CHANGEABLE: [&str; 6] = ["policy", "unfreeze", "train", "optimizer", "schedule", "dropout"];
+
+impl Settings {
+    /// The settings of each stage with its name, in order; of the run itself, as `train`, where
+    /// there are no stages.
+    ///
+    /// # Errors
+    /// Where a stage changes what it may not, or what there is not, or has a value out of range.
+    pub fn in_stages(&self) -> Result<Vec<(String, Self)>, PlanError> {
+        let base = Self { stages: Vec::new(), ..self.clone() };
+        if self.stages.is_empty() {
+            base.check()?;
+            return Ok(vec![("train".into(), base)]);
+        }
+        let mut all: Vec<(String, Self)> = Vec::new();
+        for (number, stage) in self.stages.iter().enumerate() {
+            let mut settings = base.clone();
+            let mut name = format!("stage {}", number + 1);
+            for (path, value) in flat(stage) {
+                if path == "name" {
+                    name = value.as_str().map_or_else(|| value.to_string(), String::from);
+                } else {
+                    settings.change(&name, &path, value)?;
+                }
+            }
+            if all.iter().any(|(known, _)| *known == name) {
+                return Err(PlanError::Stage { stage: name, reason: "two stages have this name".into() });
+            }
+            settings.check()?;
+            all.push((name, settings));
+        }
+        Ok(all)
+    }
+
+    fn change(&mut self, stage: &str, path: &str, value: toml::Value) -> Result<(), PlanError> {
+        let first = path.split('.').next().unwrap_or_default();
+        let weight = first == "tasks" && path.ends_with(".weight");
+        let same_for_all = ["train.precision"].contains(&path);
+        if same_for_all || !(weight || CHANGEABLE.contains(&first)) {
+            let reason = format!(
+                "it cannot change `{path}`; a stage has a name and changes {} or tasks.NAME.weight",
+                CHANGEABLE.join(", ")
+            );
+            return Err(PlanError::Stage { stage: stage.into(), reason });
+        }
+        self.set(path, value)
+    }
+}
+
+/// Nested tables as dotted paths; the name first, so that errors can tell it.
+fn flat(stage: &Stage) -> Vec<(String, toml::Value)> {
+    fn add(path: &str, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
+        match value.as_table() {
+            None => out.push((path.into(), value.clone())),
+            Some(table) => table.iter().for_each(|(key, value)| add(&format!("{path}.{key}"), value, out)),
+        }
+    }
+    let mut out = Vec::new();
+    for (key, value) in stage {
+        add(key, value, &mut out);
+    }
+    out.sort_by_key(|(path, _)| path != "name");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        toml::from_str(text).expect("settings")
+    }
+
+    #[test]
+    fn a_run_without_stages_is_one() {
+        let stages = Settings::default().in_stages().expect("one stage");
+        assert_eq!(stages, [("train".to_string(), Settings::default())]);
+    }
+
+    #[test]
+    fn stages_change_what_they_name() {
+        let settings = settings(
+            "policy = 'none'\n[[stages]]\nname = 'head'\npolicy = 'head-only'\ntrain.epochs = 2\noptimizer.lr = 5e-4\n\
+             [[stages]]\n'optimizer.lr' = 2e-5\ntasks.upos.weight = 2",
+        );
+        let stages = settings.in_stages().expect("two stages");
+        let shown: Vec<_> = stages
+            .iter()
+            .map(|(name, s)| {
+                (name.as_str(), s.policy.as_str(), s.train.epochs, s.optimizer.lr, s.tasks["upos"].weight)
+            })
+            .collect();
+        assert_eq!(shown, [("head", "head-only", 2, 5e-4, 1.0), ("stage 2", "none", 5, 2e-5, 2.0)]);
+    }
+
+    #[test]
+    fn a_stage_cannot_change_what_is_learned_from() {
+        let error = |text: &&str| settings(text).in_stages().expect_err(text).to_string();
+        let errors = [
+            "[[stages]]\nname = 'x'\nseed = 3",
+            "[[stages]]\ndata.first = 3",
+            "[[stages]]\noptimizer.rate = 3",
+            "[[stages]]\noptimizer.lr = -1",
+            "[[stages]]\nname='a'\n[[stages]]\nname='a'",
+        ];
+        insta::assert_snapshot!(errors.iter().map(error).collect::<Vec<_>>().join("\n"));
+    }
+}

@@ -1,0 +1,167 @@
+//! Owns by which epoch cells are near their end.
+//!
+//! Refuses cells that end at the epoch asked for: they are near their end whatever they learned.
+
+use frostline_record::{Converged, End, EpochRow};
+use serde::Serialize;
+
+use crate::Report;
+use crate::claims::{Found, Tested, Verdict, Wanted, short};
+use crate::number::fixed;
+use crate::stat::Stat;
+use crate::student::Mean;
+use crate::summary::{CellView, distinct};
+use crate::words;
+
+/// How many cells are near their end.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Convergence {
+    pub rows: Vec<Near>,
+    /// All rows together.
+    pub all: Near,
+    /// The share of near cells within each seed, over seeds.
+    pub share: Mean,
+    /// By epoch, from the first: the share of cells that are near their end, of those that go on.
+    pub shares: Vec<f64>,
+    /// Cells that ended at the epoch asked for, or before.
+    pub too_short: usize,
+}
+
+/// Cells of a policy.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Near {
+    /// The language and further axes.
+    pub cells: String,
+    pub policy: String,
+    pub near: usize,
+    pub of: usize,
+    /// What is still to gain after the epoch asked for, in points.
+    pub gap: Stat,
+}
+
+/// A cell's dev accuracies in percent, by epoch.
+struct Course {
+    cells: String,
+    policy: String,
+    seed: u64,
+    accuracies: Vec<f64>,
+    end: f64,
+}
+
+impl Course {
+    fn of(report: &Report, view: &CellView, end: End) -> Option<Self> {
+        let rows: &[EpochRow] = &view.done()?.result.epochs;
+        let accuracies: Vec<f64> = rows.iter().map(|row| 100.0 * row.dev.accuracy()).collect();
+        let end = match end {
+            End::Last => *accuracies.last()?,
+            End::Best => accuracies.iter().copied().fold(f64::NAN, f64::max),
+        };
+        let extras = words::extras_name(report, &view.extras);
+        let lang = &view.cell.settings.lang;
+        let cells = if extras.is_empty() { lang.clone() } else { format!("{lang}, {extras}") };
+        let settings = &view.cell.settings;
+        Some(Self { cells, policy: settings.policy.clone(), seed: settings.seed, accuracies, end })
+    }
+
+    /// What is still to gain after an epoch.
+    fn gap(&self, epoch: usize) -> f64 {
+        self.end - self.accuracies[epoch - 1]
+    }
+
+    fn is_near(&self, epoch: usize, within: f64) -> bool {
+        // A margin of 0.2 points holds for 0.2 points, whatever their last bit.
+        self.gap(epoch).abs() <= within + 1e-9
+    }
+}
+
+pub(super) fn converged(report: &Report, cells: &[&CellView], test: &Converged) -> Tested {
+    let epoch = test.epoch as usize;
+    let end = match test.of {
+        End::Last => "its last epoch",
+        End::Best => "its best epoch",
+    };
+    let asks = format!(
+        "more than {} % of cells have, after epoch {epoch}, a dev accuracy within {} points of that of {end}",
+        short(100.0 * test.share),
+        short(test.within)
+    );
+    let asked =
+        |view: &&&CellView| test.policies.is_empty() || test.policies.contains(&view.cell.settings.policy);
+    let all: Vec<Course> =
+        cells.iter().filter(asked).filter_map(|view| Course::of(report, view, test.of)).collect();
+    let long: Vec<&Course> = all.iter().filter(|course| course.accuracies.len() > epoch).collect();
+    let Some(whole) = near(test, &long, String::new(), String::new()) else {
+        let why = match all.len() {
+            0 => "no cell that is done has these policies and an epoch".into(),
+            _ => format!("no cell goes on after epoch {epoch}, so each is near its end"),
+        };
+        return Tested { asks, verdict: Verdict::NotTested, found: Found::Nothing(why) };
+    };
+    let kinds = distinct(long.iter().map(|course| (&course.cells, &course.policy)));
+    let rows = kinds.into_iter().filter_map(|kind| {
+        let same: Vec<&Course> =
+            long.iter().filter(|course| (&course.cells, &course.policy) == kind).copied().collect();
+        near(test, &same, kind.0.clone(), kind.1.clone())
+    });
+    let share = share_by_seed(test, &long);
+    // How far the share lies above the one that is claimed.
+    let ahead = Mean {
+        mean: share.mean - test.share,
+        interval: share.interval.map(|ends| ends.map(|end| end - test.share)),
+        ..share
+    };
+    let verdict = Wanted::Above(0.0).verdict(&ahead);
+    let found = Convergence {
+        rows: rows.collect(),
+        share,
+        shares: shares(&long, test.within),
+        too_short: all.len() - long.len(),
+        all: whole,
+    };
+    Tested { asks, verdict, found: Found::Convergence(found) }
+}
+
+fn near(test: &Converged, courses: &[&Course], cells: String, policy: String) -> Option<Near> {
+    let epoch = test.epoch as usize;
+    let gaps: Vec<f64> = courses.iter().map(|course| course.gap(epoch)).collect();
+    Some(Near {
+        cells,
+        policy,
+        near: courses.iter().filter(|course| course.is_near(epoch, test.within)).count(),
+        of: courses.len(),
+        gap: Stat::of(&gaps)?,
+    })
+}
+
+/// The share of near cells within each seed, over seeds: policies are no sample, seeds are.
+fn share_by_seed(test: &Converged, courses: &[&Course]) -> Mean {
+    let seeds = distinct(courses.iter().map(|course| course.seed));
+    let share = |seed: &u64| {
+        let of_seed: Vec<_> = courses.iter().filter(|course| course.seed == *seed).collect();
+        let near = of_seed.iter().filter(|course| course.is_near(test.epoch as usize, test.within)).count();
+        near as f64 / of_seed.len() as f64
+    };
+    Mean::of(&seeds.iter().map(share).collect::<Vec<f64>>()).expect("every course has a seed")
+}
+
+/// The share of near cells after each epoch, of those that go on after it.
+fn shares(courses: &[&Course], within: f64) -> Vec<f64> {
+    let longest = courses.iter().map(|course| course.accuracies.len()).max().unwrap_or(1);
+    let share = |epoch: usize| {
+        let on: Vec<_> = courses.iter().filter(|course| course.accuracies.len() > epoch).collect();
+        on.iter().filter(|course| course.is_near(epoch, within)).count() as f64 / on.len() as f64
+    };
+    (1..longest).map(share).collect()
+}
+
+impl Near {
+    /// `4 of 5`.
+    pub fn count(&self) -> String {
+        format!("{} of {}", self.near, self.of)
+    }
+
+    /// The share in percent.
+    pub fn percent(&self) -> String {
+        fixed(100.0 * self.near as f64 / self.of as f64, 0)
+    }
+}

@@ -1,0 +1,77 @@
+//! Owns what happened over a cell's epochs and steps, over cells that differ only in their seed.
+//!
+//! Refuses to repeat what does not change: an epoch's stage is told where there are several, what
+//! learns where that changes.
+
+use std::collections::BTreeMap;
+
+use frostline_record::EpochRow;
+use serde::Serialize;
+
+use crate::stat::Stat;
+use crate::summary::{Done, distinct, over};
+
+/// One epoch over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EpochStats {
+    pub epoch: u32,
+    /// Its stage, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Parameters that learned at its end, where that changes within a cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trainable_parameters: Option<u64>,
+    pub dev_accuracy: Stat,
+    pub dev_study_accuracy: Stat,
+    pub dev_loss_nats: Stat,
+    pub train_loss_nats: Stat,
+}
+
+/// One point of the train-loss curve over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CurvePoint {
+    pub step: u64,
+    pub loss_nats: Stat,
+}
+
+pub(crate) fn epochs(done: &[&Done]) -> Vec<EpochStats> {
+    let mut rows: BTreeMap<u32, Vec<&EpochRow>> = BTreeMap::new();
+    for row in done.iter().flat_map(|done| &done.result.epochs) {
+        rows.entry(row.epoch).or_default().push(row);
+    }
+    let thaws = done.iter().any(|done| thaws(done));
+    let stage = |row: &EpochRow| {
+        let stages = &done.first()?.result.stages;
+        let name = stages.get((row.stage as usize).checked_sub(1)?)?.name.clone();
+        (stages.len() > 1).then_some(name)
+    };
+    rows.into_iter()
+        .filter_map(|(epoch, rows)| {
+            Some(EpochStats {
+                epoch,
+                stage: stage(rows.first()?),
+                trainable_parameters: rows.first().filter(|_| thaws).map(|row| row.trainable),
+                dev_accuracy: Stat::of(&over(&rows, |row| row.dev.accuracy()))?,
+                dev_study_accuracy: Stat::of(&over(&rows, |row| row.dev.study_accuracy()))?,
+                dev_loss_nats: Stat::of(&over(&rows, |row| row.dev.loss_nats))?,
+                train_loss_nats: Stat::of(&over(&rows, |row| row.train_loss_nats))?,
+            })
+        })
+        .collect()
+}
+
+/// Whether what learns changes from epoch to epoch.
+pub(crate) fn thaws(done: &Done) -> bool {
+    distinct(done.result.epochs.iter().map(|row| row.trainable)).len() > 1
+}
+
+pub(crate) fn curve(done: &[&Done]) -> Vec<CurvePoint> {
+    let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for point in done.iter().flat_map(|done| &done.result.train_loss) {
+        steps.entry(point.step).or_default().push(point.loss_nats);
+    }
+    steps
+        .into_iter()
+        .filter_map(|(step, losses)| Stat::of(&losses).map(|loss_nats| CurvePoint { step, loss_nats }))
+        .collect()
+}

@@ -1,0 +1,260 @@
+//! Reports of cells that have stages, several tasks, sentences or gradual unfreezing, and of plans that
+//! claim something.
+
+use frostline_record::{Record, Sweep};
+use frostline_report::{Report, ReportFile};
+
+use crate::common::{Lang, paper};
+use crate::stories::{Files, Place, Reached, records, sweep};
+use crate::{keep, text};
+
+fn files(scenario: &str, sweep: &Sweep, records: &[Record], predictions: &Files) -> Vec<ReportFile> {
+    let report = Report::new(sweep, records);
+    let report = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+    let files = report.files().expect("a report");
+    keep(scenario, &files);
+    files
+}
+
+/// The part of a page between two headings, the first included.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    let start = page.find(from).unwrap_or_else(|| panic!("no {from:?}"));
+    let rest = &page[start..];
+    let end = rest[from.len()..].find(to).unwrap_or_else(|| panic!("no {to:?} after {from:?}"));
+    rest[..from.len() + end].trim_end()
+}
+
+/// Sentiment: the head alone, then everything, in one cell; test cut from train.
+pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
+    let sweep = sweep(
+        "schema = 3\nname = 'sst2'\n[treebanks]\nsst2 = 'SST-2'\n[grid]\nseed = [42, 43, 44]\n\
+         [settings]\nlang = 'sst2'\n[settings.encoder]\nname = 'distilbert-base-uncased'\n\
+         [settings.tasks.label]\nlabels = 'label'\nhead = 'distilbert'\n[settings.train]\nepochs = 2\n\
+         [settings.eval]\ntest = true\n\
+         [settings.data]\ncut_test = 0.1\n\
+         [[settings.stages]]\nname = 'head'\npolicy = 'head-only'\n\
+         [[settings.stages]]\nname = 'all of it'\noptimizer.lr = 2e-5",
+    );
+    let reach = |place: &Place<'_>| {
+        let seed = place.settings.seed - 42;
+        let counts = match (place.stage, place.split) {
+            (0, "dev") => [[350 + seed, 78 - seed], [62, 382]],
+            (0, _) => [[790, 122 - seed], [130, 779 + seed]],
+            (_, "dev") => [[384, 44], [40 - seed, 404 + seed]],
+            (_, _) => [[846 + 2 * seed, 66 - 2 * seed], [58, 851]],
+        };
+        Some(Reached::Labels(vec!["0", "1"], counts.iter().map(|row| row.to_vec()).collect()))
+    };
+    let (records, files) = records(&sweep, &reach);
+    (sweep, records, files)
+}
+
+/// English, then Naija: what becomes of English.
+pub fn forgetting() -> (Sweep, Vec<Record>, Files) {
+    let sweep = sweep(
+        "schema = 3\nname = 'forgetting'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+         [grid]\npolicy = ['none', 'first-4', 'all+embeddings']\nseed = [42, 43, 44, 45, 46]\n\
+         [settings.tasks.en]\ndata = 'en'\n[settings.tasks.pcm]\ndata = 'pcm'\n\
+         [settings.tasks.ner]\ndata = 'en'\nlabels = 'entity'\nweight = 0.5\n\
+         [settings.eval]\ntask = 'en'\n[settings.train]\nepochs = 2\n\
+         [[settings.stages]]\nname = 'source'\ntasks.pcm.weight = 0\n\
+         [[settings.stages]]\nname = 'target'\ntasks.en.weight = 0\ntasks.ner.weight = 0\n\
+         [[claims]]\nsays = 'Freezing keeps a source language from being forgotten.'\n\
+         tests = [{ drift = { task = 'en', stage = 'target', a = ['first-4', 'all+embeddings'], b = ['none'] } }]\n\
+         [[claims]]\nsays = 'All of the encoder must be frozen for that.'\nneeds = 'any'\n\
+         tests = [\n{ drift = { task = 'en', a = ['first-4'], b = ['all+embeddings'], margin = 0.5 } },\n\
+         { drift = { task = 'fr', a = ['first-4'], b = ['none'] } },\n]",
+    );
+    let reach = |place: &Place<'_>| {
+        let seed = place.settings.seed - 42;
+        let lost = match (place.settings.policy.as_str(), place.stage) {
+            (_, 0) | ("all+embeddings", _) => 0,
+            ("first-4", _) => 70 + 9 * seed,
+            _ => 240 + 22 * seed,
+        };
+        let reached = match (place.task, place.stage) {
+            ("ner", _) => Reached::Entities(20_000, 19_400 - lost, [1_000, 980, 820 - lost / 2]),
+            ("en", _) => Reached::Words(20_000, 19_200 + 7 * seed - lost),
+            (_, 0) => Reached::Words(10_000, 6_100 + 31 * seed),
+            _ => Reached::Words(10_000, 9_700 - 3 * seed),
+        };
+        Some(reached)
+    };
+    let (records, files) = records(&sweep, &reach);
+    (sweep, records, files)
+}
+
+/// One block more every other epoch, beside a policy that thaws nothing.
+fn thawing() -> (Sweep, Vec<Record>, Files) {
+    let sweep = sweep(
+        "schema = 3\nname = 'thawing'\n[treebanks]\nen = 'UD_English-EWT'\n\
+         [grid]\npolicy = ['none', 'first-4', 'head-only']\n\
+         [settings.train]\nepochs = 7\n[settings.unfreeze]\nevery = 2",
+    );
+    let (records, files) = records(&sweep, &|_| Some(Reached::Words(1_000, 950)));
+    (sweep, records, files)
+}
+
+/// What sources say about freezing, with five seeds: the last blocks and the first, alternating.
+fn claiming() -> (Sweep, Vec<Record>) {
+    let grid = "\"train.epochs\" = [5, 15]\n\
+        [[claims]]\nsays = 'Freezing the last blocks costs more than freezing the first.'\n\
+        only.'train.epochs' = 5\n\
+        tests = [{ less = { a = ['last-2', 'last-4'], b = ['first-2', 'first-4'] } }]\n\
+        [[claims]]\nsays = 'Alternating beats the first four at similar cost.'\nonly.'train.epochs' = 5\n\
+        tests = [{ less = { a = ['first-4'], b = ['alternating'] } },\n\
+        { equal-within = { a = ['alternating'], b = ['first-4'], measure = 'train-time', margin = 10 } }]\n\
+        [[claims]]\nsays = 'Most policies converge by epoch 4.'\n\
+        tests = [{ converged = { epoch = 4, within = 0.2 } }]\n\
+        [[claims]]\nsays = '`all` is undertrained rather than limited.'\nneeds = 'any'\n\
+        tests = [{ more-of = { axis = 'train.epochs', from = 5, to = 15, policies = ['all'] } },\n\
+        { more-of = { axis = 'optimizer.lr', from = 5e-5, to = 5e-4, policies = ['all'] } }]\n\
+        [[claims]]\nsays = 'On another genre, freezing helps.'\n\
+        tests = [{ less = { a = ['none'], b = ['first-4'], measure = 'test' } }]";
+    let langs = || -> Vec<Lang> {
+        let mut langs = paper();
+        for (lang, last) in langs.iter_mut().zip([[0.9601, 0.9533], [0.9789, 0.9752]]) {
+            for (name, accuracy) in ["last-2", "last-4"].into_iter().zip(last) {
+                lang.reach.push((name, (accuracy, 110_000_000, 390.0)));
+            }
+        }
+        langs
+    };
+    let sweep = crate::common::sweep("claims", &langs(), 5, false, grid);
+    let mut records = crate::common::records(&sweep, &langs());
+    // Three times the epochs are worth half a point where little learns, and cost their time.
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        let (result, timing) = (record.result.as_mut().expect("done"), record.timing.as_mut().expect("done"));
+        if settings.train.epochs == 15 {
+            timing.train_ms *= 3.0;
+            if settings.policy == "all" {
+                let scores = &mut result.stages[0].tasks.get_mut("upos").expect("the task").scores;
+                let dev = scores.get_mut("dev").expect("dev");
+                dev.correct += dev.words / 200;
+            }
+        }
+    }
+    (sweep, records)
+}
+
+#[test]
+fn stages_of_a_sentence_task() {
+    let (sweep, records, predictions) = sentiment();
+    let files = files("sentiment", &sweep, &records, &predictions);
+    insta::assert_snapshot!("sentiment_report", text(&files, "report.md"));
+    insta::assert_snapshot!("sentiment_published", text(&files, "published.md"));
+    insta::assert_snapshot!("sentiment_stages_csv", text(&files, "stages.csv"));
+    insta::assert_snapshot!("sentiment_tasks_csv", text(&files, "tasks.csv"));
+    insta::assert_snapshot!("sentiment_stages_svg", text(&files, "figures/stages.svg"));
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let found = json["sentence_tasks"].as_array().expect("tasks");
+    assert_eq!(found.len(), 4);
+    // Three seeds of 872 sentences.
+    assert_eq!(found[0]["confusion"]["counts"][0][0], 350 + 351 + 352);
+    assert_eq!(found[0]["cells"], 3);
+    let page = text(&files, "report.md");
+    assert!(!page.contains(" words"), "this sweep labels sentences: {page}");
+}
+
+#[test]
+fn predictions_that_are_missing_or_changed_are_told() {
+    let (sweep, records, mut predictions) = sentiment();
+    let plain = Report::new(&sweep, &records).files().expect("a report");
+    assert!(text(&plain, "report.md").contains("No stored predictions were read for this task"));
+    let shown = between(text(&plain, "report.md"), "### Sentences: label", "\n### ");
+    assert!(!shown.contains("Macro F1 % |") && shown.contains("95 % interval"), "{shown}");
+
+    let first = records[0].result.as_ref().expect("done").stages[0].tasks["label"].predictions["dev"].clone();
+    predictions.insert(first.sha256.clone(), "other bytes".into());
+    let second =
+        records[1].result.as_ref().expect("done").stages[0].tasks["label"].predictions["dev"].clone();
+    predictions.remove(&second.sha256);
+    let files = files("torn", &sweep, &records, &predictions);
+    let page = text(&files, "report.md");
+    assert!(page.contains("**2 files of predictions could not be used**"), "{page}");
+    assert!(page.contains("head-label-dev.tsv: its bytes are not those that the record names."), "{page}");
+}
+
+#[test]
+fn tasks_drift_while_others_are_learned() {
+    let (sweep, records, predictions) = forgetting();
+    let files = files("forgetting", &sweep, &records, &predictions);
+    let page = text(&files, "report.md");
+    insta::assert_snapshot!("forgetting_section", between(page, "### Stages", "### Where the time goes"));
+    insta::assert_snapshot!("forgetting_claims", text(&files, "claims.md"));
+    insta::assert_snapshot!("forgetting_stages_svg", text(&files, "figures/stages.svg"));
+    let tasks = text(&files, "tasks.csv");
+    assert_eq!(tasks.lines().count(), 1 + 15 * 2 * 3);
+    assert!(tasks.contains(",target,en,words,false,dev,accuracy,"), "{tasks}");
+    assert!(tasks.contains(",source,ner,words,true,dev,entity_f1,"), "{tasks}");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let frozen = json["groups"].as_array().expect("groups").iter().find(|g| g["policy"] == "all+embeddings");
+    let english = &frozen.expect("the group")["stages"][1]["tasks"][0];
+    assert_eq!(english["task"], "en");
+    assert_eq!(english["dev"]["change"]["identical"], 5);
+    assert_eq!(english["dev"]["change"]["points"]["interval"], serde_json::json!([0.0, 0.0]));
+}
+
+#[test]
+fn what_thaws_is_shown_epoch_by_epoch() {
+    let (sweep, records, predictions) = thawing();
+    let files = files("thawing", &sweep, &records, &predictions);
+    let page = text(&files, "report.md");
+    insta::assert_snapshot!(
+        "thawing_section",
+        between(page, "### Trainable parameters in each", "### Where")
+    );
+    let epochs = text(&files, "epochs.csv");
+    assert!(epochs.lines().next().expect("a head").ends_with(",eval_ms,stage,trainable_parameters"));
+    assert!(epochs.contains(",train,201000\n"), "{epochs}");
+    assert!(!files.iter().any(|file| file.path == "stages.csv" || file.path == "tasks.csv"));
+}
+
+#[test]
+fn claims_are_judged_by_paired_differences() {
+    let (sweep, records) = claiming();
+    let files = files("claims", &sweep, &records, &Files::new());
+    insta::assert_snapshot!("claims_list", between(text(&files, "report.md"), "## Claims", "\n## "));
+    insta::assert_snapshot!("claims_page", text(&files, "claims.md"));
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let verdicts: Vec<_> = json["claims"].as_array().expect("claims").iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(verdicts, ["supported", "supported", "contradicted", "supported", "not_tested"]);
+    // One seed decides nothing.
+    let cells: Vec<_> = sweep.cells.iter().filter(|cell| cell.settings.seed == 42).cloned().collect();
+    let one = Sweep { cells, ..sweep };
+    let files = Report::new(&one, &records).files().expect("a report");
+    let page = text(&files, "claims.md");
+    assert!(!page.contains("**Supported") && page.contains("**Not decided.**"), "{page}");
+}
+
+#[test]
+fn an_axis_may_have_the_empty_value() {
+    let sweep = sweep(
+        "schema = 3\nname = 'genres'\n[treebanks]\nen = 'UD_English-EWT'\n\
+         [grid]\npolicy = ['none', 'first-4']\nseed = [42, 43]\n'data.leave_out' = ['', 'reviews']\n\
+         [[claims]]\nsays = 'A genre that was not learned from is tagged worse.'\n\
+         [[claims.tests]]\nmore-of.axis = 'data.leave_out'\nmore-of.from = 'reviews'\nmore-of.to = ''\n\
+         [[claims]]\nsays = 'On it, freezing is as good.'\nonly.'data.leave_out' = 'reviews'\n\
+         [[claims.tests]]\nequal-within.a = ['first-4']\nequal-within.b = ['none']\nequal-within.margin = 5",
+    );
+    let reach = |place: &Place<'_>| {
+        let lost = if place.settings.data.leave_out.is_empty() { 0 } else { 30 + place.settings.seed % 2 };
+        Some(Reached::Words(1_000, 950 - lost - u64::from(place.settings.policy != "none")))
+    };
+    let (records, predictions) = records(&sweep, &reach);
+    let files = files("genres", &sweep, &records, &predictions);
+    insta::assert_snapshot!("genres_claims", text(&files, "claims.md"));
+    assert!(text(&files, "report.md").contains("| none    | \"\""), "{}", text(&files, "report.md"));
+    assert!(text(&files, "cells.csv").contains(",en,none,42,,"), "{}", text(&files, "cells.csv"));
+    let published = text(&files, "published.md");
+    assert!(published.contains("genre left out of train: study none, here none or reviews"), "{published}");
+}
+
+#[test]
+fn the_study_is_not_held_against_another_task() {
+    let (mut sweep, records, predictions) = sentiment();
+    sweep.plan.name = "other".into();
+    let files = files("other", &sweep, &records, &predictions);
+    assert!(text(&files, "published.md").contains("There is no comparison here"));
+}

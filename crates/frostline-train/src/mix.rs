@@ -1,0 +1,151 @@
+//! Which batch of which task comes when: an epoch's order, decided before it.
+
+use frostline_random::Stream;
+
+use crate::{Mixing, Task, TrainConfig};
+
+/// One step: a task's place in the run's list, and the sentences.
+pub(crate) type Planned = (usize, Vec<usize>);
+
+/// The steps of an epoch, counted from 1 over all stages. Tasks of weight 0 have none.
+///
+/// A pure function of seed, epoch and sizes: a run that goes on from a checkpoint plans the same.
+pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, config: &TrainConfig, epoch: u64) -> Vec<Planned> {
+    let mut queues: Vec<Queue> = (0..tasks.len())
+        .filter(|&task| tasks[task].weight > 0.0)
+        .map(|task| {
+            // The headline's order does not depend on what else is learned.
+            let name =
+                if task == headline { "shuffle".into() } else { format!("shuffle {}", tasks[task].name) };
+            let stream = Stream::new(config.seed, &name).child(epoch);
+            Queue { task, size: tasks[task].train.data.examples.len(), batch: config.batch, stream, at: 0 }
+        })
+        .collect();
+    let draw = Stream::new(config.seed, "mixing").child(epoch);
+    let steps: usize = queues.iter().map(Queue::batches).sum();
+    match config.mixing {
+        Mixing::Turns => {
+            let mut all = Vec::with_capacity(steps);
+            while all.len() < steps {
+                for queue in queues.iter_mut().filter(|queue| queue.at < queue.batches()) {
+                    all.push(queue.next());
+                }
+            }
+            all
+        }
+        Mixing::Proportional => {
+            let mut whose: Vec<usize> = Vec::with_capacity(steps);
+            for (queue, owner) in queues.iter().enumerate() {
+                whose.extend(std::iter::repeat_n(queue, owner.batches()));
+            }
+            let order = draw.permutation(steps);
+            order.into_iter().map(|at| queues[whose[at]].next()).collect()
+        }
+        Mixing::Temperature(temperature) => {
+            let chances: Vec<f64> =
+                queues.iter().map(|queue| (queue.size as f64).powf(1.0 / temperature)).collect();
+            let sum: f64 = chances.iter().sum();
+            (0..steps as u64)
+                .map(|step| {
+                    let mut left = draw.unit(step) * sum;
+                    let chosen = chances.iter().position(|chance| {
+                        left -= chance;
+                        left < 0.0
+                    });
+                    queues[chosen.unwrap_or(chances.len() - 1)].next()
+                })
+                .collect()
+        }
+    }
+}
+
+/// A task's batches, without end: each round is shuffled anew.
+struct Queue {
+    task: usize,
+    size: usize,
+    batch: usize,
+    stream: Stream,
+    at: usize,
+}
+
+impl Queue {
+    fn batches(&self) -> usize {
+        self.size.div_ceil(self.batch)
+    }
+
+    fn next(&mut self) -> Planned {
+        let (round, place) = (self.at / self.batches(), self.at % self.batches());
+        self.at += 1;
+        let stream = if round == 0 { self.stream } else { self.stream.child(round as u64) };
+        let order = stream.permutation(self.size);
+        let end = self.size.min((place + 1) * self.batch);
+        (self.task, order[place * self.batch..end].to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dataset, Example};
+
+    fn dataset(size: usize) -> Dataset {
+        let example = Example { ids: vec![], rows: vec![], words: vec![], gold: vec![] };
+        Dataset { examples: vec![example; size], unseen_tags: vec![] }
+    }
+
+    fn planned(mixing: Mixing, weights: [f64; 2], epoch: u64) -> Vec<Planned> {
+        let sets = [dataset(21), dataset(70)];
+        let names = ["a", "b"];
+        let tasks: Vec<Task<'_>> = (0..2)
+            .map(|i| {
+                let view = (&sets[i]).into();
+                Task { name: names[i], head: i, weight: weights[i], train: view, dev: view }
+            })
+            .collect();
+        plan(&tasks, 0, &TrainConfig { batch: 10, mixing, ..TrainConfig::default() }, epoch)
+    }
+
+    fn tasks(planned: &[Planned]) -> String {
+        planned.iter().map(|(task, _)| char::from(b'a' + *task as u8)).collect()
+    }
+
+    #[test]
+    fn turns_alternate_until_the_smaller_task_is_through() {
+        assert_eq!(tasks(&planned(Mixing::Turns, [1.0, 1.0], 1)), "abababbbbb");
+        assert_eq!(tasks(&planned(Mixing::Turns, [0.0, 1.0], 1)), "bbbbbbb");
+    }
+
+    #[test]
+    fn every_sentence_comes_once_in_an_epoch() {
+        for mixing in [Mixing::Turns, Mixing::Proportional] {
+            let planned = planned(mixing, [1.0, 1.0], 3);
+            for (task, size) in [(0, 21), (1, 70)] {
+                let mut seen: Vec<usize> =
+                    planned.iter().filter(|step| step.0 == task).flat_map(|step| step.1.clone()).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..size).collect::<Vec<_>>());
+            }
+        }
+        assert_ne!(planned(Mixing::Proportional, [1.0; 2], 1), planned(Mixing::Proportional, [1.0; 2], 2));
+    }
+
+    #[test]
+    fn a_high_temperature_evens_tasks_out() {
+        let share = |temperature: f64| {
+            let all: String = (0..200)
+                .map(|epoch| tasks(&planned(Mixing::Temperature(temperature), [1.0; 2], epoch)))
+                .collect();
+            all.matches('a').count() as f64 / all.len() as f64
+        };
+        for (temperature, expected) in [(1.0, 21.0 / 91.0), (1e9, 0.5)] {
+            assert!((share(temperature) - expected).abs() < 0.03, "{temperature}: {}", share(temperature));
+        }
+    }
+
+    #[test]
+    fn another_task_leaves_the_headlines_batches_as_they_are() {
+        let alone = planned(Mixing::Turns, [1.0, 0.0], 2);
+        let both = planned(Mixing::Turns, [1.0, 1.0], 2);
+        assert_eq!(alone, both.into_iter().filter(|step| step.0 == 0).collect::<Vec<_>>());
+    }
+}

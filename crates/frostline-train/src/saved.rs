@@ -1,0 +1,137 @@
+//! Where a run is, as bytes: parameters, the optimiser's state, and the place in the data. A run that
+//! goes on from it ends as if it had never stopped, bit for bit. Opens no file.
+
+use std::collections::BTreeMap;
+
+use frostline_model::Values;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde::{Deserialize, Serialize};
+
+use crate::optimizer::SavedMoments;
+use crate::run::Mean;
+use crate::{Epoch, LossPoint, Times, TrainError};
+
+/// How often a run says where it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// Every so many steps; 0 means not by steps.
+    pub steps: u64,
+    /// Every so many seconds; 0 means not by time.
+    pub seconds: f64,
+}
+
+/// Where a run is.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    pub(crate) progress: Progress,
+    pub(crate) model: BTreeMap<String, Values>,
+    /// The best epoch's parameters so far, where a run asks for the best.
+    pub(crate) best: BTreeMap<String, Values>,
+    pub(crate) moments: BTreeMap<String, SavedMoments>,
+}
+
+/// All of a run's state but tensors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// Steps taken.
+    pub step: u64,
+    /// The running epoch of this run, counted from 1.
+    pub epoch: u32,
+    /// Steps taken in it.
+    pub done: usize,
+    /// Subwords seen.
+    pub tokens: usize,
+    /// What a row of the word table without gradient has been multiplied with.
+    pub untouched: f64,
+    pub since: Mean,
+    pub epoch_loss: Mean,
+    pub losses: Vec<LossPoint>,
+    pub epochs: Vec<Epoch>,
+    /// The best epoch so far and its `untouched`.
+    pub best: Option<(u32, f64)>,
+    pub times: Times,
+    /// Every parameter's hash at the start.
+    pub start: BTreeMap<String, u64>,
+}
+
+/// What stands in the file's header.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    progress: Progress,
+    /// Each parameter's steps.
+    steps: BTreeMap<String, u64>,
+    note: String,
+}
+
+const KEY: &str = "frostline";
+
+impl Saved {
+    /// Steps taken.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.progress.step
+    }
+
+    /// A safetensors file that carries a note of the caller's.
+    ///
+    /// # Panics
+    /// Where safetensors refuses its own shapes, which it does not.
+    #[must_use]
+    pub fn to_bytes(&self, note: &str) -> Vec<u8> {
+        let steps = self.moments.iter().map(|(path, (steps, _))| (path.clone(), *steps)).collect();
+        let header = Header { progress: self.progress.clone(), steps, note: note.into() };
+        let header = serde_json::to_string(&header).expect("plain data always serialises");
+        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+        let bytes = |data: &[f32]| data.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        for (kind, all) in [("model", &self.model), ("best", &self.best)] {
+            for (path, Values { shape, data }) in all {
+                tensors.push((format!("{kind}/{path}"), shape.clone(), bytes(data)));
+            }
+        }
+        for (path, (_, moments)) in &self.moments {
+            for (kind, data) in ["first", "second"].into_iter().zip(moments) {
+                tensors.push((format!("{kind}/{path}"), vec![data.len()], bytes(data)));
+            }
+        }
+        let views = tensors.iter().map(|(name, shape, bytes)| {
+            (
+                name,
+                TensorView::new(Dtype::F32, shape.clone(), bytes).expect("as many bytes as its shape says"),
+            )
+        });
+        safetensors::serialize(views, Some([(KEY.to_string(), header)].into())).expect("views are sound")
+    }
+
+    /// Reads what [`Saved::to_bytes`] wrote, and its note.
+    ///
+    /// # Errors
+    /// Where the bytes are no such file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, String), TrainError> {
+        let fail = |reason: String| TrainError::Checkpoint { reason };
+        let file = SafeTensors::deserialize(bytes).map_err(|error| fail(error.to_string()))?;
+        let (_, about) = SafeTensors::read_metadata(bytes).map_err(|error| fail(error.to_string()))?;
+        let header = about.metadata().as_ref().and_then(|all| all.get(KEY)).cloned();
+        let header = header.ok_or_else(|| fail("no run's checkpoint".into()))?;
+        let header: Header = serde_json::from_str(&header).map_err(|error| fail(error.to_string()))?;
+        let (mut model, mut best) = (BTreeMap::new(), BTreeMap::new());
+        let mut moments: BTreeMap<String, SavedMoments> =
+            header.steps.into_iter().map(|(path, steps)| (path, (steps, [vec![], vec![]]))).collect();
+        for (name, view) in file.iter() {
+            let quads = view.data().as_chunks::<4>().0;
+            let data: Vec<f32> = quads.iter().map(|quad| f32::from_le_bytes(*quad)).collect();
+            let (kind, path) = name.split_once('/').ok_or_else(|| fail(format!("the tensor `{name}`")))?;
+            match kind {
+                "first" | "second" => {
+                    let entry = moments.get_mut(path).ok_or_else(|| fail(format!("the tensor `{name}`")))?;
+                    entry.1[usize::from(kind == "second")] = data;
+                }
+                kind => {
+                    let values = Values { shape: view.shape().to_vec(), data };
+                    let into = if kind == "best" { &mut best } else { &mut model };
+                    into.insert(path.into(), values);
+                }
+            }
+        }
+        Ok((Self { progress: header.progress, model, best, moments }, header.note))
+    }
+}

@@ -1,0 +1,158 @@
+//! Tiny random encoders and made-up sentences to train on.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use burn::backend::{Autodiff, Flex};
+use burn::module::AutodiffModule as _;
+use frostline_align::{Aligner, VocabOptions};
+use frostline_freeze::{Policy, Timeline};
+use frostline_model::{EncoderConfig, Export, HeadShape, RandomInit, Tagger, Vocabulary, snapshot};
+use frostline_random::Stream;
+use frostline_train::{
+    Dataset, Event, Finished, OptimizerConfig, Prefix, Run, Split, TaggedSentence, Task, TrainConfig,
+    TrainError, Unit, View, compute_prefix, tag_set, train,
+};
+
+pub type B = Autodiff<Flex>;
+
+pub const WORDS: [&str; 8] = ["a", "dog", "cat", "sees", "hears", "old", "runs", "ning"];
+pub const TAGS: [&str; 4] = ["DET", "NOUN", "VERB", "ADJ"];
+
+pub fn distilbert() -> EncoderConfig {
+    let text = r#"{"model_type": "distilbert", "vocab_size": 16, "dim": 16, "n_layers": 3, "n_heads": 2,
+        "hidden_dim": 32, "max_position_embeddings": 32}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
+pub fn bert() -> EncoderConfig {
+    let text = r#"{"model_type": "bert", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 32, "type_vocab_size": 2}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
+pub fn roberta() -> EncoderConfig {
+    let text = r#"{"model_type": "roberta", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 34, "type_vocab_size": 1,
+        "pad_token_id": 1}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
+pub fn sentences(seed: u64, count: usize) -> Vec<TaggedSentence<'static>> {
+    let stream = Stream::new(seed, "sentences");
+    (0..count as u64)
+        .map(|s| {
+            let draw = stream.child(s);
+            let words: Vec<usize> =
+                (0..3 + draw.below(0, 6)).map(|i| draw.below(i + 1, 7) as usize).collect();
+            TaggedSentence {
+                words: words.iter().map(|&w| WORDS[w]).collect(),
+                tags: words.iter().map(|&w| TAGS[w % 4]).collect(),
+            }
+        })
+        .collect()
+}
+
+pub struct Setting {
+    pub encoder: EncoderConfig,
+    pub vocabulary: Vocabulary,
+    pub train: Dataset,
+    pub dev: Dataset,
+    pub tags: usize,
+}
+
+pub fn setting(encoder: EncoderConfig, compact: bool) -> Setting {
+    // Ids 12 to 15 are in the table but in no sentence.
+    let vocab = format!("[PAD]\n[UNK]\n[CLS]\n[SEP]\n{}\n", WORDS.join("\n"));
+    let aligner = Aligner::from_vocab(&vocab, &VocabOptions::default()).unwrap();
+    let (train, dev) = (sentences(1, 40), sentences(2, 10));
+    let tags = tag_set(&train);
+    let build = |name, sentences: &[_]| {
+        Dataset::build(&Split { name, sentences, unit: Unit::Words }, &aligner, &tags).unwrap()
+    };
+    let (mut train, mut dev) = (build("train", &train), build("dev", &dev));
+    let vocabulary =
+        if compact { Vocabulary::of(16, train.ids().chain(dev.ids())) } else { Vocabulary::full(16) };
+    train.compact(&vocabulary);
+    dev.compact(&vocabulary);
+    Setting { encoder, vocabulary, train, dev, tags: tags.len() }
+}
+
+pub fn config() -> TrainConfig {
+    let optimizer = OptimizerConfig { lr: 1e-3, weight_decay: 0.1, ..OptimizerConfig::default() };
+    TrainConfig { epochs: 2, batch: 8, log_every: 3, optimizer, ..TrainConfig::default() }
+}
+
+pub fn draw() -> RandomInit {
+    RandomInit::new(5, 0.02)
+}
+
+pub fn model(setting: &Setting) -> Tagger<B> {
+    let Setting { encoder, vocabulary, tags, .. } = setting;
+    let heads = [HeadShape::linear(*tags)];
+    Tagger::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
+}
+
+pub fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished<B>, TrainError> {
+    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+    let tasks = [Run::task((&setting.train).into(), (&setting.dev).into())];
+    train(&of(setting, config, &policy.into(), &tasks), model(setting), None, &mut |_: Event<'_>| ())
+}
+
+pub fn of<'a>(
+    setting: &'a Setting,
+    config: &'a TrainConfig,
+    timeline: &'a Timeline,
+    tasks: &'a [Task<'a>],
+) -> Run<'a> {
+    Run::new(config, &setting.encoder, timeline, tasks)
+}
+
+/// As [`run`], with the outputs of the lowest blocks computed first.
+pub fn run_cached(
+    setting: &Setting,
+    policy: &str,
+    blocks: usize,
+    config: &TrainConfig,
+) -> Result<Finished<B>, TrainError> {
+    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+    let model = model(setting);
+    let plain = model.valid();
+    let rows = [&setting.train, &setting.dev].map(|data| {
+        let mut rows = Vec::new();
+        let mut take = |some: &[f32]| {
+            rows.extend_from_slice(some);
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let size = [blocks, 23];
+        compute_prefix(&plain, &setting.encoder, data, size, config.precision, &mut take).unwrap();
+        (rows, data.starts())
+    });
+    let prefix = |split: usize| {
+        let (rows, starts) = &rows[split];
+        Some(Prefix { blocks, hidden: setting.encoder.hidden, rows, starts })
+    };
+    let view = |data, split| View { data, prefix: prefix(split) };
+    let tasks = [Run::task(view(&setting.train, 0), view(&setting.dev, 1))];
+    train(&of(setting, config, &policy.into(), &tasks), model, None, &mut |_: Event<'_>| ())
+}
+
+/// The exported file's tensors by Hugging Face name.
+pub fn exported(setting: &Setting, finished: &Finished<B>) -> Vec<(String, Vec<u8>)> {
+    let parameters = snapshot(&finished.model);
+    let (source, config) = (draw(), &setting.encoder);
+    let other_rows = finished.untouched_rows;
+    let export = Export {
+        config,
+        parameters: &parameters,
+        head: 0,
+        vocabulary: &setting.vocabulary,
+        source: &source,
+        other_rows,
+    };
+    let bytes = export.safetensors().unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: Vec<_> =
+        file.iter().map(|(name, view)| (name.to_string(), view.data().to_vec())).collect();
+    tensors.sort();
+    tensors
+}

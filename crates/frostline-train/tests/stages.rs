@@ -1,0 +1,214 @@
+//! Runs that change while they go on: gradual unfreezing, several tasks and heads, and runs that were
+//! stopped and go on.
+
+mod common;
+
+use burn::module::AutodiffModule as _;
+use frostline_align::{Aligner, VocabOptions};
+use frostline_freeze::{Policy, Timeline};
+use frostline_model::{HeadKind, HeadShape, Tagger, Values, fingerprints, snapshot};
+use frostline_random::Stream;
+use frostline_train::{
+    Dataset, Event, Finished, Mixing, Pace, Run, Saved, Select, Split, TaggedSentence, Task, TrainConfig,
+    Unit, features, train,
+};
+
+use common::{B, Setting, WORDS, bert, config, distilbert, draw, model, of, sentences, setting};
+
+fn gradual(depth: usize, every: u64) -> Timeline {
+    Timeline::gradual(&Policy::parse("none", depth).unwrap(), every)
+}
+
+fn run_on(
+    setting: &Setting,
+    timeline: &Timeline,
+    config: &TrainConfig,
+    tasks: &[Task<'_>],
+    model: Tagger<B>,
+) -> Finished<B> {
+    train(&of(setting, config, timeline, tasks), model, None, &mut |_: Event<'_>| ()).unwrap()
+}
+
+fn only<'a>(setting: &'a Setting) -> [Task<'a>; 1] {
+    [Run::task((&setting.train).into(), (&setting.dev).into())]
+}
+
+/// The parameters that are the same before and after.
+fn same(before: &Tagger<B>, after: &Tagger<B>) -> Vec<String> {
+    let after = fingerprints(after);
+    fingerprints(before)
+        .into_iter()
+        .filter(|(path, hash)| after[path] == *hash)
+        .map(|(path, _)| path)
+        .collect()
+}
+
+#[test]
+fn blocks_thaw_one_by_one() {
+    // Five steps an epoch; at the end of the third, the head and two of three blocks have learned.
+    let setting = setting(distilbert(), true);
+    let before = model(&setting);
+    let thawed = |epochs| {
+        let config = TrainConfig { epochs, ..config() };
+        let finished = run_on(&setting, &gradual(3, 5), &config, &only(&setting), before.clone());
+        assert!(finished.freezing.unmoved.is_empty(), "{:?}", finished.freezing.unmoved);
+        let still = same(&before, &finished.model);
+        assert_eq!(still.len() as u64, finished.freezing.frozen);
+        let frozen = |part: &str| still.iter().any(|path| path.contains(part));
+        ["heads.0", "blocks.2", "blocks.1", "blocks.0", "embeddings"].map(frozen)
+    };
+    assert_eq!(thawed(1), [false, true, true, true, true]);
+    assert_eq!(thawed(3), [false, false, false, true, true]);
+    assert_eq!(thawed(5), [false; 5]);
+}
+
+/// What thaws late begins its optimiser's count late: its first step is as large as any first step.
+#[test]
+fn a_late_parameter_takes_a_full_first_step() {
+    let mut setting = setting(distilbert(), true);
+    setting.train.examples.truncate(8);
+    let mut config = TrainConfig { epochs: 3, batch: 8, ..config() };
+    config.optimizer.weight_decay = 0.0;
+    config.schedule = frostline_train::ScheduleKind::Constant;
+    let before = model(&setting);
+    let finished = run_on(&setting, &gradual(3, 2), &config, &only(&setting), before.clone());
+    let (before, after) = (snapshot(&before), snapshot(&finished.model));
+    let path = "encoder.blocks.2.value.weight";
+    let moved =
+        before[path].data.iter().zip(&after[path].data).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!((moved / 1e-3 - 1.0).abs() < 0.01, "{moved}");
+}
+
+#[test]
+fn a_run_in_which_nothing_learns_only_scores() {
+    let setting = setting(distilbert(), true);
+    let before = model(&setting);
+    let policy = Policy::parse("all+embeddings+heads", 3).unwrap();
+    let finished = run_on(&setting, &policy.into(), &config(), &only(&setting), before.clone());
+    assert_eq!((finished.steps, finished.selected, finished.states), (0, 0, 0));
+    assert_eq!(same(&before, &finished.model).len() as u64, finished.freezing.frozen);
+    assert_eq!(finished.dev[0].words.len(), setting.dev.examples.len());
+    let rows =
+        features(&finished.model.valid(), &setting.encoder, (&setting.dev).into(), config().precision, 50);
+    let speaking = setting.dev.examples.iter().flat_map(|e| &e.words).filter(|word| word.is_ok()).count();
+    assert_eq!(rows.len(), speaking * setting.encoder.hidden);
+}
+
+/// A second task: whether a sentence has an old thing in it.
+fn labelled(setting: &Setting, seed: u64, count: usize) -> Dataset {
+    let all = sentences(seed, count);
+    let label = |sentence: &TaggedSentence<'_>| if sentence.words.contains(&"old") { "old" } else { "new" };
+    let all: Vec<TaggedSentence<'_>> = all
+        .iter()
+        .map(|sentence| TaggedSentence { words: sentence.words.clone(), tags: vec![label(sentence)] })
+        .collect();
+    let vocab = format!("[PAD]\n[UNK]\n[CLS]\n[SEP]\n{}\n", WORDS.join("\n"));
+    let aligner = Aligner::from_vocab(&vocab, &VocabOptions::default()).unwrap();
+    let tags = ["new".to_string(), "old".to_string()];
+    let split = Split { name: "train", sentences: &all, unit: Unit::Sentences };
+    let mut set = Dataset::build(&split, &aligner, &tags).unwrap();
+    set.compact(&setting.vocabulary);
+    set
+}
+
+fn two_headed(setting: &Setting, kind: HeadKind) -> Tagger<B> {
+    let heads = [HeadShape::linear(setting.tags), HeadShape { name: "head.old".into(), kind, labels: 2 }];
+    let Setting { encoder, vocabulary, .. } = setting;
+    Tagger::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
+}
+
+#[test]
+fn sentences_are_learned_with_every_head() {
+    let setting = setting(bert(), false);
+    let (train_set, dev) = (labelled(&setting, 3, 60), labelled(&setting, 4, 40));
+    let task = |weight| Task { name: "old", head: 1, weight, train: (&train_set).into(), dev: (&dev).into() };
+    for kind in [HeadKind::Linear, HeadKind::DistilBert, HeadKind::Pooler] {
+        let mut config = TrainConfig { epochs: 30, ..config() };
+        config.optimizer.lr = 5e-3;
+        let tasks = [task(1.0)];
+        let timeline = Policy::parse_for("none", 3, &["words", "old"]).unwrap().into();
+        let finished = run_on(&setting, &timeline, &config, &tasks, two_headed(&setting, kind));
+        let tally = finished.dev[0].tally;
+        assert_eq!(tally.words as usize, dev.examples.len(), "one label per sentence");
+        assert!(tally.correct * 10 >= tally.words * 9, "{kind:?}: {} of {}", tally.correct, tally.words);
+    }
+}
+
+#[test]
+fn a_frozen_head_keeps_its_bits_while_its_scores_drift_with_the_encoder() {
+    let setting = setting(bert(), false);
+    let (old, old_dev) = (labelled(&setting, 3, 40), labelled(&setting, 4, 20));
+    let tasks = |weights: [f64; 2]| {
+        let words = Run::task((&setting.train).into(), (&setting.dev).into());
+        let old =
+            Task { name: "old", head: 1, weight: weights[1], train: (&old).into(), dev: (&old_dev).into() };
+        [Task { name: "words", weight: weights[0], ..words }, old]
+    };
+    let policy = |name| -> Timeline { Policy::parse_for(name, 3, &["words", "old"]).unwrap().into() };
+    let start = two_headed(&setting, HeadKind::Linear);
+    let both = run_on(&setting, &policy("none"), &config(), &tasks([1.0, 1.0]), start);
+    assert!(both.freezing.unmoved.is_empty());
+    let loss = |finished: &Finished<B>, task: usize| finished.dev[task].loss_nats;
+    // The encoder goes on: the frozen head's bits stay, its scores move.
+    let on = run_on(&setting, &policy("none+head.words"), &config(), &tasks([0.0, 1.0]), both.model.clone());
+    let still = same(&both.model, &on.model);
+    assert_eq!(still, ["heads.0.classifier.bias", "heads.0.classifier.weight"]);
+    assert_ne!(loss(&on, 0), loss(&both, 0));
+    // Encoder and head frozen: the score is the same bit for bit.
+    let frozen = policy("all+embeddings+head.words");
+    let on = run_on(&setting, &frozen, &config(), &tasks([0.0, 1.0]), both.model.clone());
+    assert_eq!(loss(&on, 0).to_bits(), loss(&both, 0).to_bits());
+    assert_eq!(on.dev[0], both.dev[0]);
+    assert_ne!(loss(&on, 1), loss(&both, 1));
+}
+
+/// Stopped at twenty moments in the middle of a gradual unfreezing with several tasks, once with the
+/// best epoch kept, and gone on: every bit is as if nothing had happened.
+#[test]
+fn a_stopped_run_goes_on_bit_for_bit() {
+    let full = setting(bert(), false);
+    for (select, mixing) in [(Select::Last, Mixing::Turns), (Select::LowestLoss, Mixing::Temperature(2.0))] {
+        let (old, old_dev) = (labelled(&full, 3, 30), labelled(&full, 4, 20));
+        let words = Run::task((&full.train).into(), (&full.dev).into());
+        let tasks =
+            [words, Task { name: "old", head: 1, weight: 0.5, train: (&old).into(), dev: (&old_dev).into() }];
+        let policy = Policy::parse_for("none", 3, &["words", "old"]).unwrap();
+        let timeline = Timeline::gradual(&policy, 7);
+        let config = TrainConfig { epochs: 5, select, mixing, ..config() };
+        let mut run = of(&full, &config, &timeline, &tasks);
+        run.pace = Pace { steps: 1, seconds: 0.0 };
+        let mut files = Vec::new();
+        let mut keep = |event: Event<'_>| {
+            if let Event::Checkpoint(saved) = event {
+                files.push(saved.to_bytes("a note"));
+            }
+        };
+        let whole = train(&run, two_headed(&full, HeadKind::Pooler), None, &mut keep).unwrap();
+        assert_eq!(files.len() as u64, whole.steps);
+        let moments = Stream::new(9, "moments").sample(files.len(), 20);
+        run.pace = Pace::default();
+        for at in moments {
+            let (saved, note) = Saved::from_bytes(&files[at]).unwrap();
+            assert_eq!((saved.step(), note.as_str()), (at as u64 + 1, "a note"));
+            // What the model starts with must not matter.
+            let other = two_headed(&full, HeadKind::Pooler);
+            let gone_on = train(&run, other, Some(saved), &mut |_: Event<'_>| ()).unwrap();
+            let bits = |finished: &Finished<B>| -> Vec<(String, Vec<u32>)> {
+                let bits = |values: Values| values.data.iter().map(|value| value.to_bits()).collect();
+                snapshot(&finished.model).into_iter().map(|(path, values)| (path, bits(values))).collect()
+            };
+            assert!(bits(&gone_on) == bits(&whole), "stopped after step {}", at + 1);
+            assert_eq!(gone_on.epochs, whole.epochs);
+            assert_eq!(gone_on.losses, whole.losses);
+            assert_eq!((gone_on.selected, &gone_on.dev), (whole.selected, &whole.dev));
+            assert_eq!(gone_on.untouched_rows.to_bits(), whole.untouched_rows.to_bits());
+            assert_eq!(gone_on.freezing, whole.freezing);
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_checkpoint_are_refused() {
+    let error = Saved::from_bytes(b"not this").unwrap_err().to_string();
+    assert!(error.contains("delete it to start the run again"), "{error}");
+}

@@ -1,0 +1,64 @@
+//! From a stage's settings to what the training loop is told: numbers only.
+
+use frostline_kernels::Precision;
+use frostline_record::{self as record, Checkpoints, Settings};
+use frostline_train::{
+    DropoutConfig, Mixing, OptimizerConfig, Pace, Rule, ScheduleKind, Select, TrainConfig,
+};
+
+/// The training loop's settings; with `verify`, for one epoch.
+pub(crate) fn train_config(settings: &Settings, verify: bool) -> TrainConfig {
+    let o = &settings.optimizer;
+    let on = |switch| switch == record::Switch::On;
+    TrainConfig {
+        seed: settings.seed,
+        epochs: if verify { settings.train.epochs.min(1) } else { settings.train.epochs },
+        batch: settings.train.batch,
+        mixing: match settings.train.mixing {
+            record::Mixing::Turns => Mixing::Turns,
+            record::Mixing::Proportional => Mixing::Proportional,
+            record::Mixing::Temperature => Mixing::Temperature(settings.train.temperature),
+        },
+        log_every: settings.train.log_every,
+        select: match (settings.train.select, settings.train.select_by) {
+            (record::Select::Last, _) => Select::Last,
+            (record::Select::Best, record::SelectBy::Loss) => Select::LowestLoss,
+            (record::Select::Best, record::SelectBy::Accuracy) => Select::HighestAccuracy,
+        },
+        optimizer: OptimizerConfig {
+            rule: match o.kind {
+                record::OptimizerKind::Adamw => Rule::AdamW,
+                record::OptimizerKind::Adam => Rule::Adam,
+            },
+            lr: o.lr,
+            beta1: o.beta1,
+            beta2: o.beta2,
+            eps: o.eps,
+            weight_decay: o.weight_decay,
+            layer_decay: o.layer_decay,
+            clip_norm: o.clip_norm,
+        },
+        schedule: match settings.schedule.kind {
+            record::ScheduleKind::Linear => ScheduleKind::Linear,
+            record::ScheduleKind::Cosine => ScheduleKind::Cosine,
+            record::ScheduleKind::SlantedTriangular => ScheduleKind::SlantedTriangular,
+            record::ScheduleKind::Constant => ScheduleKind::Constant,
+        },
+        warmup: settings.schedule.warmup,
+        dropout: DropoutConfig {
+            head: settings.dropout.head,
+            encoder: on(settings.dropout.encoder),
+            frozen: on(settings.dropout.frozen),
+        },
+        precision: match settings.train.precision {
+            record::Precision::F32 => Precision::F32,
+            record::Precision::Bf16 => Precision::Bf16,
+        },
+        eval_tokens: settings.eval.batch_tokens,
+    }
+}
+
+/// How often a run says where it is.
+pub(crate) fn pace(checkpoints: &Checkpoints) -> Pace {
+    Pace { steps: checkpoints.steps, seconds: checkpoints.minutes * 60.0 }
+}

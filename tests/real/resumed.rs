@@ -1,0 +1,111 @@
+//! Checkpoints: a cell whose worker is killed again and again ends with the bits of one that ran
+//! through.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use frostline_record::{Checkpoints, Event, Job, Record, Sweep, read_record};
+
+use crate::{Place, RUNNER, result};
+
+/// A cell whose gradual unfreezing and second stage give a stop every chance to be noticed.
+const PLAN: &str = r#"
+schema = 3
+name = "stopped"
+synthetic = true
+[treebanks]
+en = "embedded:en"
+[settings.encoder]
+name = "embedded:demo-distilbert"
+[settings.data]
+first = 120
+[settings.train]
+batch = 8
+log_every = 1
+[settings.optimizer]
+lr = 1e-3
+[[settings.stages]]
+name = "thaw"
+train.epochs = 3
+train.select = "best"
+unfreeze.every = 6
+unfreeze.unit = "steps"
+[[settings.stages]]
+name = "go on"
+policy = "first-2"
+train.epochs = 2
+"#;
+
+/// Hands a job to a fresh worker and kills it after so many steps; whether the cell was done before.
+fn stopped_after(job: &Job, steps: u64) -> bool {
+    let mut worker = Command::new(RUNNER)
+        .args(["worker", "--backend", "flex", "--threads", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a worker");
+    let mut input = worker.stdin.take().expect("its input");
+    writeln!(input, "{}", serde_json::to_string(job).expect("plain data")).expect("a job");
+    let (mut seen, mut done) = (0, false);
+    for line in BufReader::new(worker.stdout.take().expect("its output")).lines() {
+        match serde_json::from_str(&line.expect("a line")).expect("an event") {
+            Event::Step(_) => seen += 1,
+            Event::Done { .. } => done = true,
+            Event::Failed { error, .. } => panic!("{error}"),
+            _ => {}
+        }
+        if done || seen == steps {
+            break;
+        }
+    }
+    worker.kill().expect("it can be killed");
+    worker.wait().expect("it ends");
+    done
+}
+
+#[test]
+fn a_cell_killed_twenty_times_ends_with_the_same_bits() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    std::fs::write(&plan, PLAN).expect("the plan");
+    let whole: Vec<Record> = place.swept(&format!("--plan {} --threads 1", plan.display()));
+    assert_eq!(whole.len(), 1, "one cell");
+    let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
+    assert!(!folder.join("checkpoint.safetensors").exists(), "nobody needs it any more");
+
+    let folder = place.path("stopped");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let job = Job {
+        cell: whole[0].cell.clone(),
+        folder: folder.display().to_string(),
+        prefix_cache: None,
+        checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
+        verify: false,
+    };
+    // 75 steps in all: an odd count of them at a time, so that every stop falls elsewhere.
+    let mut stops = 0;
+    while !stopped_after(&job, 1 + (stops * 5) % 7) {
+        stops += 1;
+        assert!(stops < 75, "it does not come to an end");
+    }
+    assert!(stops >= 18, "only {stops} stops");
+    let again = read_record(Path::new(&job.folder)).expect("a record").expect("one");
+    assert_eq!(result(&again), result(&whole[0]));
+}
+
+/// What is left of another cell, or is no checkpoint, is not gone on from.
+#[test]
+fn a_checkpoint_that_does_not_fit_is_left_alone() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    std::fs::write(&plan, PLAN).expect("the plan");
+    let words = format!("--plan {} --threads 1", plan.display());
+    let whole = place.swept(&words);
+    let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
+    std::fs::remove_file(folder.join("record.json")).expect("the record was there");
+    std::fs::write(folder.join("checkpoint.safetensors"), b"half a file").expect("a file");
+    let again = place.swept(&words);
+    assert_eq!(result(&again[0]), result(&whole[0]));
+}
