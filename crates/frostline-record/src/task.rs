@@ -127,13 +127,6 @@ impl Settings {
         if dataset == self.lang { split.into() } else { format!("{dataset}/{split}") }
     }
 
-    /// Whether a task is all there is and has the usual settings: tagging with universal
-    /// parts of speech.
-    #[must_use]
-    pub fn is_usual_task(&self) -> bool {
-        self.tasks == Self::default().tasks
-    }
-
     /// Whether tasks, heads and the headline fit together.
     pub(crate) fn check_tasks(&self) -> Result<(), PlanError> {
         let fail = |task: &str, reason: String| Err(PlanError::Task { task: task.into(), reason });
@@ -213,7 +206,6 @@ mod tests {
     #[test]
     fn the_usual_task_is_the_headline() {
         let settings = Settings::default();
-        assert!(settings.is_usual_task());
         assert_eq!((settings.headline(), settings.tasks["upos"].unit()), ("upos", Unit::Words));
         assert_eq!([settings.role("en", "dev"), settings.role("ner", "dev")], ["dev", "ner/dev"]);
     }
