@@ -64,9 +64,8 @@ impl BufRead for Again {
 #[test]
 fn memory_does_not_grow_with_the_input() {
     let text = b"# sent_id = s\n1\tIce\tice\tNOUN\t_\t_\t0\troot\t_\t_\n2\tmelts\tmelt\tVERB\t_\t_\t1\tdep\t_\t_\n\n \n\n";
-    // The first round is not counted: meanwhile the test's harness may still be setting itself up.
-    let mut most = [0; 3];
-    for (most, copies) in most.iter_mut().zip([1_000, 1_000, 300_000]) {
+    let mut most = [0; 2];
+    for (most, copies) in most.iter_mut().zip([1_000, 300_000]) {
         MOST.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
         let before = HELD.load(Ordering::Relaxed);
         let mut reader = Reader::new(Again { text, at: 0, left: copies }, Checks { typed: true, nfc: true });
@@ -80,6 +79,7 @@ fn memory_does_not_grow_with_the_input() {
         assert!(faults >= 2 * copies);
         *most = MOST.load(Ordering::Relaxed) - before;
     }
-    assert_eq!(most[1], most[2], "bytes held at most, for 0.1 MB and for 30 MB");
-    assert!(most[1] < 32 << 10, "{} bytes held for sentences of 90", most[1]);
+    // The harness has a thread of its own, which may hold a little at any moment.
+    assert!(most[0].abs_diff(most[1]) < 4 << 10, "{most:?} bytes held at most, for 0.1 MB and for 30 MB");
+    assert!(most[0] < 32 << 10, "{} bytes held for sentences of 90", most[0]);
 }

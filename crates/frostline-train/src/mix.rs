@@ -18,7 +18,8 @@ pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, config: &TrainConfig, ep
             let name =
                 if task == headline { "shuffle".into() } else { format!("shuffle {}", tasks[task].name) };
             let stream = Stream::new(config.seed, &name).child(epoch);
-            Queue { task, size: tasks[task].train.data.examples.len(), batch: config.batch, stream, at: 0 }
+            let size = tasks[task].train.data.examples.len();
+            Queue { task, size, batch: config.batch, stream, order: Vec::new(), at: 0 }
         })
         .collect();
     let draw = Stream::new(config.seed, "mixing").child(epoch);
@@ -65,6 +66,8 @@ struct Queue {
     size: usize,
     batch: usize,
     stream: Stream,
+    /// Of the running round.
+    order: Vec<usize>,
     at: usize,
 }
 
@@ -76,10 +79,12 @@ impl Queue {
     fn next(&mut self) -> Planned {
         let (round, place) = (self.at / self.batches(), self.at % self.batches());
         self.at += 1;
-        let stream = if round == 0 { self.stream } else { self.stream.child(round as u64) };
-        let order = stream.permutation(self.size);
+        if place == 0 {
+            let stream = if round == 0 { self.stream } else { self.stream.child(round as u64) };
+            self.order = stream.permutation(self.size);
+        }
         let end = self.size.min((place + 1) * self.batch);
-        (self.task, order[place * self.batch..end].to_vec())
+        (self.task, self.order[place * self.batch..end].to_vec())
     }
 }
 
