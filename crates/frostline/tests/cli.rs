@@ -1,14 +1,15 @@
 //! The commands as a shell sees them: help, errors with their exit codes, and what they print
 //! against the bytes they read. Cases with treebanks need FROSTLINE_SHARED.
 
+mod common;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use frostline::version::code;
 use frostline_assets::{Places, Sources, sha256};
-use frostline_record::{Cell, Input, Job, Settings, Switch};
+use frostline_record::{Cell, Input, Settings, Switch};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -305,30 +306,10 @@ fn demo_cell(save: bool) -> Cell {
     Cell::new(settings, inputs, "flex", code())
 }
 
-/// Runs a cell in a folder. A worker ends when its input closes, so it stays open until the end.
+/// Runs a cell in a folder to its end.
 fn run(cell: Cell, folder: &Path) {
-    fs::create_dir_all(folder).unwrap();
-    let job = Job {
-        cell,
-        folder: folder.to_str().unwrap().into(),
-        prefix_cache: None,
-        checkpoints: Default::default(),
-        verify: false,
-    };
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_frostline"))
-        .arg("worker")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = worker.stdin.take().unwrap();
-    writeln!(input, "{}", serde_json::to_string(&job).unwrap()).unwrap();
-    let lines = BufReader::new(worker.stdout.take().unwrap()).lines();
-    let last =
-        lines.map(Result::unwrap).find(|line| line.contains("\"done\"") || line.contains("\"failed\""));
-    assert!(last.as_ref().is_some_and(|line| line.contains("\"done\"")), "{last:?}");
-    drop(input);
-    assert!(worker.wait().unwrap().success());
+    let last = common::last_word(cell, folder);
+    assert!(last.contains("\"done\""), "{last}");
 }
 
 #[test]

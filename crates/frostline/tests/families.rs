@@ -2,18 +2,21 @@
 //! words, and a cell from weights to a saved tagger. The models are those of
 //! `../../frostline-model/tests/references`, made and checked against `transformers` there.
 
+mod common;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use frostline::inputs::check_length;
 use frostline::model_folder::ModelFolder;
 use frostline::version::code;
 use frostline_assets::{Places, Sources};
 use frostline_model::EncoderConfig;
-use frostline_record::{Cell, Input, Job, Settings};
+use frostline_record::{Cell, Input, Settings};
 use serde_json::Value;
+
+use common::last_word;
 
 /// Each family's reference model and its longest sentence.
 const FAMILIES: [(&str, usize); 4] = [("distilbert", 48), ("bert", 48), ("roberta", 64), ("xlm-roberta", 64)];
@@ -100,31 +103,6 @@ fn cell(name: &str, max_length: usize) -> Cell {
     Cell::new(settings, input(treebank.sources).chain(input(encoder.sources)).collect(), "flex", code())
 }
 
-/// What a worker says last about a cell.
-fn run(cell: Cell, folder: &Path) -> String {
-    fs::create_dir_all(folder).unwrap();
-    let job = Job {
-        cell,
-        folder: folder.to_str().unwrap().into(),
-        prefix_cache: None,
-        checkpoints: Default::default(),
-        verify: false,
-    };
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_frostline"))
-        .arg("worker")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = worker.stdin.take().unwrap();
-    writeln!(input, "{}", serde_json::to_string(&job).unwrap()).unwrap();
-    let mut lines = BufReader::new(worker.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let last = lines.find(|line| line.contains("\"done\"") || line.contains("\"failed\""));
-    drop(input);
-    worker.wait().unwrap();
-    last.expect("a worker tells what became of a cell")
-}
-
 #[test]
 fn a_cell_trains_and_saves_each_family() {
     let classes = [
@@ -136,14 +114,14 @@ fn a_cell_trains_and_saves_each_family() {
     let folder = tempfile::tempdir().unwrap();
     for ((name, longest), class) in FAMILIES.into_iter().zip(classes) {
         let here = folder.path().join(name);
-        let last = run(cell(name, longest), &here);
+        let last = last_word(cell(name, longest), &here);
         assert!(last.contains("\"done\""), "{name}: {last}");
         let model = here.join("model");
         ModelFolder::open(&model).unwrap().check().unwrap();
         let config = parse(&fs::read_to_string(model.join("config.json")).unwrap());
         assert_eq!(config["architectures"], serde_json::json!([class]), "{name}");
 
-        let last = run(cell(name, longest + 1), &folder.path().join(format!("{name}-long")));
+        let last = last_word(cell(name, longest + 1), &folder.path().join(format!("{name}-long")));
         assert!(last.contains("\"failed\""), "{name}: {last}");
         assert!(last.contains(&format!("only {longest} positions")), "{name}: {last}");
     }

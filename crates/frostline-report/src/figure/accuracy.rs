@@ -98,26 +98,35 @@ fn bar(
     scale: &Scale,
     (middle, height): (f64, f64),
 ) {
-    let accuracy = dev.accuracy.times(100.0);
-    let style = style(report, &group.policy);
-    let start = scale.at(scale.low());
-    let end = scale.at(accuracy.mean);
+    let paint = (style(report, &group.policy).colour, 0.5);
+    value_bar(sheet, scale, (dev.accuracy.times(100.0), dev.accuracy_interval), paint, (middle, height));
+}
+
+/// A bar from the axis to a value in percent, with its interval, its spread and its number. `place` is
+/// the bar's middle and height.
+pub(super) fn value_bar(
+    sheet: &mut Sheet,
+    scale: &Scale,
+    (value, interval): (Stat, Option<Interval>),
+    (colour, opacity): (&str, f64),
+    (middle, height): (f64, f64),
+) {
+    let (start, end) = (scale.at(scale.low()), scale.at(value.mean));
     let (from, size) = ((start, middle - height / 2.0), (end - start, height));
     sheet.svg.rect(from, size, "#FFFFFF", 1.0);
-    sheet.svg.rect(from, size, style.colour, 0.5);
+    sheet.svg.rect(from, size, colour, opacity);
     let mut reach = end;
-    if let Some(interval) = dev.accuracy_interval {
+    if let Some(interval) = interval {
         let ends = (scale.at(interval.low * 100.0), scale.at(interval.high * 100.0));
         thin(sheet, ends, middle);
         reach = reach.max(ends.1);
     }
-    if let Some(std) = accuracy.std {
-        let ends = (scale.at(accuracy.mean - std), scale.at(accuracy.mean + std));
+    if let Some(std) = value.std {
+        let ends = (scale.at(value.mean - std), scale.at(value.mean + std));
         thick(sheet, ends, middle);
         reach = reach.max(ends.1);
     }
-    let number = plus_minus(accuracy, 2);
-    sheet.svg.text(reach + 9.0, middle + 4.5, &number, LABEL);
+    sheet.svg.text(reach + 9.0, middle + 4.5, &plus_minus(value, 2), LABEL);
 }
 
 /// The sampling interval: a thin line with ends.

@@ -3,12 +3,12 @@
 //! Refuses bars without a name of their own: which is which is written beside each.
 
 use crate::Report;
-use crate::figure::accuracy::{axis_range, cut, thick, thin};
+use crate::figure::accuracy::{axis_range, cut, thick, thin, value_bar};
 use crate::figure::scale::{Scale, Spacing, tick_decimals};
 use crate::figure::sheet::{Area, LABEL, Sheet, TICK, widest};
 use crate::figure::svg::{Anchor, text_width};
 use crate::figure::{Figure, GRID, style};
-use crate::number::{fixed, plus_minus};
+use crate::number::fixed;
 use crate::stat::{Interval, Stat};
 
 /// Room for a number and its deviation at the right of a bar.
@@ -139,23 +139,8 @@ fn panel(sheet: &mut Sheet, report: &Report, chart: &Chart, plot: Area, range: (
     }
 }
 
-fn draw_bar(sheet: &mut Sheet, bar: &Bar, (colour, opacity): (&str, f64), scale: &Scale, middle: f64) {
-    let value = bar.value.times(100.0);
-    let (start, end) = (scale.at(scale.low()), scale.at(value.mean));
-    let (from, size) = ((start, middle - ROW * 0.36), (end - start, ROW * 0.72));
-    sheet.svg.text(start - 8.0, middle + 4.2, &bar.name, TICK.anchor(Anchor::End));
-    sheet.svg.rect(from, size, "#FFFFFF", 1.0);
-    sheet.svg.rect(from, size, colour, opacity);
-    let mut reach = end;
-    if let Some(interval) = bar.interval {
-        let ends = (scale.at(interval.low * 100.0), scale.at(interval.high * 100.0));
-        thin(sheet, ends, middle);
-        reach = reach.max(ends.1);
-    }
-    if let Some(std) = value.std {
-        let ends = (scale.at(value.mean - std), scale.at(value.mean + std));
-        thick(sheet, ends, middle);
-        reach = reach.max(ends.1);
-    }
-    sheet.svg.text(reach + 9.0, middle + 4.5, &plus_minus(value, 2), LABEL);
+fn draw_bar(sheet: &mut Sheet, one: &Bar, paint: (&str, f64), scale: &Scale, middle: f64) {
+    let start = scale.at(scale.low());
+    sheet.svg.text(start - 8.0, middle + 4.2, &one.name, TICK.anchor(Anchor::End));
+    value_bar(sheet, scale, (one.value.times(100.0), one.interval), paint, (middle, ROW * 0.72));
 }
