@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::Deed;
 
-const PLAN: &str = r#"schema = 3
+const PLAN: &str = r#"schema = 4
 name = "small"
 
 [treebanks]

@@ -46,7 +46,7 @@ fn unknown_setting_in_the_plan() {
 #[test]
 fn broken_toml_in_the_plan() {
     let world = world();
-    world.write("plan.toml", "schema = 3\nname = small\n");
+    world.write("plan.toml", "schema = 4\nname = small\n");
     insta::assert_snapshot!(refused(&world, &[]));
 }
 

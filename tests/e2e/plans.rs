@@ -71,7 +71,7 @@ fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
     assert_eq!(found, expected);
 
     // A plan's own keys: each is there, and each optional one has its default.
-    let least = "schema = 3\nname = \"reference\"\n[treebanks]\nen = \"UD_English-EWT\"\n";
+    let least = "schema = 4\nname = \"reference\"\n[treebanks]\nen = \"UD_English-EWT\"\n";
     assert_eq!(Plan::parse(least, "least").expect("a plan"), plan);
     let keys = |table: &toml::Table| table.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&written), keys(&toml::Table::try_from(&plan).expect("a table")));

@@ -186,7 +186,9 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
             selected_epoch: 2,
             tasks: [("upos".to_string(), found)].into(),
             freezing: FreezeCheck { frozen: 1, moved: 2, unmoved: vec![] },
+            settled: vec![],
         }],
+        changes: vec![],
     }
 }
 

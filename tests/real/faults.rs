@@ -56,7 +56,7 @@ fn treebank(place: &Place) -> String {
     fs::write(folder.join("en_odd-ud-train.conllu"), train).expect("train");
     fs::write(folder.join("en_odd-ud-dev.conllu"), dev).expect("dev");
     let plan = place.path("odd.toml");
-    let text = "schema = 3\nname = \"odd\"\n[treebanks]\nen = \"UD_Odd-EN\"\n[settings.encoder]\n\
+    let text = "schema = 4\nname = \"odd\"\n[treebanks]\nen = \"UD_Odd-EN\"\n[settings.encoder]\n\
                 name = \"embedded:demo-distilbert\"\n[settings.train]\nepochs = 1\n";
     fs::write(&plan, text).expect("the plan");
     format!("--plan {} --data {}", plan.display(), place.path("data").display())

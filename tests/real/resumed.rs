@@ -11,7 +11,7 @@ use crate::{Place, RUNNER, result};
 
 /// A cell whose gradual unfreezing and second stage give a stop every chance to be noticed.
 const PLAN: &str = r#"
-schema = 3
+schema = 4
 name = "stopped"
 synthetic = true
 [treebanks]

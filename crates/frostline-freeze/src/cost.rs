@@ -30,6 +30,9 @@ pub struct Shape {
     pub word_rows: usize,
     /// Rows of the position and token-type tables.
     pub other_rows: usize,
+    /// Numbers of the matrices that a light way adds to a block in which it learns: those beside
+    /// queries, keys and values, and those after attention.
+    pub added: [usize; 2],
 }
 
 /// What an average step works on. Sentences are packed, so every subword is a real one.
@@ -136,7 +139,9 @@ impl Cost {
         let constant = if prefix == Prefix::Cached { policy.constant_prefix() } else { None };
         let step = Step { h: shape.hidden as f64, i: shape.intermediate as f64, shape, workload };
         let mut learns_below = !policy.freezes_group(Group::Embeddings);
-        let first = if constant.is_some() { step.cached() } else { step.embeddings(learns_below) };
+        let whole = policy.learns_whole();
+        let tables = learns_below && whole;
+        let first = if constant.is_some() { step.cached() } else { step.embeddings(learns_below, tables) };
         let mut groups = vec![(Group::Embeddings, first)];
         for block in 0..shape.depth {
             let group = Group::Block(block);
@@ -145,7 +150,12 @@ impl Cost {
             // Above its attention, the last block is computed only where somebody speaks.
             let last = block + 1 == shape.depth;
             let rows = if last { workload.speaking } else { workload.subwords };
-            let work = if cached { Work::default() } else { step.block(rows, learns, learns_below) };
+            let own = match (learns, whole) {
+                (false, _) => Learning::Nothing,
+                (true, true) => Learning::Weights,
+                (true, false) => Learning::Light,
+            };
+            let work = if cached { Work::default() } else { step.block(rows, own, learns_below) };
             groups.push((group, work));
             learns_below |= learns;
         }
@@ -166,6 +176,15 @@ impl Cost {
     }
 }
 
+/// What learns in a block.
+#[derive(Clone, Copy, PartialEq)]
+enum Learning {
+    Nothing,
+    /// What is added to it, or a few numbers such as biases.
+    Light,
+    Weights,
+}
+
 /// What the groups' counts share.
 struct Step<'a> {
     h: f64,
@@ -175,17 +194,23 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Word, position and token-type rows, their sum and its norm.
-    fn embeddings(&self, learns: bool) -> Work {
+    /// Word, position and token-type rows, their sum and its norm; the norm may learn without the
+    /// tables.
+    fn embeddings(&self, learns: bool, tables_learn: bool) -> Work {
         let (n, h) = (self.workload.subwords, self.h);
         // Two gathers (2 H each), a sum (3 H), norm (4 H, with what backward needs), dropout (2 H).
         let mut work = Work { elementwise_bytes: 13.0 * n * h * F32, operations: 5.0, ..Work::default() };
         if learns {
-            let tables = (self.shape.word_rows + self.shape.other_rows) as f64 * h;
-            // Norm (3 H), dropout (2 H), two scatters (3 H each) into gradients set to zero first.
-            work.elementwise_bytes += (11.0 * n * h + tables) * F32;
-            work.optimiser_bytes = (tables + 2.0 * h) * ADAMW;
+            // Norm (3 H), dropout (2 H).
+            work.elementwise_bytes += 5.0 * n * h * F32;
+            work.optimiser_bytes = 2.0 * h * ADAMW;
             work.operations += 5.0 + 4.0;
+        }
+        if tables_learn {
+            let tables = (self.shape.word_rows + self.shape.other_rows) as f64 * h;
+            // Two scatters (3 H each) into gradients set to zero first.
+            work.elementwise_bytes += (6.0 * n * h + tables) * F32;
+            work.optimiser_bytes += tables * ADAMW;
         }
         work
     }
@@ -198,7 +223,7 @@ impl Step<'_> {
 
     /// A block that itself learns or not, above something that learns or not; after attention it
     /// works on so many rows.
-    fn block(&self, rows: f64, learns: bool, learns_below: bool) -> Work {
+    fn block(&self, rows: f64, own: Learning, learns_below: bool) -> Work {
         let (n, m, h, i) = (self.workload.subwords, rows, self.h, self.i);
         // Queries, keys and values; then the attention's output and the feed-forward layers.
         let (before, after) = (3.0 * h * h, h * h + 2.0 * h * i);
@@ -214,11 +239,20 @@ impl Step<'_> {
             operations: BLOCK_OPERATIONS,
             ..Work::default()
         };
-        if !learns && !learns_below {
+        if own == Learning::Light {
+            // A row is multiplied with every number once, and so is each of its two gradients.
+            let [before, after] = self.shape.added.map(|numbers| numbers as f64);
+            let added = n * before + m * after;
+            work.forward += added;
+            work.backward_weights += added;
+            work.backward_inputs += added;
+            work.optimiser_bytes += (before + after) * ADAMW;
+        }
+        if own == Learning::Nothing && !learns_below {
             return work;
         }
         // Queries, keys and values pass a gradient on only where something below wants it.
-        work.backward_inputs = if learns_below { products } else { m * after };
+        work.backward_inputs += if learns_below { products } else { m * after };
         work.attention += 4.0 * scores * h;
         // GELU 3 I; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
         work.elementwise_bytes += (m * (3.0 * i + 11.0 * h) + 4.0 * probabilities) * F32;
@@ -227,7 +261,7 @@ impl Step<'_> {
             // Gradients of queries, keys, values and residual are added up.
             work.elementwise_bytes += 9.0 * n * h * F32;
         }
-        if learns {
+        if own == Learning::Weights {
             work.backward_weights = products;
             // Gradients of biases read the outputs' gradients again, those of norms two rows each.
             work.elementwise_bytes += (outputs + m * 4.0 * h) * F32;
@@ -266,8 +300,16 @@ mod tests {
 
     /// A block of 2 heads and width 4, feed-forward 8, seen by 10 subwords in sentences of 5.
     fn cost(policy: &str) -> Cost {
-        let shape =
-            Shape { hidden: 4, intermediate: 8, depth: 2, heads: 2, tags: 3, word_rows: 20, other_rows: 6 };
+        let shape = Shape {
+            hidden: 4,
+            intermediate: 8,
+            depth: 2,
+            heads: 2,
+            tags: 3,
+            word_rows: 20,
+            other_rows: 6,
+            added: [6, 10],
+        };
         let workload = Workload::of([5, 5], 7, 1);
         Cost::of(&shape, &workload, &Policy::parse(policy, 2).expect("a policy"))
     }
@@ -300,6 +342,17 @@ mod tests {
         assert_eq!(bytes("none"), 32.0 * (2.0 * block + embeddings + head));
         assert_eq!(bytes("first-1"), 32.0 * (block + embeddings + head));
         assert_eq!(bytes("head-only"), 32.0 * head);
+    }
+
+    #[test]
+    fn a_light_way_computes_no_gradient_of_the_weights() {
+        let (whole, light) = (cost("first-1+embeddings").total(), cost("first-1+lora").total());
+        // Of the upper block, 10 rows see what is added before its attention and 7 what comes after.
+        let added = 10.0 * 6.0 + 7.0 * 10.0;
+        assert_eq!(light.forward, whole.forward + added);
+        assert_eq!(light.backward_weights, added + 84.0);
+        assert_eq!(light.backward_inputs, whole.backward_inputs + added);
+        assert_eq!(light.optimiser_bytes, 32.0 * (16.0 + 15.0));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::Group;
+use crate::{Group, Light};
 
-/// What is frozen: a set of groups and heads with the name it was written as.
+/// What is frozen: a set of groups and heads with the name it was written as; and how the rest
+/// learns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     name: String,
@@ -15,6 +16,12 @@ pub struct Policy {
     heads: usize,
     /// The frozen ones among them.
     frozen_heads: BTreeSet<usize>,
+    /// How the encoder's other groups learn; all their own numbers where it is empty.
+    light: BTreeSet<Light>,
+    /// Whether heads read a learned mix of all blocks.
+    mix: bool,
+    /// Whether more freezes while a run goes on.
+    adaptive: bool,
 }
 
 /// A policy that does not exist or cannot be.
@@ -60,8 +67,14 @@ impl Policy {
             frozen.insert(Group::Embeddings);
         }
         let mut frozen_heads = BTreeSet::new();
+        let mut light = BTreeSet::new();
+        let (mut mix, mut adaptive) = (false, false);
         for part in parts {
+            let way = Light::ALL.into_iter().find(|way| way.name() == part);
             let new = match part {
+                _ if let Some(way) = way => light.insert(way),
+                "mix" => !std::mem::replace(&mut mix, true),
+                "adaptive" => !std::mem::replace(&mut adaptive, true),
                 "embeddings" if implied => {
                     return Err(fail(format!("`{name}` says it twice: `{base}` freezes the embeddings too")));
                 }
@@ -87,10 +100,20 @@ impl Policy {
                 return Err(fail(format!("`{name}` names `{part}` twice")));
             }
         }
+        let wants_a_block = light.first().map(|way| way.name()).or(adaptive.then_some("adaptive"));
+        if let Some(way) = wants_a_block
+            && (0..depth).all(|block| frozen.contains(&Group::Block(block)))
+        {
+            return Err(fail(format!("`{name}` leaves no block to `{way}`: write `none+{way}`")));
+        }
+        if !light.is_empty() && light.iter().all(|way| way.is_added()) {
+            // Nothing is added to them.
+            frozen.insert(Group::Embeddings);
+        }
         if frozen_heads.len() == heads.len() {
             frozen.insert(Group::Head);
         }
-        Ok(Self { name: name.into(), depth, frozen, heads: heads.len(), frozen_heads })
+        Ok(Self { name: name.into(), depth, frozen, heads: heads.len(), frozen_heads, light, mix, adaptive })
     }
 
     /// What can be written for an encoder of `depth` blocks, in words.
@@ -98,7 +121,8 @@ impl Policy {
     pub fn menu(depth: usize) -> String {
         format!(
             "none, all, first-K, last-K and top-K (K from 1 to {depth}), alternating, blocks-0.2 (any of 0 to {}), \
-             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME",
+             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; \
+             those that let a block learn with +lora, +adapters, +bitfit, +norms, +adaptive; each with +mix",
             depth.saturating_sub(1)
         )
     }
@@ -107,9 +131,54 @@ impl Policy {
     #[must_use]
     pub fn freezes(&self, path: &str) -> bool {
         match Group::of(path) {
+            Group::Head if path.starts_with("mix.") => !self.mix,
             Group::Head => self.frozen_heads.contains(&head_of(path)),
-            group => self.frozen.contains(&group),
+            group => self.frozen.contains(&group) || !self.reaches(path),
         }
+    }
+
+    /// Whether a group that learns does so through this parameter.
+    fn reaches(&self, path: &str) -> bool {
+        let whole = self.light.is_empty() && Light::adding(path).is_none();
+        whole || self.light.iter().any(|way| way.selects(path))
+    }
+
+    /// Whether a group learns, and this way. What such a way adds to the encoder must be there.
+    #[must_use]
+    pub fn learns_by(&self, way: Light, group: Group) -> bool {
+        self.light.contains(&way) && !self.frozen.contains(&group)
+    }
+
+    /// Whether the encoder's own weights learn where a group is not frozen: no light way is named.
+    #[must_use]
+    pub fn learns_whole(&self) -> bool {
+        self.light.is_empty()
+    }
+
+    /// Whether the trained model is again one of the encoder's own shape, perhaps after a merge: there
+    /// is a place in its file for all that was added.
+    #[must_use]
+    pub fn stays_in_shape(&self) -> bool {
+        !self.mix && !self.light.contains(&Light::Adapters)
+    }
+
+    /// Whether all that is learned besides heads are LoRA's matrices.
+    #[must_use]
+    pub fn learns_by_lora_alone(&self) -> bool {
+        self.learning().is_empty() || (self.light.len() == 1 && self.light.contains(&Light::Lora))
+    }
+
+    /// Whether more freezes while a run goes on, see [`crate::Settling`].
+    #[must_use]
+    pub fn is_adaptive(&self) -> bool {
+        self.adaptive
+    }
+
+    /// Whether heads read a learned mix of the embeddings' and all blocks' outputs instead of the
+    /// last block's.
+    #[must_use]
+    pub fn mixes(&self) -> bool {
+        self.mix
     }
 
     /// Whether a whole group is frozen.
@@ -119,23 +188,24 @@ impl Policy {
     }
 
     /// How many of the lowest blocks never change together with everything below them: 0 where
-    /// the embeddings learn. Their output is a constant of the data.
+    /// the embeddings learn. Their output is a constant of the data. 0 too where a mix reads every
+    /// block's output.
     #[must_use]
     pub fn constant_prefix(&self) -> Option<usize> {
-        self.freezes_group(Group::Embeddings)
-            .then(|| (0..self.depth).take_while(|&block| self.freezes_group(Group::Block(block))).count())
+        let frozen = || (0..self.depth).take_while(|&block| self.freezes_group(Group::Block(block)));
+        self.freezes_group(Group::Embeddings).then(|| if self.mix { 0 } else { frozen().count() })
     }
 
     /// Whether nothing at all learns.
     #[must_use]
     pub fn freezes_all(&self) -> bool {
-        self.frozen_heads.len() == self.heads && self.frozen.len() == self.depth + 2
+        !self.mix && self.frozen_heads.len() == self.heads && self.frozen.len() == self.depth + 2
     }
 
     /// Whether something learns from the loss of this head: the head, or the encoder below it.
     #[must_use]
     pub fn learns_through(&self, head: usize) -> bool {
-        !self.frozen_heads.contains(&head) || !self.learning().is_empty()
+        self.mix || !self.frozen_heads.contains(&head) || !self.learning().is_empty()
     }
 
     /// This policy with more frozen, under another name.
@@ -261,6 +331,40 @@ mod tests {
     }
 
     #[test]
+    fn light_ways_learn_in_what_is_not_frozen() {
+        let paths = [
+            "encoder.embeddings.word",
+            "encoder.embeddings.norm.beta",
+            "encoder.blocks.0.query.lora.a",
+            "encoder.blocks.2.query.weight",
+            "encoder.blocks.2.query.bias",
+            "encoder.blocks.2.output_norm.gamma",
+            "encoder.blocks.2.query.lora.a",
+            "encoder.blocks.2.adapter.up.weight",
+            "heads.0.classifier.weight",
+            "mix.weights",
+        ];
+        let learning = |name: &str| {
+            let policy = Policy::parse(name, 6).unwrap();
+            paths.map(|path| if policy.freezes(path) { '-' } else { 'x' }).iter().collect::<String>()
+        };
+        assert_eq!(learning("first-1"), "xx-xxx--x-");
+        assert_eq!(learning("first-1+lora"), "------x-x-");
+        assert_eq!(learning("none+lora"), "--x---x-x-");
+        assert_eq!(learning("first-1+adapters"), "-------xx-");
+        assert_eq!(learning("first-1+bitfit"), "-x--x---x-");
+        assert_eq!(learning("first-1+norms+embeddings"), "-----x--x-");
+        assert_eq!(learning("first-1+lora+bitfit"), "-x--x-x-x-");
+        assert_eq!(learning("head-only+mix"), "--------xx");
+        let lora = Policy::parse("first-4+lora", 6).unwrap();
+        assert_eq!(lora.constant_prefix(), Some(4), "nothing is added to embeddings and frozen blocks");
+        assert!(
+            lora.learns_by(Light::Lora, Group::Block(4)) && !lora.learns_by(Light::Lora, Group::Block(3))
+        );
+        assert_eq!(Policy::parse("first-4+bitfit", 6).unwrap().constant_prefix(), None);
+    }
+
+    #[test]
     fn a_constant_prefix_needs_frozen_embeddings() {
         let prefix = |name| Policy::parse(name, 6).unwrap().constant_prefix();
         assert_eq!(prefix("first-4"), None);
@@ -268,6 +372,7 @@ mod tests {
         assert_eq!(prefix("alternating+embeddings"), Some(1));
         assert_eq!(prefix("last-2+embeddings"), Some(0));
         assert_eq!(prefix("head-only"), Some(6));
+        assert_eq!(prefix("head-only+mix"), Some(0));
     }
 
     #[test]
@@ -277,7 +382,8 @@ mod tests {
             error("first-9"),
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
              first-K, last-K and top-K (K from 1 to 6), alternating, blocks-0.2 (any of 0 to 5), head-only; each \
-             but head-only and top-K also with +embeddings; each with +heads or +head.NAME"
+             but head-only and top-K also with +embeddings; each with +heads or +head.NAME; those that let a \
+             block learn with +lora, +adapters, +bitfit, +norms, +adaptive; each with +mix"
         );
         for name in [
             "",
@@ -298,6 +404,12 @@ mod tests {
             "all+heads+head.head",
             "top-0",
             "top-1+embeddings",
+            "head-only+lora",
+            "all+adaptive",
+            "all+bitfit",
+            "none+lora+lora",
+            "none+mix+mix",
+            "none+LoRA",
         ] {
             assert!(error(name).contains("there are: none, all"), "{name}");
         }

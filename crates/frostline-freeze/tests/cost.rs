@@ -22,6 +22,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             tags,
             word_rows,
             other_rows,
+            added: [0, 0],
         },
     )
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{HeadKind, HeadShape, ModelError};
+use crate::{Extras, HeadKind, HeadShape, ModelError};
 
 /// The model families whose weights and forward pass are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct EncoderConfig {
     pub attention_dropout: f64,
     /// Standard deviation of randomly drawn weights.
     pub initializer_range: f64,
+    /// What a policy adds; a config file knows of nothing.
+    pub extras: Extras,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +139,7 @@ impl EncoderConfig {
                     dropout: file.dropout,
                     attention_dropout: file.attention_dropout,
                     initializer_range: file.initializer_range,
+                    extras: Extras::default(),
                 };
                 (config, file.activation)
             }
@@ -167,6 +170,7 @@ impl EncoderConfig {
                     dropout: file.hidden_dropout_prob,
                     attention_dropout: file.attention_probs_dropout_prob,
                     initializer_range: file.initializer_range,
+                    extras: Extras::default(),
                 };
                 (config, file.hidden_act)
             }
@@ -246,6 +250,7 @@ impl EncoderConfig {
             }
             linear(format!("heads.{number}.classifier"), h, head.labels);
         }
+        out.extend(self.extras.parameters(self));
         out
     }
 }

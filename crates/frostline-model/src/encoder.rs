@@ -7,7 +7,7 @@ use burn::module::{Module, Param};
 use burn::prelude::*;
 use frostline_kernels::{Dropout, Kernels, Pack, Precision};
 
-use crate::{EncoderConfig, ModelError, Source, Vocabulary};
+use crate::{Adapter, EncoderConfig, Lora, Matrix, ModelError, Source, Vocabulary};
 
 /// A linear layer.
 #[derive(Module, Debug)]
@@ -16,6 +16,8 @@ pub struct Linear<B: Backend> {
     pub weight: Param<Tensor<B, 2>>,
     /// \[out\]
     pub bias: Param<Tensor<B, 1>>,
+    /// What is added to the weight, where something is.
+    pub lora: Option<Lora<B>>,
 }
 
 /// A LayerNorm.
@@ -57,6 +59,8 @@ pub struct Block<B: Backend> {
     pub intermediate: Linear<B>,
     /// Out of the feed-forward layer.
     pub output: Linear<B>,
+    /// What was added after it, where something was.
+    pub adapter: Option<Adapter<B>>,
     /// After the feed-forward layer.
     pub output_norm: Norm<B>,
 }
@@ -143,6 +147,7 @@ impl<B: Backend> Builder<'_, B> {
         Ok(Linear {
             weight: self.tensor(&format!("{path}.weight"), [from, to])?,
             bias: self.tensor(&format!("{path}.bias"), [to])?,
+            lora: None,
         })
     }
 
@@ -158,7 +163,11 @@ impl<B: Kernels> Linear<B> {
     /// x \[N, in\] -> \[N, out\].
     #[must_use]
     pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        B::k_linear(x, self.weight.val(), self.bias.val(), precision)
+        let own = |x| B::k_linear(x, self.weight.val(), self.bias.val(), precision);
+        match &self.lora {
+            None => own(x),
+            Some(lora) => own(x.clone()) + lora.forward(x, precision),
+        }
     }
 }
 
@@ -193,22 +202,27 @@ impl<B: Kernels> Block<B> {
         let context = linear(&self.attention_output, context);
         let x = norm(context, x, &self.attention_norm, drop.attention_output);
         let inner = linear(&self.output, B::k_gelu(linear(&self.intermediate, x.clone())));
+        let inner = match &self.adapter {
+            None => inner,
+            Some(adapter) => adapter.forward(inner, precision),
+        };
         norm(inner, x, &self.output_norm, drop.output)
     }
 }
 
 impl<B: Kernels> Encoder<B> {
-    /// Builds an encoder whose word table carries the vocabulary's rows.
+    /// Builds an encoder whose word table carries the vocabulary's rows. What the config's `extras`
+    /// ask for comes from a source of its own.
     ///
     /// # Errors
     /// Where the source lacks a parameter or has another shape.
     pub fn build(
         config: &EncoderConfig,
         vocabulary: &Vocabulary,
-        source: &dyn Source,
+        [source, added]: [&dyn Source; 2],
         device: &B::Device,
     ) -> Result<Self, ModelError> {
-        let b = Builder { source, device };
+        let (b, added) = (Builder { source, device }, Builder { source: added, device });
         let h = config.hidden;
         let word = source.rows("encoder.embeddings.word", [config.vocabulary, h], vocabulary.rows())?;
         let token_type = match config.token_types {
@@ -223,14 +237,20 @@ impl<B: Kernels> Encoder<B> {
         };
         let block = |number: usize| {
             let at = |part: &str| format!("encoder.blocks.{number}.{part}");
+            let linear = |matrix: Matrix| {
+                let [from, to] = matrix.sides(config);
+                let own = b.linear(&at(matrix.name()), from, to)?;
+                Ok::<_, ModelError>(Linear { lora: added.lora(config, number, matrix)?, ..own })
+            };
             Ok(Block {
-                query: b.linear(&at("query"), h, h)?,
-                key: b.linear(&at("key"), h, h)?,
-                value: b.linear(&at("value"), h, h)?,
-                attention_output: b.linear(&at("attention_output"), h, h)?,
+                query: linear(Matrix::Query)?,
+                key: linear(Matrix::Key)?,
+                value: linear(Matrix::Value)?,
+                attention_output: linear(Matrix::AttentionOutput)?,
                 attention_norm: b.norm(&at("attention_norm"), h)?,
-                intermediate: b.linear(&at("intermediate"), h, config.intermediate)?,
-                output: b.linear(&at("output"), config.intermediate, h)?,
+                intermediate: linear(Matrix::Intermediate)?,
+                output: linear(Matrix::Output)?,
+                adapter: added.adapter(config, number)?,
                 output_norm: b.norm(&at("output_norm"), h)?,
             })
         };

@@ -6,7 +6,9 @@ use safetensors::{Dtype, tensor::TensorView};
 use serde_json::{Value, json};
 
 use crate::checkpoint::transpose;
-use crate::{EncoderConfig, Family, HeadKind, ModelError, Source, Values, Vocabulary, hugging_face_name};
+use crate::{
+    EncoderConfig, Family, HeadKind, ModelError, Source, Values, Vocabulary, hugging_face_name, merged,
+};
 
 /// What is exported.
 pub struct Export<'a> {
@@ -26,24 +28,26 @@ pub struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// The bytes of `model.safetensors`, f32, under Hugging Face's names.
+    /// The bytes of `model.safetensors`, f32, under Hugging Face's names. LoRA is merged into the
+    /// weights.
     ///
     /// # Errors
-    /// Where the source cannot give the word table.
+    /// Where the source cannot give the word table; where adapters or a mix were added, for which
+    /// such a file has no place.
     pub fn safetensors(&self) -> Result<Vec<u8>, ModelError> {
+        let place = || "model.safetensors".to_string();
+        if let Some(path) =
+            self.parameters.keys().find(|path| path.contains(".adapter.") || path.starts_with("mix."))
+        {
+            let reason = format!("a Hugging Face folder has no place for `{path}`");
+            return Err(ModelError::Weights { place: place(), reason });
+        }
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
         let this = format!("heads.{}.", self.head);
         let chosen = |path: &str| !path.starts_with("heads.") || path.starts_with(&this);
-        for (path, Values { shape, data }) in self.parameters.iter().filter(|(path, _)| chosen(path)) {
-            let (mut name, transposed) = hugging_face_name(self.config.family, path);
-            // RoBERTa's head for sentences calls its last layer so; the one for words does not.
-            if name.starts_with("classifier.")
-                && !path.contains(".dense.")
-                && self.config.family == Family::Roberta
-                && self.parameters.contains_key(&format!("{this}dense.bias"))
-            {
-                name = name.replace("classifier.", "classifier.out_proj.");
-            }
+        let parameters = merged(self.parameters, self.config);
+        for (path, Values { shape, data }) in parameters.iter().filter(|(path, _)| chosen(path)) {
+            let (name, transposed) = stored_name(self.config.family, path, self.parameters, &this);
             let (shape, data) = if path == "encoder.embeddings.word" {
                 (vec![self.config.vocabulary, self.config.hidden], self.word_table(data)?)
             } else if transposed {
@@ -53,18 +57,7 @@ impl Export<'_> {
             };
             tensors.push((name, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()));
         }
-        let fail = |error: safetensors::SafeTensorError| ModelError::Weights {
-            place: "model.safetensors".into(),
-            reason: error.to_string(),
-        };
-        let views = tensors
-            .iter()
-            .map(|(name, shape, bytes)| {
-                Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(fail)?))
-            })
-            .collect::<Result<Vec<_>, ModelError>>()?;
-        let about = [("format".to_string(), "pt".to_string())].into();
-        safetensors::serialize(views, Some(about)).map_err(fail)
+        store(&tensors).map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
     }
 
     /// The full word table: trained rows as they are, all others decayed.
@@ -81,6 +74,33 @@ impl Export<'_> {
         }
         Ok(table)
     }
+}
+
+/// A parameter's name in a model whose head's paths start with `this`, and whether it is stored turned.
+pub(crate) fn stored_name(
+    family: Family,
+    path: &str,
+    parameters: &BTreeMap<String, Values>,
+    this: &str,
+) -> (String, bool) {
+    let (name, turned) = hugging_face_name(family, path);
+    // RoBERTa's head for sentences calls its last layer so; the one for words does not.
+    let last = name.starts_with("classifier.") && !path.contains(".dense.");
+    if last && family == Family::Roberta && parameters.contains_key(&format!("{this}dense.bias")) {
+        return (name.replace("classifier.", "classifier.out_proj."), turned);
+    }
+    (name, turned)
+}
+
+/// A safetensors file of f32 tensors: name, shape and bytes of each.
+pub(crate) fn store(
+    tensors: &[(String, Vec<usize>, Vec<u8>)],
+) -> Result<Vec<u8>, safetensors::SafeTensorError> {
+    let mut views = Vec::with_capacity(tensors.len());
+    for (name, shape, bytes) in tensors {
+        views.push((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?));
+    }
+    safetensors::serialize(views, Some([("format".to_string(), "pt".to_string())].into()))
 }
 
 /// The encoder's own `config.json` with a head: architecture and label names added. A linear head

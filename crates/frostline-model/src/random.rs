@@ -4,7 +4,9 @@ use frostline_random::Stream;
 
 use crate::{ModelError, Source};
 
-/// Weights and tables from N(0, std), biases and betas 0, gammas 1: the families' own rule.
+/// Weights and tables from N(0, std), biases and betas 0, gammas 1: the families' own rule. Of
+/// what is added to an encoder, LoRA's second matrix, an adapter's upper layer and a mix's weights are 0,
+/// and LoRA's first matrix is uniform in ±1/√in, as in `peft`.
 ///
 /// A number depends on the seed, the parameter's path and its place alone, so a compact table has
 /// the numbers of the full one.
@@ -36,7 +38,15 @@ impl Source for RandomInit {
 
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         let count = shape.iter().product();
+        if path.ends_with(".lora.a") {
+            let stream = Stream::new(self.stream.key(), path);
+            let widest = 1.0 / (shape[0] as f64).sqrt();
+            return Ok((0..count as u64).map(|i| ((2.0 * stream.unit(i) - 1.0) * widest) as f32).collect());
+        }
+        let zero =
+            [".lora.b", ".adapter.up.weight"].iter().any(|end| path.ends_with(end)) || path == "mix.weights";
         Ok(match path.rsplit('.').next() {
+            _ if zero => vec![0.0; count],
             Some("bias" | "beta") => vec![0.0; count],
             Some("gamma") => vec![1.0; count],
             _ => self.draw(path, 0..count).collect(),

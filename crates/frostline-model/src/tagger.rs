@@ -5,7 +5,7 @@ use burn::prelude::*;
 use frostline_kernels::{Kernels, Pack};
 
 use crate::encoder::Builder;
-use crate::{Encoder, EncoderConfig, Head, HeadShape, Input, ModelError, Pass, Source, Vocabulary};
+use crate::{Encoder, EncoderConfig, Head, HeadShape, Input, Mix, ModelError, Pass, Source, Vocabulary};
 
 /// An encoder with heads on top.
 #[derive(Module, Debug)]
@@ -14,6 +14,8 @@ pub struct Tagger<B: Backend> {
     pub encoder: Encoder<B>,
     /// At least one.
     pub heads: Vec<Head<B>>,
+    /// What heads read instead of the last block's output, where it was added.
+    pub mix: Option<Mix<B>>,
 }
 
 impl<B: Kernels> Tagger<B> {
@@ -31,8 +33,9 @@ impl<B: Kernels> Tagger<B> {
     ) -> Result<Self, ModelError> {
         let build = |shape| Head::build(shape, config, [encoder, head], device);
         Ok(Self {
-            encoder: Encoder::build(config, vocabulary, encoder, device)?,
+            encoder: Encoder::build(config, vocabulary, [encoder, head], device)?,
             heads: heads.iter().map(build).collect::<Result<_, _>>()?,
+            mix: Builder { source: head, device }.mix(config)?,
         })
     }
 
@@ -69,6 +72,9 @@ impl<B: Kernels> Tagger<B> {
         speaking: &[u32],
         pass: &Pass,
     ) -> Tensor<B, 2> {
+        if let Some(mix) = &self.mix {
+            return mix.forward(self.layers(first, config, x, pack, speaking, pass));
+        }
         let encoder = &self.encoder;
         match encoder.blocks[first..].split_last() {
             None => B::k_gather(x, speaking),
@@ -79,6 +85,33 @@ impl<B: Kernels> Tagger<B> {
                 last.forward(x, config, pack, &pass.blocks[top], pass.precision, Some(speaking))
             }
         }
+    }
+
+    /// What comes out of the embeddings and of each block, where somebody speaks.
+    ///
+    /// # Panics
+    /// Where what goes in is not the embeddings' output: `first` is not 0.
+    ///
+    /// # Shapes
+    /// \[N, H\], M speaking rows below N -> depth + 1 of \[M, H\]
+    #[must_use]
+    pub fn layers(
+        &self,
+        first: usize,
+        config: &EncoderConfig,
+        x: Tensor<B, 2>,
+        pack: &Pack,
+        speaking: &[u32],
+        pass: &Pass,
+    ) -> Vec<Tensor<B, 2>> {
+        assert_eq!(first, 0, "every block's output is asked for, but some blocks were passed over");
+        let mut layers = vec![B::k_gather(x.clone(), speaking)];
+        let mut x = x;
+        for block in 0..self.encoder.blocks.len() {
+            x = self.encoder.climb(config, x, block..block + 1, pack, pass);
+            layers.push(B::k_gather(x.clone(), speaking));
+        }
+        layers
     }
 
     /// Where the model is.

@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     fn parse(claims: &str) -> Result<Plan, PlanError> {
-        let plan = "schema = 3\nname = 'x'\ntreebanks = { en = 'UD_English-EWT' }\n\
+        let plan = "schema = 4\nname = 'x'\ntreebanks = { en = 'UD_English-EWT' }\n\
                     [grid]\npolicy = ['none', 'first-1', 'last-1', 'first-2', 'last-2']\n";
         Plan::parse(&format!("{plan}{claims}"), "x.toml")
     }

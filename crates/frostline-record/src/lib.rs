@@ -5,6 +5,7 @@ mod cell;
 mod claim;
 mod event;
 mod folder;
+mod light;
 mod plan;
 mod record;
 mod settings;
@@ -15,11 +16,12 @@ pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
+pub use light::{AdapterSettings, AdaptiveSettings, LoraSettings};
 pub use plan::{Checkpoints, Plan, PlanError, PrefixCache};
 pub use record::{
-    AccountRow, Accounts, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,
-    Outcome, PrefixState, PrefixUse, Record, Score, StageOutcome, StoredFile, TaskFacts, TaskOutcome, Timing,
-    TrainFacts,
+    AccountRow, Accounts, Change, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy,
+    NATIVE_BF16, Outcome, PrefixState, PrefixUse, Record, Score, Settled, StageOutcome, StoredFile,
+    TaskFacts, TaskOutcome, Timing, TrainFacts,
 };
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerKind, OptimizerSettings,
@@ -30,4 +32,4 @@ pub use stage::Stage;
 pub use task::{HeadKind, Mixing, TaskSettings, Unit};
 
 /// The version of every type here that is written to disk.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;

@@ -43,6 +43,21 @@ pub struct Outcome {
     pub train_loss: Vec<LossPoint>,
     /// What each stage led to; at least one.
     pub stages: Vec<StageOutcome>,
+    /// How far the encoder is from where it started, with `save.changes`: the embeddings, then each
+    /// block.
+    pub changes: Vec<Change>,
+}
+
+/// How far a part of the encoder is from where it started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// `embeddings`, `block 0`, ...
+    pub group: String,
+    /// Norm of the difference of its parameters, relative to their norm at the start.
+    pub relative: f64,
+    /// Linear CKA between its outputs before and after, over the headline's dev split; 1 is no change.
+    pub cka: f64,
 }
 
 /// What a task is and has learned from.
@@ -76,6 +91,18 @@ pub struct StageOutcome {
     pub tasks: BTreeMap<String, TaskOutcome>,
     /// Whether frozen parameters stayed and trainable ones moved, from its start.
     pub freezing: FreezeCheck,
+    /// What froze on the way, from the input up, where the policy is adaptive.
+    pub settled: Vec<Settled>,
+}
+
+/// A part of the encoder that froze on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settled {
+    /// `embeddings`, `block 0`, ...
+    pub group: String,
+    /// The stage's step, counted from 1, after which it did.
+    pub step: u64,
 }
 
 /// Scores of a task, by split: `dev`, and `test` where it was asked for.

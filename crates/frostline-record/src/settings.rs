@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Mixing, PlanError, Stage, TaskSettings};
+use crate::{AdapterSettings, AdaptiveSettings, LoraSettings, Mixing, PlanError, Stage, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Settings {
     /// Short name of a dataset, a key of the plan's `[treebanks]`.
     pub lang: String,
     /// What is frozen: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
-    /// `all+embeddings+heads`.
+    /// `all+embeddings+heads`, `none+lora`.
     pub policy: String,
     /// The seed that every random choice of the cell is derived from.
     pub seed: u64,
@@ -34,6 +34,12 @@ pub struct Settings {
     pub schedule: ScheduleSettings,
     /// Gradual unfreezing.
     pub unfreeze: UnfreezeSettings,
+    /// What `+lora` adds.
+    pub lora: LoraSettings,
+    /// What `+adapters` adds.
+    pub adapters: AdapterSettings,
+    /// When blocks freeze with `+adaptive`.
+    pub adaptive: AdaptiveSettings,
     /// Where units are dropped.
     pub dropout: DropoutSettings,
     /// What is scored.
@@ -282,6 +288,9 @@ pub struct SaveSettings {
     pub model: bool,
     /// What goes into the headline task's head, one row per word or sentence of each scored split.
     pub features: bool,
+    /// How far each part of the encoder moved and how much each block's output changed, in the
+    /// record.
+    pub changes: bool,
 }
 
 impl Default for Settings {
@@ -297,6 +306,9 @@ impl Default for Settings {
             optimizer: OptimizerSettings::default(),
             schedule: ScheduleSettings::default(),
             unfreeze: UnfreezeSettings::default(),
+            lora: LoraSettings::default(),
+            adapters: AdapterSettings::default(),
+            adaptive: AdaptiveSettings::default(),
             dropout: DropoutSettings::default(),
             eval: EvalSettings::default(),
             save: SaveSettings::default(),
@@ -384,7 +396,7 @@ impl Default for EvalSettings {
 
 impl Default for SaveSettings {
     fn default() -> Self {
-        Self { predictions: true, model: false, features: false }
+        Self { predictions: true, model: false, features: false, changes: false }
     }
 }
 
@@ -477,7 +489,7 @@ impl Settings {
             ),
         ];
         match rules.into_iter().find(|rule| !rule.2) {
-            None => self.check_tasks(),
+            None => self.check_light().and_then(|()| self.check_tasks()),
             Some((path, value, _, range)) => {
                 Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
             }

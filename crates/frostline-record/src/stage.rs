@@ -8,7 +8,7 @@ use crate::{PlanError, Settings};
 pub type Stage = BTreeMap<String, toml::Value>;
 
 /// What a stage may change: how is learned, not what from.
-const CHANGEABLE: [&str; 6] = ["policy", "unfreeze", "train", "optimizer", "schedule", "dropout"];
+const CHANGEABLE: [&str; 7] = ["policy", "unfreeze", "adaptive", "train", "optimizer", "schedule", "dropout"];
 
 impl Settings {
     /// The settings of each stage with its name, in order; of the run itself, as `train`, where

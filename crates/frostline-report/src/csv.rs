@@ -150,12 +150,12 @@ pub(crate) fn train_loss(report: &Report) -> String {
     text
 }
 
-fn key_head(report: &Report) -> Vec<String> {
+pub(crate) fn key_head(report: &Report) -> Vec<String> {
     let axes = report.axes();
     CELL.iter().chain(&axes).map(|&name| name.into()).collect()
 }
 
-fn key(report: &Report, view: &CellView) -> Vec<String> {
+pub(crate) fn key(report: &Report, view: &CellView) -> Vec<String> {
     let settings = &view.cell.settings;
     let mut fields = vec![
         report.synthetic().to_string(),
@@ -252,12 +252,12 @@ fn made_by(view: &CellView) -> Vec<String> {
 }
 
 /// The shortest decimal that reads back as the same number; empty where there is none.
-fn float(value: f64) -> String {
+pub(crate) fn float(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
 /// One line, quoted as RFC 4180 says.
-fn row(fields: &[String]) -> String {
+pub(crate) fn row(fields: &[String]) -> String {
     let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
     format!("{}\n", quoted.join(","))
 }

@@ -4,6 +4,7 @@
 
 mod accuracy;
 mod bars;
+mod changes;
 mod lines;
 mod parameters;
 mod scale;
@@ -34,7 +35,7 @@ impl Figure {
     }
 }
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 8] = [
     Figure {
         path: "figures/accuracy.svg",
         title: "Dev accuracy by what is frozen",
@@ -75,6 +76,14 @@ const FIGURES: [Figure; 7] = [
                 is hidden by it.",
         when: always,
         draw: parameters::draw,
+    },
+    Figure {
+        path: "figures/changes.svg",
+        title: "How far each part of the encoder moved",
+        about: "Each row is a policy, each column a part of the encoder. The first panels show how far its \
+                parameters moved, the others how alike its outputs are to those at the start.",
+        when: crate::changes::any,
+        draw: changes::draw,
     },
     Figure {
         path: "figures/time.svg",

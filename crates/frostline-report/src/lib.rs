@@ -5,6 +5,7 @@
 //! the same bytes. Whoever calls it writes the files.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod claims;
 mod csv;
 mod epoch;
@@ -134,6 +135,9 @@ impl Report {
         }
         if self.is_detailed() {
             files.push(ReportFile::new("tasks.csv", csv::tasks(self)));
+        }
+        if changes::any(self) {
+            files.push(ReportFile::new("changes.csv", changes::csv(self)));
         }
         for (path, svg) in figure::all(self) {
             files.push(ReportFile::new(path, svg));

@@ -3,6 +3,7 @@
 //! Refuses bare numbers: what each one is and how far it can be trusted stands beside it.
 
 mod accuracy;
+mod changes;
 mod claims;
 mod cost;
 mod origin;
@@ -37,6 +38,8 @@ pub(crate) fn page(report: &Report) -> String {
         sentences::tasks(report, &of_sentences, lang, &mut text);
         accuracy::epochs(report, lang, &mut text);
         thaw::trainable(report, lang, &mut text);
+        changes::settled(report, lang, &mut text);
+        changes::table(report, lang, &mut text);
         cost::times(report, lang, &mut text);
         cost::speedups(report, lang, &mut text);
     }
@@ -135,7 +138,10 @@ fn how_to_read(report: &Report, text: &mut String) {
     *text += &format!(
         "- **Frozen** names what does not learn. `none`: everything learns. `all`: all blocks are \
          frozen, embeddings and head learn. `first-K`, `last-K`: so many blocks from the bottom or \
-         top. `alternating`: blocks 0, 2, 4 and so on. `head-only`: only the head learns.\n\
+         top. `alternating`: blocks 0, 2, 4 and so on. `head-only`: only the head learns. `+lora`, \
+         `+adapters`, `+bitfit`, `+norms`: what is not frozen learns by added matrices, added layers, biases \
+         or LayerNorms alone. `+mix`: heads read a learned mix of all blocks. `+adaptive`: blocks freeze as \
+         their gradients settle.\n\
          - **± after a number** is one standard deviation over seeds. It is missing where there is \
          only one seed.\n\
          {accuracies}\
@@ -210,6 +216,9 @@ fn files(report: &Report, text: &mut String) {
     }
     if report.is_detailed() {
         *text += "- `tasks.csv`: one row per cell, stage, task and scored split, with its counts.\n";
+    }
+    if crate::changes::any(report) {
+        *text += "- `changes.csv`: one row per cell and part of the encoder: how far it moved.\n";
     }
     if !report.sweep.plan.claims.is_empty() {
         *text += "- `claims.md`: every claim of the plan with the differences that decide it.\n";

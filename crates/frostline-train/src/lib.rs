@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![recursion_limit = "256"]
 
+mod changes;
 mod config;
 mod data;
 mod evaluate;
@@ -12,10 +13,11 @@ mod run;
 mod saved;
 mod schedule;
 
+pub use changes::{linear_cka, relative_changes};
 pub use config::{DropoutConfig, Mixing, OptimizerConfig, Rule, ScheduleKind, Select, TrainConfig};
 pub use data::{Dataset, Example, Split, TaggedSentence, Unit, tag_set};
 pub use evaluate::{Evaluation, Scored, evaluate, features};
-pub use optimizer::Optimizer;
+pub use optimizer::{Norms, Optimizer};
 pub use prefix::{Prefix, View, compute_prefix};
 pub use pretrain::{MaskedLm, PretrainConfig, pretrain};
 pub use run::{Epoch, Event, Finished, Freezing, LossPoint, Run, Sink, Task, Times, train};

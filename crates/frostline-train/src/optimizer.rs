@@ -45,16 +45,18 @@ impl<B: Kernels> Optimizer<B> {
         self.moments.len()
     }
 
-    /// Takes a step with this learning rate. Returns the model and the gradients' global norm
-    /// before clipping.
-    pub fn step<A, M>(&mut self, lr: f64, model: M, gradients: GradientsParams) -> (M, f64)
+    /// Takes a step with this learning rate. Returns the model and the gradients' norms before
+    /// clipping.
+    pub fn step<A, M>(&mut self, lr: f64, model: M, gradients: GradientsParams) -> (M, Norms)
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        let mut norm = Norm { gradients: &gradients, squares: 0.0 };
+        let mut norm =
+            Norm { gradients: &gradients, squares: 0.0, groups: BTreeMap::new(), path: Vec::new() };
         model.visit(&mut norm);
-        let norm = norm.squares.sqrt();
+        let Norm { squares, groups, .. } = norm;
+        let norm = squares.sqrt();
         let clip = self.config.clip_norm;
         let gradient_scale = if clip > 0.0 { (clip / (norm + 1e-6)).min(1.0) } else { 1.0 };
         let rule = AdamW {
@@ -67,7 +69,19 @@ impl<B: Kernels> Optimizer<B> {
             gradient_scale,
         };
         let (rates, moments, path) = (self.rates, &mut self.moments, Vec::new());
-        (model.map(&mut Update { rule, rates, gradients, moments, path }), norm)
+        let norms = Norms { groups: groups.into_iter().map(|(group, sum)| (group, sum.sqrt())).collect() };
+        (model.map(&mut Update { rule, rates, gradients, moments, path }), norms)
+    }
+
+    /// Drops the state of what is frozen from now on.
+    pub(crate) fn forget<M: Module<A>, A: AutodiffBackend<InnerBackend = B>>(
+        &mut self,
+        model: &M,
+        frozen: impl Fn(&str) -> bool,
+    ) {
+        for (_, id) in ids(model).into_iter().filter(|(path, _)| frozen(path)) {
+            self.moments.remove(&id);
+        }
     }
 
     /// The state of every parameter that has some, by path.
@@ -123,16 +137,33 @@ fn ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
     ids.all
 }
 
+/// The norms of a step's gradients, by group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Norms {
+    /// Of the groups that have a gradient.
+    pub groups: BTreeMap<Group, f64>,
+}
+
 /// Adds up the squares of all gradients in the order of the model's parameters.
 struct Norm<'a> {
     gradients: &'a GradientsParams,
     squares: f64,
+    groups: BTreeMap<Group, f64>,
+    path: Vec<String>,
 }
 
 impl<A: Train> ModuleVisitor<A> for Norm<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.into());
+    }
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<A, D>>) {
         if let Some(gradient) = self.gradients.get::<A::InnerBackend, D>(parameter.id) {
-            self.squares += <A::InnerBackend as Kernels>::k_sum_squares(&gradient);
+            let squares = <A::InnerBackend as Kernels>::k_sum_squares(&gradient);
+            self.squares += squares;
+            *self.groups.entry(Group::of(&self.path.join("."))).or_default() += squares;
         }
     }
 }

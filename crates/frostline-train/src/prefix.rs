@@ -8,8 +8,8 @@ use burn::prelude::*;
 use frostline_kernels::{Kernels, Precision};
 use frostline_model::{EncoderConfig, Input, Pass, Tagger};
 
-use crate::Dataset;
 use crate::data::{Batch, batches};
+use crate::{Dataset, Run, Task};
 
 /// A dataset, and where there is one what the encoder's constant prefix makes of it.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,47 @@ impl Prefix<'_> {
             out.extend_from_slice(&self.rows[first..][..data.examples[sentence].ids.len() * hidden]);
         }
         out
+    }
+}
+
+/// The output of a prefix that became constant while a run went on.
+pub(crate) struct Grown {
+    blocks: usize,
+    hidden: usize,
+    /// Rows and starts of train and dev, by task.
+    splits: Vec<[(Vec<f32>, Vec<usize>); 2]>,
+}
+
+impl Grown {
+    /// Computes it for every split of a run's tasks.
+    pub fn compute<B: Kernels>(model: &Tagger<B>, run: &Run<'_>, blocks: usize) -> Self {
+        let (encoder, config) = (run.encoder, run.config);
+        let split = |view: View<'_>| {
+            let mut rows = Vec::with_capacity(view.data.subwords() * encoder.hidden);
+            let mut take = |some: &[f32]| {
+                rows.extend_from_slice(some);
+                Ok::<(), std::convert::Infallible>(())
+            };
+            let size = [blocks, config.eval_tokens];
+            let Ok(()) = compute_prefix(model, encoder, view.data, size, config.precision, &mut take);
+            (rows, view.data.starts())
+        };
+        let splits = run.tasks.iter().map(|task| [split(task.train), split(task.dev)]).collect();
+        Self { blocks, hidden: encoder.hidden, splits }
+    }
+
+    /// The tasks, reading it.
+    pub fn under<'a>(&'a self, tasks: &[Task<'a>]) -> Vec<Task<'a>> {
+        let view = |view: View<'a>, (rows, starts): &'a (Vec<f32>, Vec<usize>)| View {
+            data: view.data,
+            prefix: Some(Prefix { blocks: self.blocks, hidden: self.hidden, rows, starts }),
+        };
+        let task = |(task, [train, dev]): (&Task<'a>, &'a [_; 2])| Task {
+            train: view(task.train, train),
+            dev: view(task.dev, dev),
+            ..*task
+        };
+        tasks.iter().zip(&self.splits).map(task).collect()
     }
 }
 

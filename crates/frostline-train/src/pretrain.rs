@@ -116,8 +116,12 @@ fn build<B: Kernels>(
     let weight =
         Tensor::from_data(TensorData::new(draw.values("mlm.transform.weight", &[h, h])?, [h, h]), device);
     Ok(MaskedLm {
-        encoder: Encoder::build(encoder, &Vocabulary::full(encoder.vocabulary), &draw, device)?,
-        transform: Linear { weight: Param::from_tensor(weight), bias: vector("mlm.transform.bias", h)? },
+        encoder: Encoder::build(encoder, &Vocabulary::full(encoder.vocabulary), [&draw, &draw], device)?,
+        transform: Linear {
+            weight: Param::from_tensor(weight),
+            bias: vector("mlm.transform.bias", h)?,
+            lora: None,
+        },
         norm: Norm { gamma: vector("mlm.norm.gamma", h)?, beta: vector("mlm.norm.beta", h)? },
         bias: vector("mlm.bias", encoder.vocabulary)?,
     })

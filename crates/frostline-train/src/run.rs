@@ -6,7 +6,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_freeze::{Group, LayerDecay, Policy, Timeline};
+use frostline_freeze::{Group, LayerDecay, Policy, SettlingRule, Timeline};
 use frostline_kernels::{Dropout, Train};
 use frostline_model::{
     BlockDropout, EncoderConfig, Pass, Tagger, fingerprints, replace, set_trainable, snapshot,
@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Batch;
 use crate::mix::plan;
-use crate::prefix::logits;
+use crate::prefix::{Grown, logits};
 use crate::saved::Progress;
 use crate::{
-    Evaluation, Optimizer, Pace, Saved, Schedule, Scored, Select, TrainConfig, TrainError, View, evaluate,
+    Evaluation, Norms, Optimizer, Pace, Saved, Schedule, Scored, Select, TrainConfig, TrainError, View,
+    evaluate,
 };
 
 /// What a run works on.
@@ -39,6 +40,11 @@ pub struct Run<'a> {
     pub before: (u64, u64),
     /// How often it says where it is.
     pub pace: Pace,
+    /// When more freezes on the way, where the policy is adaptive.
+    pub settling: Option<SettlingRule>,
+    /// Bytes that may hold the output of what has frozen on the way, so that it need not be computed
+    /// again.
+    pub memory: usize,
 }
 
 /// One thing to learn.
@@ -66,7 +72,8 @@ impl<'a> Run<'a> {
         timeline: &'a Timeline,
         tasks: &'a [Task<'a>],
     ) -> Self {
-        Self { config, encoder, timeline, tasks, headline: 0, before: (0, 0), pace: Pace::default() }
+        let (before, pace) = ((0, 0), Pace::default());
+        Self { config, encoder, timeline, tasks, headline: 0, before, pace, settling: None, memory: 0 }
     }
 
     /// One task on the first head.
@@ -103,12 +110,37 @@ impl<'a> Run<'a> {
     }
 
     /// Every task's dev split.
-    fn score<B: Train>(&self, model: &Tagger<B>) -> Vec<Evaluation> {
+    fn score<B: Train>(&self, model: &Tagger<B>, tasks: &[Task<'_>]) -> Vec<Evaluation> {
         let TrainConfig { precision, eval_tokens, .. } = *self.config;
         let model = model.valid();
         let score =
             |task: &Task<'_>| evaluate(&model, task.head, self.encoder, task.dev, precision, eval_tokens);
-        self.tasks.iter().map(score).collect()
+        tasks.iter().map(score).collect()
+    }
+
+    /// What is frozen after the steps taken so far.
+    fn policy(&self, at: &Progress) -> Policy {
+        let policy = self.timeline.at(at.step);
+        self.settling.map_or_else(|| policy.clone(), |rule| at.settling.policy(policy, &rule))
+    }
+
+    /// Takes note of a step's gradients; whether more is frozen from now on.
+    fn settles(&self, at: &mut Progress, norms: &Norms) -> bool {
+        let Some(rule) = self.settling else { return false };
+        let norm = |group| norms.groups.get(&group).copied().unwrap_or(0.0);
+        at.settling.note(at.step, &rule, self.timeline.at(at.step), norm)
+    }
+
+    /// The output of what has frozen on the way, where it is constant and there is room for it.
+    fn grown<B: Train>(&self, model: &Tagger<B>, policy: &Policy) -> Option<Grown> {
+        let blocks = policy.constant_prefix().filter(|_| self.settling.is_some())?;
+        let dropped = self.config.dropout.encoder && self.config.dropout.frozen;
+        let subwords = |task: &Task<'_>| task.train.data.subwords() + task.dev.data.subwords();
+        let bytes = self.tasks.iter().map(subwords).sum::<usize>() * self.encoder.hidden * size_of::<f32>();
+        let known =
+            self.tasks.iter().all(|task| task.train.prefix.is_some_and(|known| known.blocks == blocks));
+        let useful = !dropped && !known && bytes <= self.memory;
+        useful.then(|| Grown::compute(&model.valid(), self, blocks))
     }
 }
 
@@ -128,8 +160,8 @@ pub enum Event<'a> {
         /// Time spent so far: training and scoring.
         times: &'a Times,
     },
-    /// After every epoch, with its dev scores in full, one per task.
-    Epoch(&'a Epoch, &'a [Evaluation]),
+    /// After every epoch, with its dev scores in full, one per task, and what was frozen at its end.
+    Epoch(&'a Epoch, &'a [Evaluation], &'a Policy),
     /// At the run's [`Pace`].
     Checkpoint(&'a Saved),
 }
@@ -204,7 +236,10 @@ pub struct Finished<B: Train> {
     pub losses: Vec<LossPoint>,
     /// Steps taken.
     pub steps: u64,
-    /// Frozen and moved parameters of the selected model against the start.
+    /// What froze on the way, from the input up, each with the step after which it did.
+    pub settled: Vec<(Group, u64)>,
+    /// Frozen and moved parameters of the selected model against the start. What froze on the way
+    /// counts as trainable.
     pub freezing: Freezing,
     /// Parameters that hold optimiser state: never a frozen one.
     pub states: usize,
@@ -228,11 +263,13 @@ pub fn train<B: Train>(
     saved: Option<Saved>,
     sink: &mut dyn Sink,
 ) -> Result<Finished<B>, TrainError> {
-    let Run { config, encoder, timeline, tasks, headline, before, pace } = *run;
+    let Run { config, encoder, timeline, tasks, headline, before, pace, .. } = *run;
     run.check_prefixes();
     let mut optimizer = Optimizer::new(config.optimizer.clone(), encoder.depth);
     let Start { mut model, mut best, mut at } = resume(model, saved, &mut optimizer)?;
-    model = set_trainable(model, |path| !timeline.at(at.step).freezes(path));
+    let mut policy = run.policy(&at);
+    model = set_trainable(model, |path| !policy.freezes(path));
+    let mut grown = run.grown(&model, &policy);
     let (epochs, steps) = (run.epochs(), run.steps());
     let schedule = Schedule::new(config.schedule, config.optimizer.lr, config.warmup, steps);
     let masks = Stream::new(config.seed, "dropout");
@@ -243,30 +280,38 @@ pub fn train<B: Train>(
         let planned = plan(tasks, headline, config, before.0 + u64::from(epoch));
         while at.done < planned.len() {
             let (task, chosen) = &planned[at.done];
-            let task = &tasks[*task];
             let clock = Instant::now();
-            let policy = timeline.at(at.step);
+            let tasks = grown.as_ref().map_or_else(|| tasks.to_vec(), |grown| grown.under(tasks));
+            let task = &tasks[*task];
             if timeline.thaws().any(|(step, _)| step == at.step) {
+                policy = run.policy(&at);
                 model = set_trainable(model, |path| !policy.freezes(path));
             }
             let mut batch = Batch::new(task.train, chosen, true);
-            let pass = pass_at(masks.child(before.1 + at.step), encoder, policy, config);
+            let pass = pass_at(masks.child(before.1 + at.step), encoder, &policy, config);
             let lr = schedule.at(at.step);
             let learns = policy.learns_through(task.head);
-            let loss;
-            (model, loss) = take_step(model, task, encoder, &mut batch, &pass, lr, learns, &mut optimizer);
+            let (loss, norms);
+            (model, loss, norms) =
+                take_step(model, task, encoder, &mut batch, &pass, lr, learns, &mut optimizer);
             at.step += 1;
             at.done += 1;
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { step: at.step, loss, lr });
             }
             // A step without a gradient decays nothing, nor does what is frozen.
-            if learns && !batch.speaking.is_empty() && !policy.freezes_group(Group::Embeddings) {
+            if learns && !batch.speaking.is_empty() && !policy.freezes("encoder.embeddings.word") {
                 at.untouched *= 1.0 - lr * slowest * config.optimizer.decay();
             }
             at.epoch_loss.add(loss.into());
             at.since.add(loss.into());
             at.tokens += batch.rows.len();
+            if run.settles(&mut at, &norms) {
+                policy = run.policy(&at);
+                model = set_trainable(model, |path| !policy.freezes(path));
+                optimizer.forget(&model, |path| policy.freezes(path));
+                grown = run.grown(&model, &policy);
+            }
             at.times.steps_ms.push(ms(clock));
             if at.step.is_multiple_of(config.log_every) || at.step == steps {
                 at.losses.push(LossPoint { step: at.step, loss_nats: at.since.take(), lr });
@@ -280,13 +325,14 @@ pub fn train<B: Train>(
             }
         }
         let clock = Instant::now();
-        let dev = run.score(&model);
+        let tasks = grown.as_ref().map_or_else(|| tasks.to_vec(), |grown| grown.under(tasks));
+        let dev = run.score(&model, &tasks);
         let first = at.times.steps_ms.len() - planned.len();
         at.times.epochs_ms.push([at.times.steps_ms[first..].iter().sum(), ms(clock)]);
         let scored = dev.iter().map(Evaluation::scored).collect();
         let train_loss_nats = at.epoch_loss.take();
         at.epochs.push(Epoch { epoch, step: at.step, train_loss_nats, dev: scored });
-        sink.event(Event::Epoch(&at.epochs[at.epochs.len() - 1], &dev));
+        sink.event(Event::Epoch(&at.epochs[at.epochs.len() - 1], &dev, &policy));
         if is_best(config.select, epochs, headline, &at.epochs) {
             at.best = Some((epoch, at.untouched));
             best = Some((model.clone(), Some(dev)));
@@ -296,13 +342,26 @@ pub fn train<B: Train>(
     let (selected, untouched_rows) = at.best.unwrap_or((0, 1.0));
     let (model, dev) = best.unwrap_or((model, None));
     // Scores are a function of the model: what was not kept is computed again.
-    let dev = dev.unwrap_or_else(|| run.score(&model));
+    let dev = dev.unwrap_or_else(|| run.score(&model, tasks));
     let steps_to_selected = at.epochs.iter().find(|row| row.epoch == selected).map_or(0, |row| row.step);
     let policy = timeline.at(steps_to_selected.saturating_sub(1));
     let freezing = check_freezing(&at.start, &fingerprints(&model), policy, selected > 0)?;
+    let settled = run.settling.map_or_else(Vec::new, |rule| at.settling.frozen(timeline.last(), &rule));
     let Progress { epochs, losses, step: steps, times, .. } = at;
     let states = optimizer.states();
-    Ok(Finished { model, selected, dev, epochs, losses, steps, freezing, states, untouched_rows, times })
+    Ok(Finished {
+        model,
+        selected,
+        dev,
+        epochs,
+        losses,
+        steps,
+        settled,
+        freezing,
+        states,
+        untouched_rows,
+        times,
+    })
 }
 
 /// The best model so far, with its dev scores unless it comes from a checkpoint.
@@ -364,19 +423,20 @@ fn take_step<B: Train>(
     lr: f64,
     learns: bool,
     optimizer: &mut Optimizer<B::InnerBackend>,
-) -> (Tagger<B>, f32) {
+) -> (Tagger<B>, f32, Norms) {
     if batch.speaking.is_empty() {
-        return (model, 0.0);
+        return (model, 0.0, Norms::default());
     }
     let logits = logits(&model, task.head, encoder, batch, pass);
     let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
     let value: f32 = loss.clone().into_scalar().elem();
     if !learns {
-        return (model, value);
+        return (model, value, Norms::default());
     }
     let loss = if task.weight == 1.0 { loss } else { loss.mul_scalar(task.weight) };
     let gradients = GradientsParams::from_grads(loss.backward(), &model);
-    (optimizer.step(lr, model, gradients).0, value)
+    let (model, norms) = optimizer.step(lr, model, gradients);
+    (model, value, norms)
 }
 
 /// One step's pass: every dropout site, in the encoder and before the classifier.

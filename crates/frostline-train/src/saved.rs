@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use frostline_freeze::Settling;
 use frostline_model::Values;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub(crate) struct Progress {
     /// The best epoch so far and its `untouched`.
     pub best: Option<(u32, f64)>,
     pub times: Times,
+    /// What has frozen on the way.
+    pub settling: Settling,
     /// Every parameter's hash at the start.
     pub start: BTreeMap<String, u64>,
 }

@@ -1,6 +1,7 @@
 //! `frostline audit`: law 6 against the saved files. Every frozen tensor of a trained model must
 //! equal the encoder's own bit for bit; every trainable one must have moved.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -9,6 +10,7 @@ use frostline_model::{Checkpoint, RandomInit, Source};
 use frostline_record::{Record, read_record};
 
 use crate::cell::HEAD_STD;
+use crate::config::extras;
 use crate::data::{head_names, heads};
 use crate::inputs;
 
@@ -53,6 +55,12 @@ pub fn cell(folder: &Path) -> Result<(Record, Audit)> {
     let policies = policies.collect::<Result<Vec<_>, _>>()?;
     // What one stage lets learn may move.
     let freezes = |path: &str| policies.iter().all(|policy| policy.freezes(path));
+    // LoRA's matrices are merged into the weights beside which they stood.
+    let added = extras(&cell.settings, &policies.iter().collect::<Vec<_>>(), encoder.depth)?;
+    let matrices = added.parameters(&encoder).into_iter();
+    let layers: HashSet<String> =
+        matrices.filter_map(|(path, _)| Some(format!("{}.weight", path.strip_suffix(".lora.a")?))).collect();
+    let freezes = |path: &str| freezes(path) && !layers.contains(path);
     let shapes =
         heads(&cell.settings, |task| result.tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
     let main = cell.settings.tasks[&result.headline].shares.as_str();

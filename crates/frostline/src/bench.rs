@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::backend::Task;
 use crate::cell::HEAD_STD;
+use crate::config::extras;
 use crate::{corpus, cost, inputs, outcome, version};
 
 /// An encoder and a treebank on disk.
@@ -117,8 +118,9 @@ impl Task for StepTask<'_> {
 
     fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
         let Self { folders, step } = self;
-        let encoder = inputs::encoder_config(&folders.inputs)?;
+        let mut encoder = inputs::encoder_config(&folders.inputs)?;
         let policy = Policy::parse(&step.policy, encoder.depth)?;
+        encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
         let ([mut train_set, mut dev], tags, vocabulary) = datasets(folders, step)?;
         let wanted = (step.steps + step.warmup) * step.batch;
         train_set.examples = drawn(train_set.examples, wanted, step.seed);

@@ -1,7 +1,7 @@
 //! One cell: from a job to a record in its folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
@@ -10,23 +10,24 @@ use anyhow::{Context, Result, bail};
 use burn::module::AutodiffModule as _;
 use frostline_freeze::{Policy, Timeline};
 use frostline_kernels::Train;
-use frostline_model::{Export, RandomInit, Source, Tagger, hugging_face_config, snapshot};
+use frostline_model::{EncoderConfig, RandomInit, Tagger};
 use frostline_record::{
-    self as record, Cell, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome, UnfreezeUnit,
+    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome, UnfreezeUnit,
 };
 use frostline_train::{
     Event as TrainEvent, Finished, Run, Saved, Task as Learned, TrainConfig, evaluate, features, train,
 };
 
 use crate::backend::{Task, isa_on};
-use crate::config::{pace, train_config};
+use crate::config::{extras, pace, settling, train_config};
 use crate::data::{Data, Shared, head_names, load, prediction_file};
 use crate::outcome::{
-    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, task_facts, timing,
+    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, settled, task_facts, timing,
 };
 use crate::prefix::{Request, Splits};
+use crate::save::Trained;
 use crate::story::Story;
-use crate::{cost, inputs, story};
+use crate::{changes, cost, inputs, story};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -99,8 +100,10 @@ fn run_cell<B: Train>(
     let Job { cell, folder, verify, .. } = job;
     let (settings, folder) = (&cell.settings, Path::new(folder));
     let data = load(cell, *verify, shared)?;
-    let encoder = &data.encoder;
     let stages = Stage::all(settings, &data, *verify)?;
+    let policies: Vec<&Policy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let added = extras(settings, &policies, data.encoder.depth)?;
+    let encoder = &EncoderConfig { extras: added, ..data.encoder.clone() };
     let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
     shared.verify(weights.map(|(_, input)| input))?;
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
@@ -140,7 +143,8 @@ fn run_cell<B: Train>(
     };
     let begun = story.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
-        let at = At { job, data: &data, stage, number, isa: &isa, last: number + 1 == stages.len() };
+        let last = number + 1 == stages.len();
+        let at = At { job, data: &data, encoder, stage, number, isa: &isa, last };
         let finished;
         (model, finished) = at.run(model, saved.take(), &mut story, shared, &mut tell)?;
         story.add_stage(finished);
@@ -150,17 +154,23 @@ fn run_cell<B: Train>(
     }
     let clock = Instant::now();
     if settings.save.model {
-        save_models::<B>(cell, folder, &data, &model, &*source, story.untouched)?;
+        let trained = Trained { cell, data: &data, encoder, policies: &policies, untouched: story.untouched };
+        trained.save(&model, &*source, folder)?;
     }
+    let changes = match settings.save.changes {
+        true => changes::measure(&data, encoder, &model, [&*source, &head], &last.config)?,
+        false => Vec::new(),
+    };
     let timing = timing(&story, load_ms, ms(clock) + load_ms);
     let outcome = Outcome {
         headline: data.main().name.clone(),
         tasks: data.tasks.iter().map(|task| (task.name.clone(), task_facts(task))).collect(),
-        cost: cost::of_cell(&data, last.timeline.last(), last.config.batch),
+        cost: cost::of_cell(&data, encoder, last.timeline.last(), last.config.batch),
         steps: story.steps,
         epochs: story.epochs,
         train_loss: story.losses,
         stages: story.stages,
+        changes,
     };
     Ok(Some((outcome, timing)))
 }
@@ -181,6 +191,11 @@ impl Stage {
         for (name, settings) in settings.in_stages()? {
             let heads = head_names(&settings);
             let policy = Policy::parse_for(&settings.policy, data.encoder.depth, &heads)?;
+            if policy.is_adaptive() && settings.unfreeze.every > 0 {
+                bail!(
+                    "`{policy}` freezes on the way, but `unfreeze.every` thaws on the way; choose one of them"
+                );
+            }
             let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
             let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
             let config = train_config(&settings, verify);
@@ -194,6 +209,10 @@ impl Stage {
                 stage.timeline = Timeline::gradual(&policy, (every * of_unit).max(1));
             }
             stages.push(stage);
+        }
+        if stages.iter().any(|stage| stage.timeline.last().mixes()) {
+            // A mix that is there in one stage is there in all, and reads every block.
+            stages.iter_mut().for_each(|stage| stage.constant = stage.constant.map(|_| 0));
         }
         Ok(stages)
     }
@@ -216,12 +235,19 @@ impl Stage {
     }
 
     fn steps(&self, data: &Data) -> u64 {
-        self.as_run(data, &self.learned(data, None), (0, 0)).steps()
+        self.as_run(data, &data.encoder, &self.learned(data, None), (0, 0)).steps()
     }
 
-    fn as_run<'a>(&'a self, data: &'a Data, tasks: &'a [Learned<'a>], before: (u64, u64)) -> Run<'a> {
-        let run = Run::new(&self.config, &data.encoder, &self.timeline, tasks);
-        Run { headline: data.headline, before, ..run }
+    fn as_run<'a>(
+        &'a self,
+        data: &'a Data,
+        encoder: &'a EncoderConfig,
+        tasks: &'a [Learned<'a>],
+        before: (u64, u64),
+    ) -> Run<'a> {
+        let run = Run::new(&self.config, encoder, &self.timeline, tasks);
+        let settling = settling(&self.settings, self.timeline.last());
+        Run { headline: data.headline, before, settling, ..run }
     }
 }
 
@@ -229,6 +255,8 @@ impl Stage {
 struct At<'a> {
     job: &'a Job,
     data: &'a Data,
+    /// With what policies add.
+    encoder: &'a EncoderConfig,
     stage: &'a Stage,
     number: usize,
     isa: &'a str,
@@ -245,7 +273,7 @@ impl At<'_> {
         shared: &mut Shared,
         tell: &mut dyn FnMut(Event),
     ) -> Result<(Tagger<B>, StageOutcome)> {
-        let Self { job, data, stage, .. } = *self;
+        let Self { job, data, encoder, stage, .. } = *self;
         let Job { cell, prefix_cache, verify, .. } = job;
         let request = Request {
             cell,
@@ -258,7 +286,8 @@ impl At<'_> {
         let splits = request.splits(&model.valid(), shared, tell)?;
         story.add_prefix(splits.used);
         let tasks = stage.learned(data, Some(&splits));
-        let mut run = stage.as_run(data, &tasks, story.before());
+        let mut run = stage.as_run(data, encoder, &tasks, story.before());
+        run.memory = prefix_cache.as_ref().map_or(0, |place| (place.memory_mib << 20) as usize);
         run.pace = if *verify { Default::default() } else { pace(&job.checkpoints) };
         let mut listen = |event: TrainEvent<'_>| match event {
             TrainEvent::Checkpoint(saved) => story.keep(Path::new(&job.folder), &cell.id, self.isa, saved),
@@ -274,9 +303,8 @@ impl At<'_> {
                 )));
                 story.losses.push(point);
             }
-            TrainEvent::Epoch(epoch, dev) => {
-                let policy = stage.timeline.at(epoch.step.saturating_sub(1));
-                let trainable = accounts(&data.encoder, &data.heads, policy).trainable;
+            TrainEvent::Epoch(epoch, dev, policy) => {
+                let trainable = accounts(encoder, &data.heads, policy).trainable;
                 let row = epoch_row(
                     epoch,
                     dev,
@@ -302,7 +330,7 @@ impl At<'_> {
         splits: &Splits,
         story: &mut Story,
     ) -> Result<StageOutcome> {
-        let Self { job, data, stage, .. } = *self;
+        let Self { job, data, encoder, stage, .. } = *self;
         let folder = Path::new(&job.folder);
         let save = &stage.settings.save;
         let clock = Instant::now();
@@ -312,7 +340,7 @@ impl At<'_> {
         for (number, (task, dev)) in data.tasks.iter().zip(&finished.dev).enumerate() {
             let test = task.test.as_ref().map(|set| {
                 let view = splits.view(set, number, 2);
-                evaluate(&model, task.head, &data.encoder, view, precision, eval_tokens)
+                evaluate(&model, task.head, encoder, view, precision, eval_tokens)
             });
             let mut found = record::TaskOutcome::default();
             let scored = [("dev", Some(dev), Some(&task.dev)), ("test", test.as_ref(), task.test.as_ref())];
@@ -338,11 +366,12 @@ impl At<'_> {
         Ok(StageOutcome {
             name: stage.name.clone(),
             policy: stage.settings.policy.clone(),
-            accounts: accounts(&data.encoder, &data.heads, stage.timeline.last()),
+            accounts: accounts(encoder, &data.heads, stage.timeline.last()),
             steps: finished.steps,
             selected_epoch: (story.epochs_before + u64::from(finished.selected)) as u32,
             tasks,
             freezing: freeze_check(&finished.freezing),
+            settled: settled(&finished.settled),
         })
     }
 
@@ -366,50 +395,6 @@ impl At<'_> {
             .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F32, shape.clone(), bytes)?)));
         Ok(safetensors::serialize(views.collect::<Result<Vec<_>>>()?, None)?)
     }
-}
-
-/// Writes the trained encoder with the headline's head as a Hugging Face folder `model/`, and with
-/// every other head as `model-NAME/`.
-fn save_models<B: Train>(
-    cell: &Cell,
-    folder: &Path,
-    data: &Data,
-    model: &Tagger<B>,
-    source: &dyn Source,
-    untouched: f64,
-) -> Result<()> {
-    let parameters = snapshot(model);
-    for (number, task) in data.tasks.iter().enumerate() {
-        let main = number == data.headline;
-        if !main && (!task.settings.shares.is_empty() || task.head == data.main().head) {
-            continue;
-        }
-        let target = folder.join(if main { "model".into() } else { format!("model-{}", task.name) });
-        fs::create_dir_all(&target)?;
-        let export = Export {
-            config: &data.encoder,
-            parameters: &parameters,
-            head: task.head,
-            vocabulary: &data.vocabulary,
-            source,
-            other_rows: untouched,
-        };
-        record::write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
-        let kind = data.heads[task.head].kind;
-        let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &task.tags, kind)?;
-        record::write_atomically(&target.join("config.json"), config.as_bytes())?;
-        let files = [
-            ("tokenizer", "tokenizer.json"),
-            ("vocabulary", "vocab.txt"),
-            ("tokenizer-config", "tokenizer_config.json"),
-        ];
-        for (role, file) in files {
-            if cell.inputs.contains_key(role) {
-                record::write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
-            }
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn ms(since: Instant) -> f64 {

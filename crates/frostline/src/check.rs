@@ -10,6 +10,7 @@ use frostline_model::Checkpoint;
 use frostline_record::{Cell, Init};
 use frostline_train::tag_set;
 
+use crate::config::extras;
 use crate::corpus::{Labelled, Splits};
 use crate::data::{head_names, tag_sets, texts};
 use crate::inputs;
@@ -28,7 +29,8 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
         if seen.insert(key) {
             let depth = inputs::encoder_config(&cell.inputs)?.depth;
             for (_, stage) in settings.in_stages()? {
-                Policy::parse_for(&stage.policy, depth, &head_names(settings))?;
+                let policy = Policy::parse_for(&stage.policy, depth, &head_names(settings))?;
+                extras(settings, &[&policy], depth)?;
             }
         }
         let key = serde_json::to_string(&(&settings.data, &settings.tasks, &settings.encoder, &cell.inputs))?;

@@ -1,6 +1,8 @@
 //! From a stage's settings to what the training loop is told: numbers only.
 
+use frostline_freeze::{Group, Light, Policy, SettlingRule};
 use frostline_kernels::Precision;
+use frostline_model::{AdapterShape, Extras, LoraShape, Matrix};
 use frostline_record::{self as record, Checkpoints, Settings};
 use frostline_train::{
     DropoutConfig, Mixing, OptimizerConfig, Pace, Rule, ScheduleKind, Select, TrainConfig,
@@ -61,4 +63,32 @@ pub(crate) fn train_config(settings: &Settings, verify: bool) -> TrainConfig {
 /// How often a run says where it is.
 pub(crate) fn pace(checkpoints: &Checkpoints) -> Pace {
     Pace { steps: checkpoints.steps, seconds: checkpoints.minutes * 60.0 }
+}
+
+/// What policies add to an encoder of `depth` blocks: each part wherever one of them lets it learn.
+///
+/// # Errors
+/// Where the settings name a layer that is not there.
+pub(crate) fn extras(settings: &Settings, policies: &[&Policy], depth: usize) -> anyhow::Result<Extras> {
+    let blocks = |way| -> Vec<usize> {
+        let learns =
+            |block: &usize| policies.iter().any(|policy| policy.learns_by(way, Group::Block(*block)));
+        (0..depth).filter(learns).collect()
+    };
+    let (lora, adapters) = (blocks(Light::Lora), blocks(Light::Adapters));
+    let layers = settings.lora.layers()?;
+    let matrices = Matrix::ALL.into_iter().filter(|matrix| layers.contains(&matrix.name())).collect();
+    let record::LoraSettings { rank, alpha, .. } = settings.lora;
+    Ok(Extras {
+        lora: (!lora.is_empty()).then_some(LoraShape { rank, alpha, matrices, blocks: lora }),
+        adapters: (!adapters.is_empty())
+            .then_some(AdapterShape { size: settings.adapters.size, blocks: adapters }),
+        mix: policies.iter().any(|policy| policy.mixes()),
+    })
+}
+
+/// When more freezes on the way, where the policy says that it does.
+pub(crate) fn settling(settings: &Settings, policy: &Policy) -> Option<SettlingRule> {
+    let record::AdaptiveSettings { every, percentile, keep } = settings.adaptive;
+    policy.is_adaptive().then_some(SettlingRule { every, percentile, keep })
 }

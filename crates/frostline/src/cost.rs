@@ -17,6 +17,7 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
         tags,
         word_rows: word_rows.min(encoder.vocabulary),
         other_rows: encoder.positions + encoder.token_types,
+        added: encoder.extras.per_block(encoder),
     }
 }
 
@@ -39,7 +40,7 @@ pub fn predict(shape: &Shape, workload: &Workload, policy: &Policy, prefix: Pref
 }
 
 /// The prediction for a cell, from its own train sentences.
-pub(crate) fn of_cell(data: &Data, policy: &Policy, batch: usize) -> record::Cost {
+pub(crate) fn of_cell(data: &Data, encoder: &EncoderConfig, policy: &Policy, batch: usize) -> record::Cost {
     let task = data.main();
     let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
@@ -51,6 +52,6 @@ pub(crate) fn of_cell(data: &Data, policy: &Policy, batch: usize) -> record::Cos
         .sum();
     let steps = examples.len().div_ceil(batch);
     let workload = Workload::of(lengths, speaking as u64, steps as u64);
-    let shape = shape(&data.encoder, task.tags.len(), data.vocabulary.rows().len());
+    let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
     predict(&shape, &workload, policy, Prefix::Computed)
 }

@@ -1,7 +1,7 @@
 //! From what a run found to what a record says.
 
 use anyhow::{Result, ensure};
-use frostline_freeze::{Accounts, Parameter, Policy};
+use frostline_freeze::{Accounts, Group, Parameter, Policy};
 use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record as record;
 use frostline_score::Prediction;
@@ -61,6 +61,11 @@ pub(crate) fn loss_point(point: &frostline_train::LossPoint, before: u64) -> rec
 
 pub(crate) fn freeze_check(found: &Freezing) -> record::FreezeCheck {
     record::FreezeCheck { frozen: found.frozen, moved: found.moved, unmoved: found.unmoved.clone() }
+}
+
+/// What froze on the way, as a record shows it.
+pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
+    found.iter().map(|(group, step)| record::Settled { group: group.to_string(), step: *step }).collect()
 }
 
 pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, task: &TaskData) -> record::Score {

@@ -101,7 +101,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         "en = \"UD_English-EWT\"\npcm = \"UD_Naija-NSC\""
     };
     let toml = format!(
-        "schema = 3\nname = \"{name}\"\nabout = \"A plan written for a test.\"\n\
+        "schema = 4\nname = \"{name}\"\nabout = \"A plan written for a test.\"\n\
          synthetic = {synthetic}\n[treebanks]\n{places}\n\
          [grid]\nlang = {names:?}\npolicy = {policies:?}\nseed = {seeds:?}\n{grid}"
     );
@@ -245,7 +245,9 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             selected_epoch: settings.train.epochs,
             tasks: [("upos".to_string(), found)].into(),
             freezing: FreezeCheck { frozen: 64, moved: 38, unmoved: Vec::new() },
+            settled: Vec::new(),
         }],
+        changes: Vec::new(),
     }
 }
 

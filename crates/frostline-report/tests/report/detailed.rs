@@ -27,7 +27,7 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 /// Sentiment: the head alone, then everything, in one cell; test cut from train.
 pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
     let sweep = sweep(
-        "schema = 3\nname = 'sst2'\n[treebanks]\nsst2 = 'SST-2'\n[grid]\nseed = [42, 43, 44]\n\
+        "schema = 4\nname = 'sst2'\n[treebanks]\nsst2 = 'SST-2'\n[grid]\nseed = [42, 43, 44]\n\
          [settings]\nlang = 'sst2'\n[settings.encoder]\nname = 'distilbert-base-uncased'\n\
          [settings.tasks.label]\nlabels = 'label'\nhead = 'distilbert'\n[settings.train]\nepochs = 2\n\
          [settings.eval]\ntest = true\n\
@@ -52,7 +52,7 @@ pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
 /// English, then Naija: what becomes of English.
 pub fn forgetting() -> (Sweep, Vec<Record>, Files) {
     let sweep = sweep(
-        "schema = 3\nname = 'forgetting'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+        "schema = 4\nname = 'forgetting'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
          [grid]\npolicy = ['none', 'first-4', 'all+embeddings']\nseed = [42, 43, 44, 45, 46]\n\
          [settings.tasks.en]\ndata = 'en'\n[settings.tasks.pcm]\ndata = 'pcm'\n\
          [settings.tasks.ner]\ndata = 'en'\nlabels = 'entity'\nweight = 0.5\n\
@@ -87,7 +87,7 @@ pub fn forgetting() -> (Sweep, Vec<Record>, Files) {
 /// One block more every other epoch, beside a policy that thaws nothing.
 fn thawing() -> (Sweep, Vec<Record>, Files) {
     let sweep = sweep(
-        "schema = 3\nname = 'thawing'\n[treebanks]\nen = 'UD_English-EWT'\n\
+        "schema = 4\nname = 'thawing'\n[treebanks]\nen = 'UD_English-EWT'\n\
          [grid]\npolicy = ['none', 'first-4', 'head-only']\n\
          [settings.train]\nepochs = 7\n[settings.unfreeze]\nevery = 2",
     );
@@ -231,7 +231,7 @@ fn claims_are_judged_by_paired_differences() {
 #[test]
 fn an_axis_may_have_the_empty_value() {
     let sweep = sweep(
-        "schema = 3\nname = 'genres'\n[treebanks]\nen = 'UD_English-EWT'\n\
+        "schema = 4\nname = 'genres'\n[treebanks]\nen = 'UD_English-EWT'\n\
          [grid]\npolicy = ['none', 'first-4']\nseed = [42, 43]\n'data.leave_out' = ['', 'reviews']\n\
          [[claims]]\nsays = 'A genre that was not learned from is tagged worse.'\n\
          [[claims.tests]]\nmore-of.axis = 'data.leave_out'\nmore-of.from = 'reviews'\nmore-of.to = ''\n\

@@ -112,6 +112,7 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
             selected_epoch: epochs.len() as u32,
             tasks,
             freezing: FreezeCheck { frozen: 3, moved: 4, unmoved: Vec::new() },
+            settled: Vec::new(),
         });
     }
     let timing = timing(epochs.len(), settings);
@@ -153,6 +154,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         train_loss: Vec::new(),
         epochs,
         stages,
+        changes: Vec::new(),
     }
 }
 

@@ -149,7 +149,7 @@ impl Forward<'_> {
         let (config, weights) = (&folder.config, &folder.weights);
         let vocabulary = Vocabulary::of(config.vocabulary, sentences.iter().flatten().copied());
         let model = if hidden {
-            Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, weights, device)?))
+            Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, [weights, weights], device)?))
         } else {
             let sources: [&dyn frostline_model::Source; 2] = [weights, weights];
             let tagger = Tagger::<B>::build(

@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use frostline_freeze::{LayerDecay, Policy, Prefix, Timeline, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
+use frostline_record::{AdapterSettings, LoraSettings, Settings};
 
 use super::Stop;
+use crate::config::extras;
 use crate::params::Outlook;
 use crate::{cost, outcome, params};
 
@@ -31,6 +33,15 @@ pub struct Params {
     /// compared in one row each.
     #[arg(long, value_delimiter = ',', default_value = "none")]
     policy: Vec<String>,
+    /// Rank of the matrices of a policy with +lora.
+    #[arg(long, default_value_t = LoraSettings::default().rank)]
+    lora_rank: usize,
+    /// The layers that have them, joined by +, or all.
+    #[arg(long, default_value_t = LoraSettings::default().matrices)]
+    lora_matrices: String,
+    /// Width inside the bottlenecks of a policy with +adapters.
+    #[arg(long, default_value_t = AdapterSettings::default().size)]
+    adapter_size: usize,
     /// Sentences per step, for the prediction.
     #[arg(long, default_value_t = 16)]
     batch: u32,
@@ -98,12 +109,19 @@ impl Params {
             return Err(Stop::Arguments(said).into());
         }
         let workload = Workload::typical(self.batch.into(), self.subwords);
-        let shape = cost::shape(&config, self.labels, self.word_rows);
         let prefix = if self.cached_prefix { Prefix::Cached } else { Prefix::Computed };
         let heads = [self.head.shape(self.labels)];
+        let mut settings = Settings::default();
+        settings.lora.rank = self.lora_rank;
+        settings.lora.matrices.clone_from(&self.lora_matrices);
+        settings.adapters.size = self.adapter_size;
+        settings.check().map_err(|error| Stop::Arguments(error.to_string()))?;
         let outlook = |name: &String| {
             let policy =
                 Policy::parse(name, config.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
+            let added = extras(&settings, &[&policy], config.depth)?;
+            let config = EncoderConfig { extras: added, ..config.clone() };
+            let shape = cost::shape(&config, self.labels, self.word_rows);
             let accounts = outcome::accounts(&config, &heads, &policy);
             let cost = cost::predict(&shape, &workload, &policy, prefix);
             let timeline = match self.unfreeze_every {

@@ -1,0 +1,173 @@
+//! Adaptive freezing: groups freeze from the input up while a run goes on, as their gradients settle.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Group, Policy};
+
+/// When a group counts as settled.
+///
+/// After every window of steps, each group's gradient norms are added up and held against the window
+/// before: |before - now| / before. A group freezes when all below it are frozen and this change is
+/// among the smallest of those that still learn.
+///
+/// # Source
+/// Liu, Agarwal and Venkataraman, *AutoFreeze: Automatically Freezing Model Blocks to Accelerate
+/// Fine-tuning*, 2021, section 4. There the gradients themselves are added up and the norm is taken of
+/// the sum; sums of norms need no second copy of the model's gradients.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SettlingRule {
+    /// Steps of a window.
+    pub every: u64,
+    /// The share of learning groups, in percent, whose change counts as small: 50 is the median.
+    pub percentile: f64,
+    /// Blocks nearest the head that never freeze.
+    pub keep: usize,
+}
+
+/// How far a run has settled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settling {
+    /// Sums of gradient norms of the running window, by group from the input up.
+    sums: Vec<f64>,
+    /// Those of the window before.
+    before: Vec<f64>,
+    /// Steps of the running window.
+    steps: u64,
+    /// The step, counted from 1, after which each group froze.
+    froze: Vec<u64>,
+}
+
+impl Settling {
+    /// The groups that may freeze, from the input up: those that learn under the policy, but for
+    /// the blocks to keep.
+    fn candidates(policy: &Policy, rule: &SettlingRule) -> Vec<Group> {
+        let mut groups = policy.learning();
+        let blocks = groups.iter().filter(|group| **group != Group::Embeddings).count();
+        groups.drain(..rule.keep.min(blocks));
+        groups.reverse();
+        groups
+    }
+
+    /// Takes note of a step's gradient norms; `norm` gives a group's. Returns whether something
+    /// freezes now.
+    pub fn note(
+        &mut self,
+        step: u64,
+        rule: &SettlingRule,
+        policy: &Policy,
+        norm: impl Fn(Group) -> f64,
+    ) -> bool {
+        let groups = Self::candidates(policy, rule);
+        self.sums.resize(groups.len(), 0.0);
+        for (sum, group) in self.sums.iter_mut().zip(&groups) {
+            *sum += norm(*group);
+        }
+        self.steps += 1;
+        if self.steps < rule.every {
+            return false;
+        }
+        self.steps = 0;
+        let now = std::mem::replace(&mut self.sums, vec![0.0; groups.len()]);
+        let before = std::mem::replace(&mut self.before, now.clone());
+        if before.is_empty() {
+            return false;
+        }
+        let first = self.froze.len();
+        let change = |group: usize| (before[group] - now[group]).abs() / before[group].max(f64::MIN_POSITIVE);
+        let changes: Vec<f64> = (first..groups.len()).map(change).collect();
+        let small = percentile(&changes, rule.percentile);
+        let settled = changes.iter().take_while(|change| **change <= small).count();
+        self.froze.extend(std::iter::repeat_n(step, settled));
+        settled > 0
+    }
+
+    /// The policy with what has frozen so far.
+    #[must_use]
+    pub fn policy(&self, policy: &Policy, rule: &SettlingRule) -> Policy {
+        let count = self.froze.len();
+        if count == 0 {
+            return policy.clone();
+        }
+        let groups = Self::candidates(policy, rule);
+        policy.with(groups[..count].iter().copied(), format!("{policy}, {count} of {} settled", groups.len()))
+    }
+
+    /// What has frozen, from the input up, each with the step after which it did.
+    #[must_use]
+    pub fn frozen(&self, policy: &Policy, rule: &SettlingRule) -> Vec<(Group, u64)> {
+        Self::candidates(policy, rule).into_iter().zip(self.froze.iter().copied()).collect()
+    }
+}
+
+/// The value below or at which this percentage of the values lie, by the nearest rank.
+fn percentile(values: &[f64], percent: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
+    match rank {
+        0 => f64::NEG_INFINITY,
+        rank => sorted.get(rank - 1).copied().unwrap_or(f64::NEG_INFINITY),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: SettlingRule = SettlingRule { every: 2, percentile: 50.0, keep: 1 };
+
+    /// Feeds windows in which a group's two norms add up to these numbers, from the input up.
+    fn after(windows: &[[f64; 3]]) -> (Settling, Policy) {
+        let policy = Policy::parse("none+adaptive", 3).unwrap();
+        let mut settling = Settling::default();
+        for (number, window) in windows.iter().enumerate() {
+            let norm = |group| match group {
+                Group::Embeddings => window[0] / 2.0,
+                Group::Block(block) => window.get(block + 1).copied().unwrap_or(9.0) / 2.0,
+                Group::Head => unreachable!("heads do not settle"),
+            };
+            for step in 0..2 {
+                settling.note(2 * number as u64 + step + 1, &RULE, &policy, norm);
+            }
+        }
+        (settling, policy)
+    }
+
+    #[test]
+    fn groups_freeze_from_the_input_up_as_they_settle() {
+        let frozen = |windows: &[[f64; 3]]| {
+            let (settling, policy) = after(windows);
+            settling.frozen(&policy, &RULE)
+        };
+        assert_eq!(frozen(&[[1.0, 1.0, 1.0]]), [], "one window says nothing");
+        // Changes of 10, 20 and 50 percent: the median is 20.
+        let first = [[1.0, 1.0, 1.0], [1.1, 0.8, 1.5]];
+        assert_eq!(frozen(&first), [(Group::Embeddings, 4), (Group::Block(0), 4)]);
+        // What lies above something that does not settle waits.
+        assert_eq!(frozen(&[[1.0, 1.0, 1.0], [2.0, 1.1, 1.0]]), []);
+        // The last candidate is its own median; block 2 is kept.
+        let (settling, policy) = after(&[first[0], first[1], [5.0, 5.0, 5.0]]);
+        assert_eq!(settling.frozen(&policy, &RULE).len(), 3);
+        let now = settling.policy(&policy, &RULE);
+        assert!(now.freezes_group(Group::Block(1)) && !now.freezes_group(Group::Block(2)));
+        assert_eq!(now.constant_prefix(), Some(2));
+        assert_eq!(now.name(), "none+adaptive, 3 of 3 settled");
+    }
+
+    #[test]
+    fn what_a_policy_freezes_is_no_candidate() {
+        let policy = Policy::parse("first-1+embeddings+adaptive", 3).unwrap();
+        assert_eq!(Settling::candidates(&policy, &RULE), [Group::Block(1)]);
+        let all = SettlingRule { keep: 9, ..RULE };
+        assert_eq!(Settling::candidates(&Policy::parse("none", 3).unwrap(), &all), [Group::Embeddings]);
+    }
+
+    #[test]
+    fn percentiles_by_nearest_rank() {
+        let values = [3.0, 1.0, 2.0];
+        assert_eq!(
+            [0.0, 1.0, 50.0, 67.0, 100.0].map(|p| percentile(&values, p)),
+            [f64::NEG_INFINITY, 1.0, 2.0, 3.0, 3.0]
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Adaptive freezing in a run: what freezes on the way, what is read instead of computed, and resuming.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use frostline_freeze::{Group, Policy, SettlingRule, Timeline};
+use frostline_model::snapshot;
+use frostline_train::{Event, Finished, Pace, Run, Saved, Task, TrainConfig, train};
+
+use common::{B, Setting, bert, config, model, of, setting};
+
+const RULE: SettlingRule = SettlingRule { every: 3, percentile: 60.0, keep: 1 };
+
+fn constant(dropout: bool) -> TrainConfig {
+    let mut config = TrainConfig { epochs: 4, ..config() };
+    config.dropout.frozen = dropout;
+    config
+}
+
+fn only(setting: &Setting) -> [Task<'_>; 1] {
+    [Run::task((&setting.train).into(), (&setting.dev).into())]
+}
+
+fn adaptive<'a>(
+    setting: &'a Setting,
+    config: &'a TrainConfig,
+    timeline: &'a Timeline,
+    tasks: &'a [Task<'a>],
+    memory: usize,
+) -> Run<'a> {
+    Run { settling: Some(RULE), memory, ..of(setting, config, timeline, tasks) }
+}
+
+fn run(config: &TrainConfig, memory: usize, sink: &mut dyn FnMut(Event<'_>)) -> (Setting, Finished<B>) {
+    let setting = setting(bert(), true);
+    let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+    let finished = {
+        let tasks = only(&setting);
+        let mut sink = sink;
+        train(&adaptive(&setting, config, &timeline, &tasks, memory), model(&setting), None, &mut sink)
+            .unwrap()
+    };
+    (setting, finished)
+}
+
+#[test]
+fn what_settles_stays_to_the_bit_and_holds_no_state() {
+    let mut saved: Vec<Vec<u8>> = Vec::new();
+    let setting = setting(bert(), true);
+    let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+    let (config, tasks) = (constant(true), only(&setting));
+    let run = adaptive(&setting, &config, &timeline, &tasks, 0);
+    let run = Run { pace: Pace { steps: 1, seconds: 0.0 }, ..run };
+    let mut trainable = Vec::new();
+    let finished = train(&run, model(&setting), None, &mut |event: Event<'_>| match event {
+        Event::Checkpoint(now) => saved.push(now.to_bytes("")),
+        Event::Epoch(_, _, policy) => trainable.push(policy.freezes("encoder.embeddings.word")),
+        Event::Loss { .. } => {}
+    })
+    .unwrap();
+    assert!(!finished.settled.is_empty(), "something settles in {} steps", finished.steps);
+    assert_eq!(finished.settled[0].0, Group::Embeddings, "from the input up");
+    assert!(finished.settled.iter().all(|(group, _)| *group != Group::Block(2)), "one block is kept");
+    assert!(trainable.windows(2).all(|pair| pair[0] <= pair[1]) && trainable.contains(&true));
+    let end = snapshot(&finished.model);
+    for &(group, step) in &finished.settled {
+        let then = parameters(&saved[step as usize - 1]);
+        for (path, bytes) in then.iter().filter(|(path, _)| Group::of(path) == group) {
+            let last: Vec<u8> = end[path].data.iter().flat_map(|value| value.to_le_bytes()).collect();
+            assert!(last == *bytes, "{path} froze after step {step}");
+        }
+    }
+    let settled = |path: &str| finished.settled.iter().any(|(group, _)| *group == Group::of(path));
+    assert_eq!(finished.states, end.keys().filter(|path| !settled(path)).count());
+}
+
+/// The bytes of a checkpoint's parameters, by path.
+fn parameters(checkpoint: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let file = safetensors::SafeTensors::deserialize(checkpoint).unwrap();
+    let model = file.iter().filter_map(|(name, view)| Some((name.strip_prefix("model/")?, view)));
+    model.map(|(path, view)| (path.to_string(), view.data().to_vec())).collect()
+}
+
+/// Where nothing is dropped in what has frozen, its output is read instead of computed, and nothing else
+/// changes.
+#[test]
+fn a_grown_prefix_changes_no_result() {
+    let quiet = &mut |_: Event<'_>| ();
+    let config = constant(false);
+    let (_, computed) = run(&config, 0, quiet);
+    let (_, read) = run(&config, 1 << 30, quiet);
+    assert_eq!(computed.settled, read.settled);
+    let (a, b) = (snapshot(&computed.model), snapshot(&read.model));
+    for (path, values) in &a {
+        for (x, y) in values.data.iter().zip(&b[path].data) {
+            // Equal to the bit where a product's row does not depend on the rows beside it.
+            assert!((x - y).abs() <= 1e-5, "{path}: {x} {y}");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_run_settles_as_if_it_had_not_stopped() {
+    for (dropout, memory) in [(true, 0), (false, 1 << 30)] {
+        let setting = setting(bert(), true);
+        let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+        let (config, tasks) = (constant(dropout), only(&setting));
+        let mut saved = Vec::new();
+        let run = adaptive(&setting, &config, &timeline, &tasks, memory);
+        let run = Run { pace: Pace { steps: 1, seconds: 0.0 }, ..run };
+        let whole = train(&run, model(&setting), None, &mut |event: Event<'_>| {
+            if let Event::Checkpoint(now) = event {
+                saved.push(now.to_bytes(""));
+            }
+        })
+        .unwrap();
+        for step in [2, 5, 6, 7, 13, 19] {
+            let (from, _) = Saved::from_bytes(&saved[step]).unwrap();
+            let resumed = train(&run, model(&setting), Some(from), &mut |_: Event<'_>| ()).unwrap();
+            assert_eq!(resumed.settled, whole.settled, "from step {step}");
+            assert_eq!(snapshot(&resumed.model), snapshot(&whole.model), "from step {step}");
+        }
+    }
+}

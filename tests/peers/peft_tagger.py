@@ -1,0 +1,159 @@
+"""Light ways to learn in Python's `peft`: the peer of the policies `+lora` and `+bitfit`.
+
+One call trains one tagger as hf_trainer.py does, but with the encoder's own weights frozen: LoRA in
+every block learns, or every bias does; the classifier learns in both. The last line of standard output
+is one JSON object; everything else goes to standard error.
+
+    python peft_tagger.py --model DIR --treebank DIR --way lora --seed 42 --epochs 3 --first 2500
+
+peft has no method of its own for learning biases alone: LoraConfig(bias="all") lets them learn, and
+here LoRA's own matrices are then frozen at their start, where they add nothing.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+from hf_trainer import IGNORED, aligned, read_split
+
+# This project's name of a linear layer to its names in BERT and in DistilBERT.
+MATRICES = {
+    "query": ("query", "q_lin"),
+    "key": ("key", "k_lin"),
+    "value": ("value", "v_lin"),
+    "attention_output": ("attention.output.dense", "out_lin"),
+    "intermediate": ("intermediate.dense", "lin1"),
+    "output": (r"layer\.\d+\.output\.dense", "lin2"),
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--model", required=True, type=Path, help="encoder folder in the Hugging Face layout")
+    parser.add_argument("--treebank", required=True, type=Path, help="folder with *-ud-train.conllu, -dev and -test")
+    parser.add_argument("--way", choices=["lora", "bitfit"], required=True, help="what learns besides the classifier")
+    parser.add_argument("--rank", type=int, default=8)
+    parser.add_argument("--alpha", type=float, default=16)
+    parser.add_argument("--matrices", default="query,value", help=f"which layers get LoRA: {', '.join(MATRICES)}")
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=16, help="sentences per step")
+    parser.add_argument("--first", type=int, default=0, help="learn from the first N train sentences; 0 means all")
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--threads", type=int, default=0, help="PyTorch's threads; 0 leaves its default")
+    given = parser.parse_args()
+    given.matrices = given.matrices.split(",")
+    if unknown := [name for name in given.matrices if name not in MATRICES]:
+        parser.error(f"there is no matrix `{unknown[0]}`; there are: {', '.join(MATRICES)}")
+    return given
+
+
+def thawed(model, given):
+    """The model as peft prepares it for this way of learning."""
+    from peft import LoraConfig, TaskType, get_peft_model
+
+    names = [name for matrix in given.matrices for name in MATRICES[matrix]]
+    config = LoraConfig(
+        task_type=TaskType.TOKEN_CLS,
+        r=given.rank,
+        lora_alpha=given.alpha,
+        lora_dropout=0.0,
+        target_modules=rf".*({'|'.join(names)})$",
+        bias="all" if given.way == "bitfit" else "none",
+        modules_to_save=["classifier"],
+    )
+    model = get_peft_model(model, config)
+    if given.way == "bitfit":
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.requires_grad = False
+    return model
+
+
+def main():
+    given = arguments()
+    warnings.filterwarnings("ignore")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Everything is in the folders given.
+    import peft
+    import torch
+    import transformers
+    from transformers import (
+        AutoConfig,
+        AutoModelForTokenClassification,
+        AutoTokenizer,
+        DataCollatorForTokenClassification,
+        Trainer,
+        TrainingArguments,
+    )
+
+    transformers.logging.set_verbosity_error()
+    if given.threads:
+        torch.set_num_threads(given.threads)
+    transformers.set_seed(given.seed)
+
+    train = read_split(given.treebank, "train")[: given.first or None]
+    tags = sorted({tag for _, tags in train for tag in tags})
+    number_of = {tag: number for number, tag in enumerate(tags)}
+    tokenizer = AutoTokenizer.from_pretrained(given.model)
+    train, dev, test = (
+        aligned(split, tokenizer, number_of)
+        for split in (train, read_split(given.treebank, "dev"), read_split(given.treebank, "test"))
+    )
+    config = AutoConfig.from_pretrained(
+        given.model, num_labels=len(tags), id2label=dict(enumerate(tags)), label2id=number_of
+    )
+    model = thawed(AutoModelForTokenClassification.from_pretrained(given.model, config=config), given)
+
+    def study_accuracy(scored):
+        asked = scored.label_ids != IGNORED
+        right = scored.predictions.argmax(-1) == scored.label_ids
+        return {"accuracy": float(right[asked].mean())}
+
+    with tempfile.TemporaryDirectory() as scratch:
+        trainer = Trainer(
+            model=model,
+            args=TrainingArguments(
+                output_dir=scratch,
+                num_train_epochs=given.epochs,
+                per_device_train_batch_size=given.batch,
+                per_device_eval_batch_size=32,
+                learning_rate=given.lr,
+                weight_decay=0.01,
+                seed=given.seed,
+                save_strategy="no",
+                logging_strategy="epoch",
+                report_to="none",
+                disable_tqdm=True,
+                use_cpu=True,
+                label_names=["labels"],
+            ),
+            train_dataset=train,
+            data_collator=DataCollatorForTokenClassification(tokenizer),
+            compute_metrics=study_accuracy,
+        )
+        trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
+        trainer.train()
+        scores = {name: trainer.evaluate(split)["eval_accuracy"] for name, split in (("dev", dev), ("test", test))}
+    learning = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    print(
+        json.dumps(
+            {
+                "way": given.way,
+                "seed": given.seed,
+                **scores,
+                "trainable_params": learning,
+                "peft": peft.__version__,
+                "torch": torch.__version__,
+                "transformers": transformers.__version__,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
