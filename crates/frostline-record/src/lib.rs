@@ -7,6 +7,7 @@ mod event;
 mod folder;
 mod plan;
 mod record;
+mod saved;
 mod settings;
 mod stage;
 mod task;
@@ -21,6 +22,7 @@ pub use record::{
     Outcome, PrefixState, PrefixUse, Record, Score, StageOutcome, StoredFile, TaskFacts, TaskOutcome, Timing,
     TrainFacts,
 };
+pub use saved::{MODEL_SCHEMA, SavedModel};
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerKind, OptimizerSettings,
     Precision, SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch,

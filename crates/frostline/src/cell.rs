@@ -26,7 +26,7 @@ use crate::outcome::{
 };
 use crate::prefix::{Request, Splits};
 use crate::story::Story;
-use crate::{cost, inputs, story};
+use crate::{cost, inputs, saved_model, story};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -150,7 +150,7 @@ fn run_cell<B: Train>(
     }
     let clock = Instant::now();
     if settings.save.model {
-        save_models::<B>(cell, folder, &data, &model, &*source, story.untouched)?;
+        save_models::<B>(cell, &last.settings, folder, &data, &model, &*source, story.untouched)?;
     }
     let timing = timing(&story, load_ms, ms(clock) + load_ms);
     let outcome = Outcome {
@@ -369,9 +369,10 @@ impl At<'_> {
 }
 
 /// Writes the trained encoder with the headline's head as a Hugging Face folder `model/`, and with
-/// every other head as `model-NAME/`.
+/// every other head as `model-NAME/`. `last` are the last stage's settings.
 fn save_models<B: Train>(
     cell: &Cell,
+    last: &Settings,
     folder: &Path,
     data: &Data,
     model: &Tagger<B>,
@@ -408,6 +409,9 @@ fn save_models<B: Train>(
                 record::write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
             }
         }
+        let tokenizer = cell.inputs.get("tokenizer").map(|input| input.path.as_str());
+        let served = data.tasks.iter().filter(|other| other.head == task.head);
+        saved_model::finish(&target, last, tokenizer, served)?;
     }
     Ok(())
 }

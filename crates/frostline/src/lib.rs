@@ -17,6 +17,10 @@ pub mod outcome;
 pub mod params;
 pub mod prefix;
 pub mod pretrain;
+mod saved_model;
 mod story;
+pub mod tagger;
 pub mod version;
 pub mod worker;
+
+pub use tagger::Tagger;
