@@ -45,8 +45,7 @@ impl SavedModel {
         }
         let text =
             fs::read_to_string(&path).map_err(|source| FolderError::Io { path: path.clone(), source })?;
-        let malformed =
-            |reason| FolderError::Malformed { path: path.clone(), what: "a saved model's notes", reason };
+        let malformed = |reason| FolderError::SavedModel { path: path.clone(), reason };
         // The schema is asked first: of another version's file its first strange key says too little.
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
