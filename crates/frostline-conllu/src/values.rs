@@ -165,6 +165,50 @@ impl<'a> Row<'a> {
     }
 }
 
+/// MISC with one item set: the first of this key gets the value, or it is added at the end.
+///
+/// ```
+/// use frostline_conllu::with_annotation;
+///
+/// assert_eq!(with_annotation("_", "Prob", "0.9"), "Prob=0.9");
+/// assert_eq!(with_annotation("Prob=0.1|SpaceAfter=No", "Prob", "0.9"), "Prob=0.9|SpaceAfter=No");
+/// ```
+pub fn with_annotation(misc: &str, key: &str, value: &str) -> String {
+    let mut set = false;
+    let mut parts: Vec<String> = Vec::new();
+    for (_, item) in items(misc) {
+        let replaced = !set && annotation(item).key == key;
+        set |= replaced;
+        parts.push(if replaced { format!("{key}={value}") } else { item.to_owned() });
+    }
+    if !set {
+        parts.push(format!("{key}={value}"));
+    }
+    parts.join("|")
+}
+
+/// FEATS with one feature set, in the place that the order of names gives it, or without it.
+///
+/// ```
+/// use frostline_conllu::with_feature;
+///
+/// assert_eq!(with_feature("Case=Nom|Person=3", "Number", Some("Sing")), "Case=Nom|Number=Sing|Person=3");
+/// assert_eq!(with_feature("Number=Sing", "Number", None), "_");
+/// ```
+pub fn with_feature(feats: &str, name: &str, value: Option<&str>) -> String {
+    let name_of = |item: &str| item.split_once('=').map_or(item, |(name, _)| name).to_lowercase();
+    let mut parts: Vec<String> = items(feats)
+        .filter(|(_, item)| item.split_once('=').is_none_or(|(other, _)| other != name))
+        .map(|(_, item)| item.to_owned())
+        .collect();
+    if let Some(value) = value {
+        let lower = name.to_lowercase();
+        let at = parts.iter().position(|item| name_of(item) > lower).unwrap_or(parts.len());
+        parts.insert(at, format!("{name}={value}"));
+    }
+    if parts.is_empty() { "_".to_owned() } else { parts.join("|") }
+}
+
 /// The items of a value that `|` separates, and where each starts; none for `_`.
 pub(crate) fn items(value: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;

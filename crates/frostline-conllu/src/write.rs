@@ -35,6 +35,16 @@ pub enum WriteError {
         /// The comment.
         found: Quote,
     },
+    /// More or fewer values than words.
+    #[error("{found} values for {column} of a sentence with {words} words; give one per word")]
+    Values {
+        /// The column they were meant for.
+        column: Column,
+        /// How many there are.
+        found: usize,
+        /// How many it takes.
+        words: usize,
+    },
 }
 
 /// Writes sentences. It holds nothing back: give it a `BufWriter` over anything slow.
@@ -89,6 +99,30 @@ impl<W: Write> Writer<W> {
         }
         self.line.extend_from_slice(&raw[done..]);
         Ok(self.out.write_all(&self.line)?)
+    }
+
+    /// Writes a sentence with whole columns replaced: one value for each of its words, the rows
+    /// whose ID is an integer. Ranges, empty nodes and every other byte come out as they were read.
+    /// A word of a lenient row that ends before a column gets no value in it.
+    ///
+    /// # Errors
+    /// As [`Writer::edited`], and a column with more or fewer values than there are words.
+    pub fn replaced<S: AsRef<str>>(
+        &mut self,
+        sentence: &Sentence<'_>,
+        columns: &[(Column, &[S])],
+    ) -> Result<(), WriteError> {
+        let words = sentence.words().count();
+        if let Some(&(column, values)) = columns.iter().find(|(_, values)| values.len() != words) {
+            return Err(WriteError::Values { column, found: values.len(), words });
+        }
+        let mut begun = 0;
+        self.edited(sentence, |row, column| {
+            // Of each row, the ID is asked for first.
+            begun += usize::from(row.is_word() && column == Column::Id);
+            let values = columns.iter().find(|(replaced, _)| *replaced == column && row.is_word());
+            values.map(|(_, values)| values[begun - 1].as_ref())
+        })
     }
 
     /// Writes a comment line.

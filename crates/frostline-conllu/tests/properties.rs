@@ -2,7 +2,7 @@
 
 use frostline_conllu::{
     Checks, Column, Id, Reader, Row, Sentence, Stats, Upos, Writer, parse_iob2, parse_labelled, read_lenient,
-    read_strict,
+    read_strict, with_annotation, with_feature,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -157,6 +157,18 @@ fn agrees(row: &Row<'_>, word: &Word, number: usize) {
     assert_eq!(misc, word.misc);
 }
 
+#[test]
+fn a_column_takes_one_value_per_word() {
+    let text = "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tDo\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
+    let text = text.replace("1-2", "1-1");
+    let sentence = read_strict(text.as_bytes(), Checks::default()).next().unwrap();
+    let error = Writer::new(Vec::new()).replaced(&sentence.unwrap(), &[(Column::Upos, &["AUX", "PART"])]);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "2 values for UPOS of a sentence with 1 words; give one per word"
+    );
+}
+
 proptest! {
     #[test]
     fn what_is_built_is_read(plans in vec(plan(), 0..4)) {
@@ -196,6 +208,81 @@ proptest! {
             fields.join("\t")
         }).collect();
         prop_assert_eq!(changed, expected.join("\n"));
+    }
+
+    #[test]
+    fn a_column_replaced_by_its_own_values_is_the_same_text(
+        text in "((#[ -~]{0,9}|([1-4]|1-2|1\\.1|x)(\t[a-zé]{0,3}){0,11})?\r?\n){0,12}[1-9a\t]{0,9}",
+        at in 0..10_usize,
+    ) {
+        let column = Column::ALL[at];
+        let mut writer = Writer::new(Vec::new());
+        for sentence in read_lenient(text.as_bytes(), Checks::default()) {
+            let detached = sentence.detach();
+            let sentence = detached.view();
+            let values: Vec<&str> = sentence.words().map(|row| row.get(column).unwrap_or("_")).collect();
+            writer.replaced(&sentence, &[(column, &values)]).unwrap();
+        }
+        prop_assert_eq!(String::from_utf8(writer.into_inner()).unwrap(), text);
+    }
+
+    #[test]
+    fn replaced_columns_hold_the_new_values_and_others_the_old(
+        plans in vec(plan(), 1..3), seed in "[A-Z]{1,5}", first in 1..9_usize, returns in any::<bool>(),
+    ) {
+        let text = written(&plans);
+        let text = if returns { text.replace('\n', "\r\n") } else { text };
+        let (one, other) = (Column::ALL[first], Column::ALL[first + 1]);
+        let mut writer = Writer::new(Vec::new());
+        for sentence in read_lenient(text.as_bytes(), Checks::default()) {
+            let value = |row: &Row<'_>| format!("{seed}{}", row.id());
+            let values: Vec<String> = sentence.words().map(value).collect();
+            writer.replaced(&sentence, &[(other, &values), (one, &values)]).unwrap();
+        }
+        let changed = writer.into_inner();
+        prop_assert_eq!(changed.iter().filter(|byte| **byte == b'\r').count(), text.matches('\r').count());
+        let before = read_lenient(text.as_bytes(), Checks::default());
+        for (before, after) in before.zip(read_lenient(&changed, Checks::default())) {
+            prop_assert_eq!(&before.comments, &after.comments);
+            for (before, after) in before.rows().zip(after.rows()) {
+                for column in Column::ALL {
+                    let new = format!("{seed}{}", before.id());
+                    let replaced = before.is_word() && (column == one || column == other);
+                    let expected = if replaced { Some(new.as_str()) } else { before.get(column) };
+                    prop_assert_eq!(after.get(column), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn detached_sentences_are_what_was_read(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
+        for sentence in read_lenient(&bytes, Checks { typed: true, nfc: true }) {
+            prop_assert_eq!(format!("{:?}", sentence.detach().view()), format!("{sentence:?}"));
+        }
+    }
+
+    #[test]
+    fn a_set_item_is_found_and_others_stay(
+        items in vec("[A-Z][a-z]{1,3}", 0..5), key in "[A-Z][a-z]{1,3}", value in "[A-Z0-9][a-z0-9]{0,3}",
+    ) {
+        let mut items: Vec<String> = items.into_iter().filter(|item| *item != key).collect();
+        items.sort_by_key(|item| item.to_lowercase());
+        items.dedup();
+        let old = items.iter().map(|item| format!("{item}=X")).collect::<Vec<_>>().join("|");
+        let old = if old.is_empty() { "_" } else { &old };
+        let set = with_annotation(old, &key, &value);
+        let added = format!("{key}={value}");
+        prop_assert_eq!(&set, &if old == "_" { added.clone() } else { format!("{old}|{added}") });
+        prop_assert_eq!(with_annotation(&set, &key, &value), set);
+
+        let set = with_feature(old, &key, Some(&value));
+        let mut names: Vec<&str> = set.split('|').map(|item| item.split_once('=').unwrap().0).collect();
+        prop_assert!(set.split('|').any(|item| item == added) && names.is_sorted_by_key(|it| it.to_lowercase()));
+        names.retain(|name| *name != key);
+        prop_assert_eq!(names, items.iter().map(String::as_str).collect::<Vec<_>>());
+        prop_assert_eq!(with_feature(&set, &key, Some(&value)), set.clone());
+        prop_assert_eq!(with_feature(&set, &key, None), old);
     }
 
     #[test]

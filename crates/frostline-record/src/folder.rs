@@ -44,6 +44,17 @@ pub enum FolderError {
         /// The schema number found.
         found: u32,
     },
+    /// A saved model's notes are not what they should be.
+    #[error(
+        "{path}: not readable as a saved model's notes: {reason}; use the version of Frostline that saved the \
+         model, or train it again"
+    )]
+    SavedModel {
+        /// The file.
+        path: PathBuf,
+        /// The parser's reason.
+        reason: String,
+    },
     /// No sweep was ever started there.
     #[error("{path} holds no sweep (no sweep.json); give the folder that `cargo xtask sweep` named")]
     NoSweep {

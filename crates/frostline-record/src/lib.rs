@@ -8,6 +8,7 @@ mod folder;
 mod light;
 mod plan;
 mod record;
+mod saved;
 mod settings;
 mod stage;
 mod task;
@@ -23,6 +24,7 @@ pub use record::{
     NATIVE_BF16, Outcome, PrefixState, PrefixUse, Record, Score, Settled, StageOutcome, StoredFile,
     TaskFacts, TaskOutcome, Timing, TrainFacts,
 };
+pub use saved::{MODEL_SCHEMA, SavedModel};
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerKind, OptimizerSettings,
     Precision, SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch,

@@ -3,14 +3,14 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use burn::module::AutodiffModule as _;
 use burn::prelude::*;
 use frostline_align::Aligner;
 use frostline_assets::Places;
 use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
-use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger, Vocabulary};
+use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger as Model, Vocabulary};
 use frostline_random::Stream;
 use frostline_record::{Init, Input, Inputs, Settings};
 use frostline_train::{
@@ -22,6 +22,8 @@ use serde::Serialize;
 use crate::backend::Task;
 use crate::cell::HEAD_STD;
 use crate::config::extras;
+use crate::corpus::Labelled;
+use crate::tagger::Tagger;
 use crate::{corpus, cost, inputs, outcome, version};
 
 /// An encoder and a treebank on disk.
@@ -128,7 +130,7 @@ impl Task for StepTask<'_> {
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
         let heads = [HeadShape::linear(tags.len())];
-        let model = Tagger::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
+        let model = Model::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
         let mut config = TrainConfig {
             seed: step.seed,
             epochs: 1,
@@ -300,6 +302,68 @@ impl Reading {
             parse_mb_per_s: text.len() as f64 / 1e6 / parse,
             parse_sentences_per_s: count / parse,
             align_sentences_per_s: count / align,
+        })
+    }
+}
+
+/// Speed of a trained tagger.
+#[derive(Debug, Serialize)]
+pub struct Tagging {
+    /// Sentences tagged per second, from words to tags.
+    pub tag_sentences_per_s: f64,
+    /// Words tagged per second.
+    pub tag_words_per_s: f64,
+    /// Sentences of the file.
+    pub sentences: usize,
+    /// Their words.
+    pub words: usize,
+    /// Words with the tag that the file has, among those that have one.
+    pub test_accuracy: f64,
+    /// Peak resident memory of the process, in MiB.
+    pub peak_rss_mib: f64,
+}
+
+impl Tagging {
+    /// Tags a treebank's test file once, its dev file before it to warm up: in a second pass the
+    /// word cache would know every word.
+    ///
+    /// # Errors
+    /// Where a file cannot be read.
+    pub fn measure(tagger: &Tagger, treebank: &str) -> Result<Self> {
+        let sources = Places::default().treebank(treebank)?.sources;
+        let text = |split: &str| -> Result<(String, String)> {
+            let Some(source) = sources.get(split) else { bail!("{treebank} has no {split} file to tag") };
+            let bytes = frostline_assets::read(&source.path)?.into_owned();
+            Ok((String::from_utf8(bytes).with_context(|| source.path.clone())?, source.path.clone()))
+        };
+        let [dev, test] = [text("dev")?, text("test")?];
+        let dev = corpus::sentences(&dev.0, &dev.1, "upos")?;
+        let test = corpus::sentences(&test.0, &test.1, "upos")?;
+        let words = |sentences: &[Labelled<'_>]| -> Vec<Vec<String>> {
+            let owned =
+                |sentence: &Labelled<'_>| sentence.tagged.words.iter().map(|it| (*it).into()).collect();
+            sentences.iter().map(owned).collect()
+        };
+        let (dev, input) = (words(&dev), words(&test));
+        tagger.tag_all(&dev[..dev.len().min(64)])?;
+        let clock = Instant::now();
+        let answers = tagger.tag_all(&input)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let gold = test.iter().flat_map(|sentence| &sentence.tagged.tags);
+        let pairs = gold.zip(answers.iter().flatten()).filter(|(gold, _)| **gold != "_");
+        let (mut correct, mut scored) = (0, 0);
+        for (gold, answer) in pairs {
+            scored += 1;
+            correct += usize::from(*gold == answer.tag);
+        }
+        let words = input.iter().map(Vec::len).sum();
+        Ok(Self {
+            tag_sentences_per_s: input.len() as f64 / seconds,
+            tag_words_per_s: words as f64 / seconds,
+            sentences: input.len(),
+            words,
+            test_accuracy: correct as f64 / f64::from(scored.max(1)),
+            peak_rss_mib: version::peak_rss_mib(),
         })
     }
 }

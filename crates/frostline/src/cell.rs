@@ -154,7 +154,14 @@ fn run_cell<B: Train>(
     }
     let clock = Instant::now();
     if settings.save.model {
-        let trained = Trained { cell, data: &data, encoder, policies: &policies, untouched: story.untouched };
+        let trained = Trained {
+            cell,
+            data: &data,
+            encoder,
+            last: &last.settings,
+            policies: &policies,
+            untouched: story.untouched,
+        };
         trained.save(&model, &*source, folder)?;
     }
     let changes = match settings.save.changes {

@@ -52,11 +52,16 @@ pub(crate) fn train_config(settings: &Settings, verify: bool) -> TrainConfig {
             encoder: on(settings.dropout.encoder),
             frozen: on(settings.dropout.frozen),
         },
-        precision: match settings.train.precision {
-            record::Precision::F32 => Precision::F32,
-            record::Precision::Bf16 => Precision::Bf16,
-        },
+        precision: precision(settings.train.precision),
         eval_tokens: settings.eval.batch_tokens,
+    }
+}
+
+/// What linear layers are computed in, in the kernels' words.
+pub(crate) fn precision(precision: record::Precision) -> Precision {
+    match precision {
+        record::Precision::F32 => Precision::F32,
+        record::Precision::Bf16 => Precision::Bf16,
     }
 }
 

@@ -19,6 +19,10 @@ pub mod params;
 pub mod prefix;
 pub mod pretrain;
 mod save;
+mod saved_model;
 mod story;
+pub mod tagger;
 pub mod version;
 pub mod worker;
+
+pub use tagger::Tagger;

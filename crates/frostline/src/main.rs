@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use frostline::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, conllu::Conllu, export::Export,
-    is_closed_pipe, logits::Logits, params::Params, pretrain::Pretrain, score::Score, version::Version,
-    worker::Worker,
+    is_closed_pipe, logits::Logits, params::Params, pretrain::Pretrain, score::Score, tag::Tag,
+    version::Version, worker::Worker,
 };
 
 /// burn allocates fresh tensors at every step; this allocator hands pages back out without the
@@ -41,6 +41,7 @@ enum Command {
     Export(Export),
     Params(Params),
     Pretrain(Pretrain),
+    Tag(Tag),
     Logits(Logits),
     Align(Align),
     Score(Score),
@@ -77,6 +78,7 @@ fn run(command: Command) -> Result<()> {
         Command::Export(export) => export.run(&mut out),
         Command::Params(params) => params.run(&mut out),
         Command::Pretrain(pretrain) => pretrain.run(),
+        Command::Tag(tag) => tag.run(&mut out),
         Command::Logits(logits) => logits.run(&mut out),
         Command::Align(align) => align.run(&mut out),
         Command::Score(score) => score.run(&mut out),

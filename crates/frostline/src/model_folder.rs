@@ -19,13 +19,17 @@ pub struct ModelFolder {
     pub weights: Checkpoint,
     /// The tags of its classifier in the order of the logits.
     pub tags: Vec<String>,
+    /// The classes that `transformers` opens it with.
+    pub architectures: Vec<String>,
 }
 
-/// The tag names in a `config.json`.
+/// The tag names in a `config.json`, and the classes it names.
 #[derive(Deserialize)]
 struct Tags {
     #[serde(default)]
     id2label: Option<BTreeMap<usize, String>>,
+    #[serde(default)]
+    architectures: Option<Vec<String>>,
 }
 
 impl ModelFolder {
@@ -42,6 +46,7 @@ impl ModelFolder {
         let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
         // What transformers takes where the file says nothing.
         let two = || BTreeMap::from([(0, "LABEL_0".to_string()), (1, "LABEL_1".to_string())]);
+        let architectures = tags.architectures.unwrap_or_default();
         let tags = tags.id2label.unwrap_or_else(two);
         if !tags.keys().copied().eq(0..tags.len()) {
             return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; mend the file"));
@@ -57,7 +62,8 @@ impl ModelFolder {
             )
         })?;
         let weights = Checkpoint::open(&weights, config.family)?;
-        Ok(Self { place: folder.to_path_buf(), config, weights, tags: tags.into_values().collect() })
+        let tags = tags.into_values().collect();
+        Ok(Self { place: folder.to_path_buf(), config, weights, tags, architectures })
     }
 
     /// Whether there is a classifier on top of the encoder.

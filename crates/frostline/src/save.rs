@@ -7,10 +7,10 @@ use anyhow::Result;
 use frostline_freeze::Policy;
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Export, Peft, Source, Tagger, hugging_face_config, snapshot};
-use frostline_record::{Cell, write_atomically};
+use frostline_record::{Cell, Settings, write_atomically};
 
 use crate::data::Data;
-use crate::inputs;
+use crate::{inputs, saved_model};
 
 /// A trained model, and where it comes from.
 pub(crate) struct Trained<'a> {
@@ -18,7 +18,9 @@ pub(crate) struct Trained<'a> {
     pub data: &'a Data,
     /// With what policies added.
     pub encoder: &'a EncoderConfig,
-    /// Those of all stages.
+    /// The last stage's settings.
+    pub last: &'a Settings,
+    /// The policies of all stages.
     pub policies: &'a [&'a Policy],
     /// What a row of the word table without gradient was multiplied with.
     pub untouched: f64,
@@ -62,6 +64,9 @@ impl Trained<'_> {
                     write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
                 }
             }
+            let tokenizer = cell.inputs.get("tokenizer").map(|input| input.path.as_str());
+            let served = data.tasks.iter().filter(|other| other.head == task.head);
+            saved_model::finish(&target, self.last, tokenizer, served)?;
             let lora = encoder.extras.lora.as_ref();
             if let Some(lora) =
                 lora.filter(|_| self.policies.iter().all(|policy| policy.learns_by_lora_alone()))

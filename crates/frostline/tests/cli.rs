@@ -97,6 +97,7 @@ fn every_command_explains_itself() {
         "export",
         "params",
         "pretrain",
+        "tag",
         "logits",
         "align",
         "score",
@@ -108,6 +109,7 @@ fn every_command_explains_itself() {
         "bench step",
         "bench gemm",
         "bench read",
+        "bench tag",
         "version",
     ];
     for command in commands {
@@ -318,7 +320,12 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     let here = folder.path();
     run(demo_cell(true), &here.join("cell"));
     let told = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
-    assert!(told.contains("config.json, model.safetensors, tokenizer.json"), "{told}");
+    assert!(
+        told.contains(
+            "config.json, frostline.json, model.safetensors, tokenizer.json, tokenizer_config.json"
+        ),
+        "{told}"
+    );
     let again = frostline(here, &["export", "--run", "cell", "--out", "model"]);
     assert_eq!(again.status.code(), Some(2));
     let dev = repository("crates/frostline-assets/demo/en/dev.conllu");

@@ -126,15 +126,34 @@ const PYTHON: Setting = Setting {
     plan: &[],
     precision: "f32",
 };
+const TAGGER: Setting = Setting {
+    id: "tagger",
+    means: "`frostline::Tagger` over many sentences, packed without padding",
+    ..F32_LIKE
+};
+const PIPELINE: Setting = Setting {
+    id: "pipeline",
+    means: "Hugging Face's token-classification pipeline over words joined by spaces",
+    ..F32_LIKE
+};
+const FORWARD: Setting = Setting {
+    id: "sorted batches",
+    means: "transformers without the pipeline: batches sorted by length, and the best label of each word's first \
+            subword",
+    flags: &["--plain"],
+    ..F32_LIKE
+};
 const OURS: Setting =
     Setting { id: "frostline", means: "`frostline-conllu` and `frostline-align`", ..F32_LIKE };
 const F32_LIKE: Setting = Setting { id: "", means: "", flags: &[], plan: &[], precision: "f32" };
 
 /// All settings, for the page.
-pub(crate) const SETTINGS: [&Setting; 8] =
-    [&F32, &BF16, &CACHED, &CACHED_BF16, &OURS, &STUDY, &BF16_GROUPED, &PYTHON];
+pub(crate) const SETTINGS: [&Setting; 11] =
+    [&F32, &BF16, &CACHED, &CACHED_BF16, &OURS, &TAGGER, &STUDY, &BF16_GROUPED, &PYTHON, &PIPELINE, &FORWARD];
 
 const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0 };
+/// Of the run that makes the tagger.
+const TAGGING: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 200, epochs: 1 };
 const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5 };
 const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5 };
 const SHORT_SWEEP: Scale = Scale { epochs: 1, ..SWEEP };
@@ -195,6 +214,24 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         peer: &PYTHON,
         policies: &[&[]],
         scale: &STEPS,
+        encoders: &[],
+    },
+    Comparison {
+        id: "tagging-pipeline",
+        suite: Suite::Tagging,
+        ours: &TAGGER,
+        peer: &PIPELINE,
+        policies: &[&["none"]],
+        scale: &TAGGING,
+        encoders: &[],
+    },
+    Comparison {
+        id: "tagging-sorted",
+        suite: Suite::Tagging,
+        ours: &TAGGER,
+        peer: &FORWARD,
+        policies: &[&["none"]],
+        scale: &TAGGING,
         encoders: &[],
     },
     Comparison {
@@ -279,6 +316,7 @@ pub(crate) const BARS: &[Bar] = &[
     Bar { encoder: Some(MDISTILBERT), ..of_policy("none", bar("f32-study", Measure::Memory, 2.0, 3.0)) },
     bar("f32-bf16-grouped", Measure::Step, 1.3, 1.8),
     bar("bf16-bf16-grouped", Measure::Step, 2.0, 3.0),
+    bar("tagging-pipeline", Measure::Tag, 4.0, 4.0),
     of_policy("first-4+embeddings", bar("run-cached-study", Measure::Wall, 8.0, 16.0)),
     of_policy("head-only", bar("run-cached-study", Measure::Wall, 12.0, 40.0)),
     bar("sweep-f32-study", Measure::Wall, 5.0, 10.0),

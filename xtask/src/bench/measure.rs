@@ -13,6 +13,8 @@ pub(crate) enum Suite {
     Steps,
     /// Speed of parsing CoNLL-U and of splitting words into subwords
     Reading,
+    /// Tagging a test file with a trained model; trains one first, so only on request
+    Tagging,
     /// Whole runs with dev scored after each epoch, in time and accuracy
     Runs,
     /// The study's sweeps with one epoch in place of five; half an hour with a peer, only on request
@@ -34,6 +36,8 @@ pub(crate) enum Measure {
     ParseBytes,
     /// Aligning.
     Align,
+    /// Tagging, in sentences.
+    Tag,
     /// Time of everything, start of the process included.
     Wall,
     /// Time of the training steps alone.
@@ -49,6 +53,7 @@ impl Measure {
             Self::Parse => "parse_sentences_per_s",
             Self::ParseBytes => "parse_mb_per_s",
             Self::Align => "align_sentences_per_s",
+            Self::Tag => "tag_sentences_per_s",
             Self::Wall => "wall_s",
             Self::Train => "train_s",
         }
@@ -59,7 +64,7 @@ impl Measure {
         match self {
             Self::Step => "ms",
             Self::Memory => "MiB",
-            Self::Parse | Self::Align => "sentences/s",
+            Self::Parse | Self::Align | Self::Tag => "sentences/s",
             Self::ParseBytes => "MB/s",
             Self::Wall | Self::Train => "s",
         }
@@ -73,6 +78,7 @@ impl Measure {
             Self::Parse => "Parsing, in sentences",
             Self::ParseBytes => "Parsing, in bytes",
             Self::Align => "Alignment",
+            Self::Tag => "Tagging",
             Self::Wall => "Time from start to end",
             Self::Train => "Time of the training steps",
         }
@@ -81,7 +87,7 @@ impl Measure {
     /// How many times better we are: less time or memory, more speed.
     pub(crate) fn ratio(self, ours: f64, peer: f64) -> f64 {
         match self {
-            Self::Parse | Self::ParseBytes | Self::Align => ours / peer,
+            Self::Parse | Self::ParseBytes | Self::Align | Self::Tag => ours / peer,
             _ => peer / ours,
         }
     }
@@ -93,6 +99,7 @@ impl Suite {
         match self {
             Self::Steps => &[Measure::Step, Measure::Memory],
             Self::Reading => &[Measure::Parse, Measure::ParseBytes, Measure::Align],
+            Self::Tagging => &[Measure::Tag, Measure::Memory],
             Self::Runs | Self::ShortSweeps | Self::Sweeps => &[Measure::Wall, Measure::Train],
         }
     }
@@ -102,6 +109,7 @@ impl Suite {
         match self {
             Self::Steps => "Training steps",
             Self::Reading => "Reading",
+            Self::Tagging => "Using what was trained",
             Self::Runs => "Whole runs",
             Self::ShortSweeps => "Shorter sweeps",
             Self::Sweeps => "Whole sweeps",

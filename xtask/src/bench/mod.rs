@@ -54,12 +54,14 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     }
     let suites = suites(args);
     let pace = pace(args);
-    let encoders = places::encoders(args)?;
+    let mut encoders = places::encoders(args)?;
     let treebanks = places::treebanks(args, &suites)?;
     let agenda = Agenda::new(&suites, &encoders, &args.policies)?;
     let peer = args.python.as_ref().map(|python| Peer::new(python, args.backend, &pace)).transpose()?;
     let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
     let ours = Ours::new(&runner, &pace, &suites)?;
+    // Held until the end: the taggers lie there.
+    let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
     let (started, machine) = (machine::now(), machine::describe());
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
@@ -99,7 +101,7 @@ fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Runner, rounds
     }
 }
 
-/// What was asked for, each once and in order; sweeps only where they are named.
+/// What was asked for, each once and in order; sweeps and tagging only where they are named.
 fn suites(args: &BenchArgs) -> Vec<Suite> {
     let mut suites = args.only.clone();
     if suites.is_empty() {

@@ -1,5 +1,6 @@
 //! Our side: the runner's `bench` commands, and whole sweeps through this very program.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -7,7 +8,7 @@ use std::time::Instant;
 use frostline_record::{Plan, Record, SCHEMA, Sweep};
 
 use crate::bench::Pace;
-use crate::bench::agenda::Task;
+use crate::bench::agenda::{Agenda, Task};
 use crate::bench::compare::Suite;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
@@ -49,7 +50,7 @@ impl<'a> Ours<'a> {
         match task.suite {
             Suite::Steps => missing(&self.help, task.setting.flags)
                 .map(|flag| format!("the runner's `bench step` knows no `{flag}` yet")),
-            Suite::Reading => None,
+            Suite::Reading | Suite::Tagging => None,
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
                 let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
@@ -70,6 +71,13 @@ impl<'a> Ours<'a> {
             Suite::Steps => answer(self.step(task, encoder, treebank).args(task.setting.flags)),
             Suite::Reading => {
                 answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
+            }
+            Suite::Tagging => {
+                let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
+                let mut command = self.bench("tag");
+                command.arg("--run").arg(tagger).arg("--treebank").arg(treebank);
+                command.args(["--threads", &self.pace.threads.to_string()]);
+                answer(command.args(["--backend", &self.runner.backend.to_string()]))
             }
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => self.sweep(task, encoder, treebank),
         }
@@ -111,17 +119,64 @@ impl<'a> Ours<'a> {
     /// A sweep from its plan to its report, in a folder that goes away afterwards.
     fn sweep(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> std::result::Result<Answer, Refusal> {
         let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
-        let plan_path = scratch.0.join("plan.toml");
+        let (records, wall_s) = self.cells(task, encoder, treebank, &scratch.0, &[])?;
+        Ok(Answer { figures: summed(&records, wall_s), ..Answer::default() })
+    }
+
+    /// Trains the tagger of each encoder that a task tags with, in a folder that goes away with what
+    /// is given back.
+    pub(crate) fn train_taggers(
+        &self,
+        agenda: &Agenda,
+        encoders: &mut [Encoder],
+        treebanks: &BTreeMap<String, PathBuf>,
+    ) -> Result<Option<Scratch>> {
+        let mut scratch = None;
+        for task in agenda.tasks.iter().filter(|task| task.suite == Suite::Tagging) {
+            let encoder = &mut encoders[task.encoder];
+            if encoder.tagger.is_some() {
+                continue;
+            }
+            eprintln!("train     a tagger on {} to measure with", encoder.name);
+            let kept = match &mut scratch {
+                Some(kept) => kept,
+                none => none.insert(Scratch::new().environment()?),
+            };
+            let folder = kept.0.join(task.encoder.to_string());
+            std::fs::create_dir_all(&folder).environment()?;
+            let init = encoder.random_init.then_some("encoder.init=\"random\"");
+            let set: Vec<&str> = init.into_iter().chain(["save.model=true"]).collect();
+            let treebank = &treebanks[task.scale.treebanks[0].1];
+            let made = self.cells(task, encoder, treebank, &folder, &set);
+            let (records, _) = match made {
+                Ok(made) => made,
+                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => return environment(why),
+            };
+            encoder.tagger = records.first().map(|it| Sweep::cell_folder(&folder.join("out"), &it.cell));
+        }
+        Ok(scratch)
+    }
+
+    /// Runs the sweep of a task in a folder; its records, and its time from start to end.
+    fn cells(
+        &self,
+        task: &Task,
+        encoder: &Encoder,
+        treebank: &Path,
+        folder: &Path,
+        set: &[&str],
+    ) -> std::result::Result<(Vec<Record>, f64), Refusal> {
+        let plan_path = folder.join("plan.toml");
         std::fs::write(&plan_path, plan(task, &encoder.folder.display().to_string(), self.pace.batch))
             .map_err(|error| Refusal::Failed(format!("{}: {error}", plan_path.display())))?;
-        let out = scratch.0.join("out");
+        let out = folder.join("out");
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "xtask".into()));
         command.arg("sweep").arg("--plan").arg(&plan_path).arg("--out").arg(&out);
         command.arg("--runner").arg(&self.runner.path);
         command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1"]);
         command.args(["--threads", &self.pace.threads.to_string()]);
         command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
-        command.args(task.setting.plan.iter().flat_map(|assignment| ["--set", assignment]));
+        command.args(task.setting.plan.iter().chain(set).flat_map(|assignment| ["--set", assignment]));
         let started = Instant::now();
         let output = command.stdin(Stdio::null()).output();
         let wall_s = started.elapsed().as_secs_f64();
@@ -130,8 +185,7 @@ impl<'a> Ours<'a> {
             return Err(Refusal::Failed(format!("the sweep failed: {}", last_lines(&output.stderr))));
         }
         let records = Sweep::read(&out).and_then(|sweep| sweep.records(&out));
-        let records = records.map_err(|error| Refusal::Failed(error.to_string()))?;
-        Ok(Answer { figures: summed(&records, wall_s), ..Answer::default() })
+        Ok((records.map_err(|error| Refusal::Failed(error.to_string()))?, wall_s))
     }
 }
 
@@ -188,7 +242,8 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
 }
 
 /// A folder that goes away.
-struct Scratch(PathBuf);
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> std::io::Result<Self> {
@@ -208,7 +263,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::agenda::{Agenda, Who};
+    use crate::bench::agenda::Who;
     use crate::bench::compare::COMPARISONS;
     use crate::bench::places::tests::encoder;
 

@@ -68,6 +68,13 @@ impl<'a> Peer<'a> {
                 let mut command = self.script("reading.py");
                 answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
             }
+            Suite::Tagging => {
+                let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
+                let mut command = self.script("pipeline.py");
+                command.arg("--model").arg(tagger.join("model")).arg("--treebank").arg(&first);
+                command.args(["--threads", &self.pace.threads.to_string(), "--device", self.device]);
+                answer(command.args(task.setting.flags))
+            }
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let mut all = Vec::new();
                 for seed in task.scale.seeds {

@@ -19,6 +19,8 @@ pub(crate) struct Encoder {
     pub folder: PathBuf,
     /// Whether it has no weights here, so that both sides draw them.
     pub random_init: bool,
+    /// The folder of a cell that trained a tagger on it, where one is measured.
+    pub tagger: Option<PathBuf>,
 }
 
 /// The encoders asked for, or of the usual ones those that are there.
@@ -49,7 +51,7 @@ fn encoder(places: &Places, name: &str) -> anyhow::Result<Encoder> {
     let weights = std::fs::read_dir(&folder)?
         .flatten()
         .any(|entry| entry.path().extension().is_some_and(|extension| extension == "safetensors"));
-    Ok(Encoder { name: name.into(), folder, random_init: !weights })
+    Ok(Encoder { name: name.into(), folder, random_init: !weights, tagger: None })
 }
 
 /// The treebank folders that these suites read, by name.
@@ -75,6 +77,6 @@ pub(crate) mod tests {
 
     /// An encoder that lies nowhere.
     pub(crate) fn encoder(name: &str, random_init: bool) -> Encoder {
-        Encoder { name: name.into(), folder: PathBuf::from(name), random_init }
+        Encoder { name: name.into(), folder: PathBuf::from(name), random_init, tagger: None }
     }
 }

@@ -1,5 +1,7 @@
 //! Measurements as tables, the same for the page and the terminal.
 
+use clap::ValueEnum as _;
+
 use crate::bench::compare::{Measure, Suite, bar_of};
 use crate::bench::grid::Grid;
 use crate::bench::spread::{Spread, figure};
@@ -16,7 +18,7 @@ pub(crate) struct Table {
 /// All tables of what was measured, in order.
 pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
     let mut tables = Vec::new();
-    for suite in [Suite::Steps, Suite::Reading, Suite::Runs, Suite::ShortSweeps, Suite::Sweeps] {
+    for suite in Suite::value_variants().iter().copied() {
         let rows: Vec<&Row> = measured.rows.iter().filter(|row| row.suite == suite).collect();
         if rows.is_empty() {
             continue;

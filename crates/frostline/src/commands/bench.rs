@@ -13,7 +13,8 @@ use frostline_kernels::Precision;
 
 use super::{named, pool};
 use crate::backend;
-use crate::bench::{Folders, Gemm, Reading, Step, StepTask};
+use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
+use crate::tagger::{Options, Tagger};
 
 /// Time this build's parts on this machine: one line of JSON.
 #[derive(Args)]
@@ -30,6 +31,8 @@ enum What {
     Gemm(GemmArgs),
     /// Parsing a treebank and aligning its words with subwords
     Read(Inputs),
+    /// Tagging a treebank's test file with a trained model
+    Tag(TagArgs),
 }
 
 #[derive(Args)]
@@ -117,6 +120,18 @@ struct GemmArgs {
     precision: Compute,
 }
 
+#[derive(Args)]
+struct TagArgs {
+    /// Folder of a cell that saved its model, or of the model
+    #[arg(long)]
+    run: PathBuf,
+    /// A folder with a treebank's files, or embedded:NAME
+    #[arg(long)]
+    treebank: String,
+    #[command(flatten)]
+    machine: Machine,
+}
+
 impl Bench {
     /// Measures and prints.
     ///
@@ -133,6 +148,11 @@ impl Bench {
             }
             What::Read(inputs) => {
                 serde_json::to_string(&pool(None)?.install(|| Reading::measure(&inputs.folders(false)?))?)?
+            }
+            What::Tag(TagArgs { run, treebank, machine: Machine { threads, backend } }) => {
+                let options = Options { threads, backend, ..Options::default() };
+                let tagger = Tagger::open(&run, &options).map_err(super::tag::blame)?;
+                serde_json::to_string(&Tagging::measure(&tagger, &treebank)?)?
             }
         };
         writeln!(out, "{line}")?;

@@ -19,6 +19,7 @@ pub mod logits;
 pub mod params;
 pub mod pretrain;
 pub mod score;
+pub mod tag;
 pub mod version;
 pub mod worker;
 

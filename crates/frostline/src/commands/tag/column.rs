@@ -1,0 +1,162 @@
+//! Which column of CoNLL-U takes a model's labels, and what is written there.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use frostline_conllu::{Column, Upos, with_annotation, with_feature};
+
+use crate::commands::Stop;
+use crate::tagger::{Answer, NO_TAG, Tagger};
+
+/// A place for labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A whole column.
+    Whole(Column),
+    /// One feature of FEATS.
+    Feature(String),
+    /// One item of MISC.
+    Misc(String),
+}
+
+/// The value of a feature that a word does not have, as training has it.
+const NO_FEATURE: &str = "none";
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = |name: &str| !name.is_empty() && !name.contains(['=', '|', '\t', '\n']);
+        match (text, text.split_once('.')) {
+            ("upos", _) => Ok(Self::Whole(Column::Upos)),
+            ("xpos", _) => Ok(Self::Whole(Column::Xpos)),
+            ("deprel", _) => Ok(Self::Whole(Column::Deprel)),
+            (_, Some(("feats", name))) if named(name) => Ok(Self::Feature(name.into())),
+            (_, Some(("misc", key))) if named(key) => Ok(Self::Misc(key.into())),
+            _ => Err("expected upos, xpos, deprel, feats.NAME or misc.KEY".into()),
+        }
+    }
+}
+
+/// The place asked for, or the one that the training had its labels from.
+pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
+    if let Some(asked) = asked {
+        return Ok(asked.clone());
+    }
+    let place = tagger.place().display();
+    let Some(saved) = tagger.saved() else {
+        let labels = tagger.labels();
+        if labels.iter().all(|label| Upos::from_str(label).is_ok()) {
+            return Ok(Target::Whole(Column::Upos));
+        }
+        let some: Vec<&str> = labels.iter().take(3).map(String::as_str).collect();
+        let more = match labels.len().saturating_sub(3) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        return Err(Stop::Arguments(format!(
+            "{place}: its labels ({}{more}) are not all universal parts of speech; say where they go, such as \
+             --column xpos or --column misc.NER, or ask for --output tsv",
+            some.join(", ")
+        )));
+    };
+    let asked = |name: &String| task.is_none_or(|task| task == name);
+    let labels: BTreeSet<&str> =
+        saved.tasks.iter().filter(|(name, _)| asked(name)).map(|(_, labels)| labels.as_str()).collect();
+    let labels: Vec<&str> = labels.into_iter().collect();
+    match labels[..] {
+        [one] => one.parse().map_err(|_| {
+            Stop::Arguments(format!(
+                "{place}: CoNLL-U has no column for its labels (`{one}`); say where they go, such as \
+                 --column misc.NER, or ask for --output tsv"
+            ))
+        }),
+        _ => Err(Stop::Arguments(format!(
+            "{place}: its head serves tasks with labels of several kinds ({}); choose with --task or --column",
+            labels.join(", ")
+        ))),
+    }
+}
+
+impl Target {
+    /// Columns that get another value, given a word's FEATS and MISC.
+    pub(super) fn edits(
+        &self,
+        [feats, misc]: [&str; 2],
+        answer: &Answer<'_>,
+        probability: bool,
+    ) -> Vec<(Column, String)> {
+        let tag = Some(answer.tag).filter(|tag| *tag != NO_TAG);
+        let mut edits = Vec::new();
+        let mut misc_now = None;
+        match (self, tag) {
+            (Self::Whole(column), _) => edits.push((*column, answer.tag.to_owned())),
+            (Self::Feature(name), tag) => {
+                let value = tag.filter(|tag| *tag != NO_FEATURE);
+                edits.push((Column::Feats, with_feature(feats, name, value)));
+            }
+            (Self::Misc(key), Some(tag)) => misc_now = Some(with_annotation(misc, key, tag)),
+            (Self::Misc(_), None) => {}
+        }
+        if probability && tag.is_some() {
+            let misc = misc_now.as_deref().unwrap_or(misc);
+            let value = format!("{:.4}", answer.probability);
+            misc_now = Some(with_annotation(misc, &self.probability(), &value));
+        }
+        edits.extend(misc_now.map(|misc| (Column::Misc, misc)));
+        edits
+    }
+
+    /// The columns that [`Self::edits`] may give.
+    pub(super) fn columns(&self, probability: bool) -> Vec<Column> {
+        let mut columns = vec![match self {
+            Self::Whole(column) => *column,
+            Self::Feature(_) => Column::Feats,
+            Self::Misc(_) => Column::Misc,
+        }];
+        if probability && columns[0] != Column::Misc {
+            columns.push(Column::Misc);
+        }
+        columns
+    }
+
+    /// The key in MISC of a probability.
+    fn probability(&self) -> String {
+        match self {
+            Self::Whole(column) => {
+                let name = column.name();
+                format!("{}{}Prob", &name[..1], name[1..].to_lowercase())
+            }
+            Self::Feature(name) | Self::Misc(name) => format!("{name}Prob"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_go_where_they_are_told() {
+        let edits = |target: &str, tag, [feats, misc]: [&str; 2]| {
+            let target: Target = target.parse().unwrap();
+            let answer = Answer { tag, probability: 0.98765 };
+            let edits = target.edits([feats, misc], &answer, true);
+            assert!(edits.iter().all(|(column, _)| target.columns(true).contains(column)));
+            edits.iter().map(|(column, value)| format!("{column}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        let odd = ["Case=Nom", "SpaceAfter=No"];
+        assert_eq!(edits("upos", "NOUN", odd), "UPOS=NOUN MISC=SpaceAfter=No|UposProb=0.9877");
+        assert_eq!(edits("upos", NO_TAG, odd), "UPOS=_");
+        assert_eq!(
+            edits("feats.Number", "Sing", odd),
+            "FEATS=Case=Nom|Number=Sing MISC=SpaceAfter=No|NumberProb=0.9877"
+        );
+        assert_eq!(edits("feats.Case", "none", odd), "FEATS=_ MISC=SpaceAfter=No|CaseProb=0.9877");
+        assert_eq!(edits("misc.NER", "B-LOC", ["_", "_"]), "MISC=NER=B-LOC|NERProb=0.9877");
+        assert_eq!(edits("misc.NER", NO_TAG, ["_", "_"]), "");
+        for bad in ["", "UPOS", "feats", "feats.", "misc.a=b", "lemma", "misc.a|b"] {
+            assert!(Target::from_str(bad).is_err(), "{bad}");
+        }
+    }
+}

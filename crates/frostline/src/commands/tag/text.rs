@@ -1,0 +1,94 @@
+//! Running text as sentences and words, by the rules of Unicode or by white space.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::{Sentences, Words};
+
+/// A sentence of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TextSentence {
+    /// Its line, and its place in it: `3.1`.
+    pub id: String,
+    /// What it says, white space made single spaces.
+    pub text: String,
+    /// Its words as places in the text; never none.
+    pub words: Vec<Range<usize>>,
+}
+
+impl TextSentence {
+    /// Whether nothing stands between a word and the next.
+    pub(super) fn touches_next(&self, word: usize) -> bool {
+        self.words.get(word + 1).is_some_and(|next| next.start == self.words[word].end)
+    }
+}
+
+/// The sentences of a line; none where it is blank.
+pub(super) fn sentences(
+    line: &str,
+    number: usize,
+    (sentences, words): (Sentences, Words),
+) -> Vec<TextSentence> {
+    let pieces: Vec<&str> = match sentences {
+        Sentences::Unicode => line.split_sentence_bounds().collect(),
+        Sentences::Lines => vec![line],
+    };
+    let mut out: Vec<TextSentence> = Vec::new();
+    for piece in pieces {
+        let text = piece.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = places(&text, words);
+        if !words.is_empty() {
+            out.push(TextSentence { id: format!("{number}.{}", out.len() + 1), text, words });
+        }
+    }
+    out
+}
+
+/// Where the words of a text lie.
+fn places(text: &str, words: Words) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let mut place = |piece: &str, between: usize| {
+        let start = at;
+        at += piece.len() + between;
+        start..start + piece.len()
+    };
+    match words {
+        Words::Unicode => {
+            let all = text.split_word_bounds().map(|piece| (place(piece, 0), piece));
+            all.filter(|(_, piece)| !piece.trim().is_empty()).map(|(range, _)| range).collect()
+        }
+        Words::Spaces => text.split(' ').filter(|word| !word.is_empty()).map(|word| place(word, 1)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str, how: (Sentences, Words)) -> Vec<String> {
+        let word = |sentence: &TextSentence, at: usize| {
+            let glue = if sentence.touches_next(at) { "+" } else { "" };
+            format!("{}{glue}", &sentence.text[sentence.words[at].clone()])
+        };
+        let show = |sentence: &TextSentence| {
+            let words: Vec<String> = (0..sentence.words.len()).map(|at| word(sentence, at)).collect();
+            format!("{}: {}", sentence.id, words.join(" "))
+        };
+        sentences(line, 7, how).iter().map(show).collect()
+    }
+
+    #[test]
+    fn text_becomes_sentences_and_words() {
+        let unicode = (Sentences::Unicode, Words::Unicode);
+        assert_eq!(
+            shown("  The ice\u{a0}melts\t(fast). Can't it?  ", unicode),
+            ["7.1: The ice melts (+ fast+ )+ .", "7.2: Can't it+ ?"]
+        );
+        assert_eq!(shown("Ice. Snow.", (Sentences::Lines, Words::Spaces)), ["7.1: Ice. Snow."]);
+        assert_eq!(shown("Ice. Snow.", (Sentences::Lines, Words::Unicode)), ["7.1: Ice+ . Snow+ ."]);
+        assert_eq!(shown("日本語 3.5", unicode), ["7.1: 日+ 本+ 語 3.5"]);
+        assert_eq!(shown(" \t\u{a0} ", unicode), Vec::<String>::new());
+        assert_eq!(shown("", (Sentences::Lines, Words::Spaces)), Vec::<String>::new());
+    }
+}

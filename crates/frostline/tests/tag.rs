@@ -1,0 +1,505 @@
+//! A trained tagger in use: the library's `Tagger` and `frostline tag`, against the predictions
+//! that its cell wrote down.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
+
+use frostline::tagger::{NO_TAG, Options};
+use frostline::version::code;
+use frostline::{Tagger, backend};
+use frostline_assets::{Places, Sources};
+use frostline_conllu::{Checks, read_lenient};
+use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
+use tempfile::TempDir;
+
+/// The most positions in the cell's training: many sentences of the demo are longer.
+const LENGTH: usize = 12;
+
+/// A cell with three heads: parts of speech, names, and a label per sentence.
+static CELL: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places::default();
+    let mut settings = Settings { policy: "first-2".into(), ..Settings::default() };
+    settings.encoder.name = "embedded:demo-distilbert".into();
+    (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
+    (settings.optimizer.lr, settings.data.max_length) = (3e-3, LENGTH);
+    let task = |data: &str, labels: &str| TaskSettings {
+        data: data.into(),
+        labels: labels.into(),
+        ..TaskSettings::default()
+    };
+    settings.tasks.insert("names".into(), task("names", "entity"));
+    let mood = TaskSettings { head: HeadKind::Distilbert, ..task("reviews", "label") };
+    settings.tasks.insert("mood".into(), mood);
+    settings.eval.task = "upos".into();
+    let named = |prefix: &str, sources: Sources| -> Vec<(String, Input)> {
+        let input = |(role, source): (String, frostline_assets::Source)| {
+            let input = Input { path: source.path, sha256: source.sha256, bytes: source.bytes };
+            (format!("{prefix}{role}"), input)
+        };
+        sources.into_iter().map(input).collect()
+    };
+    let mut inputs = named("", places.encoder("embedded:demo-distilbert", true).unwrap().sources);
+    for (prefix, name) in [("", "en"), ("names/", "names"), ("reviews/", "reviews")] {
+        inputs.extend(named(prefix, places.dataset(&format!("embedded:{name}")).unwrap().sources));
+    }
+    let cell = Cell::new(settings, inputs.into_iter().collect(), "flex", code());
+    let last = common::last_word(cell, &folder.path().join("cell"));
+    assert!(last.contains("\"done\""), "{last}");
+    folder
+});
+
+fn cell() -> PathBuf {
+    CELL.path().join("cell")
+}
+
+fn demo(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo").join(name);
+    fs::read_to_string(path).unwrap()
+}
+
+/// Every word of a treebank, sentence by sentence.
+fn words(text: &str) -> Vec<Vec<String>> {
+    let forms = |sentence: frostline_conllu::Sentence<'_>| {
+        sentence.words().map(|word| word.form().to_string()).collect::<Vec<_>>()
+    };
+    read_lenient(text.as_bytes(), Checks::default()).map(forms).filter(|words| !words.is_empty()).collect()
+}
+
+/// The tags that the cell gave to dev, sentence by sentence.
+fn recorded(file: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(cell().join(file)).unwrap();
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for line in text.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        if columns[1] == "1" {
+            all.push(Vec::new());
+        }
+        all.last_mut().unwrap().push(columns[4].to_string());
+    }
+    all
+}
+
+fn frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+    command.args(arguments).current_dir(folder).env_remove("RUST_LOG").stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A command that stops early closes its input.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+/// What `frostline tag` says, in the folder that holds the cell.
+fn tagged(arguments: &[&str], input: &[u8]) -> String {
+    let arguments = [&["tag", "--run", "cell"][..], arguments].concat();
+    let output = frostline(CELL.path(), &arguments, input);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn tags_are_those_of_the_cell_and_nobody_is_cut_off() {
+    let tagger = Tagger::load(cell()).unwrap();
+    let sentences = words(&demo("en/dev.conllu"));
+    let recorded = recorded("dev.tsv");
+    assert_eq!(sentences.len(), recorded.len());
+    let answers = tagger.tag_all(&sentences).unwrap();
+    let (mut same, mut rescued) = (0, 0);
+    for (recorded, answers) in recorded.iter().zip(&answers) {
+        assert_eq!(recorded.len(), answers.len());
+        assert!(answers.iter().all(|answer| answer.probability > 0.0 && answer.probability <= 1.0));
+        if recorded.iter().any(|tag| tag == "-") {
+            assert!(answers.iter().all(|answer| answer.tag != NO_TAG));
+            rescued += 1;
+        } else {
+            assert!(recorded.iter().map(String::as_str).eq(answers.iter().map(|answer| answer.tag)));
+            same += 1;
+        }
+    }
+    assert!(same > 20 && rescued > 20, "{same} whole sentences, {rescued} longer ones");
+
+    // One by one as all together, and all labels' probabilities.
+    for (words, answers) in sentences.iter().zip(&answers).step_by(9) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let tags: Vec<&str> = answers.iter().map(|answer| answer.tag).collect();
+        assert_eq!(tagger.tag(&words).unwrap(), tags);
+        for (row, answer) in tagger.probabilities(&words).unwrap().iter().zip(answers) {
+            let at = tagger.labels().iter().position(|label| label == answer.tag).unwrap();
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-4);
+            assert!((row[at] - answer.probability).abs() < 1e-4);
+            assert!(row.iter().all(|other| *other <= row[at]));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_spelled_has_no_tag() {
+    let tagger = Tagger::load(cell()).unwrap();
+    assert!(tagger.tag(&[]).unwrap().is_empty());
+    let none: [Vec<&str>; 0] = [];
+    assert!(tagger.tag_all(&none).unwrap().is_empty());
+    let tags = tagger.tag(&["the", "\u{200b}", "frog", ""]).unwrap();
+    assert_eq!((tags[1], tags[3]), (NO_TAG, NO_TAG));
+    assert!(tags[0] != NO_TAG && tags[2] != NO_TAG);
+    assert_eq!(tagger.tag(&["\u{200b}"]).unwrap(), [NO_TAG]);
+    assert!(tagger.probabilities(&["\u{200b}"]).unwrap()[0].is_empty());
+
+    // A sentence of a thousand words, and more than a batch of them, without any effect on the last.
+    let long = ["the frog sees a stone"; 200].join(" ");
+    let long: Vec<&str> = long.split(' ').collect();
+    let short = tagger.tag(&["the", "frog"]).unwrap();
+    let all = tagger.tag_all(&[long.clone(), long, vec!["the", "frog"]]).unwrap();
+    assert_eq!(all[0], all[1]);
+    assert!(all[0].iter().all(|answer| answer.tag != NO_TAG));
+    assert!(all[2].iter().map(|answer| answer.tag).eq(short));
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_opened_as_told() {
+    let foreign = CELL.path().join("foreign");
+    fs::create_dir_all(&foreign).unwrap();
+    for entry in cell().join("model").read_dir().unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != "frostline.json" {
+            fs::copy(entry.path(), foreign.join(entry.file_name())).unwrap();
+        }
+    }
+    let options = |lowercase, max_length| Options { lowercase, max_length, ..Options::default() };
+    let aligned = |tagger: &Tagger| {
+        let options = tagger.aligner().options();
+        (options.lowercase, options.max_length)
+    };
+    let ours = Tagger::load(cell().join("model")).unwrap();
+    assert_eq!(aligned(&ours), (true, LENGTH));
+    assert_eq!(ours.saved().unwrap().tasks["upos"], "upos");
+    let theirs = Tagger::load(&foreign).unwrap();
+    assert!(theirs.saved().is_none());
+    assert_eq!(aligned(&theirs), (false, 128));
+    let told = Tagger::open(&foreign, &options(Some(true), Some(LENGTH))).unwrap();
+    assert_eq!(aligned(&told), (true, LENGTH));
+    let sentences = words(&demo("en/dev.conllu"));
+    assert_eq!(ours.tag_all(&sentences).unwrap(), told.tag_all(&sentences).unwrap());
+    let input = demo("en/dev.conllu");
+    let arguments = ["--format", "conllu"];
+    let run = |run: &str, more: &[&str]| {
+        let arguments = [&["tag", "--run", run][..], &arguments, more].concat();
+        let output = frostline(CELL.path(), &arguments, input.as_bytes());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let told = ["--lowercase", "on", "--max-length", "12", "--precision", "f32", "--threads", "1"];
+    assert!(run("cell", &[]) == run("foreign", &told));
+}
+
+#[test]
+fn every_backend_gives_the_same_tags() {
+    let sentences = words(&demo("pcm/dev.conllu"));
+    let tags = |backend: &str| {
+        let options = Options { backend: Some(backend.into()), threads: Some(1), ..Options::default() };
+        let tagger = Tagger::open(cell(), &options).unwrap();
+        let answers = tagger.tag_all(&sentences).unwrap();
+        answers.iter().flatten().map(|answer| answer.tag.to_string()).collect::<Vec<_>>()
+    };
+    let all: Vec<_> = backend::names().into_iter().filter(|name| *name != "cuda").map(tags).collect();
+    assert!(all.iter().all(|one| *one == all[0]));
+    let unknown = Options { backend: Some("abacus".into()), ..Options::default() };
+    let error = Tagger::open(cell(), &unknown).unwrap_err().to_string();
+    assert!(error.contains("no backend `abacus`"), "{error}");
+}
+
+#[test]
+fn a_treebank_keeps_every_byte_but_the_tags() {
+    let dev = demo("en/dev.conllu");
+    let extra = "# text = Don't\n0.1\tyou\t_\tPRON\t_\t_\t_\t_\t0:root\t_\n\
+        1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n1\tDo\tdo\t_\t_\tA=B\t0\troot\t_\tX=Y\n\
+        2\tn't\tnot\t_\t_\t_\t1\tadvmod\t_\t_\n3\t\u{200b}\t_\tX\t_\t_\t1\tdep\t_\t_\n\n# only a comment\n\n";
+    let text = format!("{extra}{dev}");
+    let expected = |line: &str| -> Option<[String; 2]> {
+        let columns: Vec<&str> = line.split('\t').collect();
+        columns[0].parse::<u32>().ok()?;
+        Some([columns[..3].join("\t"), columns[4..].join("\t")])
+    };
+    let reference = tagged(&["--format", "conllu"], text.as_bytes());
+    assert_eq!(text.lines().count(), reference.lines().count());
+    for (before, after) in text.lines().zip(reference.lines()) {
+        match expected(before) {
+            None => assert_eq!(before, after),
+            some => assert_eq!(some, expected(after)),
+        }
+    }
+    let tags = |text: &str| {
+        let sentences = read_lenient(text.as_bytes(), Checks::default());
+        let tags = |sentence: frostline_conllu::Sentence<'_>| {
+            sentence.words().map(|word| word.upos().to_string()).collect::<Vec<_>>()
+        };
+        sentences.map(tags).collect::<Vec<_>>()
+    };
+    let found = tags(&reference);
+    assert_eq!(found[0][2], NO_TAG);
+    let recorded = recorded("dev.tsv");
+    assert_eq!(found[2..].len(), recorded.len());
+    for (found, recorded) in found[2..].iter().zip(&recorded) {
+        assert!(found == recorded || recorded.iter().any(|tag| tag == "-"));
+    }
+
+    // Line ends, a byte order mark and an end without a line feed stay as they are.
+    let odd = |text: &str| format!("\u{feff}{}", text.trim_end().replace('\n', "\r\n"));
+    assert_eq!(tagged(&["--format", "conllu"], odd(&text).as_bytes()), odd(&reference));
+    fs::write(CELL.path().join("gold.conllu"), &text).unwrap();
+    assert_eq!(tagged(&["--input", "gold.conllu"], b""), reference);
+    assert_eq!(tagged(&["--format", "conllu"], b""), "");
+
+    // Probabilities stand in MISC; the rest is as without.
+    let with = tagged(&["--format", "conllu", "--probabilities"], text.as_bytes());
+    let stripped: Vec<String> = with
+        .lines()
+        .map(|line| match line.find("UposProb=") {
+            None => line.to_string(),
+            Some(at) => {
+                let probability: f64 = line[at + 9..].parse().unwrap();
+                assert!((0.0..=1.0).contains(&probability));
+                let rest = &line[..at];
+                rest.strip_suffix('|').map_or_else(|| format!("{rest}_"), String::from)
+            }
+        })
+        .collect();
+    assert!(stripped.iter().map(String::as_str).eq(reference.lines()));
+    let probable = with.matches("UposProb=").count();
+    assert_eq!(probable, found.iter().flatten().filter(|tag| *tag != NO_TAG).count());
+
+    let lines = tagged(&["--format", "conllu", "--output", "tsv", "--probabilities"], text.as_bytes());
+    assert!(lines.lines().all(|line| line.is_empty() || line.split('\t').count() == 3));
+    assert_eq!(lines.matches("\n\n").count(), recorded.len() + 1);
+}
+
+#[test]
+fn a_label_goes_into_the_column_asked_for() {
+    let text = "1\tthe\t_\tX\tx\tCase=Nom\t0\troot\t_\tA=B\n\n";
+    let tag = Tagger::load(cell()).unwrap().tag(&["the"]).unwrap()[0].to_string();
+    let columns = |column: &str| {
+        let out = tagged(&["--format", "conllu", "--column", column], text.as_bytes());
+        let columns: Vec<String> = out.lines().next().unwrap().split('\t').map(String::from).collect();
+        columns
+    };
+    for (column, at, value) in [
+        ("upos", 3, tag.clone()),
+        ("xpos", 4, tag.clone()),
+        ("deprel", 7, tag.clone()),
+        ("feats.Kind", 5, format!("Case=Nom|Kind={tag}")),
+        ("misc.Kind", 9, format!("A=B|Kind={tag}")),
+    ] {
+        let mut expected: Vec<String> = text.lines().next().unwrap().split('\t').map(String::from).collect();
+        expected[at] = value;
+        assert_eq!(columns(column), expected);
+    }
+    // The head of another task, with its own labels.
+    let lines = tagged(&["--task", "names", "--output", "tsv"], "the frog\n".as_bytes());
+    let labels: Vec<&str> = lines.lines().filter_map(|line| line.split('\t').nth(1)).collect();
+    let known = Tagger::open(cell(), &Options { task: Some("names".into()), ..Options::default() }).unwrap();
+    assert!(labels.len() == 2 && labels.iter().all(|label| known.labels().iter().any(|it| it == label)));
+    assert!(known.labels().iter().any(|label| label.starts_with("B-")));
+}
+
+#[test]
+fn text_becomes_a_treebank() {
+    let text = "\u{feff}The frog (green) sees\ta  stone. It moves!\n\n   \nthis frog\r\nno line feed";
+    let out = tagged(&[], text.as_bytes());
+    let sentences: Vec<_> = frostline_conllu::parse(&out).map(Result::unwrap).collect();
+    let shown: Vec<String> = sentences
+        .iter()
+        .map(|sentence| {
+            let word = |row: &frostline_conllu::Row<'_>| {
+                assert_ne!(row.upos(), NO_TAG);
+                format!("{}{}", row.form(), if row.space_after() { " " } else { "" })
+            };
+            let spelled: String = sentence.words().map(word).collect();
+            assert_eq!(Some(spelled.trim_end()), sentence.text());
+            format!("{}: {spelled}", sentence.sent_id().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        ["1.1: The frog (green) sees a stone. ", "1.2: It moves! ", "4.1: this frog ", "5.1: no line feed "]
+    );
+    let tagger = Tagger::load(cell()).unwrap();
+    for sentence in &sentences {
+        let words: Vec<&str> = sentence.words().map(|word| word.form()).collect();
+        assert!(sentence.words().map(|word| word.upos()).eq(tagger.tag(&words).unwrap()));
+    }
+    assert_eq!(tagged(&[], b""), "");
+    assert_eq!(tagged(&[], b"\n \n"), "");
+    let spaces = ["--words", "spaces", "--sentences", "lines", "--output", "tsv"];
+    let lines = tagged(&spaces, b"It moves. The (green) frog\n");
+    let forms: Vec<&str> = lines.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
+    assert_eq!(forms, ["It", "moves.", "The", "(green)", "frog"]);
+}
+
+#[test]
+fn an_answer_comes_before_the_next_question() {
+    for (format, question, lines) in [
+        ("text", "the frog moves\n", 6),
+        ("conllu", "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tfrog\t_\t_\t_\t_\t_\t_\t_\t_\n\n", 3),
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
+            .args(["tag", "--run"])
+            .arg(cell())
+            .args(["--format", format])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, answers) = mpsc::channel();
+        let listener = std::thread::spawn(move || {
+            for line in stdout.lines() {
+                let _ = sender.send(line.unwrap());
+            }
+        });
+        for _ in 0..3 {
+            stdin.write_all(question.as_bytes()).unwrap();
+            // The input stays open: only a program that does not wait for more answers now.
+            let answer: Vec<String> = (0..lines)
+                .map(|_| answers.recv_timeout(Duration::from_secs(120)).expect("an answer"))
+                .collect();
+            assert_eq!(answer.last().map(String::as_str), Some(""), "{answer:?}");
+        }
+        drop(stdin);
+        listener.join().unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
+        .args(["tag", "--run"])
+        .arg(cell())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        drop(stdin.write_all("the frog sees a stone\n".repeat(20_000).as_bytes()))
+    });
+    let mut first = [0; 9];
+    stdout.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"# sent_id");
+    drop(stdout);
+    writer.join().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn a_saved_model_says_how_words_came_to_it() {
+    let read = |name: &str| fs::read_to_string(cell().join(name)).unwrap();
+    insta::assert_snapshot!(
+        ["model", "model-mood", "model-names"]
+            .map(|folder| format!("{folder}\n{}", read(&format!("{folder}/frostline.json"))))
+            .join("\n")
+    );
+    let config: serde_json::Value = serde_json::from_str(&read("model/tokenizer_config.json")).unwrap();
+    assert_eq!(config["do_lower_case"], true);
+    assert_eq!(config["tokenizer_class"], "DistilBertTokenizer");
+}
+
+#[test]
+fn errors_name_the_folder_or_the_line_and_the_next_step() {
+    let here = tempfile::tempdir().unwrap();
+    let copy = |name: &str, change: &dyn Fn(&Path)| {
+        let to = here.path().join(name);
+        fs::create_dir_all(&to).unwrap();
+        for entry in cell().join("model").read_dir().unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+        change(&to);
+    };
+    let replace = |file: &'static str, from: &'static str, to: &'static str| {
+        move |folder: &Path| {
+            let text = fs::read_to_string(folder.join(file)).unwrap();
+            assert!(text.contains(from), "{text}");
+            fs::write(folder.join(file), text.replace(from, to)).unwrap();
+        }
+    };
+    let foreign = |folder: &Path| fs::remove_file(folder.join("frostline.json")).unwrap();
+    for name in ["empty", "sweep/cells", "unsaved"] {
+        fs::create_dir_all(here.path().join(name)).unwrap();
+    }
+    fs::write(here.path().join("unsaved/record.json"), "{}").unwrap();
+    copy("labels", &|folder| {
+        foreign(folder);
+        replace("config.json", "\"ADJ\"", "\"JJ\"")(folder);
+    });
+    copy("sentences", &|folder| {
+        foreign(folder);
+        replace("config.json", "ForTokenClassification", "ForSequenceClassification")(folder);
+    });
+    copy("two", &replace("frostline.json", "\"upos\": \"upos\"", "\"upos\": \"upos\", \"x\": \"xpos\""));
+    copy("later", &replace("frostline.json", "\"schema\": 1", "\"schema\": 2"));
+    copy("headless", &|folder| {
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo/demo-distilbert");
+        fs::copy(demo.join("model.safetensors"), folder.join("model.safetensors")).unwrap();
+    });
+    let write = |name: &str, text: &[u8]| fs::write(here.path().join(name), text).unwrap();
+    write("columns.conllu", b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n# sent_id = s2\n1\tice\t_\n\n");
+    write("order.conllu", b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n3\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n");
+    write("bytes.txt", b"ice\n\xff\n");
+    write("ice.txt", b"ice\n");
+    write("spaces.conllu", b"# a\n1\t ice\t_\t_\t_\t_\t_\t_\t_\t_\n\n\n");
+    let cell = cell().display().to_string();
+    let cases = [
+        (3, "tag --run nowhere"),
+        (3, "tag --run empty"),
+        (3, "tag --run sweep"),
+        (3, "tag --run unsaved"),
+        (3, "tag --run later"),
+        (2, "tag --run headless"),
+        (2, "tag --run sentences"),
+        (2, "tag --run labels"),
+        (0, "tag --run labels --output tsv --input ice.txt"),
+        (2, "tag --run two"),
+        (0, "tag --run two --task upos --output tsv --input ice.txt"),
+        (2, "tag --run CELL --task mood"),
+        (2, "tag --run CELL --task names"),
+        (2, "tag --run CELL --task other"),
+        (2, "tag --run labels --task other"),
+        (2, "tag --run CELL --max-length 129"),
+        (2, "tag --run CELL --max-length 2"),
+        (2, "tag --run CELL --column lemma"),
+        (3, "tag --run CELL --backend abacus"),
+        (3, "tag --run CELL --input nowhere.txt"),
+        (3, "tag --run CELL --input empty"),
+        (1, "tag --run CELL --input columns.conllu"),
+        (1, "tag --run CELL --input order.conllu"),
+        (1, "tag --run CELL --input bytes.txt"),
+        (0, "tag --run CELL --input spaces.conllu"),
+    ];
+    let mut shown = String::new();
+    for (code, line) in cases {
+        let arguments: Vec<&str> =
+            line.split_whitespace().map(|part| if part == "CELL" { cell.as_str() } else { part }).collect();
+        let output = frostline(here.path(), &arguments, b"");
+        let errors = String::from_utf8(output.stderr).unwrap().replace(&cell, "CELL");
+        assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
+        let lines = String::from_utf8(output.stdout).unwrap().lines().count();
+        shown += &format!("$ frostline {line}\n[{code}, {lines} lines]\n{errors}\n");
+    }
+    insta::assert_snapshot!(shown);
+}
