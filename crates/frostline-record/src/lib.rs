@@ -4,6 +4,7 @@
 mod cell;
 mod claim;
 mod event;
+mod facts;
 mod folder;
 mod plan;
 mod record;
@@ -14,12 +15,12 @@ mod task;
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
+pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
 pub use plan::{Checkpoints, Plan, PlanError, PrefixCache};
 pub use record::{
     AccountRow, Accounts, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,
-    Outcome, PrefixState, PrefixUse, Record, Score, StageOutcome, StoredFile, TaskFacts, TaskOutcome, Timing,
-    TrainFacts,
+    Outcome, PrefixState, PrefixUse, Record, Score, StageOutcome, StoredFile, TaskOutcome, Timing,
 };
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerKind, OptimizerSettings,

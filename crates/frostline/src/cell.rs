@@ -21,9 +21,7 @@ use frostline_train::{
 use crate::backend::{Task, isa_on};
 use crate::config::{pace, train_config};
 use crate::data::{Data, Shared, head_names, load, prediction_file};
-use crate::outcome::{
-    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, task_facts, timing,
-};
+use crate::outcome::{accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, timing};
 use crate::prefix::{Request, Splits};
 use crate::story::Story;
 use crate::{cost, inputs, story};
@@ -155,7 +153,7 @@ fn run_cell<B: Train>(
     let timing = timing(&story, load_ms, ms(clock) + load_ms);
     let outcome = Outcome {
         headline: data.main().name.clone(),
-        tasks: data.tasks.iter().map(|task| (task.name.clone(), task_facts(task))).collect(),
+        tasks: data.tasks.iter().map(|task| (task.name.clone(), task.facts.clone())).collect(),
         cost: cost::of_cell(&data, last.timeline.last(), last.config.batch),
         steps: story.steps,
         epochs: story.epochs,
@@ -320,7 +318,7 @@ impl At<'_> {
                 let (Some(evaluation), Some(set)) = (evaluation, set) else { continue };
                 found.scores.insert(split.into(), score(evaluation, set, task));
                 if save.predictions {
-                    let text = prediction_lines(keys, &task.tags, evaluation)?;
+                    let text = prediction_lines(task, keys, evaluation)?;
                     let name = (number != data.headline).then_some(task.name.as_str());
                     let file = prediction_file((!self.last).then_some(&stage.name), name, split);
                     record::write_atomically(&folder.join(&file), text.as_bytes())?;

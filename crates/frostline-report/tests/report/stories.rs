@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, Input, Outcome, Plan,
-    Record, SCHEMA, Score, Settings, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome, Timing,
-    TrainFacts, Unit, sha256,
+    Record, SCHEMA, Score, Settings, SplitFacts, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome,
+    Timing, Unit, sha256,
 };
 
 use crate::common::maker;
@@ -135,7 +135,9 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         }
         .map(String::from)
         .to_vec(),
-        train: TrainFacts { sentences: 6_920, words: 6_920, subwords: 160_000, truncated: 0, vanished: 0 },
+        train: SplitFacts { sentences: 6_920, words: 6_920, subwords: 160_000, ..SplitFacts::default() },
+        dev: SplitFacts::default(),
+        test: None,
     };
     Outcome {
         headline: settings.headline().into(),
