@@ -32,6 +32,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     }
     if args.data_report {
         let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
+        list::introduce(&study, &sources, &runner);
         let cells = study.cells(&sources, &runner);
         data::print(&study, &cells, &runner.data(&cells)?);
         return Ok(Ending::Done);
