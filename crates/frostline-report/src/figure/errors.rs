@@ -14,7 +14,8 @@ use crate::words;
 /// A field's height, and the least width that its number needs.
 const ROW: f64 = 26.0;
 const FIELD: f64 = 46.0;
-/// Room for a panel's tags and their words.
+/// Room for a panel's title, and for its tags and their words.
+const TITLE: f64 = 26.0;
 const HEAD: f64 = 40.0;
 /// The most tags in a panel.
 const TAGS: usize = 18;
@@ -56,7 +57,7 @@ pub(super) fn tags(report: &Report, figure: &Figure) -> String {
     let field = labels.map(|tag| text_width(&tag.tag, TICK.size) + 8.0).fold(FIELD, f64::max);
     let columns = rows().map(|row| row.tags.len().min(TAGS)).max().unwrap_or(1);
     let most = maps.iter().map(|map| map.rows.len()).max().unwrap_or(1);
-    let size = (left + columns as f64 * field, HEAD + most as f64 * ROW);
+    let size = (left + columns as f64 * field, TITLE + HEAD + most as f64 * ROW);
     let titles: Vec<String> = maps.iter().map(|map| map.title.clone()).collect();
     let mut sheet = Sheet::titled(report, figure, &titles, size, 1);
     for (i, map) in maps.iter().enumerate() {

@@ -123,7 +123,7 @@ impl<'a> Part<'a> {
         let strata: Vec<&StratumErrors> = self.first.strata.iter().filter(|s| s.by == by).collect();
         let mut table = keyed(self.report).right("All %", 0);
         for stratum in &strata {
-            table = table.right(format!("{} %", heading(&stratum.name)), 0);
+            table = table.right(heading(by, &stratum.name), 0);
         }
         table = table.right("Seeds", 0);
         let words = |words: u64| format!("{} ({} %)", count(words), share(words, self.first.words));
@@ -293,13 +293,13 @@ fn scores(group: &GroupErrors, text: &mut String) {
 }
 
 /// A stratum's name as a table's head says it.
-fn heading(name: &str) -> String {
-    match name {
-        "known" => "Known".into(),
-        "unknown" => "Unknown".into(),
-        "unambiguous" => "One tag".into(),
-        "ambiguous" => "Several tags".into(),
-        length => length.replace('-', " to "),
+fn heading(by: By, name: &str) -> String {
+    match (by, name) {
+        (By::Length, _) => format!("{} words, %", name.replace('-', " to ").replace('+', " or more")),
+        (By::Train, "known") => "Known %".into(),
+        (By::Train, "unknown") => "Unknown %".into(),
+        (By::Train, "unambiguous") => "One tag %".into(),
+        (By::Train, _) => "Several tags %".into(),
     }
 }
 

@@ -35,7 +35,7 @@ fn lines(place: &Place<'_>) -> &'static str {
     }
 }
 
-fn six_words() -> (Sweep, Vec<Record>, Files) {
+pub fn six_words() -> (Sweep, Vec<Record>, Files) {
     let sweep = sweep(PLAN);
     let (records, predictions) = records(&sweep, &|place| Some(Reached::Lines(lines(place))));
     (sweep, records, predictions)
@@ -164,15 +164,22 @@ fn cells_of_other_words_are_not_compared() {
     assert!(text(&files, "errors.md").contains("No word is wrong."));
 }
 
-#[test]
-fn very_many_policies_leave_the_page_readable() {
+/// So many languages, and very many policies.
+pub fn many(langs: usize) -> (Sweep, Vec<Record>, Files) {
     let policies: Vec<String> = (0..40).map(|k| format!("'blocks-{k}'")).collect();
     let plan = PLAN.replace("['none', 'all']", &format!("['none', {}]", policies.join(", ")));
-    let sweep = sweep(&plan);
+    let more: String = (1..langs).map(|lang| format!("l{lang} = 'UD_Other-{lang}'\n")).collect();
+    let sweep = sweep(&plan.replace("[grid]\n", &format!("{more}[grid]\n")));
     let reach = |place: &Place<'_>| {
         Some(Reached::Words(200, 199 - place.settings.policy.len() as u64 - place.settings.seed % 42))
     };
     let (records, predictions) = records(&sweep, &reach);
+    (sweep, records, predictions)
+}
+
+#[test]
+fn very_many_policies_leave_the_page_readable() {
+    let (sweep, records, predictions) = many(1);
     let files = files("mistakes-many", &sweep, &records, &predictions);
     let page = text(&files, "errors.md");
     let shown = page.lines().filter(|line| line.starts_with("#### ") && line.contains(" on dev")).count();
