@@ -10,13 +10,14 @@ use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc::channel;
 
 use frostline_e2e::{Deed, FAKE_CODE};
-use frostline_record::{Event, Job, MadeBy};
+use frostline_record::{Cell, CellFacts, Event, Job, MadeBy};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
         Some("version") => version(),
         Some("check") => std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map(drop).expect("cells"),
+        Some("data") => data(),
         Some("worker") => work(&arguments),
         Some("pretrain") => pretrain(&arguments),
         other => {
@@ -24,6 +25,18 @@ fn main() {
             std::process::exit(2);
         }
     }
+}
+
+/// Answers that all cells of a language learn from the same.
+fn data() {
+    let cells: Vec<Cell> = serde_json::from_reader(std::io::stdin()).expect("cells");
+    let mut facts: Vec<CellFacts> = Vec::new();
+    for (at, cell) in cells.iter().enumerate() {
+        if !cells[..at].iter().any(|before| before.settings.lang == cell.settings.lang) {
+            facts.push(CellFacts { cell: cell.id.clone(), tasks: cell::facts() });
+        }
+    }
+    println!("{}", serde_json::to_string(&facts).expect("plain data"));
 }
 
 fn version() {

@@ -90,6 +90,10 @@ pub(crate) struct SweepArgs {
     /// Show the cells and where each input comes from, and run nothing
     #[arg(long, conflicts_with = "verify")]
     pub list: bool,
+    /// Show what would be learned from: sizes, tags, unknown words, subwords, sentences that splits
+    /// share; and train nothing
+    #[arg(long, conflicts_with_all = ["list", "verify"])]
+    pub data_report: bool,
     /// Take one step in every cell, to see that it can run, and write no record
     #[arg(long)]
     pub verify: bool,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, bail};
-use frostline_record::Cell;
+use frostline_record::{Cell, CellFacts};
 use serde::Deserialize;
 
 use crate::args::Backend;
@@ -53,14 +53,23 @@ impl Runner {
     /// Lets the runner try what it can find wrong with cells before any starts: the weights'
     /// shapes, the tokenizer, strict tags.
     pub(crate) fn check(&self, cells: &[Cell]) -> Result<()> {
-        self.ask_about(cells).environment()
+        self.ask_about(cells, "check").environment()?;
+        Ok(())
     }
 
-    fn ask_about(&self, cells: &[Cell]) -> anyhow::Result<()> {
+    /// What the data of each kind of cell are.
+    pub(crate) fn data(&self, cells: &[Cell]) -> Result<Vec<CellFacts>> {
+        let answer = self.ask_about(cells, "data").environment()?;
+        let place = || format!("{} data: no answer of a Frostline runner", self.path.display());
+        serde_json::from_slice(&answer).with_context(place).environment()
+    }
+
+    /// What a command of the runner that takes cells writes.
+    fn ask_about(&self, cells: &[Cell], command: &str) -> anyhow::Result<Vec<u8>> {
         let mut child = Command::new(&self.path)
-            .arg("check")
+            .arg(command)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("the runner {} cannot be started", self.path.display()))?;
@@ -72,7 +81,7 @@ impl Runner {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!("{}", said.trim().trim_start_matches("error: "));
         }
-        Ok(())
+        Ok(output.stdout)
     }
 }
 

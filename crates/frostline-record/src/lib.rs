@@ -4,6 +4,7 @@
 mod cell;
 mod claim;
 mod event;
+mod facts;
 mod folder;
 mod light;
 mod plan;
@@ -16,13 +17,14 @@ mod task;
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
+pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
 pub use light::{AdapterSettings, AdaptiveSettings, LoraSettings};
 pub use plan::{Checkpoints, Plan, PlanError, PrefixCache};
 pub use record::{
     AccountRow, Accounts, Change, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy,
     NATIVE_BF16, Outcome, PrefixState, PrefixUse, Record, Score, Settled, StageOutcome, StoredFile,
-    TaskFacts, TaskOutcome, Timing, TrainFacts,
+    TaskOutcome, Timing,
 };
 pub use saved::{MODEL_SCHEMA, SavedModel};
 pub use settings::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Precision, Unit};
+use crate::{Cell, Precision, TaskFacts};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,19 +58,6 @@ pub struct Change {
     pub relative: f64,
     /// Linear CKA between its outputs before and after, over the headline's dev split; 1 is no change.
     pub cka: f64,
-}
-
-/// What a task is and has learned from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TaskFacts {
-    /// What carries its labels.
-    pub unit: Unit,
-    /// The tag set: the sorted tags of train, and of the train split of a task that shares its
-    /// head.
-    pub tags: Vec<String>,
-    /// Its train split.
-    pub train: TrainFacts,
 }
 
 /// What a stage led to: the parameters of its selected epoch, with which the next one starts.
@@ -172,22 +159,6 @@ pub struct AccountRow {
     pub total: u64,
     /// Those that learn.
     pub trainable: u64,
-}
-
-/// What a cell learned from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainFacts {
-    /// Train sentences used.
-    pub sentences: u64,
-    /// Their words.
-    pub words: u64,
-    /// Their subwords, specials included, after truncation.
-    pub subwords: u64,
-    /// Words lost to truncation.
-    pub truncated: u64,
-    /// Words that yielded no subword.
-    pub vanished: u64,
 }
 
 /// The work of an average training step, counted from shapes and the cell's own sentences, and

@@ -3,6 +3,7 @@
 //! Refuses rounding and grouping of digits: these files are for programs. Accuracies are in
 //! [0, 1]; an empty field means that there is no such number.
 
+mod errors;
 mod stages;
 
 use frostline_record::{Precision, Timing};
@@ -12,6 +13,7 @@ use crate::epoch::thaws;
 use crate::paired::measured_speedup;
 use crate::summary::{CellView, NOTHING, State};
 
+pub(crate) use errors::{confusions, differences, strata, tags};
 pub(crate) use stages::{stages, tasks};
 
 const CELL: [&str; 6] = ["synthetic", "cell", "status", "lang", "policy", "seed"];

@@ -5,6 +5,7 @@
 mod accuracy;
 mod bars;
 mod changes;
+mod errors;
 mod lines;
 mod parameters;
 mod scale;
@@ -16,6 +17,8 @@ mod time;
 use crate::Report;
 use crate::summary::BASELINE;
 use crate::words;
+
+pub(crate) use sheet::named;
 
 /// A figure as the page embeds it.
 pub(crate) struct Figure {
@@ -34,6 +37,25 @@ impl Figure {
         self.about.replace("{units}", words::units(report).many)
     }
 }
+
+/// Those of `errors.md`.
+const OF_ERRORS: [Figure; 2] = [
+    Figure {
+        path: "figures/familiarity.svg",
+        title: "Dev accuracy by what train knows of a word",
+        about: "Three bars per policy: words that train lacks, words with several tags there, and words with one.",
+        when: always,
+        draw: errors::familiarity,
+    },
+    Figure {
+        path: "figures/tags.svg",
+        title: "F1 of each tag on dev",
+        about: "A row per policy, a column per tag, the most frequent first. The darker a field, the more is missing \
+                to an F1 of 100.",
+        when: always,
+        draw: errors::tags,
+    },
+];
 
 const FIGURES: [Figure; 8] = [
     Figure {
@@ -104,12 +126,19 @@ const FIGURES: [Figure; 8] = [
 
 /// All figures with their paths.
 pub(crate) fn all(report: &Report) -> Vec<(&'static str, String)> {
-    all_described(report).map(|figure| (figure.path, (figure.draw)(report, figure))).collect()
+    let figures = all_described(report).chain(of_errors(report));
+    figures.map(|figure| (figure.path, (figure.draw)(report, figure))).collect()
 }
 
 /// All figures as the page embeds them.
 pub(crate) fn all_described(report: &Report) -> impl Iterator<Item = &'static Figure> {
     FIGURES.iter().filter(|figure| (figure.when)(report))
+}
+
+/// The figures of `errors.md`, where it is.
+pub(crate) fn of_errors(report: &Report) -> impl Iterator<Item = &'static Figure> {
+    let any = report.errors.groups.iter().any(|group| group.split == "dev");
+    OF_ERRORS.iter().filter(move |_| any)
 }
 
 const fn always(_: &Report) -> bool {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::Report;
 use crate::claims::{self, Judged};
+use crate::errors::{GroupErrors, Versus};
 use crate::sentences::{self, SentenceStats};
 use crate::summary::{Group, State};
 use crate::words;
@@ -26,6 +27,10 @@ struct Whole<'a> {
     groups: &'a [Group],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sentence_tasks: Vec<SentenceStats>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [GroupErrors],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    differences: &'a [Versus],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     claims: Vec<Judged>,
     cells: Vec<CellLine<'a>>,
@@ -71,6 +76,8 @@ pub(crate) fn json(report: &Report) -> String {
         axes: report.axes(),
         groups: &report.groups,
         sentence_tasks: sentences::of(report),
+        errors: &report.errors.groups,
+        differences: &report.errors.versus,
         claims: claims::judge(report),
         cells: cells(report),
         made_by: report.makers().into_iter().map(|(made_by, records)| Maker { records, made_by }).collect(),

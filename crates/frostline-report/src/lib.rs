@@ -9,6 +9,7 @@ mod changes;
 mod claims;
 mod csv;
 mod epoch;
+mod errors;
 mod figure;
 mod json;
 mod number;
@@ -23,6 +24,7 @@ mod stat;
 mod student;
 mod summary;
 mod table;
+mod tagged;
 mod terminal;
 mod words;
 
@@ -30,8 +32,12 @@ use std::collections::BTreeSet;
 
 use frostline_record::{Cell, MadeBy, Record, SCHEMA, StoredFile, Sweep};
 
+pub use crate::page::{LearnedFrom, data_tables};
+
+use crate::errors::Errors;
 use crate::predictions::Predictions;
 use crate::summary::{CellView, Group};
+use crate::tagged::Tagged;
 
 /// Why there can be no report.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +90,7 @@ pub struct Report {
     /// Records that belong to no cell of the sweep.
     strays: usize,
     predictions: Predictions,
+    errors: Errors,
     fault: Option<Fault>,
 }
 
@@ -101,21 +108,26 @@ impl Report {
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let (cells, strays) = summary::cells(sweep, records);
         let groups = summary::groups(&cells);
-        let (predictions, fault) = (Predictions::default(), fault(sweep, records));
-        Self { sweep: sweep.clone(), cells, groups, strays, predictions, fault }
+        let (predictions, errors) = (Predictions::default(), Errors::default());
+        let fault = fault(sweep, records);
+        Self { sweep: sweep.clone(), cells, groups, strays, predictions, errors, fault }
     }
 
-    /// The same report with what stored predictions add: label counts, F1 and confusions of tasks
-    /// that label sentences. `read` gives the text of a cell's file, or nothing where it is not there;
-    /// it is asked for the files of such tasks alone.
+    /// The same report with what stored predictions add: for tasks that label sentences label counts, F1
+    /// and confusions; for a headline that labels words all that `errors.md` says. `read` gives the text of
+    /// a cell's file, or nothing where it is not there. It is asked for one file at a time, and no text is
+    /// kept.
     #[must_use]
-    pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
-        self.predictions = Predictions::read(&self.cells, read);
+    pub fn with_predictions(mut self, mut read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        self.predictions = Predictions::read(&self.cells, &mut read);
+        let tagged = Tagged::read(&self.cells, &mut read);
+        self.errors = Errors::of(&self.cells, &self.groups, &tagged);
+        self.predictions.left_out.extend(tagged.left_out);
         self
     }
 
     /// All files of the report: `report.md`, `published.md`, `claims.md` where the plan claims
-    /// something, `report.json`, CSV files and the figures as SVG.
+    /// something, `errors.md` where predictions of words were read, `report.json`, CSV files and the figures as SVG.
     ///
     /// # Errors
     /// A sweep without cells, a record of another schema, or two records for one cell.
@@ -138,6 +150,16 @@ impl Report {
         }
         if changes::any(self) {
             files.push(ReportFile::new("changes.csv", changes::csv(self)));
+        }
+        files.extend(page::data_page(self).map(|text| ReportFile::new("data.md", text)));
+        if let Some(page) = page::errors_page(self) {
+            files.extend([
+                ReportFile::new("errors.md", page),
+                ReportFile::new("tags.csv", csv::tags(self)),
+                ReportFile::new("confusions.csv", csv::confusions(self)),
+                ReportFile::new("strata.csv", csv::strata(self)),
+                ReportFile::new("differences.csv", csv::differences(self)),
+            ]);
         }
         for (path, svg) in figure::all(self) {
             files.push(ReportFile::new(path, svg));

@@ -6,6 +6,8 @@ mod accuracy;
 mod changes;
 mod claims;
 mod cost;
+mod data;
+mod errors;
 mod origin;
 mod precision;
 mod sentences;
@@ -20,12 +22,16 @@ use crate::table::Table;
 use crate::words;
 
 pub(crate) use claims::claims_page;
+pub(crate) use data::data_page;
+pub use data::{LearnedFrom, data_tables};
+pub(crate) use errors::errors_page;
 
 /// `report.md`.
 pub(crate) fn page(report: &Report) -> String {
     let mut text = String::new();
     head(report, &mut text);
     accuracy::side_by_side(report, &mut text);
+    other_pages(report, &mut text);
     claims::list(report, &mut text);
     how_to_read(report, &mut text);
     let of_sentences = crate::sentences::of(report);
@@ -112,6 +118,19 @@ fn head(report: &Report, text: &mut String) {
             words::progress(report),
         ),
     );
+}
+
+fn other_pages(report: &Report, text: &mut String) {
+    let mut pages = Vec::new();
+    if !report.errors.is_empty() {
+        pages.push("Which words are wrong, and where policies differ: [errors.md](errors.md).");
+    }
+    if report.cells.iter().any(|view| view.done().is_some()) {
+        pages.push("What was learned from: [data.md](data.md).");
+    }
+    if !pages.is_empty() {
+        paragraph(text, &pages.join(" "));
+    }
 }
 
 fn how_to_read(report: &Report, text: &mut String) {
@@ -219,6 +238,15 @@ fn files(report: &Report, text: &mut String) {
     }
     if crate::changes::any(report) {
         *text += "- `changes.csv`: one row per cell and part of the encoder: how far it moved.\n";
+    }
+    if report.cells.iter().any(|view| view.done().is_some()) {
+        *text +=
+            "- [`data.md`](data.md): what was learned from and scored, tag by tag, and what train lacks.\n";
+    }
+    if !report.errors.is_empty() {
+        *text += "- [`errors.md`](errors.md): F1 of each tag, confusions, known and unknown words, length of \
+                  sentences, and where policies differ. Its numbers stand in `tags.csv`, `confusions.csv`, \
+                  `strata.csv` and `differences.csv`.\n";
     }
     if !report.sweep.plan.claims.is_empty() {
         *text += "- `claims.md`: every claim of the plan with the differences that decide it.\n";

@@ -1,7 +1,6 @@
 //! Owns the stored predictions of sentence tasks, as counts of which label was taken for which.
 //!
-//! Refuses a file whose bytes are not those that the record names, and words: their files are large
-//! and nothing here asks for them.
+//! Refuses a file whose bytes are not those that the record names, and words: those are `tagged`'s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use frostline_score::Confusion;
 use crate::summary::CellView;
 
 /// What stands for a sentence without a prediction.
-const NOTHING: &str = "-";
+pub(crate) const NOTHING: &str = "-";
 
 /// The counts of every cell, stage, task and split whose predictions could be read.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +22,7 @@ pub(crate) struct Predictions {
 
 impl Predictions {
     /// Reads the files of all sentence tasks; `text` gives a file of a cell.
-    pub fn read(cells: &[CellView], mut text: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
         let mut read = Self::default();
         for view in cells {
             let Some(done) = view.done() else { continue };
@@ -36,7 +35,7 @@ impl Predictions {
                     for (split, file) in &outcome.predictions {
                         let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
                         match found
-                            .and_then(|text| checked(&text, file))
+                            .and_then(|text| checked(text, file))
                             .and_then(|text| counts(&text, &facts.tags))
                         {
                             Ok(counts) => {
@@ -66,9 +65,9 @@ impl Predictions {
     }
 }
 
-fn checked(text: &str, file: &StoredFile) -> Result<String, String> {
+pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String> {
     if sha256(text.as_bytes()) == file.sha256 {
-        Ok(text.into())
+        Ok(text)
     } else {
         Err("its bytes are not those that the record names".into())
     }
@@ -136,7 +135,7 @@ mod tests {
         let fault = counts(&format!("{HEAD}1\t0\tgood\tpos"), &[]).expect_err("four columns");
         assert_eq!(fault, "line 2 has 4 columns, not 5");
         let file = StoredFile { file: "dev.tsv".into(), sha256: sha256(b"x") };
-        assert!(checked("y", &file).is_err() && checked("x", &file).is_ok());
+        assert!(checked("y".into(), &file).is_err() && checked("x".into(), &file).is_ok());
     }
 
     #[test]

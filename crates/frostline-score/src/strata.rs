@@ -21,6 +21,27 @@ pub enum Familiarity {
     Ambiguous,
 }
 
+impl Familiarity {
+    /// Every kind, the least known first.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Unambiguous, Self::Ambiguous];
+
+    /// Its name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Unambiguous => "unambiguous",
+            Self::Ambiguous => "ambiguous",
+        }
+    }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// The words of the training data and whether each has one tag or several.
 #[derive(Clone, Debug, Default)]
 pub struct Lexicon {
@@ -140,6 +161,15 @@ impl ByLength {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_of_word_has_its_name() {
+        for kind in Familiarity::ALL {
+            assert_eq!(Familiarity::parse(kind.name()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).expect("a name"), kind.name(), "JSON says the same");
+        }
+        assert_eq!(Familiarity::parse("known"), None);
+    }
 
     #[test]
     fn words_are_known_by_their_training_tags() {

@@ -22,7 +22,7 @@ use crate::backend::{Task, isa_on};
 use crate::config::{extras, pace, settling, train_config};
 use crate::data::{Data, Shared, head_names, load, prediction_file};
 use crate::outcome::{
-    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, settled, task_facts, timing,
+    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, settled, timing,
 };
 use crate::prefix::{Request, Splits};
 use crate::save::Trained;
@@ -171,7 +171,7 @@ fn run_cell<B: Train>(
     let timing = timing(&story, load_ms, ms(clock) + load_ms);
     let outcome = Outcome {
         headline: data.main().name.clone(),
-        tasks: data.tasks.iter().map(|task| (task.name.clone(), task_facts(task))).collect(),
+        tasks: data.tasks.iter().map(|task| (task.name.clone(), task.facts.clone())).collect(),
         cost: cost::of_cell(&data, encoder, last.timeline.last(), last.config.batch),
         steps: story.steps,
         epochs: story.epochs,
@@ -355,7 +355,7 @@ impl At<'_> {
                 let (Some(evaluation), Some(set)) = (evaluation, set) else { continue };
                 found.scores.insert(split.into(), score(evaluation, set, task));
                 if save.predictions {
-                    let text = prediction_lines(keys, &task.tags, evaluation)?;
+                    let text = prediction_lines(task, keys, evaluation)?;
                     let name = (number != data.headline).then_some(task.name.as_str());
                     let file = prediction_file((!self.last).then_some(&stage.name), name, split);
                     record::write_atomically(&folder.join(&file), text.as_bytes())?;

@@ -11,8 +11,8 @@ use frostline_record::{Cell, Init};
 use frostline_train::tag_set;
 
 use crate::config::extras;
-use crate::corpus::{Labelled, Splits};
-use crate::data::{head_names, tag_sets, texts};
+use crate::corpus::Labelled;
+use crate::data::{head_names, tag_sets, task_splits, task_texts};
 use crate::inputs;
 
 /// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
@@ -56,17 +56,8 @@ fn check_inputs(cell: &Cell) -> Result<()> {
             None => Checkpoint::open(Path::new(&input.path), encoder.family)?.check(&encoder)?,
         }
     }
-    let texts = settings
-        .tasks
-        .values()
-        .map(|task| texts(cell, settings.dataset_of(task)))
-        .collect::<Result<Vec<_>>>()?;
-    let splits: Vec<Splits<'_>> = settings
-        .tasks
-        .values()
-        .zip(&texts)
-        .map(|(task, texts)| texts.splits(task, &settings.data, settings.seed))
-        .collect::<Result<_>>()?;
+    let texts = task_texts(cell)?;
+    let splits = task_splits(settings, &texts)?;
     for ((splits, texts), tags) in splits.iter().zip(&texts).zip(tag_sets(settings, &splits)) {
         let test = texts.test.as_ref().map_or("test", |(_, path)| path);
         let scored = [(texts.dev.1.as_str(), Some(&splits.dev)), (test, splits.test.as_ref())];

@@ -1,15 +1,17 @@
 //! A cell's data: read, chosen, aligned once, and shared by the cells of one worker.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::Aligner;
 use frostline_model::{EncoderConfig, HeadKind, HeadShape, Vocabulary};
-use frostline_record::{self as record, Cell, Input, Sample, Settings};
+use frostline_record::{self as record, Cell, CellFacts, Input, Sample, Settings};
+use frostline_score::Familiarity;
 use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
 
 use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
+use crate::facts::Known;
 use crate::inputs;
 use crate::prefix::Kept;
 
@@ -52,12 +54,16 @@ pub(crate) struct TaskData {
     pub test: Option<Dataset>,
     /// What dev and test say, for files of predictions.
     pub keys: [Vec<Key>; 2],
+    /// What its splits are, for the record.
+    pub facts: record::TaskFacts,
 }
 
 /// A scored sentence: its id, and number, form and gold tag of every labelled word.
 pub(crate) struct Key {
     pub id: String,
     pub words: Vec<[String; 3]>,
+    /// What train knows of each of these words; nothing where the sentence is labelled.
+    pub known: Vec<Familiarity>,
 }
 
 impl Data {
@@ -137,13 +143,7 @@ pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]
 
 /// Reads and aligns a cell's data, or finds it among what earlier cells left.
 pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc<Data>> {
-    let Settings { data, seed, eval, tasks, .. } = &cell.settings;
-    let hashes: Vec<_> = cell.inputs.iter().map(|(role, input)| (role, &input.sha256)).collect();
-    let missing = tasks
-        .values()
-        .any(|task| !cell.inputs.contains_key(&cell.settings.role(cell.settings.dataset_of(task), "train")));
-    let drawn = is_drawn(data, !missing).then_some(seed);
-    let key = serde_json::to_string(&(hashes, data, tasks, drawn, eval, verify))?;
+    let key = key(cell, verify)?;
     if let Some(data) = shared.data.get(&key) {
         return Ok(data.clone());
     }
@@ -152,19 +152,64 @@ pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc
     Ok(data)
 }
 
+/// What makes the data of two cells the same.
+fn key(cell: &Cell, verify: bool) -> Result<String> {
+    let Settings { data, seed, eval, tasks, .. } = &cell.settings;
+    let hashes: Vec<_> = cell.inputs.iter().map(|(role, input)| (role, &input.sha256)).collect();
+    let missing = tasks
+        .values()
+        .any(|task| !cell.inputs.contains_key(&cell.settings.role(cell.settings.dataset_of(task), "train")));
+    let drawn = is_drawn(data, !missing).then_some(seed);
+    Ok(serde_json::to_string(&(hashes, data, tasks, drawn, eval, verify))?)
+}
+
+/// What the data of each kind of cell are, as a record would say it. Nothing of the encoder is read but
+/// its tokenizer.
+///
+/// # Errors
+/// Where a file cannot be read, has a fault or has changed.
+pub fn facts(cells: &[Cell]) -> Result<Vec<CellFacts>> {
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for cell in cells {
+        if !seen.insert(key(cell, false)?) {
+            continue;
+        }
+        let settings = &cell.settings;
+        let aligner = inputs::aligner(&cell.inputs, &settings.data)?;
+        let texts = task_texts(cell)?;
+        let splits = task_splits(settings, &texts)?;
+        let mut tasks = BTreeMap::new();
+        for (((name, task), splits), tags) in
+            settings.tasks.iter().zip(&splits).zip(tag_sets(settings, &splits))
+        {
+            let known = Known::of(&splits.train, task, settings.data.lowercase);
+            tasks.insert(name.clone(), known.facts(splits, &aligner, &tags)?);
+        }
+        all.push(CellFacts { cell: cell.id.clone(), tasks });
+    }
+    Ok(all)
+}
+
+/// The texts of every task's dataset.
+pub(crate) fn task_texts(cell: &Cell) -> Result<Vec<Texts>> {
+    let settings = &cell.settings;
+    settings.tasks.values().map(|task| texts(cell, settings.dataset_of(task))).collect()
+}
+
+/// Every task's splits.
+pub(crate) fn task_splits<'a>(settings: &Settings, texts: &'a [Texts]) -> Result<Vec<Splits<'a>>> {
+    let tasks = settings.tasks.values().zip(texts);
+    tasks.map(|(task, texts)| texts.splits(task, &settings.data, settings.seed)).collect()
+}
+
 fn read(cell: &Cell, verify: bool) -> Result<Data> {
     let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
     let aligner = inputs::aligner(&cell.inputs, &settings.data)?;
-    let texts: Vec<Texts> =
-        settings.tasks.values().map(|task| texts(cell, settings.dataset_of(task))).collect::<Result<_>>()?;
-    let mut splits: Vec<Splits<'_>> = settings
-        .tasks
-        .values()
-        .zip(&texts)
-        .map(|(task, texts)| texts.splits(task, &settings.data, settings.seed))
-        .collect::<Result<_>>()?;
+    let texts = task_texts(cell)?;
+    let mut splits = task_splits(settings, &texts)?;
     let tags = tag_sets(settings, &splits);
     let names: Vec<&String> = settings.tasks.keys().collect();
     let headline = names.iter().position(|name| *name == settings.headline()).unwrap_or(0);
@@ -205,7 +250,10 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
         let train = build("train", &splits.train)?;
         let dev = build("dev", &splits.dev)?;
         let test = splits.test.as_ref().map(|test| build("test", test)).transpose()?;
-        let keys = [keys(&splits.dev), splits.test.as_deref().map(keys).unwrap_or_default()];
+        let known = Known::of(&splits.train, task, settings.data.lowercase);
+        let facts = known.facts(splits, &aligner, &tags)?;
+        let test_keys = splits.test.as_deref().map(|test| keys(test, &known)).unwrap_or_default();
+        let keys = [keys(&splits.dev, &known), test_keys];
         tasks.push(TaskData {
             name: name.clone(),
             head,
@@ -215,6 +263,7 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
             dev,
             test,
             keys,
+            facts,
         });
     }
     let ids = tasks.iter().flat_map(|task| task.splits().into_iter().flatten()).flat_map(Dataset::ids);
@@ -266,16 +315,17 @@ fn build(
     Ok(Dataset::build(&Split { name, sentences: &tagged, unit: unit(task) }, aligner, tags)?)
 }
 
-fn keys(sentences: &[Labelled<'_>]) -> Vec<Key> {
+fn keys(sentences: &[Labelled<'_>], known: &Known) -> Vec<Key> {
     let key = |sentence: &Labelled<'_>| {
         let TaggedSentence { words, tags } = &sentence.tagged;
         let whole = (tags.len() == 1 && sentence.numbers == ["0"]).then(|| words.join(" "));
         let labelled = sentence.numbers.iter().zip(tags).enumerate().filter(|(_, (_, tag))| **tag != "_");
         let form = |at: usize| whole.clone().unwrap_or_else(|| words[at].to_string());
-        Key {
-            id: sentence.id.clone(),
-            words: labelled.map(|(at, (number, tag))| [(*number).into(), form(at), (*tag).into()]).collect(),
-        }
+        let words: Vec<[String; 3]> =
+            labelled.map(|(at, (number, tag))| [(*number).into(), form(at), (*tag).into()]).collect();
+        let of_words = words.iter().filter(|_| whole.is_none());
+        let known = of_words.map(|[_, form, _]| known.familiarity(form)).collect();
+        Key { id: sentence.id.clone(), words, known }
     };
     sentences.iter().map(key).collect()
 }

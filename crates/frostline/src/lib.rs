@@ -12,6 +12,7 @@ mod config;
 pub mod corpus;
 pub mod cost;
 pub mod data;
+pub mod facts;
 pub mod inputs;
 pub mod model_folder;
 pub mod outcome;

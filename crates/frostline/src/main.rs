@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use frostline::commands::{
-    Stop, align::Align, audit::Audit, bench::Bench, check::Check, conllu::Conllu, export::Export,
+    Stop, align::Align, audit::Audit, bench::Bench, check::Check, conllu::Conllu, data::Data, export::Export,
     is_closed_pipe, logits::Logits, params::Params, pretrain::Pretrain, score::Score, tag::Tag,
     version::Version, worker::Worker,
 };
@@ -37,6 +37,7 @@ struct Cli {
 enum Command {
     Worker(Worker),
     Check(Check),
+    Data(Data),
     Audit(Audit),
     Export(Export),
     Params(Params),
@@ -74,6 +75,7 @@ fn run(command: Command) -> Result<()> {
         // It tells its events line by line, by itself.
         Command::Worker(worker) => worker.run(),
         Command::Check(check) => check.run(),
+        Command::Data(data) => data.run(&mut out),
         Command::Audit(audit) => audit.run(&mut out),
         Command::Export(export) => export.run(&mut out),
         Command::Params(params) => params.run(&mut out),

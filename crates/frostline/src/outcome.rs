@@ -106,43 +106,24 @@ fn entities(evaluation: &Evaluation, tags: &[String]) -> record::Entities {
     sum
 }
 
-pub(crate) fn task_facts(task: &TaskData) -> record::TaskFacts {
-    record::TaskFacts { unit: task.settings.unit(), tags: task.tags.clone(), train: train_facts(&task.train) }
-}
-
-fn train_facts(train: &Dataset) -> record::TrainFacts {
-    let mut facts = record::TrainFacts {
-        sentences: train.examples.len() as u64,
-        words: 0,
-        subwords: train.subwords() as u64,
-        truncated: 0,
-        vanished: 0,
-    };
-    for word in train.examples.iter().flat_map(|example| &example.words) {
-        facts.words += 1;
-        match word {
-            Err(Prediction::Truncated) => facts.truncated += 1,
-            Err(Prediction::Vanished) => facts.vanished += 1,
-            _ => {}
-        }
-    }
-    facts
-}
-
 /// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
-/// predicted; `-` where there is no prediction.
-pub(crate) fn prediction_lines(keys: &[Key], tags: &[String], evaluation: &Evaluation) -> Result<String> {
-    use std::fmt::Write as _;
+/// predicted; `-` where there is no prediction. For words also what train knows of them.
+pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evaluation) -> Result<String> {
     ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
-    let mut out = String::from("sent_id\tid\tform\tgold\tpredicted\n");
+    let of_words = task.settings.unit() == record::Unit::Words;
+    let mut out = String::from("sent_id\tid\tform\tgold\tpredicted");
+    out += if of_words { "\ttrain\n" } else { "\n" };
     for (key, outcomes) in keys.iter().zip(&evaluation.words) {
         ensure!(key.words.len() == outcomes.len(), "as many predictions as words");
-        for ([number, form, gold], outcome) in key.words.iter().zip(outcomes) {
+        for (at, ([number, form, gold], outcome)) in key.words.iter().zip(outcomes).enumerate() {
             let predicted = match outcome.predicted {
-                Prediction::Tag(tag) => &tags[tag],
+                Prediction::Tag(tag) => &task.tags[tag],
                 _ => "-",
             };
-            writeln!(out, "{}\t{number}\t{form}\t{gold}\t{predicted}", key.id)?;
+            let known = key.known.get(at).map_or("", |known| known.name());
+            let fields = [&key.id, number, form, gold, predicted, known];
+            out += &fields[..if of_words { 6 } else { 5 }].join("\t");
+            out.push('\n');
         }
     }
     Ok(out)

@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use frostline::version::code;
 use frostline_assets::{Places, Sources, sha256};
@@ -93,6 +93,7 @@ fn every_command_explains_itself() {
         "",
         "worker",
         "check",
+        "data",
         "audit",
         "export",
         "params",
@@ -308,6 +309,20 @@ fn demo_cell(save: bool) -> Cell {
     Cell::new(settings, inputs, "flex", code())
 }
 
+/// What `frostline data` says of cells.
+fn data_facts(cells: &[Cell]) -> Value {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
+        .arg("data")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    serde_json::to_writer(child.stdin.take().unwrap(), cells).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// Runs a cell in a folder to its end.
 fn run(cell: Cell, folder: &Path) {
     let last = common::last_word(cell, folder);
@@ -359,6 +374,19 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     let recorded: Vec<&str> = lines.lines().skip(1).filter_map(|line| line.split('\t').nth(4)).collect();
     assert!(recorded.len() > 100);
     assert_eq!(given, recorded);
+
+    // What the record says of the data is what `data` says before, and what each word's last column is.
+    let record: Value = serde_json::from_slice(&fs::read(here.join("cell/record.json")).unwrap()).unwrap();
+    let facts = &record["result"]["tasks"]["upos"];
+    let told = data_facts(&[demo_cell(true), demo_cell(false)]);
+    assert_eq!(told.as_array().map(Vec::len), Some(1), "both learn from the same");
+    assert_eq!(told[0]["tasks"]["upos"], *facts);
+    assert_eq!(facts["train"]["sentences"], 64);
+    let of_kind = |kind: &str| lines.lines().filter(|line| line.ends_with(&format!("\t{kind}"))).count();
+    assert!(lines.starts_with("sent_id\tid\tform\tgold\tpredicted\ttrain\n"), "{lines}");
+    assert_eq!(facts["dev"]["forms"]["unknown_words"], of_kind("unknown"));
+    assert_eq!(facts["dev"]["forms"]["ambiguous_words"], of_kind("ambiguous"));
+    assert!(of_kind("unknown") > 0 && of_kind("ambiguous") > 0);
 
     // Without `save.model`, and with weights that do not open, the error says what to do.
     run(demo_cell(false), &here.join("unsaved"));

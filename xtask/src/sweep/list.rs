@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use frostline_record::{Input, Inputs, NATIVE_BF16, Precision};
+use frostline_record::{Input, Inputs, NATIVE_BF16, Precision, Settings};
 
 use crate::args::SweepArgs;
 use crate::runner::Runner;
@@ -97,22 +97,24 @@ fn file(input: &Input) -> String {
 }
 
 fn cells(study: &Study) -> String {
-    let extra = study.plan.extra_axes();
     let mut text = String::new();
     for (number, settings) in study.settings.iter().enumerate() {
         let _ =
             write!(text, "{:>4}  {} {} seed {}", number + 1, settings.lang, settings.policy, settings.seed);
-        let table = toml::Table::try_from(settings).expect("settings are a table");
-        for axis in &extra {
-            let value = axis
-                .split('.')
-                .try_fold(&toml::Value::Table(table.clone()), |at, part| at.get(part))
-                .cloned();
-            if let Some(value) = value {
-                let _ = write!(text, " {axis}={value}");
-            }
-        }
+        text += &axes(study, settings);
         text.push('\n');
+    }
+    text
+}
+
+/// The values of the plan's further axes in a cell, each after a space.
+pub(crate) fn axes(study: &Study, settings: &Settings) -> String {
+    let table = toml::Value::Table(toml::Table::try_from(settings).expect("settings are a table"));
+    let mut text = String::new();
+    for axis in study.plan.extra_axes() {
+        if let Some(value) = axis.split('.').try_fold(&table, |at, part| at.get(part)) {
+            let _ = write!(text, " {axis}={value}");
+        }
     }
     text
 }

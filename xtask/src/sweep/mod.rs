@@ -3,6 +3,7 @@
 //! Whatever can be found wrong before a cell starts is found before anything is written.
 
 mod crew;
+mod data;
 mod folder;
 mod inputs;
 mod list;
@@ -27,6 +28,13 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     let sources = inputs::find(&study, args)?;
     if args.list {
         list::print(&study, &sources, args);
+        return Ok(Ending::Done);
+    }
+    if args.data_report {
+        let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
+        list::introduce(&study, &sources, &runner);
+        let cells = study.cells(&sources, &runner);
+        data::print(&study, &cells, &runner.data(&cells)?);
         return Ok(Ending::Done);
     }
     let out = study.folder(args);

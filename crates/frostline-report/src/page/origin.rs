@@ -50,10 +50,14 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
         "Times hold for this machine and this day only. Savings carry over better than seconds.".into(),
     );
     points.extend(unread(report));
-    let missing = if words::units(report) == words::SENTENCES { "" } else { "per-tag scores, confusions, " };
+    let missing = match words::units(report) {
+        _ if !report.errors.is_empty() => "",
+        words::SENTENCES => "significance tests from predictions, and ",
+        _ => "per-tag scores, confusions, significance tests from predictions, and ",
+    };
     points.push(format!(
-        "Not in this report: {missing}significance tests from predictions, and any setting that the plan \
-         does not vary. The predictions are stored with each cell."
+        "Not in this report: {missing}any setting that the plan does not vary. The predictions are stored \
+         with each cell."
     ));
     for point in points {
         *text += &format!("- {point}\n");
@@ -85,7 +89,7 @@ fn unread(report: &Report) -> Option<String> {
     let left_out = &report.predictions.left_out;
     let first = left_out.first()?;
     Some(format!(
-        "**{} of predictions could not be used**, so F1 and confusions lack them. The first is {first}.",
+        "**{} of predictions could not be used**, so F1, confusions and what else is counted from them lack them. The first is {first}.",
         plural(left_out.len(), "file")
     ))
 }

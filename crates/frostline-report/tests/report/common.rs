@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use frostline_record::{
-    AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, FreezeCheck, Input, LossPoint, MadeBy, Outcome,
-    Plan, Record, SCHEMA, Score, Settings, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome, Timing,
-    TrainFacts, Unit, sha256,
+    AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Forms, FreezeCheck, Input, LossPoint, MadeBy,
+    Outcome, Plan, Record, SCHEMA, Score, Settings, Spelled, SplitFacts, StageOutcome, StoredFile, Sweep,
+    TaskFacts, TaskOutcome, Timing, Unit, sha256,
 };
 
 /// What a policy reaches: accuracy after the last epoch, trainable parameters, seconds.
@@ -207,13 +207,9 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
     let facts = TaskFacts {
         unit: Unit::Words,
         tags: ["NOUN", "VERB"].map(String::from).to_vec(),
-        train: TrainFacts {
-            sentences: lang.sentences,
-            words: lang.sentences * 16,
-            subwords: lang.sentences * 22,
-            truncated: 3,
-            vanished: 0,
-        },
+        train: split_facts(lang.sentences, [16, 22], 0),
+        dev: split_facts(lang.dev_words / 13, [13, 18], 1),
+        test: settings.eval.test.then(|| split_facts(lang.dev_words / 13, [13, 18], 1)),
     };
     Outcome {
         headline: "upos".into(),
@@ -248,6 +244,29 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             settled: Vec::new(),
         }],
         changes: Vec::new(),
+    }
+}
+
+/// A split of so many words and subwords per sentence; a tenth of its words is unknown where `unknown` is 1.
+fn split_facts(sentences: u64, [words, subwords]: [u64; 2], unknown: u64) -> SplitFacts {
+    let all = sentences * words;
+    SplitFacts {
+        sentences,
+        words: all,
+        subwords: sentences * subwords,
+        truncated: 3,
+        vanished: 0,
+        spelled: Spelled { words: all - 3, subwords: sentences * (subwords - 2) },
+        tags: [("NOUN", all - all / 4), ("VERB", all / 4)].map(|(tag, n)| (tag.to_string(), n)).into(),
+        forms: Forms {
+            words: all,
+            types: all / 8,
+            unknown_words: unknown * all / 10,
+            unknown_types: unknown * all / 16,
+            ambiguous_words: all / 3,
+            ambiguous_types: all / 50,
+        },
+        repeated: sentences / 100,
     }
 }
 

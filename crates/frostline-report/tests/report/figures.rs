@@ -3,6 +3,7 @@
 
 use crate::common::{demo, paper, records, sweep};
 use crate::detailed::{forgetting, sentiment};
+use crate::mistakes::{many, six_words};
 use frostline_report::Report;
 
 /// A text's box: left, top, right, bottom.
@@ -51,6 +52,20 @@ fn figures() -> Vec<(String, String)> {
         }
     }
     assert_eq!(figures.len(), 51 + 7 + 6);
+    // Those of errors, which only predictions give.
+    for (name, (sweep, records, predictions)) in [("six words", six_words()), ("many policies", many(2))] {
+        let report = Report::new(&sweep, &records);
+        let report = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+        let found = report.files().expect("a report").into_iter();
+        let found =
+            found.filter(|file| ["figures/tags.svg", "figures/familiarity.svg"].contains(&&*file.path));
+        figures.extend(
+            found.map(|file| {
+                (format!("{name}: {}", file.path), String::from_utf8(file.bytes).expect("UTF-8"))
+            }),
+        );
+    }
+    assert_eq!(figures.len(), 51 + 7 + 6 + 4);
     figures
 }
 

@@ -6,6 +6,7 @@
 mod common;
 mod detailed;
 mod figures;
+mod mistakes;
 mod stories;
 
 use std::path::PathBuf;
@@ -118,6 +119,7 @@ fn a_whole_sweep() {
     let files = files("whole", &sweep, &records);
     insta::assert_snapshot!("whole_report", text(&files, "report.md"));
     insta::assert_snapshot!("whole_published", text(&files, "published.md"));
+    insta::assert_snapshot!("whole_data", text(&files, "data.md"));
     insta::assert_snapshot!("whole_time_svg", text(&files, "figures/time.svg"));
     insta::assert_snapshot!("whole_terminal", Report::new(&sweep, &records).terminal_table(140));
 }

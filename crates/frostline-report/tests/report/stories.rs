@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, Input, Outcome, Plan,
-    Record, SCHEMA, Score, Settings, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome, Timing,
-    TrainFacts, Unit, sha256,
+    Record, SCHEMA, Score, Settings, SplitFacts, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome,
+    Timing, Unit, sha256,
 };
 
 use crate::common::maker;
@@ -17,6 +17,8 @@ pub enum Reached {
     Words(u64, u64),
     /// The same with entities in the data, predicted, and right.
     Entities(u64, u64, [u64; 3]),
+    /// Lines of a file of predictions, columns apart by spaces.
+    Lines(&'static str),
     /// Labels, and how often each was taken for which.
     Labels(Vec<&'static str>, Vec<Vec<u64>>),
 }
@@ -136,7 +138,9 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         }
         .map(String::from)
         .to_vec(),
-        train: TrainFacts { sentences: 6_920, words: 6_920, subwords: 160_000, truncated: 0, vanished: 0 },
+        train: SplitFacts { sentences: 6_920, words: 6_920, subwords: 160_000, ..SplitFacts::default() },
+        dev: SplitFacts::default(),
+        test: None,
     };
     Outcome {
         headline: settings.headline().into(),
@@ -181,6 +185,11 @@ fn score(reached: &Reached) -> Score {
         Reached::Entities(words, correct, [gold, predicted, right]) => {
             (*words, *correct, Some(Entities { gold: *gold, predicted: *predicted, correct: *right }))
         }
+        Reached::Lines(lines) => {
+            let columns = lines.trim().lines().map(|line| line.split(' ').collect::<Vec<_>>());
+            let right = columns.clone().filter(|columns| columns[3] == columns[4]).count();
+            (columns.count() as u64, right as u64, None)
+        }
         Reached::Labels(_, counts) => {
             let right = counts.iter().enumerate().map(|(at, row)| row[at]).sum();
             (counts.iter().flatten().sum(), right, None)
@@ -191,7 +200,9 @@ fn score(reached: &Reached) -> Score {
 }
 
 fn predictions(reached: &Reached) -> String {
-    let mut text = String::from("sent_id\tid\tform\tgold\tpredicted\n");
+    let of_words = !matches!(reached, Reached::Labels(..));
+    let mut text = String::from("sent_id\tid\tform\tgold\tpredicted");
+    text += if of_words { "\ttrain\n" } else { "\n" };
     match reached {
         Reached::Labels(labels, counts) => {
             let mut number = 0;
@@ -204,10 +215,13 @@ fn predictions(reached: &Reached) -> String {
                 }
             }
         }
-        // Nobody reads these; only whether two are the same.
         Reached::Words(words, correct) | Reached::Entities(words, correct, _) => {
-            text += &format!("{words} {correct}\n");
+            for word in 0..*words {
+                let (sentence, said) = (word / 10, if word < *correct { "N" } else { "V" });
+                text += &format!("{sentence}\t{}\tw\tN\t{said}\tunambiguous\n", word % 10 + 1);
+            }
         }
+        Reached::Lines(lines) => text += &(lines.trim().replace(' ', "\t") + "\n"),
     }
     text
 }

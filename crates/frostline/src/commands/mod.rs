@@ -14,6 +14,7 @@ pub mod audit;
 pub mod bench;
 pub mod check;
 pub mod conllu;
+pub mod data;
 pub mod export;
 pub mod logits;
 pub mod params;

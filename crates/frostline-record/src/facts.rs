@@ -1,0 +1,113 @@
+//! What a task's data are, split by split, and what its train split says of the others.
+//!
+//! Refuses what follows from these counts: shares and means are computed where they are shown.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Unit;
+
+/// What a task is and what it has learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskFacts {
+    /// What carries its labels.
+    pub unit: Unit,
+    /// The tag set: the sorted tags of train, and of the train split of a task that shares its
+    /// head.
+    pub tags: Vec<String>,
+    /// What was learned from.
+    pub train: SplitFacts,
+    /// What chose the epoch.
+    pub dev: SplitFacts,
+    /// What was scored at the end, where it was.
+    pub test: Option<SplitFacts>,
+}
+
+/// One split of a task, as the model saw it: cut, lowercased and truncated as the settings say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitFacts {
+    /// Sentences.
+    pub sentences: u64,
+    /// Their labelled words; the sentences themselves where these are labelled.
+    pub words: u64,
+    /// Their subwords, specials included, after truncation.
+    pub subwords: u64,
+    /// Labelled words lost to truncation.
+    pub truncated: u64,
+    /// Labelled words that yielded no subword.
+    pub vanished: u64,
+    /// What words became as subwords.
+    pub spelled: Spelled,
+    /// How often each tag occurs.
+    pub tags: BTreeMap<String, u64>,
+    /// What train knows of its words.
+    pub forms: Forms,
+    /// Sentences whose words are, one by one, those of a train sentence; in train itself, those of
+    /// an earlier one.
+    pub repeated: u64,
+}
+
+/// Words, labelled or not, of which at least one subword is left after truncation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spelled {
+    /// Such words.
+    pub words: u64,
+    /// Their subwords, without specials.
+    pub subwords: u64,
+}
+
+/// A split's forms: of its labelled words, or of all words where sentences are labelled. Two words
+/// have the same form where they are spelled alike, after lowercasing where the settings ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forms {
+    /// Words, every occurrence.
+    pub words: u64,
+    /// Different forms.
+    pub types: u64,
+    /// Words whose form train lacks.
+    pub unknown_words: u64,
+    /// Forms that train lacks.
+    pub unknown_types: u64,
+    /// Words whose form has several tags in train.
+    pub ambiguous_words: u64,
+    /// Forms that have several tags in train.
+    pub ambiguous_types: u64,
+}
+
+impl TaskFacts {
+    /// Its splits by name: train, dev, and test where it was scored.
+    pub fn splits(&self) -> impl Iterator<Item = (&'static str, &SplitFacts)> {
+        let all = [("train", Some(&self.train)), ("dev", Some(&self.dev)), ("test", self.test.as_ref())];
+        all.into_iter().filter_map(|(name, split)| Some((name, split?)))
+    }
+
+    /// Tags of a split that train lacks, each with the number of its words or sentences.
+    pub fn missing_in_train<'a>(&'a self, split: &'a SplitFacts) -> impl Iterator<Item = (&'a str, u64)> {
+        let missing = split.tags.iter().filter(|(tag, _)| !self.train.tags.contains_key(*tag));
+        missing.map(|(tag, count)| (tag.as_str(), *count))
+    }
+}
+
+impl Spelled {
+    /// Subwords of a word, as a mean; nothing where there is no word.
+    #[must_use]
+    pub fn subwords_per_word(&self) -> Option<f64> {
+        (self.words > 0).then(|| self.subwords as f64 / self.words as f64)
+    }
+}
+
+/// The data of a cell, and of all cells after it that learn from the same: what `frostline data`
+/// answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellFacts {
+    /// The first such cell's id.
+    pub cell: String,
+    /// By task.
+    pub tasks: BTreeMap<String, TaskFacts>,
+}
