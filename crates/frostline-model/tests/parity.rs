@@ -190,7 +190,8 @@ fn hidden_states_agree<B: Kernels>() {
     for kind in ["f16", "bf16", "sharded"] {
         let (config, weights) = open(&references().join(format!("small-{kind}")));
         let vocabulary = Vocabulary::full(config.vocabulary);
-        let encoder = Encoder::<B>::build(&config, &vocabulary, &weights, &B::Device::default()).unwrap();
+        let encoder =
+            Encoder::<B>::build(&config, &vocabulary, [&weights, &weights], &B::Device::default()).unwrap();
         let hidden = encoder.forward(&config, packed.input(), &Pass::plain(config.depth));
         let far = apart(&numbers(hidden), &references_file.get(kind).1);
         println!("{kind}: hidden states within {far:.1e}");

@@ -116,7 +116,8 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let ids: Vec<_> = all.iter().map(|sentence| &sentence.ids).collect();
 
     let vocabulary = Vocabulary::full(config.vocabulary);
-    let encoder = Encoder::<Flex>::build(&config, &vocabulary, &weights, &Default::default()).unwrap();
+    let encoder =
+        Encoder::<Flex>::build(&config, &vocabulary, [&weights, &weights], &Default::default()).unwrap();
     let packed = Packed::new(&all);
     let ours = numbers(encoder.forward(&config, packed.input(), &Pass::plain(config.depth)));
     let theirs: Vec<Vec<f32>> = peer(&python, "hidden", &folder, &ids);
