@@ -140,7 +140,7 @@ mod tests {
     fn labels_go_where_they_are_told() {
         let edits = |target: &str, tag, [feats, misc]: [&str; 2]| {
             let target: Target = target.parse().unwrap();
-            let answer = Answer { tag, probability: 0.98765 };
+            let answer = Answer { tag, probability: 0.98769 };
             let edits = target.edits([feats, misc], &answer, true);
             assert!(edits.iter().all(|(column, _)| target.columns(true).contains(column)));
             edits.iter().map(|(column, value)| format!("{column}={value}")).collect::<Vec<_>>().join(" ")

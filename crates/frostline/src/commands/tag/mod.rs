@@ -22,7 +22,8 @@ use crate::tagger::{Misfit, Options, Refused, Tagger};
 ///
 /// CoNLL-U keeps every byte but the column that is filled. Text is cut into sentences and words by
 /// the rules of Unicode (UAX #29), which are not those of a treebank: `can't` stays one word. What
-/// has come in is tagged and written before more is waited for, in a memory that does not grow.
+/// has come in is tagged and written before more is waited for. Memory grows with the longest line or
+/// sentence alone.
 #[derive(Args)]
 pub struct Tag {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME, or of a
