@@ -41,6 +41,34 @@ fn a_whole_sweep() {
     assert!(world.path("out/report/report.md").exists());
 }
 
+#[test]
+fn the_data_report_trains_nothing_and_writes_nothing() {
+    let world = world();
+    let ended = Ended::of(&mut world.sweep(&["--data-report", "--seeds", "1,2"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    insta::assert_snapshot!(shown(&world, &ended));
+    assert!(!world.path("out").exists());
+    let ended = Ended::of(&mut world.sweep(&["--data-report", "--verify"]));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+}
+
+#[test]
+fn a_report_counts_predictions_and_does_without_them() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"])).code, Some(0));
+    let page = || std::fs::read_to_string(world.path("out/report/report.md")).expect("report.md");
+    let errors = std::fs::read_to_string(world.path("out/report/errors.md")).expect("errors.md");
+    assert!(errors.contains("### Where policies differ from none"), "{errors}");
+    assert!(page().contains("[errors.md](errors.md)") && page().contains("[data.md](data.md)"), "{}", page());
+    for cell in std::fs::read_dir(world.path("out/cells")).expect("cells").flatten() {
+        std::fs::write(cell.path().join("dev.tsv"), "torn").expect("a file");
+    }
+    let out = world.path("out").display().to_string();
+    let ended = Ended::of(&mut world.command(&["report", &out]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(page().contains("**2 files of predictions could not be used**"), "{}", page());
+}
+
 /// What a sweep said without the report's own table, which is another crate's, and without times.
 fn without_table_and_times(text: &str) -> String {
     let (before, rest) = text.split_once("\n\n").expect("the table");

@@ -199,13 +199,17 @@ impl CellErrors {
         let text = &read.texts[said.text];
         let named = text.tag_set(said, &read.tags);
         let mut confusion = Confusion::new(named.iter().map(|(name, _)| *name));
-        let places: BTreeMap<Tag, usize> = named.iter().zip(0..).map(|((_, tag), at)| (*tag, at)).collect();
+        let mut places = vec![0; read.tags.len()];
+        for (at, (_, tag)) in named.iter().enumerate() {
+            places[usize::from(*tag)] = at;
+        }
+        let place = |tag: Tag| places[usize::from(tag)];
         let (mut known, mut lengths) = (ByFamiliarity::default(), ByLength::default());
         for (_, range) in text.ranges() {
             let words = range.map(|at| (&text.words[at], said.predicted[at]));
             let outcomes: Vec<WordOutcome> = words
                 .map(|(word, predicted)| {
-                    let outcome = outcome(places[&word.gold], predicted.map(|tag| places[&tag]));
+                    let outcome = outcome(place(word.gold), predicted.map(place));
                     confusion.add_outcome(outcome);
                     known.add(word.known, outcome);
                     outcome

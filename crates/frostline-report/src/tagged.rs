@@ -3,7 +3,7 @@
 //! Refuses to hold the words themselves once per cell: cells that scored the same split share them. It
 //! refuses a file that does not give its record's counts again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use frostline_record::{Cell, Score, StoredFile, Unit};
 use frostline_score::{Familiarity, WordOutcome};
@@ -158,9 +158,12 @@ impl Text {
     /// The tags of its words and of what was said about them, sorted by name, and their numbers.
     pub fn tag_set<'a>(&self, said: &Said, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
         let gold = self.words.iter().map(|word| word.gold);
-        let all: BTreeSet<Tag> = gold.chain(said.predicted.iter().copied().flatten()).collect();
-        let mut named: Vec<(&str, Tag)> =
-            all.into_iter().map(|tag| (tags[usize::from(tag)].as_str(), tag)).collect();
+        let mut there = vec![false; tags.len()];
+        for tag in gold.chain(said.predicted.iter().copied().flatten()) {
+            there[usize::from(tag)] = true;
+        }
+        let all = tags.iter().zip(0..).zip(there).filter(|(_, there)| *there);
+        let mut named: Vec<(&str, Tag)> = all.map(|((name, tag), _)| (name.as_str(), tag)).collect();
         named.sort_unstable();
         named
     }
