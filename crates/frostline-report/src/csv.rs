@@ -3,6 +3,8 @@
 //! Refuses rounding and grouping of digits: these files are for programs. Accuracies are in
 //! [0, 1]; an empty field means that there is no such number.
 
+mod baselines;
+mod blocks;
 mod stages;
 
 use frostline_record::{Precision, Timing};
@@ -12,6 +14,8 @@ use crate::epoch::thaws;
 use crate::paired::measured_speedup;
 use crate::summary::{CellView, NOTHING, State};
 
+pub(crate) use baselines::baselines;
+pub(crate) use blocks::blocks;
 pub(crate) use stages::{stages, tasks};
 
 const CELL: [&str; 6] = ["synthetic", "cell", "status", "lang", "policy", "seed"];

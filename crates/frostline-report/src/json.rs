@@ -8,8 +8,11 @@ use frostline_record::{Inputs, MadeBy, Plan, Precision, PrefixUse, SCHEMA};
 use serde::Serialize;
 
 use crate::Report;
+use crate::baselines::{self, BaselineStats};
 use crate::claims::{self, Judged};
+use crate::curves::{self, Curves};
 use crate::sentences::{self, SentenceStats};
+use crate::subsets::{self, BlockWorth};
 use crate::summary::{Group, State};
 use crate::words;
 
@@ -24,6 +27,13 @@ struct Whole<'a> {
     units: &'a str,
     axes: Vec<&'a str>,
     groups: &'a [Group],
+    /// What freezing each block costs, where every set of blocks was frozen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<BlockWorth>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    learning_curves: Vec<Curves>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    baselines: Vec<BaselineStats>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sentence_tasks: Vec<SentenceStats>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +80,9 @@ pub(crate) fn json(report: &Report) -> String {
                 times as fast as none; other units in names",
         axes: report.axes(),
         groups: &report.groups,
+        blocks: subsets::worths(report),
+        learning_curves: curves::of(report),
+        baselines: baselines::all(report),
         sentence_tasks: sentences::of(report),
         claims: claims::judge(report),
         cells: cells(report),

@@ -5,8 +5,10 @@
 //! the same bytes. Whoever calls it writes the files.
 #![forbid(unsafe_code)]
 
+mod baselines;
 mod claims;
 mod csv;
+mod curves;
 mod epoch;
 mod figure;
 mod json;
@@ -17,9 +19,11 @@ mod predictions;
 mod prefix;
 mod published;
 mod sentences;
+mod shapley;
 mod stages;
 mod stat;
 mod student;
+mod subsets;
 mod summary;
 mod table;
 mod terminal;
@@ -83,6 +87,7 @@ pub struct Report {
     /// Records that belong to no cell of the sweep.
     strays: usize,
     predictions: Predictions,
+    sentence_errors: subsets::SentenceErrors,
     fault: Option<Fault>,
 }
 
@@ -101,14 +106,16 @@ impl Report {
         let (cells, strays) = summary::cells(sweep, records);
         let groups = summary::groups(&cells);
         let (predictions, fault) = (Predictions::default(), fault(sweep, records));
-        Self { sweep: sweep.clone(), cells, groups, strays, predictions, fault }
+        let sentence_errors = subsets::SentenceErrors::new();
+        Self { sweep: sweep.clone(), cells, groups, strays, predictions, sentence_errors, fault }
     }
 
     /// The same report with what stored predictions add: label counts, F1 and confusions of tasks
-    /// that label sentences. `read` gives the text of a cell's file, or nothing where it is not there;
-    /// it is asked for the files of such tasks alone.
+    /// that label sentences, and the error of blocks' worths where one seed froze every set of blocks. `read`
+    /// gives the text of a cell's file, or nothing where it is not there; it is asked for such files alone.
     #[must_use]
-    pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+    pub fn with_predictions(mut self, mut read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        self.sentence_errors = subsets::sentence_errors(&self, &mut read);
         self.predictions = Predictions::read(&self.cells, read);
         self
     }
@@ -134,6 +141,12 @@ impl Report {
         }
         if self.is_detailed() {
             files.push(ReportFile::new("tasks.csv", csv::tasks(self)));
+        }
+        if !subsets::lattices(self).is_empty() {
+            files.push(ReportFile::new("blocks.csv", csv::blocks(self)));
+        }
+        if self.has_baselines() {
+            files.push(ReportFile::new("baselines.csv", csv::baselines(self)));
         }
         for (path, svg) in figure::all(self) {
             files.push(ReportFile::new(path, svg));
@@ -194,6 +207,11 @@ impl Report {
     /// Whether cells have more than one stage of one task that tags words.
     fn is_detailed(&self) -> bool {
         self.groups.iter().any(|group| !group.stages.is_empty())
+    }
+
+    /// Whether records tell what needs no training of the encoder.
+    fn has_baselines(&self) -> bool {
+        baselines::first_of_seeds(self).next().is_some()
     }
 
     fn synthetic(&self) -> bool {

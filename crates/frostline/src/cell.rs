@@ -26,7 +26,7 @@ use crate::outcome::{
 };
 use crate::prefix::{Request, Splits};
 use crate::story::Story;
-use crate::{cost, inputs, story};
+use crate::{baselines, cost, inputs, story};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -138,6 +138,10 @@ fn run_cell<B: Train>(
         }
         tell(event);
     };
+    let clock = Instant::now();
+    let baselines =
+        if *verify { Default::default() } else { baselines::of_cell(cell, &data, &model.valid(), shared)? };
+    let baselines_ms = ms(clock);
     let begun = story.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
         let at = At { job, data: &data, stage, number, isa: &isa, last: number + 1 == stages.len() };
@@ -152,7 +156,7 @@ fn run_cell<B: Train>(
     if settings.save.model {
         save_models::<B>(cell, folder, &data, &model, &*source, story.untouched)?;
     }
-    let timing = timing(&story, load_ms, ms(clock) + load_ms);
+    let timing = timing(&story, [load_ms, baselines_ms], ms(clock));
     let outcome = Outcome {
         headline: data.main().name.clone(),
         tasks: data.tasks.iter().map(|task| (task.name.clone(), task_facts(task))).collect(),
@@ -160,6 +164,7 @@ fn run_cell<B: Train>(
         steps: story.steps,
         epochs: story.epochs,
         train_loss: story.losses,
+        baselines,
         stages: story.stages,
     };
     Ok(Some((outcome, timing)))

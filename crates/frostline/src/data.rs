@@ -6,9 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::Aligner;
 use frostline_model::{EncoderConfig, HeadKind, HeadShape, Vocabulary};
-use frostline_record::{self as record, Cell, Input, Sample, Settings};
+use frostline_record::{self as record, Baseline, Cell, Input, Sample, Settings, Switch};
 use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
 
+use crate::baselines::most_frequent;
 use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
 use crate::inputs;
 use crate::prefix::Kept;
@@ -20,6 +21,8 @@ const PADDING: &str = "<pad>";
 #[derive(Default)]
 pub struct Shared {
     data: HashMap<String, Arc<Data>>,
+    /// Probes, by what they were fitted to; nothing where there is nothing to fit.
+    pub(crate) probes: HashMap<String, Option<Baseline>>,
     /// Outputs of constant prefixes.
     pub(crate) prefixes: Kept,
     /// Weights files whose bytes have the hash that their cells name.
@@ -28,6 +31,8 @@ pub struct Shared {
 
 /// A cell's data, aligned.
 pub(crate) struct Data {
+    /// What it was made from.
+    pub key: String,
     /// By name.
     pub tasks: Vec<TaskData>,
     /// The headline's place among them.
@@ -52,6 +57,8 @@ pub(crate) struct TaskData {
     pub test: Option<Dataset>,
     /// What dev and test say, for files of predictions.
     pub keys: [Vec<Key>; 2],
+    /// What each word's most frequent tag reaches, where baselines are asked for.
+    pub most_frequent: Option<Baseline>,
 }
 
 /// A scored sentence: its id, and number, form and gold tag of every labelled word.
@@ -147,7 +154,7 @@ pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc
     if let Some(data) = shared.data.get(&key) {
         return Ok(data.clone());
     }
-    let data = Arc::new(read(cell, verify)?);
+    let data = Arc::new(Data { key: key.clone(), ..read(cell, verify)? });
     shared.data.insert(key, data.clone());
     Ok(data)
 }
@@ -206,7 +213,7 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
         let dev = build("dev", &splits.dev)?;
         let test = splits.test.as_ref().map(|test| build("test", test)).transpose()?;
         let keys = [keys(&splits.dev), splits.test.as_deref().map(keys).unwrap_or_default()];
-        tasks.push(TaskData {
+        let mut task = TaskData {
             name: name.clone(),
             head,
             settings: task.clone(),
@@ -215,7 +222,12 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
             dev,
             test,
             keys,
-        });
+            most_frequent: None,
+        };
+        if settings.eval.baselines == Switch::On && !verify {
+            task.most_frequent = Some(most_frequent(splits, &task, settings.data.lowercase));
+        }
+        tasks.push(task);
     }
     let ids = tasks.iter().flat_map(|task| task.splits().into_iter().flatten()).flat_map(Dataset::ids);
     let vocabulary = Vocabulary::of(encoder.vocabulary.max(aligner.vocab_size()), ids);
@@ -234,7 +246,7 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
     let heads = heads(settings, |name| {
         tasks.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
     });
-    Ok(Data { tasks, headline, heads, vocabulary, encoder, sample, sentences })
+    Ok(Data { key: String::new(), tasks, headline, heads, vocabulary, encoder, sample, sentences })
 }
 
 /// Each task's tags: those of its train split and of the tasks with which it shares a head.

@@ -151,6 +151,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         },
         steps: epochs.last().map_or(0, |row| row.step),
         train_loss: Vec::new(),
+        baselines: BTreeMap::new(),
         epochs,
         stages,
     }
@@ -162,6 +163,7 @@ fn timing(epochs: usize, settings: &Settings) -> Timing {
         load_ms: 100.0,
         train_ms,
         eval_ms: 200.0,
+        baselines_ms: 0.0,
         total_ms: train_ms + 300.0,
         step_ms_median: 100.0,
         samples_per_s: 160.0,
