@@ -6,6 +6,7 @@ use frostline_record::{Baseline, BaselineFit, MOST_FREQUENT, PROBE, Score, Unit}
 use serde::Serialize;
 
 use crate::Report;
+use crate::number;
 use crate::stages::{Metric, value};
 use crate::stat::{Interval, Stat};
 use crate::summary::{CellView, Group, distinct};
@@ -150,16 +151,19 @@ fn split(found: &[&Baseline], split: &str) -> Option<BaselineScore> {
     })
 }
 
-/// Over seeds; where they all have the same data there is nothing to spread.
 fn over(scores: &[&Score], get: fn(&Score) -> f64) -> Option<Stat> {
-    let values: Vec<f64> = scores.iter().map(|score| get(score)).collect();
-    let same = values.windows(2).all(|pair| pair[0] == pair[1]);
-    Stat::of(if same { &values[..values.len().min(1)] } else { &values })
+    spread(&scores.iter().map(|score| get(score)).collect::<Vec<_>>())
 }
 
-/// The policies that stay below a baseline on dev, as `LANG: POLICY below NAME (number)` in words.
+/// Over seeds; where they all have the same data there is nothing to spread.
+pub(crate) fn spread(values: &[f64]) -> Option<Stat> {
+    let same = values.windows(2).all(|pair| pair[0] == pair[1]);
+    Stat::of(if same { &values[..values.len().min(1)] } else { values })
+}
+
+/// Who stays below a baseline on dev in a language, in words; places with the same answer in one.
 pub(crate) fn below(report: &Report, lang: &str) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut found: Vec<((&'static str, Vec<String>), Vec<(String, f64)>)> = Vec::new();
     for one in of(report, lang) {
         let Some(dev) = &one.dev else { continue };
         let is_below = |group: &&Group| {
@@ -171,16 +175,28 @@ pub(crate) fn below(report: &Report, lang: &str) -> Vec<String> {
         if policies.is_empty() {
             continue;
         }
-        let place = words::extras_name(report, &one.extras);
-        let place =
-            if one.extras.iter().all(|value| value == ANY) { String::new() } else { format!(" at {place}") };
-        notes.push(format!(
-            "**{lang}**{place}: {} {} below the {} ({} %).",
-            crate::number::listed(&policies),
-            if policies.len() == 1 { "lies" } else { "lie" },
-            one.title(),
-            crate::number::fixed(dev.accuracy.mean * 100.0, 2)
-        ));
+        let anywhere = one.extras.iter().all(|value| value == ANY);
+        let place = if anywhere { String::new() } else { words::extras_name(report, &one.extras) };
+        let (key, at) = ((one.title(), policies), (place, dev.accuracy.mean));
+        match found.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, places)) => places.push(at),
+            None => found.push((key, vec![at])),
+        }
     }
-    notes
+    found.iter().map(|((title, policies), places)| said(lang, title, policies, places)).collect()
+}
+
+fn said(lang: &str, title: &str, policies: &[String], places: &[(String, f64)]) -> String {
+    let verb = if policies.len() == 1 { "lies" } else { "lie" };
+    let at = match places {
+        [(place, _)] if place.is_empty() => String::new(),
+        places => {
+            format!(" at {}", places.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>().join("; "))
+        }
+    };
+    let value = match places {
+        [(_, value)] => format!(" ({} %)", number::fixed(value * 100.0, 2)),
+        _ => String::new(),
+    };
+    format!("**{lang}**{at}: {} {verb} below the {title}{value}.", number::listed(policies))
 }

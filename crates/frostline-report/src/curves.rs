@@ -93,7 +93,7 @@ fn policies(report: &Report, cells: &[&CellView]) -> Vec<Curve> {
     let curve = |policy: &str| {
         let own = cells.iter().filter(|view| view.cell.settings.policy == policy);
         let score = |view: &CellView, split: &str| Some(view.done()?.score(split)?.accuracy());
-        let curve = curve(policy, &own.copied().collect::<Vec<_>>(), score);
+        let curve = curve(policy, &own.copied().collect::<Vec<_>>(), score, Stat::of);
         (!curve.points.is_empty()).then_some(curve)
     };
     report.policies().into_iter().filter_map(curve).collect()
@@ -110,20 +110,24 @@ fn of_baselines(report: &Report, cells: &[&CellView]) -> Vec<Curve> {
             Some(baseline.scores.get(split)?.accuracy())
         };
         let unit = first.first()?.done()?.result.facts().unit;
-        let curve = curve(BaselineStats::name(name, unit), &first, score);
+        let curve = curve(BaselineStats::name(name, unit), &first, score, baselines::spread);
         (!curve.points.is_empty()).then_some(curve)
     };
     [MOST_FREQUENT, PROBE].into_iter().filter_map(curve).collect()
 }
 
-fn curve(name: &str, cells: &[&CellView], score: impl Fn(&CellView, &str) -> Option<f64>) -> Curve {
+fn curve(
+    name: &str,
+    cells: &[&CellView],
+    score: impl Fn(&CellView, &str) -> Option<f64>,
+    stat: fn(&[f64]) -> Option<Stat>,
+) -> Curve {
     let size = |view: &CellView| view.done().map(|done| done.result.facts().train.sentences);
     let mut sizes = distinct(cells.iter().filter_map(|view| size(view)));
     sizes.sort_unstable();
     let point = |sentences: u64| {
         let here: Vec<&&CellView> = cells.iter().filter(|view| size(view) == Some(sentences)).collect();
-        let over =
-            |split: &str| Stat::of(&here.iter().filter_map(|view| score(view, split)).collect::<Vec<_>>());
+        let over = |split: &str| stat(&here.iter().filter_map(|view| score(view, split)).collect::<Vec<_>>());
         Some(Point { sentences, dev: over("dev")?, test: over("test") })
     };
     Curve { name: name.into(), points: sizes.into_iter().filter_map(point).collect() }

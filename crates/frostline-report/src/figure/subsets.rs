@@ -18,6 +18,8 @@ const HEIGHT: f64 = 240.0;
 /// A block's row in the pattern.
 const ROW: f64 = 15.0;
 const NAMES: f64 = 62.0;
+/// The most room of a set.
+const WIDEST: f64 = 40.0;
 
 pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let lattices = lattices(report);
@@ -33,7 +35,9 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let (spacing, range) = accuracy_range(low, high);
     for (i, (lattice, columns)) in lattices.iter().zip(&columns).enumerate() {
         let area = sheet.area(i);
-        let plot = Area { x: area.x + NAMES, y: area.y + 26.0, width: WIDTH, height: HEIGHT };
+        // Few sets take less room.
+        let width = WIDTH.min(columns.len() as f64 * WIDEST);
+        let plot = Area { x: area.x + NAMES, y: area.y + 26.0, width, height: HEIGHT };
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         let label = |value: f64| fixed(value * 100.0, accuracy_decimals(value, spacing, range));
         sheet.y_axis(plot, &y, "dev accuracy, %", label);
@@ -60,14 +64,13 @@ fn columns(lattice: &Lattice<'_>) -> Vec<(usize, Stat)> {
 }
 
 fn panel(sheet: &mut Sheet, lattice: &Lattice<'_>, columns: &[(usize, Stat)], plot: Area, y: &Scale) {
-    let step = (plot.width / columns.len() as f64).min(40.0);
+    let step = plot.width / columns.len() as f64;
     let x = |column: usize| plot.x + (column as f64 + 0.5) * step;
     let pattern = plot.bottom() + 12.0;
     let foot = pattern + lattice.blocks as f64 * ROW;
     if let Some((_, free)) = columns.first() {
         let level = y.at(free.mean);
-        let right = plot.x + columns.len() as f64 * step;
-        sheet.svg.polyline(&[(plot.x, level), (right, level)], INK, 1.2, "5 3");
+        sheet.svg.polyline(&[(plot.x, level), (plot.right(), level)], INK, 1.2, "5 3");
     }
     for (column, (set, stat)) in columns.iter().enumerate() {
         let at = x(column);
@@ -109,6 +112,6 @@ fn sizes(
         sheet.svg.text((from + to) / 2.0, foot + 17.0, &size.to_string(), TICK.anchor(Anchor::Middle));
         start += count;
     }
-    let middle = plot.x + start as f64 * step / 2.0;
+    let middle = plot.x + plot.width / 2.0;
     sheet.svg.text(middle, foot + 36.0, "frozen blocks", TICK.anchor(Anchor::Middle));
 }

@@ -93,7 +93,7 @@ fn explained(report: &Report, lattices: &[Lattice<'_>]) -> String {
         "\n**Lost by freezing it** is a block's Shapley value: the mean, over all orders in which blocks could be \
          frozen one by one, of what accuracy falls by when its turn comes. {error} **In a linear model** is \
          accuracy with the block free minus accuracy with it frozen, over all sets of the others; ± is one \
-         standard error, from what the linear model leaves unexplained. Where both columns agree, blocks act \
-         independently of each other."
+         standard error, from what the linear model leaves unexplained: it is large where what a block costs \
+         depends on which others are frozen."
     )
 }
