@@ -10,6 +10,7 @@ use crate::figure::sheet::{Area, LABEL, Sheet, spread, widest};
 use crate::figure::svg::Shape;
 use crate::figure::{Figure, SOFT, Style, style};
 use crate::number::{count, fixed};
+use crate::stat::Stat;
 
 const SIZE: (f64, f64) = (360.0, 360.0);
 /// Height of a line's name, and room for the piece of line beside it.
@@ -33,7 +34,9 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let mut sheet = Sheet::titled(report, figure, &titles, size, report.langs().len());
     let stats = || every().flat_map(|curve| curve.points.iter().map(|point| point.dev));
     let low = stats().map(|stat| stat.mean - stat.std.unwrap_or(0.0)).fold(1.0, f64::min);
-    let high = stats().map(|stat| stat.mean + stat.std.unwrap_or(0.0)).fold(0.0, f64::max);
+    // On an axis stretched towards 100 % a deviation that reaches it would take all the room.
+    let above = |stat: Stat| stat.std.unwrap_or(0.0).min((1.0 - stat.mean) / 2.0);
+    let high = stats().map(|stat| stat.mean + above(stat)).fold(0.0, f64::max);
     let (spacing, range) = accuracy_range(low, high);
     for (i, curves) in all.iter().enumerate() {
         let plot = sheet.area(i).inside(26.0, names + 32.0, 46.0, 44.0);

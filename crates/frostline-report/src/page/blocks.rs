@@ -62,7 +62,7 @@ fn cells(worth: &BlockWorth, blocks: usize) -> [String; 5] {
 
 fn sum_note(report: &Report, lattice: &Lattice<'_>, worths: &[BlockWorth]) -> String {
     let place = words::extras_name(report, &lattice.extras);
-    let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+    let over = if place.is_empty() { "Over".into() } else { format!("{place}: over") };
     let sum: f64 = worths.iter().map(|worth| worth.shapley_loss).sum();
     let sets = count(lattice.sets() as u64);
     let missing = match report.sentence_errors.get(&(lattice.lang.clone(), lattice.extras.clone())) {
@@ -73,7 +73,7 @@ fn sum_note(report: &Report, lattice: &Lattice<'_>, worths: &[BlockWorth]) -> St
         _ => String::new(),
     };
     format!(
-        "{place}over {sets} sets of blocks. The losses sum to {} points, what freezing all blocks costs.{missing}",
+        "{over} {sets} sets of blocks. The losses sum to {} points, what freezing all blocks costs.{missing}",
         signed(sum * 100.0, 2)
     )
 }
