@@ -163,7 +163,8 @@ pub(crate) fn spread(values: &[f64]) -> Option<Stat> {
 
 /// Who stays below a baseline on dev in a language, in words; places with the same answer in one.
 pub(crate) fn below(report: &Report, lang: &str) -> Vec<String> {
-    let mut found: Vec<((&'static str, Vec<String>), Vec<(String, f64)>)> = Vec::new();
+    type Who = (&'static str, Vec<String>);
+    let mut found: Vec<(Who, Vec<(String, f64)>)> = Vec::new();
     for one in of(report, lang) {
         let Some(dev) = &one.dev else { continue };
         let is_below = |group: &&Group| {
