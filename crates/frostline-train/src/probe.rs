@@ -273,12 +273,11 @@ impl Problem<'_> {
     }
 }
 
+/// A function's value and its gradient at a place.
+type Function<'a> = dyn Fn(&[f64]) -> (f64, Vec<f64>) + 'a;
+
 /// Minimises a smooth convex function by L-BFGS with backtracking.
-fn minimise(
-    mut at: Vec<f64>,
-    config: &ProbeConfig,
-    function: &dyn Fn(&[f64]) -> (f64, Vec<f64>),
-) -> (Vec<f64>, Fit) {
+fn minimise(mut at: Vec<f64>, config: &ProbeConfig, function: &Function<'_>) -> (Vec<f64>, Fit) {
     let (mut loss, mut gradient) = function(&at);
     let mut memory: VecDeque<Pair> = VecDeque::new();
     let mut iterations = 0;
@@ -340,7 +339,7 @@ fn backtrack(
     loss: f64,
     gradient: &[f64],
     direction: &[f64],
-    function: &dyn Fn(&[f64]) -> (f64, Vec<f64>),
+    function: &Function<'_>,
 ) -> Option<(Vec<f64>, f64, Vec<f64>)> {
     let slope = dot(gradient, direction);
     (0..40).find_map(|halvings| {
