@@ -103,6 +103,18 @@ fn unknown_policy() {
 }
 
 #[test]
+fn subsets_of_a_deep_encoder() {
+    let world = world();
+    world.write("models/tiny/config.json", r#"{"model_type":"bert","num_hidden_layers":12}"#);
+    insta::assert_snapshot!(refused(&world, &["--policies", "subsets"]));
+}
+
+#[test]
+fn a_sample_of_what_was_chosen_otherwise() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "data.sample=100", "--set", "data.first=500"]));
+}
+
+#[test]
 fn impossible_policy() {
     insta::assert_snapshot!(refused(&world(), &["--policies", "first-9"]));
 }

@@ -32,6 +32,25 @@ fn list_shows_cells_and_inputs_and_writes_nothing() {
 }
 
 #[test]
+fn subsets_are_named_once_the_depth_is_known() {
+    let world = world();
+    world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 2}"#);
+    let ended = Ended::of(&mut world.sweep(&[
+        "--policies",
+        "head-only,subsets,blocks-1",
+        "--lang",
+        "en",
+        "--seeds",
+        "1",
+    ]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let sweep = frostline_record::Sweep::read(&world.path("out")).expect("the sweep");
+    let policies: Vec<_> = sweep.cells.iter().map(|cell| cell.settings.policy.as_str()).collect();
+    assert_eq!(policies, ["head-only", "none", "blocks-0", "all", "blocks-1"]);
+    assert_eq!(world.records().len(), 5);
+}
+
+#[test]
 fn a_whole_sweep() {
     let world = world();
     let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));

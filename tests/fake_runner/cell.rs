@@ -205,6 +205,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         steps: STEPS,
         epochs: vec![epoch(1), epoch(2)],
         train_loss: vec![LossPoint { step: 5, loss_nats: 2.0, lr: 1e-5 }],
+        baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
             policy: job.cell.settings.policy.clone(),
@@ -224,6 +225,7 @@ fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<St
         load_ms: 1.0,
         train_ms: 1000.0,
         eval_ms: 100.0,
+        baselines_ms: 0.0,
         total_ms: 1101.0,
         step_ms_median: 100.0,
         samples_per_s: 6.0,

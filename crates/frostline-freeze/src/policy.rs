@@ -59,6 +59,11 @@ impl Policy {
             Some(("last", k)) => (depth - count(name, k, depth).map_err(fail)?..depth).collect(),
             Some(("top", k)) => (0..depth - count(name, k, depth).map_err(fail)?).collect(),
             Some(("blocks", list)) => block_list(name, list, depth).map_err(fail)?,
+            None if base == Self::SUBSETS => {
+                return Err(fail(format!(
+                    "`{name}` stands for all sets of blocks: it can only be a value of the grid's `policy`"
+                )));
+            }
             _ => return Err(fail(format!("there is no policy `{name}`"))),
         };
         let mut frozen: BTreeSet<Group> = blocks.into_iter().map(Group::Block).collect();
@@ -114,6 +119,38 @@ impl Policy {
             frozen.insert(Group::Head);
         }
         Ok(Self { name: name.into(), depth, frozen, heads: heads.len(), frozen_heads, light, mix, adaptive })
+    }
+
+    /// The word that stands for every set of blocks among the policies of a grid.
+    pub const SUBSETS: &str = "subsets";
+
+    /// The most blocks of which [`Policy::subsets`] names all sets: 256 of them.
+    pub const MOST_SUBSET_BLOCKS: usize = 8;
+
+    /// The policies that freeze a set of blocks and nothing else, one for each set: `none` first, `all` last,
+    /// those with fewer blocks before those with more.
+    ///
+    /// # Errors
+    /// Where the encoder has more than [`Policy::MOST_SUBSET_BLOCKS`] blocks.
+    pub fn subsets(depth: usize) -> Result<Vec<String>, PolicyError> {
+        if depth > Self::MOST_SUBSET_BLOCKS {
+            let reason = format!(
+                "`{}` of {depth} blocks would be 2^{depth} policies; it is for encoders of at most {} blocks, name \
+                 some policies instead",
+                Self::SUBSETS,
+                Self::MOST_SUBSET_BLOCKS
+            );
+            return Err(PolicyError { reason, depth });
+        }
+        let blocks = |set: &usize| (0..depth).filter(|block| set >> block & 1 == 1).collect::<Vec<_>>();
+        let mut sets: Vec<Vec<usize>> = (0..1_usize << depth).map(|set| blocks(&set)).collect();
+        sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+        let name = |set: Vec<usize>| match set.len() {
+            0 => "none".to_string(),
+            all if all == depth => "all".to_string(),
+            _ => format!("blocks-{}", set.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")),
+        };
+        Ok(sets.into_iter().map(name).collect())
     }
 
     /// What can be written for an encoder of `depth` blocks, in words.
@@ -373,6 +410,21 @@ mod tests {
         assert_eq!(prefix("last-2+embeddings"), Some(0));
         assert_eq!(prefix("head-only"), Some(6));
         assert_eq!(prefix("head-only+mix"), Some(0));
+    }
+
+    #[test]
+    fn subsets_are_all_sets_of_blocks_once() {
+        let names = Policy::subsets(3).unwrap();
+        let expected =
+            ["none", "blocks-0", "blocks-1", "blocks-2", "blocks-0.1", "blocks-0.2", "blocks-1.2", "all"];
+        assert_eq!(names, expected);
+        let sets: BTreeSet<Vec<usize>> =
+            Policy::subsets(6).unwrap().iter().map(|name| frozen_blocks(name, 6)).collect();
+        assert_eq!(sets.len(), 64);
+        let error = Policy::subsets(12).unwrap_err().to_string();
+        assert!(error.starts_with("`subsets` of 12 blocks would be 2^12 policies; it is for"), "{error}");
+        let error = Policy::parse("subsets", 6).unwrap_err().to_string();
+        assert!(error.contains("can only be a value of the grid's `policy`"), "{error}");
     }
 
     #[test]

@@ -283,7 +283,7 @@ impl<B: Kernels> Mix<B> {
     #[must_use]
     pub fn forward(&self, layers: Vec<Tensor<B, 2>>) -> Tensor<B, 2> {
         let shares = activation::softmax(self.weights.val(), 0) * self.gamma.val();
-        let share = |layer: usize| shares.clone().slice([layer..layer + 1]).unsqueeze::<2>();
+        let share = |layer: usize| shares.clone().narrow(0, layer, 1).unsqueeze::<2>();
         let parts = layers.into_iter().enumerate().map(|(number, layer)| layer * share(number));
         parts.reduce(|sum, part| sum + part).expect("a mix has at least one part")
     }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod baseline;
 mod cell;
 mod claim;
 mod event;
@@ -14,6 +15,7 @@ mod settings;
 mod stage;
 mod task;
 
+pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Precision, TaskFacts};
+use crate::{Baseline, Cell, Precision, TaskFacts};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Outcome {
     pub epochs: Vec<EpochRow>,
     /// Mean train loss over each stretch of `train.log_every` steps.
     pub train_loss: Vec<LossPoint>,
+    /// By task, then by name: what is reached without training the encoder. Empty with
+    /// `eval.baselines = "off"`.
+    pub baselines: BTreeMap<String, BTreeMap<String, Baseline>>,
     /// What each stage led to; at least one.
     pub stages: Vec<StageOutcome>,
     /// How far the encoder is from where it started, with `save.changes`: the embeddings, then each
@@ -313,6 +316,9 @@ pub struct Timing {
     pub train_ms: f64,
     /// Scoring splits, in milliseconds.
     pub eval_ms: f64,
+    /// Fitting and scoring baselines, or finding those of an earlier cell, in milliseconds; part of no
+    /// step.
+    pub baselines_ms: f64,
     /// The whole cell, in milliseconds.
     pub total_ms: f64,
     /// Median time of a step, in milliseconds; the first three are not counted.

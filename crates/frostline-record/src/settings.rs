@@ -83,6 +83,11 @@ pub struct DataSettings {
     pub first: usize,
     /// Learn from a seeded random share of the train sentences, in (0, 1].
     pub fraction: f64,
+    /// Learn from this many drawn train sentences, or all where there are no more; 0 draws none. Not together
+    /// with `first` or `fraction`.
+    pub sample: usize,
+    /// The seed of that draw; 0 takes the cell's own.
+    pub draw: u64,
     /// Make a dev or test tag that train lacks an error instead of a wrong answer.
     pub strict_tags: bool,
     /// Put a tag that no word has, `<pad>`, before all others, as some studies do.
@@ -276,6 +281,9 @@ pub struct EvalSettings {
     pub task: String,
     /// Subwords per evaluation batch (at least one sentence).
     pub batch_tokens: usize,
+    /// Score on the same data what needs no training of the encoder: each word's most frequent tag, and a
+    /// logistic regression on the pretrained encoder's features.
+    pub baselines: Switch,
 }
 
 /// What a cell leaves behind besides its record.
@@ -330,6 +338,8 @@ impl Default for DataSettings {
             max_length: 128,
             first: 0,
             fraction: 1.0,
+            sample: 0,
+            draw: 0,
             strict_tags: false,
             padding_tag: false,
             cut_test: 0.0,
@@ -390,7 +400,7 @@ impl Default for DropoutSettings {
 
 impl Default for EvalSettings {
     fn default() -> Self {
-        Self { test: false, task: String::new(), batch_tokens: 2048 }
+        Self { test: false, task: String::new(), batch_tokens: 2048, baselines: Switch::On }
     }
 }
 
@@ -438,12 +448,19 @@ impl Settings {
     pub fn check(&self) -> Result<(), PlanError> {
         let o = &self.optimizer;
         let t = &self.train;
-        let rules: [(&str, f64, bool, &str); 18] = [
+        let whole = self.data.first == 0 && self.data.fraction >= 1.0;
+        let rules: [(&str, f64, bool, &str); 19] = [
             (
                 "train.temperature",
                 t.temperature,
                 t.temperature >= 1.0 && t.temperature.is_finite(),
                 "at least 1",
+            ),
+            (
+                "data.sample",
+                self.data.sample as f64,
+                self.data.sample == 0 || whole,
+                "0 where `data.first` or `data.fraction` chooses the train sentences",
             ),
             ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
             (

@@ -3,6 +3,8 @@
 //! Refuses rounding and grouping of digits: these files are for programs. Accuracies are in
 //! [0, 1]; an empty field means that there is no such number.
 
+mod baselines;
+mod blocks;
 mod errors;
 mod stages;
 
@@ -13,6 +15,8 @@ use crate::epoch::thaws;
 use crate::paired::measured_speedup;
 use crate::summary::{CellView, NOTHING, State};
 
+pub(crate) use baselines::baselines;
+pub(crate) use blocks::blocks;
 pub(crate) use errors::{confusions, differences, strata, tags};
 pub(crate) use stages::{stages, tasks};
 

@@ -4,13 +4,16 @@
 
 mod accuracy;
 mod bars;
+mod blocks;
 mod changes;
+mod curves;
 mod errors;
 mod lines;
 mod parameters;
 mod scale;
 mod several;
 mod sheet;
+mod subsets;
 mod svg;
 mod time;
 
@@ -57,13 +60,14 @@ const OF_ERRORS: [Figure; 2] = [
     },
 ];
 
-const FIGURES: [Figure; 8] = [
+const FIGURES: [Figure; 11] = [
     Figure {
         path: "figures/accuracy.svg",
         title: "Dev accuracy by what is frozen",
         about: "Each bar is the mean dev accuracy over all {units}. The thick line \
                 at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
-                interval: bars whose thin lines overlap may differ by chance.",
+                interval: bars whose thin lines overlap may differ by chance. Dashed lines are \
+                baselines, which need no training of the encoder.",
         when: always,
         draw: accuracy::draw,
     },
@@ -74,6 +78,31 @@ const FIGURES: [Figure; 8] = [
                 line at its end the 95 % Wilson interval at that split's size.",
         when: |report| report.groups.iter().any(|group| group.test.is_some()),
         draw: several::dev_and_test,
+    },
+    Figure {
+        path: "figures/learning_curve.svg",
+        title: "Dev accuracy by the number of train sentences",
+        about: "Each line is a policy's mean dev accuracy over all {units}, by how many sentences it learned from; \
+                grey lines are baselines on the same sentences.",
+        when: |report| !crate::curves::of(report).is_empty(),
+        draw: curves::draw,
+    },
+    Figure {
+        path: "figures/subsets.svg",
+        title: "Dev accuracy by which blocks are frozen",
+        about: "Each column is a set of frozen blocks: a point at its mean dev accuracy over all {units}, and \
+                below it a dark field for each block in the set. Columns stand by how many blocks are frozen, \
+                then by accuracy.",
+        when: |report| !crate::subsets::lattices(report).is_empty(),
+        draw: subsets::draw,
+    },
+    Figure {
+        path: "figures/blocks.svg",
+        title: "What freezing each block costs",
+        about: "Each bar is a block's Shapley value: its share of the dev accuracy that is lost when all blocks \
+                are frozen. The thin line is its 95 % interval. The diamond is its effect in a linear model.",
+        when: |report| !crate::subsets::lattices(report).is_empty(),
+        draw: blocks::draw,
     },
     Figure {
         path: "figures/stages.svg",

@@ -8,9 +8,12 @@ use frostline_record::{Inputs, MadeBy, Plan, Precision, PrefixUse, SCHEMA};
 use serde::Serialize;
 
 use crate::Report;
+use crate::baselines::{self, BaselineStats};
 use crate::claims::{self, Judged};
+use crate::curves::{self, Curves};
 use crate::errors::{GroupErrors, Versus};
 use crate::sentences::{self, SentenceStats};
+use crate::subsets::{self, BlockWorth};
 use crate::summary::{Group, State};
 use crate::words;
 
@@ -25,6 +28,13 @@ struct Whole<'a> {
     units: &'a str,
     axes: Vec<&'a str>,
     groups: &'a [Group],
+    /// What freezing each block costs, where every set of blocks was frozen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<BlockWorth>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    learning_curves: Vec<Curves>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    baselines: Vec<BaselineStats>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sentence_tasks: Vec<SentenceStats>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -75,6 +85,9 @@ pub(crate) fn json(report: &Report) -> String {
                 times as fast as none; other units in names",
         axes: report.axes(),
         groups: &report.groups,
+        blocks: subsets::worths(report),
+        learning_curves: curves::of(report),
+        baselines: baselines::all(report),
         sentence_tasks: sentences::of(report),
         errors: &report.errors.groups,
         differences: &report.errors.versus,

@@ -5,9 +5,11 @@
 //! the same bytes. Whoever calls it writes the files.
 #![forbid(unsafe_code)]
 
+mod baselines;
 mod changes;
 mod claims;
 mod csv;
+mod curves;
 mod epoch;
 mod errors;
 mod figure;
@@ -19,9 +21,11 @@ mod predictions;
 mod prefix;
 mod published;
 mod sentences;
+mod shapley;
 mod stages;
 mod stat;
 mod student;
+mod subsets;
 mod summary;
 mod table;
 mod tagged;
@@ -91,6 +95,7 @@ pub struct Report {
     strays: usize,
     predictions: Predictions,
     errors: Errors,
+    sentence_errors: subsets::SentenceErrors,
     fault: Option<Fault>,
 }
 
@@ -109,16 +114,18 @@ impl Report {
         let (cells, strays) = summary::cells(sweep, records);
         let groups = summary::groups(&cells);
         let (predictions, errors) = (Predictions::default(), Errors::default());
+        let sentence_errors = subsets::SentenceErrors::new();
         let fault = fault(sweep, records);
-        Self { sweep: sweep.clone(), cells, groups, strays, predictions, errors, fault }
+        Self { sweep: sweep.clone(), cells, groups, strays, predictions, errors, sentence_errors, fault }
     }
 
     /// The same report with what stored predictions add: for tasks that label sentences label counts, F1
-    /// and confusions; for a headline that labels words all that `errors.md` says. `read` gives the text of
-    /// a cell's file, or nothing where it is not there. It is asked for one file at a time, and no text is
-    /// kept.
+    /// and confusions; for a headline that labels words all that `errors.md` says; the error of blocks' worths
+    /// where one seed froze every set of blocks. `read` gives the text of a cell's file, or nothing where it
+    /// is not there. It is asked for one file at a time, and no text is kept.
     #[must_use]
     pub fn with_predictions(mut self, mut read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        self.sentence_errors = subsets::sentence_errors(&self, &mut read);
         self.predictions = Predictions::read(&self.cells, &mut read);
         let tagged = Tagged::read(&self.cells, &mut read);
         self.errors = Errors::of(&self.cells, &self.groups, &tagged);
@@ -150,6 +157,12 @@ impl Report {
         }
         if changes::any(self) {
             files.push(ReportFile::new("changes.csv", changes::csv(self)));
+        }
+        if !subsets::lattices(self).is_empty() {
+            files.push(ReportFile::new("blocks.csv", csv::blocks(self)));
+        }
+        if self.has_baselines() {
+            files.push(ReportFile::new("baselines.csv", csv::baselines(self)));
         }
         files.extend(page::data_page(self).map(|text| ReportFile::new("data.md", text)));
         if let Some(page) = page::errors_page(self) {
@@ -220,6 +233,11 @@ impl Report {
     /// Whether cells have more than one stage of one task that tags words.
     fn is_detailed(&self) -> bool {
         self.groups.iter().any(|group| !group.stages.is_empty())
+    }
+
+    /// Whether records tell what needs no training of the encoder.
+    fn has_baselines(&self) -> bool {
+        baselines::first_of_seeds(self).next().is_some()
     }
 
     fn synthetic(&self) -> bool {

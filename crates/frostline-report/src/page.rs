@@ -3,9 +3,12 @@
 //! Refuses bare numbers: what each one is and how far it can be trusted stands beside it.
 
 mod accuracy;
+mod baselines;
+mod blocks;
 mod changes;
 mod claims;
 mod cost;
+mod curves;
 mod data;
 mod errors;
 mod origin;
@@ -39,6 +42,8 @@ pub(crate) fn page(report: &Report) -> String {
         section(&mut text, 2, &report.lang_title(lang));
         study_table(report, lang, &mut text);
         accuracy::differences(report, lang, &mut text);
+        curves::table(report, lang, &mut text);
+        blocks::table(report, lang, &mut text);
         stages::table(report, lang, &mut text);
         tasks::table(report, lang, &mut text);
         sentences::tasks(report, &of_sentences, lang, &mut text);
@@ -177,6 +182,7 @@ fn how_to_read(report: &Report, text: &mut String) {
          - **Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
          training time.\n"
     );
+    baselines::explained(report, text);
 }
 
 fn study_table(report: &Report, lang: &str, text: &mut String) {
@@ -199,6 +205,7 @@ fn study_table(report: &Report, lang: &str, text: &mut String) {
         row.push(words::seeds(group));
         table.row(row);
     }
+    baselines::rows(report, lang, 8, &mut table);
     paragraph(text, table.markdown().trim_end());
 }
 
@@ -230,6 +237,12 @@ fn files(report: &Report, text: &mut String) {
     *text += "- `published.md`: the study's published figures beside these.\n\
               - `cells.csv`: one row per cell. `epochs.csv`: one row per cell and epoch. \
               `train_loss.csv`: one row per point of the train-loss curve.\n";
+    if !crate::subsets::lattices(report).is_empty() {
+        *text += "- `blocks.csv`: what freezing each block costs, with its error.\n";
+    }
+    if report.has_baselines() {
+        *text += "- `baselines.csv`: one row per language, seed, task, baseline and split.\n";
+    }
     if report.is_staged() {
         *text += "- `stages.csv`: one row per cell and stage.\n";
     }

@@ -3,7 +3,8 @@
 //! Refuses to wrap: columns that do not fit are left away, the least important first.
 
 use crate::Report;
-use crate::number::{count, fixed, or_dash, plus_minus, signed_plus_minus};
+use crate::baselines::{self, BaselineScore};
+use crate::number::{NONE, count, fixed, or_dash, plus_minus, signed_plus_minus};
 use crate::summary::BASELINE;
 use crate::table::Table;
 use crate::words;
@@ -78,6 +79,16 @@ fn table(report: &Report, lang: &str) -> Table {
             or_dash(times, |times| fixed(times.steps_per_s.mean, 2)),
             words::seeds(group),
         ]);
+        table.row(row);
+    }
+    for one in baselines::of(report, lang) {
+        let accuracy = |split: &Option<BaselineScore>| {
+            or_dash(split.as_ref(), |split| plus_minus(split.accuracy.times(100.0), 2))
+        };
+        let mut row = vec![one.title().to_string()];
+        row.extend(one.extras.iter().cloned());
+        row.extend([accuracy(&one.dev), NONE.into(), accuracy(&one.test)]);
+        row.extend(vec![NONE.to_string(); 7]);
         table.row(row);
     }
     table

@@ -106,7 +106,7 @@ pub fn features<B: Kernels>(
 }
 
 /// The first of the highest.
-fn best(row: &[f32]) -> u32 {
+pub(crate) fn best(row: &[f32]) -> u32 {
     let mut best = 0;
     for (tag, value) in row.iter().enumerate() {
         if *value > row[best] {
@@ -116,7 +116,7 @@ fn best(row: &[f32]) -> u32 {
     best as u32
 }
 
-fn cross_entropy(row: &[f32], gold: u32) -> f64 {
+pub(crate) fn cross_entropy(row: &[f32], gold: u32) -> f64 {
     let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
     let sum: f64 = row.iter().map(|&value| (f64::from(value) - top).exp()).sum();
     sum.ln() + top - f64::from(row[gold as usize])

@@ -27,7 +27,7 @@ use crate::outcome::{
 use crate::prefix::{Request, Splits};
 use crate::save::Trained;
 use crate::story::Story;
-use crate::{changes, cost, inputs, story};
+use crate::{baselines, changes, cost, inputs, story};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -141,6 +141,10 @@ fn run_cell<B: Train>(
         }
         tell(event);
     };
+    let clock = Instant::now();
+    let baselines =
+        if *verify { Default::default() } else { baselines::of_cell(cell, &data, &model.valid(), shared)? };
+    let baselines_ms = ms(clock);
     let begun = story.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
         let last = number + 1 == stages.len();
@@ -168,7 +172,7 @@ fn run_cell<B: Train>(
         true => changes::measure(&data, encoder, &model, [&*source, &head], &last.config)?,
         false => Vec::new(),
     };
-    let timing = timing(&story, load_ms, ms(clock) + load_ms);
+    let timing = timing(&story, [load_ms, baselines_ms], ms(clock));
     let outcome = Outcome {
         headline: data.main().name.clone(),
         tasks: data.tasks.iter().map(|task| (task.name.clone(), task.facts.clone())).collect(),
@@ -176,6 +180,7 @@ fn run_cell<B: Train>(
         steps: story.steps,
         epochs: story.epochs,
         train_loss: story.losses,
+        baselines,
         stages: story.stages,
         changes,
     };

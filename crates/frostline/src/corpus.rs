@@ -81,7 +81,12 @@ impl Texts {
 /// Whether the choice of sentences depends on the seed.
 #[must_use]
 pub fn is_drawn(data: &DataSettings, has_train: bool) -> bool {
-    data.fraction < 1.0 || data.cut_test > 0.0 || !has_train
+    seed_chooses(data) || data.cut_test > 0.0 || !has_train
+}
+
+/// Whether it is the cell's seed that chooses among the train sentences.
+pub(crate) fn seed_chooses(data: &DataSettings) -> bool {
+    data.fraction < 1.0 || (data.sample > 0 && data.draw == 0)
 }
 
 /// Every sentence of a file with its labels; the file's format follows from what is labelled.
@@ -158,9 +163,14 @@ fn genre(id: &str) -> Option<&str> {
     id.split_once('-').map(|(genre, _)| genre)
 }
 
-/// The train sentences a cell learns from: the first N, then a seeded share of them in order.
+/// The train sentences a cell learns from: a drawn sample of N, or else the first N and a seeded share of
+/// them; in order. Of one draw, a larger sample holds the smaller ones.
 #[must_use]
 pub fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
+    if data.sample > 0 {
+        let draw = if data.draw > 0 { data.draw } else { seed };
+        return take(all, data.sample, Stream::new(draw, "sample")).0;
+    }
     if data.first > 0 {
         all.truncate(data.first);
     }
@@ -193,5 +203,33 @@ pub fn unit(task: &TaskSettings) -> frostline_train::Unit {
     match task.unit() {
         Unit::Words => frostline_train::Unit::Words,
         Unit::Sentences => frostline_train::Unit::Sentences,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(sample: usize, draw: u64, seed: u64) -> Vec<usize> {
+        choose((0..100).collect(), &DataSettings { sample, draw, ..DataSettings::default() }, seed)
+    }
+
+    #[test]
+    fn samples_are_drawn_in_order_and_nested() {
+        let (small, large) = (sample(10, 0, 1), sample(40, 0, 1));
+        assert_eq!((small.len(), large.len()), (10, 40));
+        assert!(large.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(small.iter().all(|one| large.contains(one)));
+        assert_ne!(small, (0..10).collect::<Vec<_>>(), "not the first");
+        assert_eq!(sample(1000, 0, 1), (0..100).collect::<Vec<_>>(), "fewer than N are all");
+    }
+
+    #[test]
+    fn a_draw_of_its_own_leaves_the_seed_out() {
+        assert_ne!(sample(10, 0, 1), sample(10, 0, 2));
+        assert_eq!(sample(10, 7, 1), sample(10, 7, 2));
+        assert_ne!(sample(10, 7, 1), sample(10, 8, 1));
+        let drawn = |sample, draw| is_drawn(&DataSettings { sample, draw, ..DataSettings::default() }, true);
+        assert_eq!([drawn(0, 0), drawn(0, 7), drawn(5, 0), drawn(5, 7)], [false, false, true, false]);
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::Aligner;
 use frostline_model::{EncoderConfig, HeadKind, HeadShape, Vocabulary};
-use frostline_record::{self as record, Cell, CellFacts, Input, Sample, Settings};
+use frostline_record::{self as record, Baseline, Cell, CellFacts, Input, Sample, Settings, Switch};
 use frostline_score::Familiarity;
 use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
 
+use crate::baselines::most_frequent;
 use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
 use crate::facts::Known;
 use crate::inputs;
@@ -22,6 +23,8 @@ const PADDING: &str = "<pad>";
 #[derive(Default)]
 pub struct Shared {
     data: HashMap<String, Arc<Data>>,
+    /// Probes, by what they were fitted to; nothing where there is nothing to fit.
+    pub(crate) probes: HashMap<String, Option<Baseline>>,
     /// Outputs of constant prefixes.
     pub(crate) prefixes: Kept,
     /// Weights files whose bytes have the hash that their cells name.
@@ -30,6 +33,8 @@ pub struct Shared {
 
 /// A cell's data, aligned.
 pub(crate) struct Data {
+    /// What it was made from.
+    pub key: String,
     /// By name.
     pub tasks: Vec<TaskData>,
     /// The headline's place among them.
@@ -56,6 +61,8 @@ pub(crate) struct TaskData {
     pub keys: [Vec<Key>; 2],
     /// What its splits are, for the record.
     pub facts: record::TaskFacts,
+    /// What each word's most frequent tag reaches, where baselines are asked for.
+    pub most_frequent: Option<Baseline>,
 }
 
 /// A scored sentence: its id, and number, form and gold tag of every labelled word.
@@ -147,7 +154,7 @@ pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc
     if let Some(data) = shared.data.get(&key) {
         return Ok(data.clone());
     }
-    let data = Arc::new(read(cell, verify)?);
+    let data = Arc::new(Data { key: key.clone(), ..read(cell, verify)? });
     shared.data.insert(key, data.clone());
     Ok(data)
 }
@@ -254,7 +261,7 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
         let facts = known.facts(splits, &aligner, &tags)?;
         let test_keys = splits.test.as_deref().map(|test| keys(test, &known)).unwrap_or_default();
         let keys = [keys(&splits.dev, &known), test_keys];
-        tasks.push(TaskData {
+        let mut task = TaskData {
             name: name.clone(),
             head,
             settings: task.clone(),
@@ -264,7 +271,12 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
             test,
             keys,
             facts,
-        });
+            most_frequent: None,
+        };
+        if settings.eval.baselines == Switch::On && !verify {
+            task.most_frequent = Some(most_frequent(splits, &task, settings.data.lowercase));
+        }
+        tasks.push(task);
     }
     let ids = tasks.iter().flat_map(|task| task.splits().into_iter().flatten()).flat_map(Dataset::ids);
     let vocabulary = Vocabulary::of(encoder.vocabulary.max(aligner.vocab_size()), ids);
@@ -283,7 +295,7 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
     let heads = heads(settings, |name| {
         tasks.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
     });
-    Ok(Data { tasks, headline, heads, vocabulary, encoder, sample, sentences })
+    Ok(Data { key: String::new(), tasks, headline, heads, vocabulary, encoder, sample, sentences })
 }
 
 /// Each task's tags: those of its train split and of the tasks with which it shares a head.

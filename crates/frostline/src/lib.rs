@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub mod backend;
+mod baselines;
 pub mod bench;
 pub mod cell;
 mod changes;

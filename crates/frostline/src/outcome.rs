@@ -129,8 +129,8 @@ pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evalu
     Ok(out)
 }
 
-/// Where a cell's time went; `rest_ms` is what neither trained nor scored.
-pub(crate) fn timing(story: &Story, load_ms: f64, rest_ms: f64) -> record::Timing {
+/// Where a cell's time went; `rest_ms` is what is none of the others.
+pub(crate) fn timing(story: &Story, [load_ms, baselines_ms]: [f64; 2], rest_ms: f64) -> record::Timing {
     let times = &story.times;
     let train_ms: f64 = times.steps_ms.iter().sum();
     let eval_ms = times.epochs_ms.iter().map(|[_, eval]| eval).sum::<f64>() + story.scored_ms;
@@ -141,7 +141,8 @@ pub(crate) fn timing(story: &Story, load_ms: f64, rest_ms: f64) -> record::Timin
         load_ms,
         train_ms,
         eval_ms,
-        total_ms: train_ms + eval_ms + story.prefix.fill_ms + rest_ms,
+        baselines_ms,
+        total_ms: train_ms + eval_ms + story.prefix.fill_ms + load_ms + baselines_ms + rest_ms,
         step_ms_median: steady.get(steady.len() / 2).copied().unwrap_or(0.0),
         samples_per_s: per_s(story.seen.0 as f64),
         steps_per_s: per_s(story.steps as f64),

@@ -15,6 +15,7 @@ use frostline_record::{
 };
 use frostline_train::{Dataset, Prefix, TrainConfig, View, compute_prefix};
 
+use crate::corpus::seed_chooses;
 use crate::data::{Data, Shared, TaskData};
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
@@ -166,14 +167,15 @@ impl Request<'_> {
         let dataset = settings.dataset_of(&task.settings);
         let input = |split: &str| inputs.get(&settings.role(dataset, split)).map(|input| &input.sha256);
         // The file that the split is, or is cut from, and how.
-        let DataSettings { first, fraction, cut_test, train_from_dev, .. } = settings.data;
+        let DataSettings { first, fraction, sample, draw, cut_test, train_from_dev, .. } = settings.data;
         let genres = (&settings.data.leave_out, &settings.data.scored_genre);
         let from_dev = input("train").is_none().then_some(train_from_dev);
         let cut = (cut_test > 0.0).then_some(cut_test);
         let (file, how, drawn) = match split {
             "train" => {
-                let drawn = fraction < 1.0 || from_dev.is_some() || cut.is_some();
-                (input("train").or(input("dev")), (Some((first, fraction)), from_dev, cut, split), drawn)
+                let drawn = seed_chooses(&settings.data) || from_dev.is_some() || cut.is_some();
+                let chosen = Some((first, fraction, sample, draw));
+                (input("train").or(input("dev")), (chosen, from_dev, cut, split), drawn)
             }
             "dev" => (input("dev"), (None, from_dev, None, split), from_dev.is_some()),
             _ => match cut {

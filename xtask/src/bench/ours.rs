@@ -210,7 +210,8 @@ fn plan(task: &Task, encoder: &str, batch: u32) -> String {
         treebanks.clone().map(|(lang, name)| format!("{lang} = {}\n", quoted(name))).collect();
     format!(
         "schema = {SCHEMA}\nname = \"bench\"\n\n[treebanks]\n{named}\n[grid]\nlang = [{}]\npolicy = [{}]\nseed = [{}]\n\n\
-         [settings.encoder]\nname = {}\n\n[settings.data]\nfirst = {}\n\n[settings.train]\nepochs = {}\nbatch = {batch}\n",
+         [settings.encoder]\nname = {}\n\n[settings.data]\nfirst = {}\n\n[settings.train]\nepochs = {}\nbatch = {batch}\n\n\
+         # The peer computes none.\n[settings.eval]\nbaselines = \"off\"\n",
         list(treebanks.map(|(lang, _)| quoted(lang)).collect()),
         list(task.policies.iter().map(|policy| quoted(policy)).collect()),
         list(task.scale.seeds.iter().map(u64::to_string).collect()),
@@ -266,6 +267,7 @@ mod tests {
     use crate::bench::agenda::Who;
     use crate::bench::compare::COMPARISONS;
     use crate::bench::places::tests::encoder;
+    use frostline_record::Switch;
 
     #[test]
     fn an_option_the_runner_lacks_is_named() {
@@ -286,7 +288,7 @@ mod tests {
             assert_eq!(cells.len(), scale.treebanks.len() * task.policies.len() * scale.seeds.len());
             assert_eq!(cells[0].encoder.name, "a \"quoted\" folder");
             assert_eq!((cells[0].data.first, cells[0].train.epochs), (scale.first, scale.epochs));
-            assert_eq!(cells[0].train.batch, 8);
+            assert_eq!((cells[0].train.batch, cells[0].eval.baselines), (8, Switch::Off));
         }
         assert!(COMPARISONS.iter().any(|comparison| comparison.suite == Suite::Runs));
     }

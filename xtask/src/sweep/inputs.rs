@@ -47,8 +47,9 @@ pub(crate) struct Encoder {
     pub blocks: usize,
 }
 
-/// Finds, hashes and checks what the study reads.
-pub(crate) fn find(study: &Study, args: &SweepArgs) -> Result<Sources> {
+/// Finds, hashes and checks what the study reads. Where its policies are all sets of blocks, they are named
+/// here, since only now the depth is known.
+pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
     let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
     let places = Places::new(args.data.clone(), args.models.clone());
     for settings in &study.settings {
@@ -59,6 +60,10 @@ pub(crate) fn find(study: &Study, args: &SweepArgs) -> Result<Sources> {
             let encoder = encoder(&places, name, weights).environment()?;
             sources.encoders.insert(name.clone(), encoder);
         }
+    }
+    study.name_subsets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
+    for settings in &study.settings {
+        let name = &settings.encoder.name;
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
         for (_, stage) in settings.in_stages().plan()? {

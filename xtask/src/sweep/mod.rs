@@ -24,8 +24,8 @@ use crate::{Ending, report};
 
 /// Runs a study.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
-    let study = Study::read(args)?;
-    let sources = inputs::find(&study, args)?;
+    let mut study = Study::read(args)?;
+    let sources = inputs::find(&mut study, args)?;
     if args.list {
         list::print(&study, &sources, args);
         return Ok(Ending::Done);

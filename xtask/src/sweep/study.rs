@@ -1,8 +1,12 @@
 //! What is asked: the plan with the command line's changes, and the cells it means.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use frostline_freeze::Policy;
 use frostline_record::{Cell, Checkpoints, Plan, PrefixCache, SCHEMA, Settings, Sweep, Switch, sha256};
+
+use toml::Value;
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
@@ -46,6 +50,41 @@ impl Study {
         }
         let settings = plan.expand().plan()?;
         Ok(Self { plan, path, overrides, settings, backend: args.backend })
+    }
+
+    /// Puts every set of blocks in the place of the word `subsets` among the grid's policies. `depths` are the
+    /// blocks of the study's encoders.
+    pub(crate) fn name_subsets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
+        let Some(policies) = self.plan.grid.get("policy") else { return Ok(()) };
+        let is_word = |value: &Value| value.as_str() == Some(Policy::SUBSETS);
+        if !policies.iter().any(is_word) {
+            return Ok(());
+        }
+        let &depth = match Vec::from_iter(depths).as_slice() {
+            [depth] => *depth,
+            _ => {
+                let depths: Vec<String> = depths.iter().map(ToString::to_string).collect();
+                let error = anyhow::anyhow!(
+                    "`{}` needs encoders of one depth, but the plan's have {} blocks; run them as plans of their own",
+                    Policy::SUBSETS,
+                    depths.join(" and ")
+                );
+                return Err(error).plan();
+            }
+        };
+        let named: Vec<Value> = policies.iter().filter(|value| !is_word(value)).cloned().collect();
+        let mut all = Vec::new();
+        for value in policies {
+            if is_word(value) {
+                let sets = Policy::subsets(depth).plan()?.into_iter().map(Value::from);
+                all.extend(sets.filter(|set| !named.contains(set)));
+            } else {
+                all.push(value.clone());
+            }
+        }
+        self.plan.grid.insert("policy".into(), all);
+        self.settings = self.plan.expand().plan()?;
+        Ok(())
     }
 
     /// The sweep's folder. By default its name tells apart whatever a plan can say except the

@@ -3,6 +3,7 @@
 //! Refuses an axis that starts elsewhere than at zero without saying so.
 
 use crate::Report;
+use crate::baselines;
 use crate::figure::scale::{Scale, Spacing, nice_step, tick_decimals};
 use crate::figure::sheet::{Area, LABEL, Panel, Sheet, TICK, panels, row_height, widest};
 use crate::figure::svg::{Anchor, text_width};
@@ -17,12 +18,17 @@ const NUMBER: f64 = 108.0;
 const PLOT: f64 = 270.0;
 /// The legend's height above a plot.
 const LEGEND: f64 = 28.0;
+/// A baseline's line in the legend, and how its line is dashed.
+const LINE: f64 = 18.0;
+const DASHES: [&str; 2] = ["2 3", "7 3"];
 
 pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let panels = panels(report);
     let row = row_height(&panels);
     let most = panels.iter().map(|panel| panel.groups.len()).max();
-    let height = LEGEND + most.unwrap_or(1) as f64 * row + 70.0;
+    let lines = panels.iter().map(|panel| references(report, panel).len()).max();
+    let legends = LEGEND + lines.unwrap_or(0) as f64 * LINE;
+    let height = legends + most.unwrap_or(1) as f64 * row + 70.0;
     let names = widest(report.policies().into_iter());
     let size = (names + 10.0 + PLOT + NUMBER, height);
     let mut sheet = Sheet::new(report, figure, &panels, size);
@@ -31,8 +37,9 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
         let area = sheet.area(i);
         legend(&mut sheet, area, panel);
         let rows = panel.groups.len() as f64 * row;
-        let plot = area.inside(LEGEND, NUMBER, area.height - LEGEND - rows, names + 10.0);
+        let plot = area.inside(legends, NUMBER, area.height - legends - rows, names + 10.0);
         draw_panel(&mut sheet, report, panel, plot, range, row);
+        reference_lines(&mut sheet, area, &references(report, panel), plot, range);
     }
     sheet.finish(&notes(report, range))
 }
@@ -102,6 +109,28 @@ fn bar(
     value_bar(sheet, scale, (dev.accuracy.times(100.0), dev.accuracy_interval), paint, (middle, height));
 }
 
+/// The baselines of a panel, each with its dev accuracy in percent.
+fn references(report: &Report, panel: &Panel<'_>) -> Vec<(&'static str, f64)> {
+    let Some(group) = panel.groups.first() else { return Vec::new() };
+    let all = baselines::of(report, &group.lang).into_iter().filter(|one| one.is_at(&group.extras));
+    all.filter_map(|one| Some((one.title(), one.dev.as_ref()?.accuracy.mean * 100.0))).collect()
+}
+
+/// A dashed line at each baseline, and its number above the plot; one left of a cut axis is only told.
+fn reference_lines(sheet: &mut Sheet, area: Area, all: &[(&str, f64)], plot: Area, range: (f64, f64)) {
+    let scale = Scale::new(Spacing::Even, range, (plot.x, plot.right()));
+    for (at, ((name, value), dash)) in all.iter().zip(DASHES).enumerate() {
+        let y = area.y + 6.0 + (at + 1) as f64 * LINE;
+        sheet.svg.polyline(&[(area.x, y), (area.x + 24.0, y)], INK, 1.6, dash);
+        let place = if *value < range.0 { ", left of the axis" } else { "" };
+        sheet.svg.text(area.x + 30.0, y + 4.0, &format!("{name}: {}{place}", fixed(*value, 2)), TICK);
+        if *value >= range.0 {
+            let x = scale.at(*value);
+            sheet.svg.polyline(&[(x, plot.y), (x, plot.bottom())], INK, 1.6, dash);
+        }
+    }
+}
+
 /// A bar from the axis to a value in percent, with its interval, its spread and its number. `place` is
 /// the bar's middle and height.
 pub(super) fn value_bar(
@@ -156,7 +185,10 @@ pub(super) fn cut(sheet: &mut Sheet, plot: Area) {
 /// Where the axis starts and ends, in percent: at 0, unless the differences would be lost.
 fn range(report: &Report) -> (f64, f64) {
     let splits = report.groups.iter().filter_map(|group| group.dev.as_ref());
-    axis_range(splits.map(|dev| (dev.accuracy, dev.accuracy_interval)))
+    let range = axis_range(splits.map(|dev| (dev.accuracy, dev.accuracy_interval)));
+    // A baseline above all bars widens the axis; one far below them does not.
+    let dev = baselines::all(report).into_iter().filter_map(|one| Some(one.dev?.accuracy.mean * 100.0));
+    (range.0, dev.fold(range.1, f64::max))
 }
 
 /// The same for any shares with their intervals.

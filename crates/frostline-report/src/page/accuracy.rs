@@ -6,7 +6,7 @@
 use crate::Report;
 use crate::epoch::EpochStats;
 use crate::number::{NONE, count, fixed, or_dash, plus_minus, signed_plus_minus};
-use crate::page::{key, keyed, paragraph, section, thaw};
+use crate::page::{baselines, key, keyed, paragraph, section, thaw};
 use crate::stat::Stat;
 use crate::summary::{BASELINE, Group};
 use crate::words;
@@ -57,6 +57,7 @@ pub(super) fn side_by_side(report: &Report, text: &mut String) {
             table.row(row);
         }
     }
+    baselines::side_by_side(report, &mut table);
     paragraph(text, table.markdown().trim_end());
     for lang in langs {
         if let Some((words, half)) = words::sampling(report, lang) {
@@ -69,6 +70,7 @@ pub(super) fn side_by_side(report: &Report, text: &mut String) {
             );
         }
     }
+    baselines::notes(report, text);
 }
 
 /// The differences from the baseline and whether they are larger than sampling error.

@@ -4,7 +4,8 @@
 //! Refuses to call two predictions equal that are not so bit for bit.
 
 use crate::Report;
-use crate::number::{count, or_dash, plural, plus_minus};
+use crate::baselines::{self, BaselineScore, BaselineStats};
+use crate::number::{NONE, count, or_dash, plural, plus_minus};
 use crate::page::stages::{points, relative};
 use crate::page::{paragraph, section};
 use crate::stages::{Change, Metric, StageStats, TaskStats};
@@ -22,7 +23,7 @@ pub(super) fn table(report: &Report, lang: &str, text: &mut String) {
         return;
     }
     section(text, 3, "Tasks");
-    scores(report, &rows, text);
+    scores(report, lang, &rows, text);
     gains(report, &rows, text);
     drift(report, &rows, text);
 }
@@ -59,7 +60,7 @@ fn is_staged(rows: &[Row<'_>]) -> bool {
     rows.iter().any(|(group, ..)| group.stages.len() > 1)
 }
 
-fn scores(report: &Report, rows: &[Row<'_>], text: &mut String) {
+fn scores(report: &Report, lang: &str, rows: &[Row<'_>], text: &mut String) {
     let staged = is_staged(rows);
     let mut table = keyed(report, staged)
         .left("Learned", 0)
@@ -82,6 +83,11 @@ fn scores(report: &Report, rows: &[Row<'_>], text: &mut String) {
         ]);
         table.row(cells);
     }
+    for task in distinct(rows.iter().map(|row| row.2.task.as_str())) {
+        for one in baselines::of_task(report, lang, Some(task)) {
+            table.row(baseline(&one, staged));
+        }
+    }
     paragraph(text, table.markdown().trim_end());
     if rows.iter().any(|(_, _, task)| task.metric == Metric::EntityF1) {
         paragraph(
@@ -90,6 +96,18 @@ fn scores(report: &Report, rows: &[Row<'_>], text: &mut String) {
              split; an entity is right where its words and its type are. ± is over seeds.",
         );
     }
+}
+
+/// The row of what needs no training of the encoder.
+fn baseline(one: &BaselineStats, staged: bool) -> Vec<String> {
+    let percent = |split: &Option<BaselineScore>| {
+        or_dash(split.as_ref(), |split| plus_minus(split.score.times(100.0), 2))
+    };
+    let mut cells = vec![one.task.clone(), format!("*{}*", one.title())];
+    cells.extend(one.extras.iter().cloned());
+    cells.extend(staged.then(|| NONE.into()));
+    cells.extend([NONE.into(), one.metric.name().into(), percent(&one.dev), percent(&one.test), NONE.into()]);
+    cells
 }
 
 const fn unit_name(task: &TaskStats) -> &'static str {

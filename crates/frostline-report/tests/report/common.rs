@@ -229,6 +229,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             })
             .collect(),
         epochs,
+        baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
             policy: settings.policy.clone(),
@@ -306,6 +307,7 @@ fn timing(settings: &Settings, lang: &Lang, seconds: f64) -> Timing {
         load_ms,
         train_ms,
         eval_ms,
+        baselines_ms: 0.0,
         total_ms: train_ms + eval_ms + load_ms,
         step_ms_median: train_ms / steps,
         samples_per_s: lang.sentences as f64 * epochs / seconds,

@@ -6,6 +6,7 @@
 mod common;
 mod detailed;
 mod figures;
+mod grids;
 mod mistakes;
 mod stories;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::stories::{Files, Place, Reached, records, sweep};
 use crate::{keep, text};
 
-const PLAN: &str = "schema = 3\nname = 'six words'\n[treebanks]\nen = 'UD_English-EWT'\n\
+const PLAN: &str = "schema = 4\nname = 'six words'\n[treebanks]\nen = 'UD_English-EWT'\n\
      [grid]\npolicy = ['none', 'all']\nseed = [42, 43]\n[settings.eval]\ntest = true\n";
 
 /// Three sentences; the last two have no id. Train lacks the tag SYM.

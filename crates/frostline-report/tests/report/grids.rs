@@ -1,0 +1,233 @@
+//! Reports of grids that ask more than one policy against another: baselines, learning curves, and all sets
+//! of blocks.
+
+use frostline_record::{
+    AccountRow, Baseline, BaselineFit, Cell, MOST_FREQUENT, PROBE, Record, Score, StoredFile, Sweep, sha256,
+};
+use frostline_report::Report;
+
+use crate::common::{Lang, paper, records, sweep};
+use crate::{files, keep, text};
+
+/// Baselines of a cell's headline: right words of dev out of all.
+fn with_baselines(records: &mut [Record], right: impl Fn(&Record) -> [u64; 2]) {
+    for record in records {
+        let counts = right(record);
+        let Some(result) = &mut record.result else { continue };
+        let words = result.scores()["dev"].words;
+        let score = |correct| Score { words, correct, ..Score::default() };
+        let scores = |correct| [("dev".to_string(), score(correct))].into();
+        let fit =
+            BaselineFit { fitted: 100_000, of: 204_576, iterations: 118, converged: true, loss_nats: 0.31 };
+        let found = [
+            (MOST_FREQUENT.to_string(), Baseline { scores: scores(counts[0]), fit: None }),
+            (PROBE.to_string(), Baseline { scores: scores(counts[1]), fit: Some(fit) }),
+        ];
+        result.baselines = [("upos".to_string(), found.into())].into();
+    }
+}
+
+#[test]
+fn baselines_stand_below_the_policies() {
+    let sweep = sweep("baselines", &paper(), 3, false, "");
+    let mut records = records(&sweep, &paper());
+    with_baselines(&mut records, |record| match record.cell.settings.lang.as_str() {
+        "en" => [21_403, 23_195],
+        _ => [12_880, 13_662],
+    });
+    let files = files("baselines", &sweep, &records);
+    let page = text(&files, "report.md");
+    let start = page.find("## Result").expect("the table of all languages");
+    insta::assert_snapshot!("baselines_result", &page[start..page.find("## en").expect("a language")]);
+    let study = &page[page.find("## en").expect("a language")..];
+    insta::assert_snapshot!("baselines_study", &study[..study.find("###").expect("a section")]);
+    insta::assert_snapshot!("baselines_csv", text(&files, "baselines.csv"));
+    insta::assert_snapshot!("baselines_terminal", Report::new(&sweep, &records).terminal_table(100));
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    assert_eq!(json["baselines"].as_array().expect("baselines").len(), 4);
+    assert!(text(&files, "figures/accuracy.svg").contains("logistic probe: 92.22"), "a reference line");
+}
+
+#[test]
+fn a_probe_that_did_not_converge_is_told_and_axes_without_effect_are_any() {
+    let sweep = sweep("rates", &paper(), 1, false, "\"optimizer.lr\" = [2e-5, 5e-5]");
+    let mut records = records(&sweep, &paper());
+    with_baselines(&mut records, |_| [100, 200]);
+    for record in &mut records {
+        let result = record.result.as_mut().expect("a result");
+        let probe = result.baselines.get_mut("upos").and_then(|all| all.get_mut(PROBE)).expect("a probe");
+        probe.fit.as_mut().expect("a fit").converged = false;
+    }
+    let files = files("unconverged", &sweep, &records);
+    let page = text(&files, "report.md");
+    assert!(page.contains("- **en**: the logistic probe did not converge in 118 iterations"), "{page}");
+    let rows = page.lines().filter(|line| line.starts_with("| *logistic probe*"));
+    assert_eq!(rows.filter(|line| line.contains("| any ")).count(), 3, "one row in each table");
+    assert!(!page.contains("below the"), "nobody is");
+}
+
+#[test]
+fn curves_follow_the_sentences_that_were_learned_from() {
+    let grid = "\"data.sample\" = [50, 500, 0]\n\"data.draw\" = [1, 2]";
+    let sweep = sweep("curve", &paper(), 2, false, grid);
+    let mut records = records(&sweep, &paper());
+    for record in &mut records {
+        let (sample, draw) = (record.cell.settings.data.sample as u64, record.cell.settings.data.draw);
+        let Some(result) = &mut record.result else { continue };
+        let facts = &mut result.tasks.get_mut("upos").expect("the task").train;
+        // Pidgin has fewer than 500.
+        facts.sentences = if sample == 0 { facts.sentences } else { sample.min(400) };
+        let size = facts.sentences;
+        let dev = result.stages[0].tasks.get_mut("upos").and_then(|task| task.scores.get_mut("dev"));
+        let dev = dev.expect("a score");
+        dev.correct -= dev.words * 8 / size.max(20) + draw * 10;
+    }
+    with_baselines(&mut records, |record| {
+        let words = record.result.as_ref().expect("a result").scores()["dev"].words;
+        let size = record.result.as_ref().expect("a result").facts().train.sentences;
+        [words * 5 / 6 - words * 4 / size, words * 9 / 10 - words * 6 / size]
+    });
+    let files = files("curve", &sweep, &records);
+    let page = text(&files, "report.md");
+    let start = page.find("### Dev accuracy % by train sentences").expect("the table");
+    let table = &page[start..];
+    insta::assert_snapshot!("curve_table", &table[..table[4..].find("\n### ").expect("the next section")]);
+    let svg = text(&files, "figures/learning_curve.svg");
+    assert!(svg.contains("12,544") && svg.contains("logistic probe"), "{svg}");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let point = &json["learning_curves"][0]["policies"][0]["points"][0];
+    assert_eq!((point["sentences"].as_u64(), point["dev"]["n"].as_u64()), (Some(50), Some(4)), "{point}");
+}
+
+#[test]
+fn there_is_no_curve_without_its_axis() {
+    let sweep = sweep("first", &paper(), 1, false, "[settings.data]\nfirst = 2500");
+    let files = files("first", &sweep, &records(&sweep, &paper()));
+    assert!(files.iter().all(|file| file.path != "figures/learning_curve.svg"));
+}
+
+/// What freezing each of four blocks costs, in words of dev.
+const COSTS: [u64; 4] = [30, 10, 60, 200];
+const WORDS: u64 = 2_000;
+/// What freezing the last two together costs besides.
+const TOGETHER: u64 = 40;
+
+/// All sets of four blocks; whether a set's cells are told is up to the caller.
+fn subsets(seeds: u64) -> (Sweep, Vec<Record>) {
+    let names = |set: u64| {
+        let blocks: Vec<String> =
+            (0..4).filter(|block| set >> block & 1 == 1).map(|b| b.to_string()).collect();
+        match set {
+            0 => "none".to_string(),
+            15 => "all".into(),
+            _ => format!("blocks-{}", blocks.join(".")),
+        }
+    };
+    let reach = (0..16).map(|set| (&*names(set).leak(), (0.9, 1_000, 60.0))).collect();
+    let langs = vec![Lang { name: "en", dev_words: WORDS, sentences: 1_000, reach }];
+    let sweep = sweep("sets", &langs, seeds, false, "");
+    let mut records = records(&sweep, &langs);
+    for record in &mut records {
+        let (policy, seed) = (record.cell.settings.policy.clone(), record.cell.settings.seed);
+        let set = (0..16).find(|&set| names(set) == policy).expect("a set");
+        let result = record.result.as_mut().expect("a result");
+        let stage = &mut result.stages[0];
+        let row = |group: String, total, trainable| AccountRow { group, total, trainable };
+        let block =
+            |block: u64| row(format!("block {block}"), 100, if set >> block & 1 == 1 { 0 } else { 100 });
+        stage.accounts.groups = (0..4).map(block).collect();
+        stage.accounts.groups.insert(0, row("embeddings".into(), 50, 50));
+        stage.accounts.groups.push(row("head".into(), 5, 5));
+        let own: u64 = (0..4).filter(|block| set >> block & 1 == 1).map(|block| COSTS[block as usize]).sum();
+        let both = if set >> 2 == 3 { TOGETHER } else { 0 };
+        // Another seed loses a little more with block 0.
+        let more = if set & 1 == 1 { 4 * (seed - 42) } else { 0 };
+        let lost = own + both + more;
+        let task = stage.tasks.get_mut("upos").expect("the task");
+        task.scores.get_mut("dev").expect("a score").correct = 1_800 - lost;
+        let text = predictions(1_800 - lost);
+        let file = StoredFile { file: "dev.tsv".into(), sha256: sha256(text.as_bytes()) };
+        task.predictions = [("dev".to_string(), file)].into();
+    }
+    (sweep, records)
+}
+
+/// Sentences of ten words, the first so many of all right.
+fn predictions(right: u64) -> String {
+    let mut text = String::from("sent_id\tid\tform\tgold\tpredicted\n");
+    for word in 0..WORDS {
+        let predicted = if word < right { "N" } else { "V" };
+        text += &format!("s{}\t{}\tx\tN\t{predicted}\n", word / 10, word % 10 + 1);
+    }
+    text
+}
+
+/// The rows of blocks in `blocks.csv`, as numbers by column.
+fn blocks(csv: &str) -> Vec<Vec<String>> {
+    csv.lines().skip(1).map(|line| line.split(',').map(String::from).collect()).collect()
+}
+
+#[test]
+fn blocks_are_worth_what_they_cost_with_an_error_over_seeds() {
+    let (sweep, records) = subsets(3);
+    let files = files("subsets", &sweep, &records);
+    let page = text(&files, "report.md");
+    let table = &page[page.find("### Which blocks matter").expect("the section")..];
+    insta::assert_snapshot!("subsets_table", &table[..table[4..].find("\n### ").expect("the next section")]);
+    let rows = blocks(text(&files, "blocks.csv"));
+    // The two that cost more together share that; block 0 costs 4 words more in the mean seed.
+    let expected = [34.0, 10.0, 80.0, 220.0];
+    for (row, words) in rows.iter().zip(expected) {
+        let loss: f64 = row[3].parse().expect("a loss");
+        assert!((loss - words / WORDS as f64).abs() < 1e-12, "{row:?}");
+    }
+    // Block 0 costs 30, 34 and 38 words: a standard error of 4 / √3.
+    let error: f64 = rows[0][4].parse().expect("an error");
+    assert!((error - 4.0 / 3.0_f64.sqrt() / WORDS as f64).abs() < 1e-12, "{error}");
+    assert_eq!((rows[0][7].as_str(), rows[0][10].as_str()), ("seeds", "3"));
+    for figure in ["figures/blocks.svg", "figures/subsets.svg"] {
+        assert!(text(&files, figure).contains("block 3"));
+    }
+}
+
+#[test]
+fn one_seed_takes_its_error_from_the_sentences() {
+    let (sweep, records) = subsets(1);
+    let by_cell = |cell: &Cell, _: &StoredFile| {
+        let record = records.iter().find(|record| record.cell.id == cell.id)?;
+        Some(predictions(record.result.as_ref()?.scores()["dev"].correct))
+    };
+    let files = Report::new(&sweep, &records).with_predictions(by_cell).files().expect("a report");
+    keep("subsets-alone", &files);
+    let rows = blocks(text(&files, "blocks.csv"));
+    assert!(
+        rows.iter().all(|row| row[7] == "sentences" && row[4].parse::<f64>().is_ok_and(|e| e > 0.0)),
+        "{rows:?}"
+    );
+    let page = text(&files, "report.md");
+    assert!(page.contains("The interval is that of drawing other dev sentences"), "{page}");
+
+    let files = Report::new(&sweep, &records).with_predictions(|_, _| None).files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains("No error could be told from the predictions: en-none-s42-"), "{page}");
+    assert!(blocks(text(&files, "blocks.csv")).iter().all(|row| row[4].is_empty()));
+}
+
+#[test]
+fn a_set_that_is_missing_leaves_blocks_without_a_worth() {
+    let (sweep, mut records) = subsets(2);
+    let none =
+        |record: &Record| record.cell.settings.policy == "blocks-1.2" && record.cell.settings.seed == 43;
+    records.retain(|record| !none(record));
+    let rows = |records: &[Record]| {
+        let files = Report::new(&sweep, records).files().expect("a report");
+        files
+            .iter()
+            .find(|file| file.path == "blocks.csv")
+            .map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
+    };
+    let rows_of_one = rows(&records).expect("the other seed is whole");
+    assert!(blocks(&rows_of_one).iter().all(|row| row[10] == "1"), "{rows_of_one}");
+    records.retain(|record| record.cell.settings.policy != "blocks-3");
+    assert_eq!(rows(&records), None);
+}

@@ -1,0 +1,438 @@
+//! A multinomial logistic regression on features that do not change: what a head alone could learn.
+//!
+//! Owns the fit: a convex problem, solved until its gradient is nothing, so that no learning rate and
+//! no seed play a part. Refuses to compute features; [`crate::features`] does.
+//!
+//! # Source
+//! Liu and Nocedal, *On the limited memory BFGS method for large scale optimization* (1989). The loss and
+//! the penalty are those of scikit-learn's `LogisticRegression` with C = 1, on standardised features.
+
+use std::collections::VecDeque;
+
+use frostline_score::Tally;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
+use rayon::prelude::*;
+
+use crate::evaluate::{best, cross_entropy};
+use crate::{Dataset, Evaluation};
+
+/// Parts of the data whose sums are added in order. A fixed number, so that threads change no bit.
+const PARTS: usize = 16;
+/// Rows that are multiplied at a time.
+const ROWS: usize = 256;
+/// Pairs of steps and gradients that the method remembers.
+const MEMORY: usize = 10;
+
+/// How a probe is fitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProbeConfig {
+    /// The penalty: this times half the sum of squared weights, beside the sum of losses. 1 keeps a
+    /// probe of few words from certainty and is next to nothing beside many.
+    pub ridge: f64,
+    /// Converged is: no number of the mean loss's gradient is further from zero.
+    pub tolerance: f64,
+    /// Iterations after which the fit is given up and used as it is.
+    pub iterations: u32,
+}
+
+impl Default for ProbeConfig {
+    fn default() -> Self {
+        Self { ridge: 1.0, tolerance: 1e-4, iterations: 1000 }
+    }
+}
+
+/// A fitted probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// Weights of all classes, then their biases.
+    values: Vec<f64>,
+    scaling: Scaling,
+    classes: usize,
+    /// What it was fitted with.
+    pub fit: Fit,
+}
+
+/// How a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Rows it was fitted to.
+    pub rows: usize,
+    /// Iterations taken.
+    pub iterations: u32,
+    /// Whether the gradient came within the tolerance.
+    pub converged: bool,
+    /// The mean loss with its penalty, in nats.
+    pub loss_nats: f64,
+}
+
+/// What makes each feature's mean 0 and deviation 1 over the rows that are fitted.
+#[derive(Clone, Debug, PartialEq)]
+struct Scaling {
+    mean: Vec<f64>,
+    /// One over the deviation; 0 for a feature that never varies.
+    factor: Vec<f64>,
+}
+
+/// The problem: features as they came, scaled when they are read.
+struct Problem<'a> {
+    features: &'a [f32],
+    labels: &'a [u32],
+    scaling: &'a Scaling,
+    classes: usize,
+    ridge: f64,
+}
+
+impl Probe {
+    /// Fits a probe to rows of `hidden` features with a class each.
+    ///
+    /// # Shapes
+    /// `features` is \[rows, hidden\], row-major; there are as many `labels`, each below `classes`.
+    ///
+    /// # Panics
+    /// Where the shapes do not agree or there is no row.
+    #[must_use]
+    pub fn fit(
+        features: &[f32],
+        hidden: usize,
+        labels: &[u32],
+        classes: usize,
+        config: &ProbeConfig,
+    ) -> Self {
+        assert!(!labels.is_empty() && features.len() == labels.len() * hidden, "a row for each label");
+        let scaling = Scaling::of(features, hidden);
+        let problem = Problem { features, labels, scaling: &scaling, classes, ridge: config.ridge };
+        let (values, fit) = minimise(problem.start(), config, &|values| problem.loss(values));
+        Self { values, classes, fit: Fit { rows: labels.len(), ..fit }, scaling }
+    }
+
+    /// The scores of all classes for each row.
+    ///
+    /// # Shapes
+    /// From \[rows, hidden\] to \[rows, classes\]
+    #[must_use]
+    pub fn logits(&self, features: &[f32]) -> Vec<f32> {
+        let hidden = self.scaling.mean.len();
+        let parts = features.par_chunks(ROWS * hidden);
+        let parts: Vec<Vec<f32>> = parts
+            .map(|part| {
+                let x = self.scaling.rows(part);
+                logits(&self.values, self.classes, &x).iter().map(|&value| value as f32).collect()
+            })
+            .collect();
+        parts.concat()
+    }
+
+    /// Scores a dataset whose features these are, as [`crate::features`] gives them: a row for every
+    /// word that speaks.
+    #[must_use]
+    pub fn evaluate(&self, data: &Dataset, features: &[f32]) -> Evaluation {
+        let logits = self.logits(features);
+        let mut rows = logits.chunks_exact(self.classes);
+        let (mut tally, mut loss, mut words) = (Tally::default(), 0.0, Vec::new());
+        for example in &data.examples {
+            let mut predicted = Vec::new();
+            for (_, gold) in example.words.iter().zip(&example.gold).filter(|(word, _)| word.is_ok()) {
+                let row = rows.next().expect("one row per speaking word");
+                predicted.push(best(row));
+                loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
+            }
+            let outcomes: Vec<_> = example.outcomes(predicted.into_iter()).collect();
+            tally.extend(outcomes.iter().copied());
+            words.push(outcomes);
+        }
+        let known = (tally.scored - tally.unseen_scored).max(1);
+        Evaluation { loss_nats: loss / known as f64, tally, words }
+    }
+}
+
+impl Scaling {
+    fn of(features: &[f32], hidden: usize) -> Self {
+        let rows = (features.len() / hidden) as f64;
+        let mean: Vec<f64> =
+            column_sums(features, hidden, |_, value| value).iter().map(|sum| sum / rows).collect();
+        let squares = column_sums(features, hidden, |column, value| (value - mean[column]).powi(2));
+        let factor = squares.iter().map(|sum| {
+            let deviation = (sum / rows).sqrt();
+            if deviation > 1e-12 { 1.0 / deviation } else { 0.0 }
+        });
+        Self { factor: factor.collect(), mean }
+    }
+
+    /// Rows of features, scaled.
+    fn rows(&self, features: &[f32]) -> Array2<f64> {
+        let hidden = self.mean.len();
+        let mut out = Array2::zeros((features.len() / hidden, hidden));
+        let scales = self.mean.iter().zip(&self.factor).cycle();
+        for ((out, &value), (mean, factor)) in out.iter_mut().zip(features).zip(scales) {
+            *out = (f64::from(value) - mean) * factor;
+        }
+        out
+    }
+}
+
+/// A sum for each column, over parts in order.
+fn column_sums(features: &[f32], hidden: usize, of: impl Fn(usize, f64) -> f64 + Sync) -> Vec<f64> {
+    let parts: Vec<Vec<f64>> = features
+        .par_chunks(part_rows(features.len() / hidden) * hidden)
+        .map(|part| {
+            let mut sums = vec![0.0; hidden];
+            for row in part.chunks_exact(hidden) {
+                for (column, (sum, &value)) in sums.iter_mut().zip(row).enumerate() {
+                    *sum += of(column, f64::from(value));
+                }
+            }
+            sums
+        })
+        .collect();
+    added(parts)
+}
+
+/// Rows of each of the parts.
+fn part_rows(rows: usize) -> usize {
+    rows.div_ceil(PARTS).max(1)
+}
+
+fn added(parts: Vec<Vec<f64>>) -> Vec<f64> {
+    let mut parts = parts.into_iter();
+    let mut sum = parts.next().unwrap_or_default();
+    for part in parts {
+        sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+    }
+    sum
+}
+
+/// \[rows, classes\]
+fn logits(values: &[f64], classes: usize, x: &Array2<f64>) -> Array2<f64> {
+    let hidden = x.ncols();
+    let (weights, biases) = values.split_at(classes * hidden);
+    let weights = ArrayView2::from_shape((classes, hidden), weights).expect("a row per class");
+    let biases = ArrayView2::from_shape((1, classes), biases).expect("a bias per class");
+    let mut out = biases.broadcast((x.nrows(), classes)).expect("a row each").to_owned();
+    general_mat_mul(1.0, x, &weights.t(), 1.0, &mut out);
+    out
+}
+
+impl Problem<'_> {
+    fn hidden(&self) -> usize {
+        self.scaling.mean.len()
+    }
+
+    /// No weights, and biases that say how frequent each class is; one is added to each count.
+    fn start(&self) -> Vec<f64> {
+        let mut counts = vec![1.0_f64; self.classes];
+        self.labels.iter().for_each(|&label| counts[label as usize] += 1.0);
+        let mut values = vec![0.0; self.classes * self.hidden()];
+        values.extend(counts.iter().map(|count| count.ln()));
+        values
+    }
+
+    /// The mean loss with its penalty, and its gradient.
+    fn loss(&self, values: &[f64]) -> (f64, Vec<f64>) {
+        let (hidden, rows) = (self.hidden(), self.labels.len());
+        let size = part_rows(rows);
+        let parts: Vec<Vec<f64>> = self
+            .features
+            .par_chunks(size * hidden)
+            .zip(self.labels.par_chunks(size))
+            .map(|(features, labels)| self.part(values, features, labels))
+            .collect();
+        let mut sums = added(parts);
+        let mut loss = sums.pop().expect("the last number is the loss");
+        let weights = self.classes * hidden;
+        for (sum, value) in sums[..weights].iter_mut().zip(values) {
+            *sum += self.ridge * value;
+            loss += 0.5 * self.ridge * value * value;
+        }
+        let scale = 1.0 / rows as f64;
+        sums.iter_mut().for_each(|sum| *sum *= scale);
+        (loss * scale, sums)
+    }
+
+    /// The summed gradient of some rows, and their summed loss as the last number.
+    fn part(&self, values: &[f64], features: &[f32], labels: &[u32]) -> Vec<f64> {
+        let (hidden, classes) = (self.hidden(), self.classes);
+        let mut sums = vec![0.0; classes * hidden + classes + 1];
+        let (weights, rest) = sums.split_at_mut(classes * hidden);
+        let mut gradient = ArrayViewMut2::from_shape((classes, hidden), weights).expect("a row per class");
+        for (features, labels) in features.chunks(ROWS * hidden).zip(labels.chunks(ROWS)) {
+            let x = self.scaling.rows(features);
+            let mut errors = logits(values, classes, &x);
+            for (mut row, &label) in errors.rows_mut().into_iter().zip(labels) {
+                let top = row.fold(f64::NEG_INFINITY, |top, &value| top.max(value));
+                let own = row[label as usize] - top;
+                row.mapv_inplace(|value| (value - top).exp());
+                let sum = row.sum();
+                row /= sum;
+                row[label as usize] -= 1.0;
+                rest[classes] += sum.ln() - own;
+                rest[..classes].iter_mut().zip(&row).for_each(|(bias, error)| *bias += error);
+            }
+            general_mat_mul(1.0, &errors.t(), &x, 1.0, &mut gradient);
+        }
+        sums
+    }
+}
+
+/// A function's value and its gradient at a place.
+type Function<'a> = dyn Fn(&[f64]) -> (f64, Vec<f64>) + 'a;
+
+/// Minimises a smooth convex function by L-BFGS with backtracking.
+fn minimise(mut at: Vec<f64>, config: &ProbeConfig, function: &Function<'_>) -> (Vec<f64>, Fit) {
+    let (mut loss, mut gradient) = function(&at);
+    let mut memory: VecDeque<Pair> = VecDeque::new();
+    let mut iterations = 0;
+    let flat = |gradient: &[f64]| gradient.iter().all(|value| value.abs() <= config.tolerance);
+    while iterations < config.iterations && !flat(&gradient) {
+        iterations += 1;
+        let mut direction = descent(&gradient, &memory);
+        if dot(&direction, &gradient) >= 0.0 {
+            memory.clear();
+            direction = descent(&gradient, &memory);
+        }
+        let Some((next, next_loss, next_gradient)) = backtrack(&at, loss, &gradient, &direction, function)
+        else {
+            break;
+        };
+        let pair = Pair { step: minus(&next, &at), change: minus(&next_gradient, &gradient) };
+        if dot(&pair.step, &pair.change) > 1e-14 * dot(&pair.change, &pair.change) {
+            memory.push_back(pair);
+            memory.drain(..memory.len().saturating_sub(MEMORY));
+        }
+        (at, loss, gradient) = (next, next_loss, next_gradient);
+    }
+    let converged = flat(&gradient);
+    (at, Fit { rows: 0, iterations, converged, loss_nats: loss })
+}
+
+/// A step and what it did to the gradient.
+struct Pair {
+    step: Vec<f64>,
+    change: Vec<f64>,
+}
+
+/// The direction of descent: the gradient turned by what earlier steps tell of the curvature.
+fn descent(gradient: &[f64], memory: &VecDeque<Pair>) -> Vec<f64> {
+    let mut direction: Vec<f64> = gradient.iter().map(|value| -value).collect();
+    let mut shares = Vec::with_capacity(memory.len());
+    for pair in memory.iter().rev() {
+        let share = dot(&pair.step, &direction) / dot(&pair.step, &pair.change);
+        add(&mut direction, -share, &pair.change);
+        shares.push(share);
+    }
+    // Without any memory a step of length 1 at most, since nothing is known of the curvature.
+    let scale = memory.back().map_or_else(
+        || 1.0 / dot(gradient, gradient).sqrt().max(1.0),
+        |pair| dot(&pair.step, &pair.change) / dot(&pair.change, &pair.change),
+    );
+    direction.iter_mut().for_each(|value| *value *= scale);
+    for (pair, share) in memory.iter().zip(shares.into_iter().rev()) {
+        let turn = dot(&pair.change, &direction) / dot(&pair.step, &pair.change);
+        add(&mut direction, share - turn, &pair.step);
+    }
+    direction
+}
+
+/// The first of 1, 1/2, 1/4 ... of a step that lowers the function enough; nothing where none does, which
+/// is where rounding ends the descent.
+fn backtrack(
+    at: &[f64],
+    loss: f64,
+    gradient: &[f64],
+    direction: &[f64],
+    function: &Function<'_>,
+) -> Option<(Vec<f64>, f64, Vec<f64>)> {
+    let slope = dot(gradient, direction);
+    (0..40).find_map(|halvings| {
+        let length = 0.5_f64.powi(halvings);
+        let mut next = at.to_vec();
+        add(&mut next, length, direction);
+        let (next_loss, next_gradient) = function(&next);
+        (next_loss <= loss + 1e-4 * length * slope).then_some((next, next_loss, next_gradient))
+    })
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn add(to: &mut [f64], factor: f64, what: &[f64]) {
+    to.iter_mut().zip(what).for_each(|(to, what)| *to += factor * what);
+}
+
+fn minus(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of two features whose class follows from them, with some that are mislabelled.
+    fn rows(count: usize) -> (Vec<f32>, Vec<u32>) {
+        let stream = frostline_random::Stream::new(7, "probe");
+        let mut features = Vec::new();
+        let mut labels = Vec::new();
+        for row in 0..count {
+            let value = |at: usize| stream.unit((4 * row + at) as u64) as f32;
+            let (a, b) = (value(0) * 40.0, value(1));
+            features.extend([a, b]);
+            let noise = value(2) < 0.1;
+            labels.push(u32::from(a > 20.0) + u32::from(b > 0.5 && !noise));
+        }
+        (features, labels)
+    }
+
+    #[test]
+    fn two_balanced_points_have_the_weight_that_calculus_gives() {
+        // At x = -1 and 1 with classes 0 and 1, both biases are equal and the weights are w and -w with
+        // the loss 2 ln(1 + exp(-2w)) + w² · ridge: its derivative is zero where w = 2 / (1 + exp(2w)).
+        let config = ProbeConfig { tolerance: 1e-10, ..ProbeConfig::default() };
+        let probe = Probe::fit(&[-1.0, 1.0], 1, &[0, 1], 2, &config);
+        let w = probe.values[1];
+        assert!(probe.fit.converged && w > 0.1, "{probe:?}");
+        assert!((w - 2.0 / (1.0 + (2.0 * w).exp())).abs() < 1e-8, "{w}");
+        assert!((probe.values[0] + w).abs() < 1e-8);
+    }
+
+    #[test]
+    fn a_fit_ends_where_the_gradient_is_nothing_and_threads_change_no_bit() {
+        let (features, labels) = rows(3000);
+        let fit = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            pool.install(|| Probe::fit(&features, 2, &labels, 3, &ProbeConfig::default()))
+        };
+        let probe = fit(1);
+        assert!(probe.fit.converged && probe.fit.iterations > 3, "{:?}", probe.fit);
+        assert_eq!(probe, fit(3));
+        let logits = probe.logits(&features);
+        let right = logits.chunks(3).zip(&labels).filter(|(row, label)| best(row) == **label).count();
+        assert!(right > 2200, "{right} of 3000");
+    }
+
+    #[test]
+    fn the_gradient_is_the_slope_of_the_loss() {
+        let (features, labels) = rows(300);
+        let scaling = Scaling::of(&features, 2);
+        let problem =
+            Problem { features: &features, labels: &labels, scaling: &scaling, classes: 3, ridge: 2.0 };
+        let at: Vec<f64> = (0..9).map(|i| 0.3 * f64::from(i) - 1.0).collect();
+        let (_, gradient) = problem.loss(&at);
+        for (place, slope) in gradient.iter().enumerate() {
+            let moved = |by: f64| {
+                let mut at = at.clone();
+                at[place] += by;
+                problem.loss(&at).0
+            };
+            let measured = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            assert!((slope - measured).abs() < 1e-8, "{place}: {slope} {measured}");
+        }
+    }
+
+    #[test]
+    fn a_feature_that_never_varies_and_a_class_that_never_occurs_do_no_harm() {
+        let (features, labels) = ([1.0, 5.0, 2.0, 5.0, 3.0, 5.0], [0, 0, 2]);
+        let probe = Probe::fit(&features, 2, &labels, 3, &ProbeConfig::default());
+        assert!(probe.fit.converged && probe.values.iter().all(|value| value.is_finite()), "{probe:?}");
+        assert_eq!(probe.logits(&features).chunks(3).map(best).collect::<Vec<_>>(), [0, 0, 2]);
+    }
+}
