@@ -159,7 +159,8 @@ impl Policy {
         format!(
             "none, all, first-K, last-K and top-K (K from 1 to {depth}), alternating, blocks-0.2 (any of 0 to {}), \
              head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; \
-             those that let a block learn with +lora, +adapters, +bitfit, +norms, +adaptive; each with +mix",
+             where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze on the way with \
+             +adaptive; each with +mix",
             depth.saturating_sub(1)
         )
     }
@@ -434,8 +435,9 @@ mod tests {
             error("first-9"),
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
              first-K, last-K and top-K (K from 1 to 6), alternating, blocks-0.2 (any of 0 to 5), head-only; each \
-             but head-only and top-K also with +embeddings; each with +heads or +head.NAME; those that let a \
-             block learn with +lora, +adapters, +bitfit, +norms, +adaptive; each with +mix"
+             but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
+             blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze on the way with \
+             +adaptive; each with +mix"
         );
         for name in [
             "",

@@ -118,9 +118,9 @@ impl<'a> Run<'a> {
         tasks.iter().map(score).collect()
     }
 
-    /// What is frozen after the steps taken so far.
-    fn policy(&self, at: &Progress) -> Policy {
-        let policy = self.timeline.at(at.step);
+    /// What is frozen in a step, counted from 0, as far as is known by now.
+    fn policy(&self, at: &Progress, step: u64) -> Policy {
+        let policy = self.timeline.at(step);
         self.settling.map_or_else(|| policy.clone(), |rule| at.settling.policy(policy, &rule))
     }
 
@@ -267,7 +267,8 @@ pub fn train<B: Train>(
     run.check_prefixes();
     let mut optimizer = Optimizer::new(config.optimizer.clone(), encoder.depth);
     let Start { mut model, mut best, mut at } = resume(model, saved, &mut optimizer)?;
-    let mut policy = run.policy(&at);
+    // That of the last step taken: a thaw that is due comes with the next one.
+    let mut policy = run.policy(&at, at.step.saturating_sub(1));
     model = set_trainable(model, |path| !policy.freezes(path));
     let mut grown = run.grown(&model, &policy);
     let (epochs, steps) = (run.epochs(), run.steps());
@@ -284,7 +285,7 @@ pub fn train<B: Train>(
             let tasks = grown.as_ref().map_or_else(|| tasks.to_vec(), |grown| grown.under(tasks));
             let task = &tasks[*task];
             if timeline.thaws().any(|(step, _)| step == at.step) {
-                policy = run.policy(&at);
+                policy = run.policy(&at, at.step);
                 model = set_trainable(model, |path| !policy.freezes(path));
             }
             let mut batch = Batch::new(task.train, chosen, true);
@@ -307,7 +308,7 @@ pub fn train<B: Train>(
             at.since.add(loss.into());
             at.tokens += batch.rows.len();
             if run.settles(&mut at, &norms) {
-                policy = run.policy(&at);
+                policy = run.policy(&at, at.step);
                 model = set_trainable(model, |path| !policy.freezes(path));
                 optimizer.forget(&model, |path| policy.freezes(path));
                 grown = run.grown(&model, &policy);
