@@ -8,6 +8,7 @@ mod blocks;
 mod changes;
 mod curves;
 mod errors;
+mod heat;
 mod lines;
 mod parameters;
 mod scale;

@@ -1,22 +1,16 @@
 //! Owns the figures of errors: F1 of every tag, and accuracy by what train knows of a word.
 //!
-//! Refuses colour as the only sign: every field carries its number.
+//! Refuses bars without their interval.
 
 use crate::Report;
-use crate::errors::{By, GroupErrors};
+use crate::errors::{By, GroupErrors, TagErrors};
+use crate::figure::Figure;
 use crate::figure::bars::{Bar, Chart, Row, draw as draw_bars};
-use crate::figure::sheet::{Area, LABEL, Sheet, TICK, named, panels, widest};
-use crate::figure::svg::{Anchor, Type, text_width};
-use crate::figure::{Figure, INK};
+use crate::figure::heat::{Field, Heat, draw as draw_heat};
+use crate::figure::sheet::{named, panels};
 use crate::number::{count, fixed};
 use crate::words;
 
-/// A field's height, and the least width that its number needs.
-const ROW: f64 = 26.0;
-const FIELD: f64 = 46.0;
-/// Room for a panel's title, and for its tags and their words.
-const TITLE: f64 = 26.0;
-const HEAD: f64 = 40.0;
 /// The most tags in a panel.
 const TAGS: usize = 18;
 /// The colour of what is missing to an F1 of 1.
@@ -52,18 +46,7 @@ fn maps(report: &Report) -> Vec<Map<'_>> {
 pub(super) fn tags(report: &Report, figure: &Figure) -> String {
     let maps = maps(report);
     let rows = || maps.iter().flat_map(|map| &map.rows);
-    let left = widest(rows().map(|row| row.policy.as_str())) + 12.0;
-    let labels = rows().flat_map(|row| row.tags.iter().take(TAGS));
-    let field = labels.map(|tag| text_width(&tag.tag, TICK.size) + 8.0).fold(FIELD, f64::max);
-    let columns = rows().map(|row| row.tags.len().min(TAGS)).max().unwrap_or(1);
-    let most = maps.iter().map(|map| map.rows.len()).max().unwrap_or(1);
-    let size = (left + columns as f64 * field, TITLE + HEAD + most as f64 * ROW);
-    let titles: Vec<String> = maps.iter().map(|map| map.title.clone()).collect();
-    let mut sheet = Sheet::titled(report, figure, &titles, size, 1);
-    for (i, map) in maps.iter().enumerate() {
-        let area = sheet.area(i);
-        heat(&mut sheet, area.inside(HEAD, 0.0, 0.0, left), map, field);
-    }
+    let heats: Vec<Heat<'_>> = maps.iter().map(heat).collect();
     let mut notes = vec![
         "Number: F1 on dev in percent, the mean over seeds. The darker a field, the more is missing to 100. Below a \
          tag stands the number of its words."
@@ -73,28 +56,20 @@ pub(super) fn tags(report: &Report, figure: &Figure) -> String {
         notes.push(format!("Only the {TAGS} most frequent tags are shown."));
     }
     notes.extend(left_away(report));
-    sheet.finish(&notes)
+    draw_heat(report, figure, &heats, (MISSING, 1), &notes)
 }
 
-fn heat(sheet: &mut Sheet, plot: Area, map: &Map<'_>, field: f64) {
-    let Some(first) = map.rows.first() else { return };
-    for (at, tag) in first.tags.iter().take(TAGS).enumerate() {
-        let middle = plot.x + (at as f64 + 0.5) * field;
-        sheet.svg.text(middle, plot.y - 22.0, &tag.tag, TICK.anchor(Anchor::Middle));
-        let words = Type::new(11.0, TICK.colour).anchor(Anchor::Middle);
-        sheet.svg.text(middle, plot.y - 7.0, &count(tag.support), words);
-        for (number, row) in map.rows.iter().enumerate() {
-            let Some(found) = row.tags.iter().find(|other| other.tag == tag.tag) else { continue };
-            let top = plot.y + number as f64 * ROW;
-            let from = (plot.x + at as f64 * field + 1.0, top + 1.0);
-            sheet.svg.rect(from, (field - 2.0, ROW - 2.0), MISSING, shade(found.f1.mean));
-            let number = Type::new(12.0, INK).anchor(Anchor::Middle);
-            sheet.svg.text(middle, top + ROW / 2.0 + 4.2, &fixed(100.0 * found.f1.mean, 1), number);
-        }
-    }
-    for (number, row) in map.rows.iter().enumerate() {
-        let y = plot.y + (number as f64 + 0.5) * ROW + 4.5;
-        sheet.svg.text(plot.x - 8.0, y, &row.policy, LABEL.anchor(Anchor::End));
+fn heat<'a>(map: &Map<'a>) -> Heat<'a> {
+    let tags: Vec<&TagErrors> = map.rows[0].tags.iter().take(TAGS).collect();
+    let field = |row: &GroupErrors, tag: &str| {
+        let found = row.tags.iter().find(|other| other.tag == tag)?;
+        Some(Field { label: fixed(100.0 * found.f1.mean, 1), shade: shade(found.f1.mean) })
+    };
+    let fields = |row: &GroupErrors| tags.iter().map(|tag| field(row, &tag.tag)).collect();
+    Heat {
+        title: map.title.clone(),
+        columns: tags.iter().map(|tag| vec![tag.tag.clone(), count(tag.support)]).collect(),
+        rows: map.rows.iter().map(|row| (row.policy.as_str(), fields(row))).collect(),
     }
 }
 
