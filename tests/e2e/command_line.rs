@@ -51,6 +51,47 @@ fn subsets_are_named_once_the_depth_is_known() {
 }
 
 #[test]
+fn a_greedy_search_freezes_the_best_block_of_each_round() {
+    let world = world();
+    world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 3}"#);
+    let search =
+        || Ended::of(&mut world.sweep(&["--policies", "greedy", "--lang", "en,pcm", "--seeds", "1,2"]));
+    let ended = search();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let records: Vec<_> = world.records().into_values().collect();
+    assert_eq!(records.len(), 7 * 4, "1 + 3 + 2 + 1 sets");
+    let mean = |policy: &str| {
+        let found: Vec<f64> = records
+            .iter()
+            .filter(|record| record.cell.settings.policy == policy)
+            .map(|record| {
+                let result = record.result.as_ref().expect("a result");
+                result.stages[0].tasks[&result.headline].scores["dev"].accuracy()
+            })
+            .collect();
+        assert_eq!(found.len(), 4, "{policy}");
+        found.iter().sum::<f64>() / 4.0
+    };
+    let singles = ["blocks-0", "blocks-1", "blocks-2"];
+    let best = singles.into_iter().rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).expect("one");
+    let pairs: Vec<_> = ["blocks-0.1", "blocks-0.2", "blocks-1.2"]
+        .into_iter()
+        .filter(|pair| records.iter().any(|record| record.cell.settings.policy == *pair))
+        .collect();
+    let block = best.strip_prefix("blocks-").expect("its block");
+    assert!(pairs.len() == 2 && pairs.iter().all(|pair| pair.contains(block)), "{best}, then {pairs:?}");
+    assert!(
+        ended.out.contains(&format!("greedy    3 blocks tried; freezing block {block} is best")),
+        "{ended:?}"
+    );
+    assert!(ended.out.contains("frozen: 0, 1, 2"), "{ended:?}");
+
+    let again = search();
+    assert_eq!((again.code, world.records().len()), (Some(0), 28), "{again:?}");
+    assert!(!again.err.contains("done in"), "nothing is run twice: {again:?}");
+}
+
+#[test]
 fn a_whole_sweep() {
     let world = world();
     let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));

@@ -59,9 +59,9 @@ impl Policy {
             Some(("last", k)) => (depth - count(name, k, depth).map_err(fail)?..depth).collect(),
             Some(("top", k)) => (0..depth - count(name, k, depth).map_err(fail)?).collect(),
             Some(("blocks", list)) => block_list(name, list, depth).map_err(fail)?,
-            None if base == Self::SUBSETS => {
+            None if [Self::SUBSETS, Self::GREEDY].contains(&base) => {
                 return Err(fail(format!(
-                    "`{name}` stands for all sets of blocks: it can only be a value of the grid's `policy`"
+                    "`{name}` stands for sets of blocks: it can only be a value of the grid's `policy`"
                 )));
             }
             _ => return Err(fail(format!("there is no policy `{name}`"))),
@@ -124,6 +124,10 @@ impl Policy {
     /// The word that stands for every set of blocks among the policies of a grid.
     pub const SUBSETS: &str = "subsets";
 
+    /// The word that stands, among the policies of a grid, for a search: one block more is frozen at a time, the
+    /// one that costs least.
+    pub const GREEDY: &str = "greedy";
+
     /// The most blocks of which [`Policy::subsets`] names all sets: 256 of them.
     pub const MOST_SUBSET_BLOCKS: usize = 8;
 
@@ -135,22 +139,28 @@ impl Policy {
     pub fn subsets(depth: usize) -> Result<Vec<String>, PolicyError> {
         if depth > Self::MOST_SUBSET_BLOCKS {
             let reason = format!(
-                "`{}` of {depth} blocks would be 2^{depth} policies; it is for encoders of at most {} blocks, name \
-                 some policies instead",
+                "`{}` of {depth} blocks would be 2^{depth} policies; it is for encoders of at most {} blocks; `{}` \
+                 searches among them",
                 Self::SUBSETS,
-                Self::MOST_SUBSET_BLOCKS
+                Self::MOST_SUBSET_BLOCKS,
+                Self::GREEDY
             );
             return Err(PolicyError { reason, depth });
         }
         let blocks = |set: &usize| (0..depth).filter(|block| set >> block & 1 == 1).collect::<Vec<_>>();
         let mut sets: Vec<Vec<usize>> = (0..1_usize << depth).map(|set| blocks(&set)).collect();
         sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-        let name = |set: Vec<usize>| match set.len() {
-            0 => "none".to_string(),
-            all if all == depth => "all".to_string(),
-            _ => format!("blocks-{}", set.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")),
-        };
-        Ok(sets.into_iter().map(name).collect())
+        Ok(sets.iter().map(|set| Self::of_blocks(set, depth)).collect())
+    }
+
+    /// The policy that freezes these blocks of `depth`, in ascending order, and nothing else.
+    #[must_use]
+    pub fn of_blocks(blocks: &[usize], depth: usize) -> String {
+        match blocks.len() {
+            0 => "none".into(),
+            all if all == depth => "all".into(),
+            _ => format!("blocks-{}", blocks.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")),
+        }
     }
 
     /// What can be written for an encoder of `depth` blocks, in words.

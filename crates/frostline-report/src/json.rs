@@ -13,7 +13,7 @@ use crate::claims::{self, Judged};
 use crate::curves::{self, Curves};
 use crate::errors::{GroupErrors, Versus};
 use crate::sentences::{self, SentenceStats};
-use crate::subsets::{self, BlockWorth};
+use crate::subsets::{self, BestSet, BlockWorth};
 use crate::summary::{Group, State};
 use crate::words;
 
@@ -31,6 +31,9 @@ struct Whole<'a> {
     /// What freezing each block costs, where every set of blocks was frozen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocks: Vec<BlockWorth>,
+    /// The best set of each number of frozen blocks, where every number was tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    best_sets: Vec<BestSet>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     learning_curves: Vec<Curves>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,6 +89,7 @@ pub(crate) fn json(report: &Report) -> String {
         axes: report.axes(),
         groups: &report.groups,
         blocks: subsets::worths(report),
+        best_sets: subsets::best_sets(report),
         learning_curves: curves::of(report),
         baselines: baselines::all(report),
         sentence_tasks: sentences::of(report),

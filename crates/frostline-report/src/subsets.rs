@@ -136,6 +136,54 @@ fn lattice<'a>(report: &'a Report, lang: &str, extras: &[String]) -> Option<Latt
     (!seeds.is_empty()).then(|| Lattice { lang: lang.into(), extras: extras.to_vec(), blocks, seeds })
 }
 
+/// The best of the sets of frozen blocks that were run, of one number of blocks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct BestSet {
+    pub lang: String,
+    /// Values of the further axes, in their order.
+    pub extras: Vec<String>,
+    /// The blocks, counted from the input.
+    pub frozen: Vec<usize>,
+    /// Dev accuracy over seeds.
+    pub accuracy: Stat,
+    /// How many sets of this many blocks were run.
+    pub of: usize,
+}
+
+/// For each number of frozen blocks the best set of those that were run, where some were run of every number
+/// and several of one.
+pub(crate) fn best_sets(report: &Report) -> Vec<BestSet> {
+    let places =
+        report.langs().into_iter().flat_map(|lang| report.extras().into_iter().map(move |e| (lang, e)));
+    places.flat_map(|(lang, extras)| best_of(report, lang, extras)).collect()
+}
+
+fn best_of(report: &Report, lang: &str, extras: &[String]) -> Vec<BestSet> {
+    let mut depth = 0;
+    let mut sets: BTreeMap<usize, Stat> = BTreeMap::new();
+    for group in report.groups_of(lang).filter(|group| group.extras == extras) {
+        let done = report.members(group).find_map(CellView::done);
+        let Some((blocks, set)) = done.and_then(|done| frozen_set(&done.result)) else { continue };
+        let Some(dev) = &group.dev else { continue };
+        depth = depth.max(blocks);
+        sets.entry(set).or_insert(dev.accuracy);
+    }
+    let of_size = |size: usize| sets.iter().filter(move |(set, _)| set.count_ones() as usize == size);
+    let best = |size: usize| {
+        // Of equals the one nearest the input.
+        let (&set, accuracy) = of_size(size).rev().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+        Some(BestSet {
+            lang: lang.into(),
+            extras: extras.to_vec(),
+            frozen: (0..depth).filter(|block| set >> block & 1 == 1).collect(),
+            accuracy: *accuracy,
+            of: of_size(size).count(),
+        })
+    };
+    let all: Option<Vec<BestSet>> = (0..=depth).map(best).collect();
+    all.filter(|all| all.iter().any(|best| best.of > 1)).unwrap_or_default()
+}
+
 /// How many blocks there are and which of them were frozen, where that is all that was: embeddings and head
 /// learned, each block did so wholly or not at all, and there was one stage.
 fn frozen_set(result: &Outcome) -> Option<(usize, usize)> {
@@ -193,8 +241,7 @@ fn errors_of(
         if sha256(text.as_bytes()) != file.sha256 {
             return Err(format!("{}: its bytes are not those that the record names", place()));
         }
-        let (counts, right) =
-            by_sentence(&text).ok_or_else(|| format!("{}: it has not 5 columns", place()))?;
+        let (counts, right) = by_sentence(&text).ok_or_else(|| format!("{}: it lacks columns", place()))?;
         if set == 0 {
             parts = vec![vec![0.0; counts.len()]; lattice.blocks];
             sizes = counts;
@@ -217,7 +264,7 @@ fn by_sentence(text: &str) -> Option<(Vec<f64>, Vec<f64>)> {
     let mut last: Option<(&str, u64)> = None;
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
-        let &[id, number, _, gold, predicted] = columns.as_slice() else { return None };
+        let &[id, number, _, gold, predicted, ..] = columns.as_slice() else { return None };
         let number: u64 = number.parse().ok()?;
         if !last.is_some_and(|(before, place)| before == id && number > place) {
             counts.push(0.0);
@@ -261,7 +308,8 @@ mod tests {
 
     #[test]
     fn sentences_end_where_numbers_begin_again() {
-        let text = "head\na\t1\tx\tN\tN\na\t3\tx\tN\tV\na\t1\tx\tN\tN\n-\t1\tx\tN\t-\n-\t1\tx\tN\tN\n";
+        let text =
+            "head\na\t1\tx\tN\tN\na\t3\tx\tN\tV\tunknown\na\t1\tx\tN\tN\n-\t1\tx\tN\t-\n-\t1\tx\tN\tN\n";
         assert_eq!(by_sentence(text), Some((vec![2.0, 1.0, 1.0, 1.0], vec![1.0, 1.0, 0.0, 1.0])));
         assert_eq!(by_sentence("head\na\t1\n"), None);
     }

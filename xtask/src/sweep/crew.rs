@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record, write_atomically};
@@ -52,11 +53,7 @@ impl<'a> Crew<'a> {
             let _ = std::fs::remove_file(self.logs.join(format!("worker-{number}.log")));
         }
         let (tell, news) = channel();
-        let interrupt = tell.clone();
-        ctrlc::set_handler(move || {
-            let _ = interrupt.send(News::Interrupt);
-        })
-        .environment()?;
+        hear_interrupts(tell.clone()).environment()?;
         let mut shift = Shift {
             crew: self,
             queue: jobs.into(),
@@ -69,6 +66,21 @@ impl<'a> Crew<'a> {
         shift.run(&news)?;
         Ok(shift.outcome)
     }
+}
+
+/// Who hears of Ctrl-C: the shift at work. A process can have one handler only.
+static AT_WORK: Mutex<Option<Sender<News>>> = Mutex::new(None);
+
+fn hear_interrupts(tell: Sender<News>) -> std::result::Result<(), ctrlc::Error> {
+    let at_work = || AT_WORK.lock().unwrap_or_else(PoisonError::into_inner);
+    if at_work().replace(tell).is_some() {
+        return Ok(());
+    }
+    ctrlc::set_handler(move || {
+        if let Some(tell) = &*at_work() {
+            let _ = tell.send(News::Interrupt);
+        }
+    })
 }
 
 /// The work on one list of jobs.

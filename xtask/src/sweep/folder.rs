@@ -12,6 +12,7 @@ use frostline_record::{
 use crate::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::sweep::outcome::Outcome;
+use crate::sweep::study::Study;
 use crate::units::counted;
 use crate::workspace;
 
@@ -118,6 +119,12 @@ impl Folder {
         }
         self.tell_others()?;
         Ok(jobs)
+    }
+
+    /// Whether a search goes on from what was found; then the study has more cells.
+    pub(crate) fn leads_on(&self, study: &mut Study) -> Result<bool> {
+        let record = |cell: &Cell| read_record(&Sweep::cell_folder(&self.path, cell)).ok().flatten();
+        study.search_on(&self.cells, record)
     }
 
     /// A cell is done when its folder holds the record of this very cell, without an error. A

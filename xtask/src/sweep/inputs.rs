@@ -47,7 +47,7 @@ pub(crate) struct Encoder {
     pub blocks: usize,
 }
 
-/// Finds, hashes and checks what the study reads. Where its policies are all sets of blocks, they are named
+/// Finds, hashes and checks what the study reads. Where a word stands for sets of blocks, they are named
 /// here, since only now the depth is known.
 pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
     let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
@@ -61,7 +61,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
             sources.encoders.insert(name.clone(), encoder);
         }
     }
-    study.name_subsets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
+    study.name_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
     for settings in &study.settings {
         let name = &settings.encoder.name;
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());

@@ -55,6 +55,13 @@ fn header(study: &Study) -> String {
     for change in &study.overrides {
         let _ = writeln!(text, "          with {change}");
     }
+    if let Some(search) = &study.search {
+        let sets = counted(search.sets(), "set");
+        let _ = writeln!(
+            text,
+            "greedy    one block more is frozen in each round, {sets} of blocks in all; this is the first"
+        );
+    }
     if plan.synthetic {
         text.push_str("          SYNTHETIC DATA: made by a grammar, it says nothing about a real language\n");
     }

@@ -10,6 +10,7 @@ mod list;
 mod outcome;
 mod progress;
 mod sample;
+mod sets;
 mod study;
 mod worker;
 
@@ -42,19 +43,25 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
     let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
     list::introduce(&study, &sources, &runner);
 
-    let cells = study.cells(&sources, &runner);
-    runner.check(&cells)?;
-    let folder = if args.verify { Folder::passing(cells)? } else { Folder::open(&out, study.sweep(cells))? };
-    let crew = Crew::new(&runner, &study, args, folder.logs());
-    let place = folder.prefix_place(&study.plan.prefix_cache, crew.size())?;
-    let jobs = folder.jobs(place.as_ref(), study.plan.checkpoints)?;
-    let mut screen = Screen::new(&study, &jobs, folder.done());
-    let outcome = crew.work(jobs, &mut screen)?;
-    drop(screen);
-    folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
-
-    if !args.verify && !outcome.interrupted {
-        report::write(folder.path())?;
+    // Once, but for a search, which decides from a round's records what the next one runs.
+    loop {
+        let cells = study.cells(&sources, &runner);
+        runner.check(&cells)?;
+        let folder =
+            if args.verify { Folder::passing(cells)? } else { Folder::open(&out, study.sweep(cells))? };
+        let crew = Crew::new(&runner, &study, args, folder.logs());
+        let place = folder.prefix_place(&study.plan.prefix_cache, crew.size())?;
+        let jobs = folder.jobs(place.as_ref(), study.plan.checkpoints)?;
+        let mut screen = Screen::new(&study, &jobs, folder.done());
+        let outcome = crew.work(jobs, &mut screen)?;
+        drop(screen);
+        if !args.verify && !outcome.interrupted && folder.leads_on(&mut study)? {
+            continue;
+        }
+        folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
+        if !args.verify && !outcome.interrupted {
+            report::write(folder.path())?;
+        }
+        return Ok(folder.close(&outcome));
     }
-    Ok(folder.close(&outcome))
 }

@@ -1,17 +1,14 @@
 //! What is asked: the plan with the command line's changes, and the cells it means.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use frostline_freeze::Policy;
 use frostline_record::{Cell, Checkpoints, Plan, PrefixCache, SCHEMA, Settings, Sweep, Switch, sha256};
-
-use toml::Value;
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
 use crate::runner::Runner;
 use crate::sweep::inputs::Sources;
+use crate::sweep::sets::Search;
 use crate::workspace;
 
 /// A plan, the changes the command line makes to it, and the settings of its cells in order.
@@ -27,6 +24,8 @@ pub(crate) struct Study {
     pub settings: Vec<Settings>,
     /// What the tensors run on.
     pub backend: Backend,
+    /// A search among sets of blocks, where the grid asks for one.
+    pub search: Option<Search>,
 }
 
 impl Study {
@@ -49,42 +48,7 @@ impl Study {
             plan.prefix_cache.enabled = Switch::Off;
         }
         let settings = plan.expand().plan()?;
-        Ok(Self { plan, path, overrides, settings, backend: args.backend })
-    }
-
-    /// Puts every set of blocks in the place of the word `subsets` among the grid's policies. `depths` are the
-    /// blocks of the study's encoders.
-    pub(crate) fn name_subsets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
-        let Some(policies) = self.plan.grid.get("policy") else { return Ok(()) };
-        let is_word = |value: &Value| value.as_str() == Some(Policy::SUBSETS);
-        if !policies.iter().any(is_word) {
-            return Ok(());
-        }
-        let &depth = match Vec::from_iter(depths).as_slice() {
-            [depth] => *depth,
-            _ => {
-                let depths: Vec<String> = depths.iter().map(ToString::to_string).collect();
-                let error = anyhow::anyhow!(
-                    "`{}` needs encoders of one depth, but the plan's have {} blocks; run them as plans of their own",
-                    Policy::SUBSETS,
-                    depths.join(" and ")
-                );
-                return Err(error).plan();
-            }
-        };
-        let named: Vec<Value> = policies.iter().filter(|value| !is_word(value)).cloned().collect();
-        let mut all = Vec::new();
-        for value in policies {
-            if is_word(value) {
-                let sets = Policy::subsets(depth).plan()?.into_iter().map(Value::from);
-                all.extend(sets.filter(|set| !named.contains(set)));
-            } else {
-                all.push(value.clone());
-            }
-        }
-        self.plan.grid.insert("policy".into(), all);
-        self.settings = self.plan.expand().plan()?;
-        Ok(())
+        Ok(Self { plan, path, overrides, settings, backend: args.backend, search: None })
     }
 
     /// The sweep's folder. By default its name tells apart whatever a plan can say except the

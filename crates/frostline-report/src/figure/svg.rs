@@ -44,11 +44,6 @@ impl Type {
         self
     }
 
-    pub const fn colour(mut self, colour: &'static str) -> Self {
-        self.colour = colour;
-        self
-    }
-
     pub const fn anchor(mut self, anchor: Anchor) -> Self {
         self.anchor = anchor;
         self

@@ -1,26 +1,60 @@
-//! Owns what the page says about single blocks, where every set of them was frozen.
+//! Owns what the page says about sets of blocks: what each block is worth where all sets were frozen, and the
+//! best set of each size.
 //!
 //! Refuses a worth without its error, or without why it has none.
 
 use crate::Report;
-use crate::number::{count, fixed, or_dash, signed};
+use crate::number::{count, fixed, or_dash, plus_minus, signed};
 use crate::page::{paragraph, section};
-use crate::subsets::{BlockWorth, Lattice, lattices};
+use crate::subsets::{BestSet, BlockWorth, Lattice, best_sets, lattices};
 use crate::table::Table;
 use crate::words;
 
-/// What freezing each block of a language's encoder costs.
+/// What freezing each block of a language's encoder costs, and the best sets.
 pub(super) fn table(report: &Report, lang: &str, text: &mut String) {
+    worths(report, lang, text);
+    best(report, lang, text);
+}
+
+fn axes(report: &Report) -> Table {
+    report.axes().into_iter().fold(Table::default(), |table, axis| table.left(format!("`{axis}`"), 0))
+}
+
+/// The best set of each number of blocks.
+fn best(report: &Report, lang: &str, text: &mut String) {
+    let sets: Vec<BestSet> = best_sets(report).into_iter().filter(|best| best.lang == lang).collect();
+    if sets.is_empty() {
+        return;
+    }
+    section(text, 3, "The best set of each size");
+    let mut table =
+        axes(report).right("Frozen blocks", 0).left("Which", 0).right("Dev acc. %", 0).right("Best of", 0);
+    for best in sets {
+        let which: Vec<String> = best.frozen.iter().map(ToString::to_string).collect();
+        let mut row = best.extras.clone();
+        row.extend([
+            best.frozen.len().to_string(),
+            if which.is_empty() { "–".into() } else { which.join(", ") },
+            plus_minus(best.accuracy.times(100.0), 2),
+            best.of.to_string(),
+        ]);
+        table.row(row);
+    }
+    paragraph(text, table.markdown().trim_end());
+    paragraph(
+        text,
+        "The embeddings learn. A set was chosen on the split that it is scored on: of near equals it is the \
+         luckiest, the more so the more were run.",
+    );
+}
+
+fn worths(report: &Report, lang: &str, text: &mut String) {
     let lattices: Vec<Lattice<'_>> = lattices(report).into_iter().filter(|one| one.lang == lang).collect();
     if lattices.is_empty() {
         return;
     }
     section(text, 3, "Which blocks matter");
-    let mut table = Table::default();
-    for axis in report.axes() {
-        table = table.left(format!("`{axis}`"), 0);
-    }
-    table = table
+    let mut table = axes(report)
         .left("Block", 0)
         .right("Lost by freezing it, points", 0)
         .right("95 % interval", 0)

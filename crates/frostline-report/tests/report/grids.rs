@@ -172,8 +172,12 @@ fn blocks_are_worth_what_they_cost_with_an_error_over_seeds() {
     let (sweep, records) = subsets(3);
     let files = files("subsets", &sweep, &records);
     let page = text(&files, "report.md");
-    let table = &page[page.find("### Which blocks matter").expect("the section")..];
-    insta::assert_snapshot!("subsets_table", &table[..table[4..].find("\n### ").expect("the next section")]);
+    let section = |title: &str| {
+        let section = &page[page.find(title).expect("the section")..];
+        &section[..4 + section[4..].find("\n### ").expect("the next section")]
+    };
+    insta::assert_snapshot!("subsets_table", section("### Which blocks matter"));
+    insta::assert_snapshot!("best_sets", section("### The best set of each size"));
     let rows = blocks(text(&files, "blocks.csv"));
     // The two that cost more together share that; block 0 costs 4 words more in the mean seed.
     let expected = [34.0, 10.0, 80.0, 220.0];
