@@ -29,8 +29,11 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
+/// Policies, each with the parts of its encoder.
+type Rows<'a> = Vec<(&'a str, Vec<ChangeStats>)>;
+
 pub(super) fn draw(report: &Report, figure: &Figure) -> String {
-    let maps: Vec<(String, Vec<(&str, Vec<ChangeStats>)>)> = panels(report)
+    let maps: Vec<(String, Rows<'_>)> = panels(report)
         .into_iter()
         .map(|panel| {
             let rows = panel.groups.iter().map(|group| (group.policy.as_str(), changes::of(report, group)));
