@@ -73,6 +73,9 @@ fn section(text: &mut String, level: usize, title: &str) {
 
 /// A paragraph with the blank line after it.
 fn paragraph(text: &mut String, words: &str) {
+    if !text.is_empty() && !text.ends_with("\n\n") {
+        *text += "\n";
+    }
     *text += words;
     *text += "\n\n";
 }
