@@ -34,13 +34,16 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
         let rows = worths.len() as f64 * ROW;
         panel(&mut sheet, worths, area.inside(LEGEND, NUMBER, area.height - LEGEND - rows, NAMES), range);
     }
-    let over = if lattices.iter().any(|lattice| lattice.seeds() > 1) { "seeds" } else { "sentences of dev" };
-    sheet.finish(&[
+    let mut notes = vec![
         "Bar and number: the Shapley value, in points of dev accuracy. The bars of a panel sum to what freezing \
-         all blocks costs."
+         all blocks costs. Diamond: accuracy with the block free minus frozen."
             .to_string(),
-        format!("Thin line: 95 % interval over {over}. Diamond: accuracy with the block free minus frozen."),
-    ])
+    ];
+    if let Some(over) = worths.iter().flatten().find_map(|worth| worth.error_over) {
+        let of_dev = if over == "sentences" { " of dev" } else { "" };
+        notes.push(format!("Thin line: 95 % interval over {over}{of_dev}."));
+    }
+    sheet.finish(&notes)
 }
 
 /// A panel's title: the language and the further axes.
