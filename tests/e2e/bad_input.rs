@@ -110,6 +110,29 @@ fn subsets_of_a_deep_encoder() {
 }
 
 #[test]
+fn a_folder_has_no_place_for_adapters() {
+    insta::assert_snapshot!(refused(&world(), &["--policies", "none+adapters", "--set", "save.model=true"]));
+}
+
+#[test]
+fn freezing_and_thawing_on_the_way() {
+    insta::assert_snapshot!(refused(&world(), &["--policies", "none+adaptive", "--set", "unfreeze.every=1"]));
+}
+
+#[test]
+fn lora_beside_a_layer_that_is_not_there() {
+    insta::assert_snapshot!(refused(
+        &world(),
+        &["--policies", "none+lora", "--set", "lora.matrices=query+head"]
+    ));
+}
+
+#[test]
+fn nothing_is_left_to_learn_lightly() {
+    insta::assert_snapshot!(refused(&world(), &["--policies", "head-only+lora"]));
+}
+
+#[test]
 fn a_sample_of_what_was_chosen_otherwise() {
     insta::assert_snapshot!(refused(&world(), &["--set", "data.sample=100", "--set", "data.first=500"]));
 }
