@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use frostline_record::{
-    Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Sweep, Switch, read_record,
+    Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
 };
 
 use crate::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::sweep::outcome::Outcome;
-use crate::sweep::study::Study;
 use crate::units::counted;
 use crate::workspace;
 
@@ -121,10 +120,14 @@ impl Folder {
         Ok(jobs)
     }
 
-    /// Whether a search goes on from what was found; then the study has more cells.
-    pub(crate) fn leads_on(&self, study: &mut Study) -> Result<bool> {
-        let record = |cell: &Cell| read_record(&Sweep::cell_folder(&self.path, cell)).ok().flatten();
-        study.search_on(&self.cells, record)
+    /// The cells that this command is about.
+    pub(crate) fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// What is stored of a cell, where that can be read.
+    pub(crate) fn record(&self, cell: &Cell) -> Option<Record> {
+        read_record(&Sweep::cell_folder(&self.path, cell)).ok().flatten()
     }
 
     /// A cell is done when its folder holds the record of this very cell, without an error. A

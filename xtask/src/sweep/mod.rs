@@ -55,11 +55,12 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending> {
         let mut screen = Screen::new(&study, &jobs, folder.done());
         let outcome = crew.work(jobs, &mut screen)?;
         drop(screen);
-        if !args.verify && !outcome.interrupted && folder.leads_on(&mut study)? {
+        let whole = !args.verify && !outcome.interrupted;
+        if whole && study.goes_on(folder.cells(), |cell| folder.record(cell))? {
             continue;
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
-        if !args.verify && !outcome.interrupted {
+        if whole {
             report::write(folder.path())?;
         }
         return Ok(folder.close(&outcome));

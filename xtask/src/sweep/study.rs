@@ -1,14 +1,17 @@
 //! What is asked: the plan with the command line's changes, and the cells it means.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use frostline_record::{Cell, Checkpoints, Plan, PrefixCache, SCHEMA, Settings, Sweep, Switch, sha256};
+use frostline_record::{
+    Cell, Checkpoints, Plan, PrefixCache, Record, SCHEMA, Settings, Sweep, Switch, sha256,
+};
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
 use crate::runner::Runner;
 use crate::sweep::inputs::Sources;
-use crate::sweep::sets::Search;
+use crate::sweep::sets::{self, Search};
 use crate::workspace;
 
 /// A plan, the changes the command line makes to it, and the settings of its cells in order.
@@ -49,6 +52,25 @@ impl Study {
         }
         let settings = plan.expand().plan()?;
         Ok(Self { plan, path, overrides, settings, backend: args.backend, search: None })
+    }
+
+    /// Names the sets of blocks that the grid asks for by a word. `depths` are the blocks of the study's encoders.
+    pub(crate) fn name_sets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
+        self.search = sets::name(&mut self.plan, depths)?;
+        self.settings = self.plan.expand().plan()?;
+        Ok(())
+    }
+
+    /// Whether a search goes on from what its cells found; then there are more settings.
+    pub(crate) fn goes_on(
+        &mut self,
+        cells: &[Cell],
+        record: impl Fn(&Cell) -> Option<Record>,
+    ) -> Result<bool> {
+        let Some(search) = &mut self.search else { return Ok(false) };
+        let more = search.goes_on(&mut self.plan, cells, record);
+        self.settings = self.plan.expand().plan()?;
+        Ok(more)
     }
 
     /// The sweep's folder. By default its name tells apart whatever a plan can say except the
