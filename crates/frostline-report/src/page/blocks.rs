@@ -124,7 +124,7 @@ fn explained(report: &Report, lattices: &[Lattice<'_>]) -> String {
         )
     };
     format!(
-        "\n**Lost by freezing it** is a block's Shapley value: the mean, over all orders in which blocks could be \
+        "**Lost by freezing it** is a block's Shapley value: the mean, over all orders in which blocks could be \
          frozen one by one, of what accuracy falls by when its turn comes. {error} **In a linear model** is \
          accuracy with the block free minus accuracy with it frozen, over all sets of the others; ± is one \
          standard error, from what the linear model leaves unexplained: it is large where what a block costs \
