@@ -65,6 +65,14 @@ pub(crate) fn thaws(done: &Done) -> bool {
     distinct(done.result.epochs.iter().map(|row| row.trainable)).len() > 1
 }
 
+/// Whether the same learns in every step of the last stage.
+pub(crate) fn is_steady(done: &Done) -> bool {
+    let stages = &done.result.stages;
+    let last = done.result.epochs.iter().filter(|row| row.stage as usize == stages.len());
+    distinct(last.map(|row| row.trainable)).len() <= 1
+        && stages.last().is_none_or(|stage| stage.settled.is_empty())
+}
+
 pub(crate) fn curve(done: &[&Done]) -> Vec<CurvePoint> {
     let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for point in done.iter().flat_map(|done| &done.result.train_loss) {

@@ -80,6 +80,10 @@ pub(super) fn settled(report: &Report, lang: &str, text: &mut String) {
     if !lines.is_empty() {
         section(text, 3, "What froze on the way");
         paragraph(text, lines.trim_end());
-        paragraph(text, "Means over seeds. What is not named learned to the end.");
+        paragraph(
+            text,
+            "Means over seeds. What is not named learned to the end. Where nothing is dropped in what is frozen, \
+             its output is read from memory from then on, as far as that holds it.",
+        );
     }
 }

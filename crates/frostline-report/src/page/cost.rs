@@ -3,11 +3,12 @@
 //! Refuses to add loading, computing a prefix or evaluation to training time.
 
 use crate::Report;
+use crate::epoch::is_steady;
 use crate::number::{NONE, count, decimals, fixed, or_dash, plus_minus};
 use crate::page::{key, keyed, paragraph, section};
 use crate::prefix::PrefixStats;
 use crate::stat::Stat;
-use crate::summary::{BASELINE, Group, Times};
+use crate::summary::{BASELINE, CellView, Group, Times};
 
 /// Trainable parameters, their share, saving, training time, its saving, samples/s, steps/s.
 pub(super) fn columns(group: &Group) -> [String; 7] {
@@ -94,8 +95,11 @@ pub(super) fn speedups(report: &Report, lang: &str, text: &mut String) {
         .right("GFLOP per step", 0)
         .right("Predicted speed-up", 0)
         .right("Measured speed-up", if report.has_baseline() { 0 } else { 1 });
+    let mut uneven = false;
     for group in report.groups_of(lang) {
-        let cost = group.cost.as_ref();
+        let steady = report.members(group).filter_map(CellView::done).all(is_steady);
+        uneven |= !steady;
+        let cost = group.cost.as_ref().filter(|_| steady);
         let mut row = key(group);
         row.push(or_dash(cost, |cost| fixed(cost.gflop_per_step.mean, decimals(cost.gflop_per_step.mean))));
         row.push(or_dash(cost, |cost| fixed(cost.predicted_speedup.mean, 2)));
@@ -106,6 +110,13 @@ pub(super) fn speedups(report: &Report, lang: &str, text: &mut String) {
         table.row(row);
     }
     paragraph(text, table.markdown().trim_end());
+    if uneven {
+        paragraph(
+            text,
+            "Where what learns changes on the way, no step stands for all: there the training time and its saving say \
+             what was won.",
+        );
+    }
 }
 
 /// A measured quantity with about three digits.

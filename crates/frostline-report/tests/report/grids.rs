@@ -2,7 +2,8 @@
 //! of blocks.
 
 use frostline_record::{
-    AccountRow, Baseline, BaselineFit, Cell, MOST_FREQUENT, PROBE, Record, Score, StoredFile, Sweep, sha256,
+    AccountRow, Baseline, BaselineFit, Cell, Change, MOST_FREQUENT, PROBE, Record, Score, Settled,
+    StoredFile, Sweep, sha256,
 };
 use frostline_report::Report;
 
@@ -234,4 +235,45 @@ fn a_set_that_is_missing_leaves_blocks_without_a_worth() {
     assert!(blocks(&rows_of_one).iter().all(|row| row[10] == "1"), "{rows_of_one}");
     records.retain(|record| record.cell.settings.policy != "blocks-3");
     assert_eq!(rows(&records), None);
+}
+
+#[test]
+fn how_far_blocks_moved_and_what_froze_on_the_way() {
+    let sweep = sweep("moved", &paper(), 2, false, "");
+    let mut records = records(&sweep, &paper());
+    for record in &mut records {
+        let (policy, seed) = (record.cell.settings.policy.clone(), record.cell.settings.seed as f64);
+        let result = record.result.as_mut().expect("a result");
+        let moves = |block: usize| policy == "none" || policy == "first-2" && block >= 2;
+        let change = |block: usize| Change {
+            group: format!("block {block}"),
+            relative: if moves(block) { 0.01 * (block as f64 + 1.0) + (seed - 42.0) / 1e3 } else { 0.0 },
+            cka: if moves(block) { 0.95 - 0.1 * block as f64 } else { 1.0 },
+        };
+        result.changes = (0..4).map(change).collect();
+        if policy == "first-4" {
+            let stage = &mut result.stages[0];
+            let steps = stage.steps;
+            let settled = |group: &str, step| Settled { group: group.into(), step };
+            stage.settled = vec![settled("embeddings", steps / 4), settled("block 0", steps / 2)];
+            // One seed settles later and less.
+            stage.settled.truncate(if seed == 42.0 { 2 } else { 1 });
+        }
+    }
+    let files = files("moved", &sweep, &records);
+    let page = text(&files, "report.md");
+    let english = &page[page.find("## en").expect("a language")..];
+    let section = |title: &str| {
+        let section = &english[english.find(title).expect("the section")..];
+        &section[..4 + section[4..].find("\n### ").expect("the next section")]
+    };
+    insta::assert_snapshot!("moved", section("### How far each block moved"));
+    insta::assert_snapshot!("settled", section("### What froze on the way"));
+    let speedups = section("### Predicted and measured speed-up");
+    let row = speedups.lines().find(|line| line.starts_with("| first-4 ")).expect("its row");
+    assert!(row.matches('–').count() == 3, "no step stands for all: {row}");
+    let csv = text(&files, "changes.csv");
+    assert_eq!(csv.lines().count(), 1 + records.len() * 4);
+    assert!(csv.lines().nth(1).is_some_and(|line| line.ends_with(",block 0,0.01,0.95")), "{csv}");
+    assert!(text(&files, "figures/changes.svg").contains("CKA of outputs with the start"));
 }
