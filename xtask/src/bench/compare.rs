@@ -131,6 +131,13 @@ const TAGGER: Setting = Setting {
     means: "`frostline::Tagger` over many sentences, packed without padding",
     ..F32_LIKE
 };
+const TAGGER_BF16: Setting = Setting {
+    id: "tagger, bf16",
+    means: "as `tagger`, with matrix products of bf16 numbers",
+    flags: &["--precision", "bf16"],
+    precision: "bf16",
+    ..TAGGER
+};
 const PIPELINE: Setting = Setting {
     id: "pipeline",
     means: "Hugging Face's token-classification pipeline over words joined by spaces",
@@ -220,6 +227,15 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         id: "tagging-pipeline",
         suite: Suite::Tagging,
         ours: &TAGGER,
+        peer: &PIPELINE,
+        policies: &[&["none"]],
+        scale: &TAGGING,
+        encoders: &[],
+    },
+    Comparison {
+        id: "tagging-bf16-pipeline",
+        suite: Suite::Tagging,
+        ours: &TAGGER_BF16,
         peer: &PIPELINE,
         policies: &[&["none"]],
         scale: &TAGGING,
@@ -317,6 +333,7 @@ pub(crate) const BARS: &[Bar] = &[
     bar("f32-bf16-grouped", Measure::Step, 1.3, 1.8),
     bar("bf16-bf16-grouped", Measure::Step, 2.0, 3.0),
     bar("tagging-pipeline", Measure::Tag, 4.0, 4.0),
+    bar("tagging-bf16-pipeline", Measure::Tag, 4.0, 4.0),
     of_policy("first-4+embeddings", bar("run-cached-study", Measure::Wall, 8.0, 16.0)),
     of_policy("head-only", bar("run-cached-study", Measure::Wall, 12.0, 40.0)),
     bar("sweep-f32-study", Measure::Wall, 5.0, 10.0),

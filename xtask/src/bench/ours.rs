@@ -75,7 +75,7 @@ impl<'a> Ours<'a> {
             Suite::Tagging => {
                 let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
                 let mut command = self.bench("tag");
-                command.arg("--run").arg(tagger).arg("--treebank").arg(treebank);
+                command.args(task.setting.flags).arg("--run").arg(tagger).arg("--treebank").arg(treebank);
                 command.args(["--threads", &self.pace.threads.to_string()]);
                 answer(command.args(["--backend", &self.runner.backend.to_string()]))
             }

@@ -111,6 +111,15 @@ impl From<Compute> for Precision {
     }
 }
 
+impl From<Compute> for frostline_record::Precision {
+    fn from(compute: Compute) -> Self {
+        match compute {
+            Compute::F32 => Self::F32,
+            Compute::Bf16 => Self::Bf16,
+        }
+    }
+}
+
 #[derive(Args)]
 struct GemmArgs {
     #[command(flatten)]
@@ -128,6 +137,9 @@ struct TagArgs {
     /// A folder with a treebank's files, or embedded:NAME
     #[arg(long)]
     treebank: String,
+    /// What the operands of linear layers are rounded to [default: as in training]
+    #[arg(long, value_enum)]
+    precision: Option<Compute>,
     #[command(flatten)]
     machine: Machine,
 }
@@ -149,8 +161,9 @@ impl Bench {
             What::Read(inputs) => {
                 serde_json::to_string(&pool(None)?.install(|| Reading::measure(&inputs.folders(false)?))?)?
             }
-            What::Tag(TagArgs { run, treebank, machine: Machine { threads, backend } }) => {
-                let options = Options { threads, backend, ..Options::default() };
+            What::Tag(TagArgs { run, treebank, precision, machine: Machine { threads, backend } }) => {
+                let precision = precision.map(Into::into);
+                let options = Options { threads, backend, precision, ..Options::default() };
                 let tagger = Tagger::open(&run, &options).map_err(super::tag::blame)?;
                 serde_json::to_string(&Tagging::measure(&tagger, &treebank)?)?
             }
