@@ -167,12 +167,21 @@ pub(crate) fn below(report: &Report, lang: &str) -> Vec<String> {
     let mut found: Vec<(Who, Vec<(String, f64)>)> = Vec::new();
     for one in of(report, lang) {
         let Some(dev) = &one.dev else { continue };
-        let is_below = |group: &&Group| {
-            one.is_at(&group.extras)
-                && group.dev.as_ref().is_some_and(|own| own.accuracy.mean < dev.accuracy.mean)
+        let is_below =
+            |group: &&Group| group.dev.as_ref().is_some_and(|own| own.accuracy.mean < dev.accuracy.mean);
+        let here = || report.groups_of(lang).filter(|group| one.is_at(&group.extras));
+        let named = |policy: &str| {
+            let of_policy = || here().filter(|group| group.policy == policy);
+            let places =
+                || of_policy().filter(is_below).map(|group| words::extras_name(report, &group.extras));
+            match (places().count(), of_policy().count()) {
+                (0, _) => None,
+                (below, all) if below == all => Some(format!("`{policy}`")),
+                _ => Some(format!("`{policy}` with {}", places().collect::<Vec<_>>().join(" or "))),
+            }
         };
         let policies: Vec<String> =
-            distinct(report.groups_of(lang).filter(is_below).map(|group| format!("`{}`", group.policy)));
+            distinct(here().map(|group| group.policy.as_str())).into_iter().filter_map(named).collect();
         if policies.is_empty() {
             continue;
         }
