@@ -8,9 +8,13 @@ use crate::figure::scale::{Scale, Spacing, tick_decimals};
 use crate::figure::sheet::{Area, LABEL, Panel, Sheet, named, panels, unnamed_note};
 use crate::figure::svg::{Anchor, text_width};
 use crate::figure::{Figure, SOFT, Style, UNNAMED, style};
-use crate::number::{fixed, plural};
+use crate::number::{count, fixed, plural};
 
 const SIZE: (f64, f64) = (400.0, 390.0);
+/// A share of the most parameters below which points crowd on an even axis.
+const CROWDED: f64 = 0.02;
+/// Room at both ends of a logarithmic axis, as a factor.
+const MARGIN: f64 = 1.5;
 /// Size of a point.
 const RADIUS: f64 = 5.0;
 
@@ -32,30 +36,59 @@ impl Point {
 /// A rectangle that is taken: left, top, right, bottom.
 type Taken = (f64, f64, f64, f64);
 
+/// The axis of parameters.
+struct Axis {
+    spacing: Spacing,
+    /// In units.
+    range: (f64, f64),
+    unit: f64,
+    unit_name: &'static str,
+}
+
+impl Axis {
+    /// From 0 in equal steps, unless most policies would then crowd at its left end.
+    fn of(report: &Report) -> Self {
+        let parameters = report.groups.iter().filter_map(|group| group.parameters.as_ref());
+        let all: Vec<f64> = parameters.map(|parameters| parameters.trainable.max(1) as f64).collect();
+        let most = all.iter().copied().fold(1.0, f64::max);
+        let crowded = all.iter().filter(|&&trainable| trainable < CROWDED * most).count();
+        if 2 * crowded > all.len() {
+            let least = all.iter().copied().fold(most, f64::min);
+            let range = (least / MARGIN, most * MARGIN);
+            return Self { spacing: Spacing::Log, range, unit: 1.0, unit_name: "" };
+        }
+        let (unit, unit_name) = unit(most);
+        Self { spacing: Spacing::Even, range: (0.0, most / unit * 1.04), unit, unit_name }
+    }
+
+    fn ticks(&self, x: &Scale) -> Vec<(f64, String)> {
+        if self.spacing == Spacing::Log {
+            return x.ticks(62.0).into_iter().map(|value| (value, count(value as u64))).collect();
+        }
+        let values = x.ticks(50.0);
+        let decimals = tick_decimals(&values);
+        values.into_iter().map(|value| (value, fixed(value, decimals))).collect()
+    }
+}
+
 pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let panels = panels(report);
     let splits = || report.groups.iter().filter_map(|group| group.dev.as_ref());
     let lows = splits().map(|dev| dev.accuracy_interval.map_or(dev.accuracy.mean, |i| i.low));
     let highs = splits().map(|dev| dev.accuracy_interval.map_or(dev.accuracy.mean, |i| i.high));
     let (spacing, range) = accuracy_range(lows.fold(1.0, f64::min), highs.fold(0.0, f64::max));
-    let most = report.groups.iter().filter_map(|g| g.parameters.as_ref());
-    let most = most.map(|p| p.trainable).max().unwrap_or(1).max(1) as f64;
-    let (unit, unit_name) = unit(most);
+    let axis = Axis::of(report);
     let mut sheet = Sheet::new(report, figure, &panels, SIZE);
     let mut homeless = 0;
     for (i, panel) in panels.iter().enumerate() {
         let plot = sheet.area(i).inside(26.0, 16.0, 46.0, 44.0);
-        let x = Scale::new(Spacing::Even, (0.0, most / unit * 1.04), (plot.x, plot.right()));
+        let x = Scale::new(axis.spacing, axis.range, (plot.x, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         sheet.y_axis(plot, &y, "dev accuracy, %", |value| {
             fixed(value * 100.0, accuracy_decimals(value, spacing, range))
         });
-        let values = x.ticks(50.0);
-        let decimals = tick_decimals(&values);
-        let ticks: Vec<(f64, String)> = values.iter().map(|&v| (v, fixed(v, decimals))).collect();
-        let title = format!("trainable parameters{unit_name}");
-        sheet.x_axis(plot, &x, &ticks, &title);
-        let points = points(report, panel, unit, &x, &y);
+        sheet.x_axis(plot, &x, &axis.ticks(&x), &format!("trainable parameters{}", axis.unit_name));
+        let points = points(report, panel, axis.unit, &x, &y);
         homeless += draw_points(&mut sheet, plot, &points);
     }
     let mut notes = vec![
@@ -64,6 +97,9 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
             .into(),
         accuracy_note(spacing, range),
     ];
+    if axis.spacing == Spacing::Log {
+        notes.push("The horizontal axis is logarithmic: equal steps are equal factors.".into());
+    }
     notes.extend(unnamed_note(&panels));
     if homeless > 0 {
         notes.push(format!("{} found no room.", plural(homeless, "more name")));
