@@ -211,6 +211,9 @@ pub(crate) struct BenchArgs {
     /// Threads of each side [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
+    /// Seeds of a sweep that the peer runs; its times count for the others too [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub peer_seeds: Option<u32>,
     /// What our tensors run on
     #[arg(long, value_enum, default_value_t = Backend::Flex)]
     pub backend: Backend,

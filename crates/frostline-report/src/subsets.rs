@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Accounts, Cell, Outcome, StoredFile, sha256};
+use frostline_record::{Accounts, Cell, Outcome, StoredFile};
 use serde::Serialize;
 
 use crate::Report;
+use crate::predictions::checked;
 use crate::shapley::{cluster_error, coefficient, effects, shapley};
 use crate::stat::Stat;
 use crate::student::Mean;
@@ -238,9 +239,7 @@ fn errors_of(
         let file = file.ok_or_else(|| format!("{} stored none", view.cell.title()))?;
         let place = || format!("{}/{}", view.cell.folder(), file.file);
         let text = read(&view.cell, file).ok_or_else(|| format!("{}: it is not there", place()))?;
-        if sha256(text.as_bytes()) != file.sha256 {
-            return Err(format!("{}: its bytes are not those that the record names", place()));
-        }
+        let text = checked(text, file).map_err(|why| format!("{}: {why}", place()))?;
         let (counts, right) = by_sentence(&text).ok_or_else(|| format!("{}: it lacks columns", place()))?;
         if set == 0 {
             parts = vec![vec![0.0; counts.len()]; lattice.blocks];

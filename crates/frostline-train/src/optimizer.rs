@@ -16,8 +16,18 @@ use crate::OptimizerConfig;
 pub struct Optimizer<B: Backend> {
     config: OptimizerConfig,
     rates: LayerDecay,
+    /// Of each parameter of the model.
+    places: HashMap<ParamId, Place>,
     /// Of each parameter that has received a gradient.
     moments: HashMap<ParamId, Moments<B>>,
+}
+
+/// What follows from a parameter's path.
+#[derive(Clone, Copy)]
+struct Place {
+    group: Group,
+    /// Whether weight decay acts on it.
+    decays: bool,
 }
 
 /// A parameter's state. Its steps count from its own first gradient, as in PyTorch, so that what
@@ -36,7 +46,7 @@ impl<B: Kernels> Optimizer<B> {
     #[must_use]
     pub fn new(config: OptimizerConfig, depth: usize) -> Self {
         let rates = LayerDecay::new(config.layer_decay, depth);
-        Self { config, rates, moments: HashMap::new() }
+        Self { config, rates, places: HashMap::new(), moments: HashMap::new() }
     }
 
     /// Parameters that have state.
@@ -52,11 +62,17 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        let mut norm =
-            Norm { gradients: &gradients, squares: 0.0, groups: BTreeMap::new(), path: Vec::new() };
-        model.visit(&mut norm);
-        let Norm { squares, groups, .. } = norm;
-        let norm = squares.sqrt();
+        let mut squares = Squares { gradients: &gradients, of: Vec::new() };
+        model.visit(&mut squares);
+        let squares = squares.of;
+        if squares.iter().any(|(id, _)| !self.places.contains_key(id)) {
+            self.places = places(&model);
+        }
+        let mut groups = BTreeMap::new();
+        for (id, squares) in &squares {
+            *groups.entry(self.places[id].group).or_default() += squares;
+        }
+        let norm = squares.iter().map(|(_, squares)| squares).sum::<f64>().sqrt();
         let clip = self.config.clip_norm;
         let gradient_scale = if clip > 0.0 { (clip / (norm + 1e-6)).min(1.0) } else { 1.0 };
         let rule = AdamW {
@@ -68,9 +84,10 @@ impl<B: Kernels> Optimizer<B> {
             step: 0,
             gradient_scale,
         };
-        let (rates, moments, path) = (self.rates, &mut self.moments, Vec::new());
-        let norms = Norms { groups: groups.into_iter().map(|(group, sum)| (group, sum.sqrt())).collect() };
-        (model.map(&mut Update { rule, rates, gradients, moments, path }), norms)
+        let norms =
+            Norms { groups: groups.into_iter().map(|(group, sum): (_, f64)| (group, sum.sqrt())).collect() };
+        let Self { rates, places, moments, .. } = self;
+        (model.map(&mut Update { rule, rates, places, gradients, moments }), norms)
     }
 
     /// Drops the state of what is frozen from now on.
@@ -137,6 +154,15 @@ fn ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
     ids.all
 }
 
+/// What follows from the path of each parameter.
+fn places<A: Backend, M: Module<A>>(model: &M) -> HashMap<ParamId, Place> {
+    let place = |path: &str| Place {
+        group: Group::of(path),
+        decays: !matches!(path.rsplit('.').next(), Some("bias" | "gamma" | "beta")),
+    };
+    ids(model).into_iter().map(|(path, id)| (id, place(&path))).collect()
+}
+
 /// The norms of a step's gradients, by group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Norms {
@@ -144,47 +170,29 @@ pub struct Norms {
     pub groups: BTreeMap<Group, f64>,
 }
 
-/// Adds up the squares of all gradients in the order of the model's parameters.
-struct Norm<'a> {
+/// The sum of the squares of each gradient, in the order of the model's parameters.
+struct Squares<'a> {
     gradients: &'a GradientsParams,
-    squares: f64,
-    groups: BTreeMap<Group, f64>,
-    path: Vec<String>,
+    of: Vec<(ParamId, f64)>,
 }
 
-impl<A: Train> ModuleVisitor<A> for Norm<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.into());
-    }
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
+impl<A: Train> ModuleVisitor<A> for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<A, D>>) {
         if let Some(gradient) = self.gradients.get::<A::InnerBackend, D>(parameter.id) {
-            let squares = <A::InnerBackend as Kernels>::k_sum_squares(&gradient);
-            self.squares += squares;
-            *self.groups.entry(Group::of(&self.path.join("."))).or_default() += squares;
+            self.of.push((parameter.id, <A::InnerBackend as Kernels>::k_sum_squares(&gradient)));
         }
     }
 }
 
 struct Update<'a, B: Backend> {
     rule: AdamW,
-    rates: LayerDecay,
+    rates: &'a LayerDecay,
+    places: &'a HashMap<ParamId, Place>,
     gradients: GradientsParams,
     moments: &'a mut HashMap<ParamId, Moments<B>>,
-    path: Vec<String>,
 }
 
 impl<A: Train> ModuleMapper<A> for Update<'_, A::InnerBackend> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.into());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some(gradient) = self.gradients.remove::<A::InnerBackend, D>(parameter.id) else {
             return parameter;
@@ -193,16 +201,15 @@ impl<A: Train> ModuleMapper<A> for Update<'_, A::InnerBackend> {
         let shape = tensor.dims();
         let count: usize = shape.iter().product();
         let tensor = tensor.inner().reshape([count]);
-        let leaf = self.path.last().map_or("", String::as_str);
-        let decayed = !matches!(leaf, "bias" | "gamma" | "beta");
         let Moments { steps, values } = self.moments.remove(&id).unwrap_or_else(|| {
             let device = tensor.device();
             Moments { steps: 0, values: [Tensor::zeros([count], &device), Tensor::zeros([count], &device)] }
         });
         let steps = steps + 1;
+        let place = self.places[&id];
         let rule = AdamW {
-            lr: self.rule.lr * self.rates.of(Group::of(&self.path.join("."))),
-            weight_decay: if decayed { self.rule.weight_decay } else { 0.0 },
+            lr: self.rule.lr * self.rates.of(place.group),
+            weight_decay: if place.decays { self.rule.weight_decay } else { 0.0 },
             step: steps,
             ..self.rule
         };

@@ -1,5 +1,6 @@
 //! One run from first step to last: the whole story is in [`train`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -282,8 +283,7 @@ pub fn train<B: Train>(
         while at.done < planned.len() {
             let (task, chosen) = &planned[at.done];
             let clock = Instant::now();
-            let tasks = grown.as_ref().map_or_else(|| tasks.to_vec(), |grown| grown.under(tasks));
-            let task = &tasks[*task];
+            let task = &under(grown.as_ref(), tasks)[*task];
             if timeline.thaws().any(|(step, _)| step == at.step) {
                 policy = run.policy(&at, at.step);
                 model = set_trainable(model, |path| !policy.freezes(path));
@@ -326,8 +326,7 @@ pub fn train<B: Train>(
             }
         }
         let clock = Instant::now();
-        let tasks = grown.as_ref().map_or_else(|| tasks.to_vec(), |grown| grown.under(tasks));
-        let dev = run.score(&model, &tasks);
+        let dev = run.score(&model, &under(grown.as_ref(), tasks));
         let first = at.times.steps_ms.len() - planned.len();
         at.times.epochs_ms.push([at.times.steps_ms[first..].iter().sum(), ms(clock)]);
         let scored = dev.iter().map(Evaluation::scored).collect();
@@ -363,6 +362,11 @@ pub fn train<B: Train>(
         untouched_rows,
         times,
     })
+}
+
+/// The tasks, reading what has frozen on the way where it was kept.
+fn under<'a>(grown: Option<&'a Grown>, tasks: &'a [Task<'a>]) -> Cow<'a, [Task<'a>]> {
+    grown.map_or(Cow::Borrowed(tasks), |grown| Cow::Owned(grown.under(tasks)))
 }
 
 /// The best model so far, with its dev scores unless it comes from a checkpoint.

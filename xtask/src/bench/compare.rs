@@ -313,6 +313,15 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         scale: &SWEEP_OF_3,
         encoders: &[MINILM],
     },
+    Comparison {
+        id: "sweep-cached-bf16-study",
+        suite: Suite::Sweeps,
+        ours: &CACHED_BF16,
+        peer: &STUDY,
+        policies: &[FROZEN_EMBEDDINGS],
+        scale: &SWEEP_OF_3,
+        encoders: &[MINILM],
+    },
 ];
 
 const fn bar(comparison: &'static str, measure: Measure, must: f64, aim: f64) -> Bar {
@@ -338,6 +347,7 @@ pub(crate) const BARS: &[Bar] = &[
     of_policy("head-only", bar("run-cached-study", Measure::Wall, 12.0, 40.0)),
     bar("sweep-f32-study", Measure::Wall, 5.0, 10.0),
     bar("sweep-cached-study", Measure::Wall, 10.0, 25.0),
+    bar("sweep-cached-bf16-study", Measure::Wall, 10.0, 25.0),
 ];
 
 /// The bar of a row, if it has one.

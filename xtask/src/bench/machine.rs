@@ -12,7 +12,7 @@ pub(crate) fn describe() -> Machine {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let kernel = read("/proc/sys/kernel/osrelease");
     Machine {
-        cpu: after(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown".into()),
+        cpu: cpu(&read("/proc/cpuinfo")),
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         memory_mib: after(&read("/proc/meminfo"), "MemTotal")
             .and_then(|size| size.trim_end_matches("kB").trim().parse::<u64>().ok())
@@ -23,6 +23,15 @@ pub(crate) fn describe() -> Machine {
             .next()
             .and_then(|load| load.parse().ok())
             .unwrap_or(0.0),
+    }
+}
+
+/// A processor's name, and its family and model, since names such as `AMD EPYC` span generations.
+fn cpu(info: &str) -> String {
+    let name = after(info, "model name").unwrap_or_else(|| "unknown".into());
+    match (after(info, "cpu family"), after(info, "model")) {
+        (Some(family), Some(model)) => format!("{name}, family {family}, model {model}"),
+        _ => name,
     }
 }
 
@@ -75,5 +84,11 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Example CPU @ 3 GHz: fast\nmodel name\t: other\n";
         assert_eq!(after(text, "model name").as_deref(), Some("Example CPU @ 3 GHz: fast"));
         assert_eq!(after(text, "flags"), None);
+        assert_eq!(cpu(text), "Example CPU @ 3 GHz: fast");
+        assert_eq!(
+            cpu("cpu family : 6\nmodel : 85\nmodel name : Some CPU\n"),
+            "Some CPU, family 6, model 85"
+        );
+        assert_eq!(cpu(""), "unknown");
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Pace {
     pub warmup: u32,
     pub batch: u32,
     pub threads: u32,
+    /// How many of a sweep's seeds the peer runs; its times count for all of them.
+    pub peer_seeds: usize,
 }
 
 /// Measures, shows, and stores what was measured.
@@ -120,6 +122,7 @@ fn pace(args: &BenchArgs) -> Pace {
         warmup: args.warmup,
         batch: args.batch,
         threads: args.threads.unwrap_or(cores),
+        peer_seeds: args.peer_seeds.map_or(usize::MAX, |seeds| seeds as usize),
     }
 }
 
@@ -143,6 +146,7 @@ fn command(args: &BenchArgs) -> String {
     put(true, format!("--rounds {} --steps {} --warmup {}", args.rounds, args.steps, args.warmup));
     put(args.batch != 16, format!("--batch {}", args.batch));
     put(args.threads.is_some(), format!("--threads {}", args.threads.unwrap_or(0)));
+    put(args.peer_seeds.is_some(), format!("--peer-seeds {}", args.peer_seeds.unwrap_or(0)));
     put(args.backend != crate::args::Backend::Flex, format!("--backend {}", args.backend));
     put(args.write, "--write".into());
     parts.join(" ")

@@ -14,6 +14,7 @@ use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
 use crate::fault::{Blame as _, Result, environment};
+use crate::units::clock;
 use crate::workspace;
 
 /// What the scripts import.
@@ -76,20 +77,23 @@ impl<'a> Peer<'a> {
                 answer(command.args(task.setting.flags))
             }
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
-                let mut all = Vec::new();
-                for seed in task.scale.seeds {
+                let (mut all, seeds) = (Vec::new(), task.scale.seeds);
+                let measured = seeds.len().min(self.pace.peer_seeds);
+                for seed in &seeds[..measured] {
                     for (_, name) in task.scale.treebanks {
                         for policy in task.policies {
                             let mut command = self.trainer(task, encoder, &treebank(name), policy, *seed);
                             command.args(["--epochs", &task.scale.epochs.to_string()]);
                             let started = Instant::now();
                             let mut one = answer(&mut command)?;
-                            one.figures.insert("wall_s".into(), started.elapsed().as_secs_f64());
+                            let wall_s = started.elapsed().as_secs_f64();
+                            eprintln!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
+                            one.figures.insert("wall_s".into(), wall_s);
                             all.push(one);
                         }
                     }
                 }
-                Ok(summed(all))
+                Ok(summed(all, seeds.len() as f64 / measured as f64))
             }
         }
     }
@@ -117,12 +121,13 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// The processes of a sweep together: times add up, memory is the greatest, accuracy the mean.
-fn summed(all: Vec<Answer>) -> Answer {
+/// The processes of a sweep together: times add up, `times` over since its processes share nothing
+/// that more of them could save; memory is the greatest, accuracy the mean.
+fn summed(all: Vec<Answer>, times: f64) -> Answer {
     let of = |key: &str| all.iter().filter_map(|one| one.figures.get(key).copied()).collect::<Vec<f64>>();
     let mut figures = Figures::new();
     for key in ["wall_s", "train_s", "eval_s"] {
-        figures.insert(key.into(), of(key).iter().sum());
+        figures.insert(key.into(), times * of(key).iter().sum::<f64>());
     }
     figures.insert("peak_rss_mib".into(), of("peak_rss_mib").into_iter().fold(0.0, f64::max));
     figures.insert("cells".into(), all.len() as f64);
@@ -138,7 +143,7 @@ mod tests {
     use super::*;
 
     fn pace() -> Pace {
-        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1 }
+        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, peer_seeds: 1 }
     }
 
     #[test]
@@ -171,7 +176,8 @@ mod tests {
             ]),
             ..Answer::default()
         };
-        let all = summed(vec![one(10.0, 900.0, 0.5), one(20.0, 800.0, 1.0)]).figures;
-        assert_eq!((all["wall_s"], all["peak_rss_mib"], all["accuracy"]), (30.0, 900.0, 0.75));
+        let all = summed(vec![one(10.0, 900.0, 0.5), one(20.0, 800.0, 1.0)], 3.0).figures;
+        assert_eq!((all["wall_s"], all["peak_rss_mib"], all["accuracy"]), (90.0, 900.0, 0.75));
+        assert_eq!(all["cells"], 2.0);
     }
 }

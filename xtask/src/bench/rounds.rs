@@ -118,10 +118,10 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The machine's speed in the precisions that our steps use, in the same round as the steps.
+    /// The machine's speed in the precisions that our side computes in, in the same round.
     fn measure_gemm(&mut self) {
         let runs = |(task, state): (&'a Task, &State)| {
-            (task.who == Who::Ours && task.suite == Suite::Steps && state.note.is_none())
+            (task.who == Who::Ours && task.suite != Suite::Reading && state.note.is_none())
                 .then_some(task.setting.precision)
         };
         let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();

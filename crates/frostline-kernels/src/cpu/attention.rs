@@ -4,6 +4,7 @@
 
 use rayon::prelude::*;
 
+use super::fresh::{Fresh, Part};
 use super::simd::{dispatched, exp, sum};
 use super::tile::{View, product};
 use crate::{Dropout, Pack};
@@ -25,18 +26,6 @@ fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
     pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
 }
 
-/// Cuts a slice into consecutive parts of these sizes.
-fn cut(mut data: &mut [f32], sizes: impl IntoIterator<Item = usize>) -> Vec<&mut [f32]> {
-    sizes
-        .into_iter()
-        .map(|size| {
-            let (part, rest) = std::mem::take(&mut data).split_at_mut(size);
-            data = rest;
-            part
-        })
-        .collect()
-}
-
 fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
     pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
 }
@@ -52,20 +41,18 @@ pub fn forward(
     dropout: Dropout,
 ) -> (Vec<f32>, Saved) {
     let sizes = sizes(pack, heads);
-    let mut context = vec![0f32; q.len()];
-    let mut probabilities = vec![0f32; sizes.iter().sum()];
-    cut(&mut context, lengths(pack, h))
-        .into_par_iter()
-        .zip(cut(&mut probabilities, sizes))
-        .enumerate()
-        .for_each(|(sentence, (context, probabilities))| {
+    let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(|n| Fresh::new(n, 0f32));
+    context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().for_each(
+        |(sentence, (context, probabilities))| {
             let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
             let at = rows.start * h..rows.end * h;
             let identities = &pack.rows().identities()[rows];
             let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
+            let (context, probabilities) = (context.zeroed(), probabilities.zeroed());
             forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
-        });
-    (context, Saved { probabilities })
+        },
+    );
+    (context.finish(), Saved { probabilities: probabilities.finish() })
 }
 
 dispatched! {
@@ -109,7 +96,7 @@ pub fn backward(
     dropout: Dropout,
     saved: &Saved,
 ) -> [Vec<f32>; 3] {
-    let mut out = [(); 3].map(|()| vec![0f32; q.len()]);
+    let mut out = [(); 3].map(|()| Fresh::new(q.len(), 0f32));
     let [dq, dk, dv] = &mut out;
     let starts: Vec<usize> = sizes(pack, heads)
         .into_iter()
@@ -119,10 +106,10 @@ pub fn backward(
             Some(start)
         })
         .collect();
-    cut(dq, lengths(pack, h))
+    dq.cut(lengths(pack, h))
         .into_par_iter()
-        .zip(cut(dk, lengths(pack, h)))
-        .zip(cut(dv, lengths(pack, h)))
+        .zip(dk.cut(lengths(pack, h)))
+        .zip(dv.cut(lengths(pack, h)))
         .enumerate()
         .for_each(|(sentence, ((dq, dk), dv))| {
             let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
@@ -130,9 +117,10 @@ pub fn backward(
             let identities = &pack.rows().identities()[rows];
             let probabilities = &saved.probabilities[starts[sentence]..];
             let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
+            let [dq, dk, dv] = [dq, dk, dv].map(Part::zeroed);
             backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
         });
-    out
+    out.map(Fresh::finish)
 }
 
 dispatched! {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
+use super::fresh::Fresh;
 use super::simd::{dispatched, erf, exp};
 
 const CHUNK: usize = 1 << 13;
@@ -10,23 +11,23 @@ const MIN_TASKS: usize = PARALLEL_FROM / CHUNK;
 
 /// x Φ(x).
 pub fn forward(x: &[f32]) -> Vec<f32> {
-    let mut out = vec![0f32; x.len()];
-    out.par_chunks_mut(CHUNK)
+    let mut out = Fresh::new(x.len(), 0f32);
+    out.chunks(CHUNK)
         .zip(x.par_chunks(CHUNK))
         .with_min_len(MIN_TASKS)
-        .for_each(|(out, x)| forward_chunk(x, out));
-    out
+        .for_each(|(out, x)| forward_chunk(x, out.zeroed()));
+    out.finish()
 }
 
 /// gradient · (Φ(x) + x φ(x)).
 pub fn backward(x: &[f32], gradient: &[f32]) -> Vec<f32> {
-    let mut out = vec![0f32; x.len()];
-    out.par_chunks_mut(CHUNK)
+    let mut out = Fresh::new(x.len(), 0f32);
+    out.chunks(CHUNK)
         .zip(x.par_chunks(CHUNK))
         .zip(gradient.par_chunks(CHUNK))
         .with_min_len(MIN_TASKS)
-        .for_each(|((out, x), gradient)| backward_chunk(x, gradient, out));
-    out
+        .for_each(|((out, x), gradient)| backward_chunk(x, gradient, out.zeroed()));
+    out.finish()
 }
 
 dispatched! {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
+use super::fresh::Fresh;
 use super::simd::{dispatched, sum};
 use crate::{Dropout, Rows};
 
@@ -40,20 +41,20 @@ pub fn forward(
     rows: &Rows,
 ) -> (Vec<f32>, Saved) {
     let h = gamma.len();
-    let mut y = vec![0f32; x.len()];
-    let mut saved = Saved { normal: vec![0f32; x.len()], inverse: vec![0f32; x.len() / h] };
-    y.par_chunks_mut(ROWS * h)
-        .zip(saved.normal.par_chunks_mut(ROWS * h))
-        .zip(saved.inverse.par_chunks_mut(ROWS))
+    let [mut y, mut normal, mut inverse] = [x.len(), x.len(), x.len() / h].map(|n| Fresh::new(n, 0f32));
+    y.chunks(ROWS * h)
+        .zip(normal.chunks(ROWS * h))
+        .zip(inverse.chunks(ROWS))
         .zip(rows.identities().par_chunks(ROWS))
         .enumerate()
         .with_min_len(tasks_per_split(h))
         .for_each(|(task, (((y, normal), inverse), identities))| {
+            let (y, normal, inverse) = (y.zeroed(), normal.zeroed(), inverse.zeroed());
             let range = task * ROWS * h..task * ROWS * h + y.len();
             let residual = residual.map(|residual| &residual[range.clone()]);
             forward_rows(&x[range], residual, gamma, beta, eps, dropout, identities, y, normal, inverse);
         });
-    (y, saved)
+    (y.finish(), Saved { normal: normal.finish(), inverse: inverse.finish() })
 }
 
 dispatched! {
@@ -104,16 +105,16 @@ pub fn backward(
     let h = gamma.len();
     let mut out = Gradients { sum: vec![], gamma: vec![], beta: vec![] };
     if want_sum {
-        out.sum = vec![0f32; gradient.len()];
-        out.sum
-            .par_chunks_mut(ROWS * h)
+        let mut sum = Fresh::new(gradient.len(), 0f32);
+        sum.chunks(ROWS * h)
             .zip(gradient.par_chunks(ROWS * h))
             .zip(saved.normal.par_chunks(ROWS * h))
             .zip(saved.inverse.par_chunks(ROWS))
             .with_min_len(tasks_per_split(h))
-            .for_each(|(((out, gradient), normal), inverse)| {
-                backward_rows(gradient, gamma, normal, inverse, out);
+            .for_each(|(((sum, gradient), normal), inverse)| {
+                backward_rows(gradient, gamma, normal, inverse, sum.zeroed());
             });
+        out.sum = sum.finish();
     }
     if want_affine {
         let parts: Vec<(Vec<f32>, Vec<f32>)> = gradient
@@ -168,13 +169,13 @@ dispatched! {
 
 /// `x * mask`, row by row: dropout and its gradient.
 pub fn masked(x: &[f32], h: usize, dropout: Dropout, rows: &Rows) -> Vec<f32> {
-    let mut out = vec![0f32; x.len()];
-    out.par_chunks_mut(ROWS * h)
+    let mut out = Fresh::new(x.len(), 0f32);
+    out.chunks(ROWS * h)
         .zip(x.par_chunks(ROWS * h))
         .zip(rows.identities().par_chunks(ROWS))
         .with_min_len(tasks_per_split(h))
-        .for_each(|((out, x), identities)| masked_rows(x, dropout, identities, out));
-    out
+        .for_each(|((out, x), identities)| masked_rows(x, dropout, identities, out.zeroed()));
+    out.finish()
 }
 
 dispatched! {

@@ -7,13 +7,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use frostline_assets::Places;
-use frostline_kernels::Precision;
 
-use super::{named, pool};
+use super::{Compute, named, pool};
 use crate::backend;
 use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
+use crate::config;
 use crate::tagger::{Options, Tagger};
 
 /// Time this build's parts on this machine: one line of JSON.
@@ -96,30 +96,6 @@ struct StepArgs {
     length: Option<usize>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Compute {
-    F32,
-    Bf16,
-}
-
-impl From<Compute> for Precision {
-    fn from(compute: Compute) -> Self {
-        match compute {
-            Compute::F32 => Self::F32,
-            Compute::Bf16 => Self::Bf16,
-        }
-    }
-}
-
-impl From<Compute> for frostline_record::Precision {
-    fn from(compute: Compute) -> Self {
-        match compute {
-            Compute::F32 => Self::F32,
-            Compute::Bf16 => Self::Bf16,
-        }
-    }
-}
-
 #[derive(Args)]
 struct GemmArgs {
     #[command(flatten)]
@@ -154,8 +130,9 @@ impl Bench {
             What::Step(args) => args.run()?,
             What::Gemm(GemmArgs { machine, precision }) => {
                 let backend = named(machine.backend)?;
-                let found = pool(machine.threads)?
-                    .install(|| backend::on(&backend, Gemm { precision: precision.into() }))?;
+                let found = pool(machine.threads)?.install(|| {
+                    backend::on(&backend, Gemm { precision: config::precision(precision.into()) })
+                })?;
                 serde_json::to_string(&found)?
             }
             What::Read(inputs) => {
@@ -192,7 +169,7 @@ impl StepArgs {
             batch: self.batch,
             first: self.first,
             seed: self.seed,
-            precision: self.precision.into(),
+            precision: config::precision(self.precision.into()),
             prefix_cache: self.prefix_cache,
             length: self.length,
         };

@@ -6,6 +6,8 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
+use frostline_record::Precision;
 
 use crate::backend;
 
@@ -54,6 +56,22 @@ impl Stop {
     #[must_use]
     pub fn is_silent(error: &anyhow::Error) -> bool {
         matches!(error.downcast_ref(), Some(Self::Faults(_)))
+    }
+}
+
+/// What linear layers are computed in, as an argument.
+#[derive(Clone, Copy, ValueEnum)]
+enum Compute {
+    F32,
+    Bf16,
+}
+
+impl From<Compute> for Precision {
+    fn from(compute: Compute) -> Self {
+        match compute {
+            Compute::F32 => Self::F32,
+            Compute::Bf16 => Self::Bf16,
+        }
     }
 }
 

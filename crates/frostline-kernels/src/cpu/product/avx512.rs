@@ -19,6 +19,7 @@ use rayon::prelude::*;
 
 use super::words::{NR, as_bf16, convert, lanes, panel, transposed};
 use super::{Left, Right};
+use crate::cpu::fresh::{Fresh, Part};
 
 /// Rows of a tile: 6 x 4 registers of sums.
 const MR: usize = 6;
@@ -119,37 +120,34 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             }
             Left::Plain(data) => {
                 assert_eq!(data.len(), m * k);
-                let mut owned = lines(m * pairs);
-                let task = |(out, rows): (&mut [u32], &[f32])| {
+                let mut owned = Fresh::new((m * pairs).div_ceil(16), Line([0; 16]));
+                let task = |(out, rows): (Part<'_, Line>, &[f32])| {
+                    let out = as_words(out.zeroed());
                     for (out, row) in out.chunks_mut(pairs).zip(rows.chunks(k)) {
                         // SAFETY: `product` saw the features; `out` holds ceil(k / 2) words.
                         unsafe { convert(row.as_ptr(), k, out.as_mut_ptr()) }
                     }
                 };
-                let out = &mut as_words(&mut owned)[..m * pairs];
-                if several {
-                    out.par_chunks_mut(32 * pairs).zip(data.par_chunks(32 * k)).for_each(task);
-                } else {
-                    task((out, data));
-                }
+                // 32 rows are whole lines.
+                let all = owned.chunks(2 * pairs).zip(data.par_chunks(32 * k));
+                all.with_min_len(if several { 1 } else { m }).for_each(task);
+                let owned = owned.finish();
                 Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], block: 0, pairs }
             }
             Left::Transposed(data) => {
                 assert_eq!(data.len(), m * k);
-                let mut owned = lines(m.next_multiple_of(AW) * pairs);
-                let task = |(number, out): (usize, &mut [u32])| {
+                let mut owned = Fresh::new(m.div_ceil(AW) * AW / 16 * pairs, Line([0; 16]));
+                let task = |(number, out): (usize, Part<'_, Line>)| {
+                    let out = as_words(out.zeroed());
                     let row = number * AW;
                     let here = AW.min(m - row);
                     // SAFETY: `product` saw the features; rows row..row+here of the transpose are
                     // columns of `data`, and `out` holds AW words for each of k.
                     unsafe { panel::<BF16>(data.as_ptr().add(row), m, k, here, AW, out.as_mut_ptr()) }
                 };
-                let out = as_words(&mut owned);
-                if several {
-                    out.par_chunks_mut(AW * pairs).enumerate().for_each(task);
-                } else {
-                    out.chunks_mut(AW * pairs).enumerate().for_each(task);
-                }
+                let all = owned.chunks(AW / 16 * pairs).enumerate();
+                all.with_min_len(if several { 1 } else { m }).for_each(task);
+                let owned = owned.finish();
                 Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], block: AW, pairs }
             }
         }
@@ -165,11 +163,6 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
         let at = if self.block == 0 { i * self.pairs } else { i / AW * AW * self.pairs + i % AW };
         self.start.wrapping_add(at)
     }
-}
-
-/// Room for at least this many words.
-fn lines(words: usize) -> Vec<Line> {
-    vec![Line([0; 16]); words.div_ceil(16)]
 }
 
 fn as_words(lines: &mut [Line]) -> &mut [u32] {

@@ -10,12 +10,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use frostline_record::Precision;
 
 use self::column::Target;
 use self::input::{Input, Item};
 use self::output::{Output, Style};
-use super::Stop;
+use super::{Compute, Stop};
 use crate::tagger::{Misfit, Options, Refused, Tagger};
 
 /// Tag text or CoNLL-U with a trained model.
@@ -105,12 +104,6 @@ enum Switch {
     Off,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Compute {
-    F32,
-    Bf16,
-}
-
 impl Tag {
     /// Tags.
     ///
@@ -156,10 +149,7 @@ impl Tag {
             task: self.task.clone(),
             lowercase: self.lowercase.map(|switch| switch == Switch::On),
             max_length: self.max_length,
-            precision: self.precision.map(|compute| match compute {
-                Compute::F32 => Precision::F32,
-                Compute::Bf16 => Precision::Bf16,
-            }),
+            precision: self.precision.map(Into::into),
             backend: self.backend.clone(),
             threads: self.threads,
         }
