@@ -168,7 +168,7 @@ mod tests {
         let encoders = [encoder("tiny", true), encoder("all-MiniLM-L6-v2", false)];
         let agenda = Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, &[]).expect("an agenda");
         assert!(agenda.lines.iter().all(|line| line.encoder == 1));
-        assert_eq!(agenda.lines.iter().filter(|line| line.comparison.suite == Suite::Sweeps).count(), 3);
+        assert_eq!(agenda.lines.iter().filter(|line| line.comparison.suite == Suite::Sweeps).count(), 4);
     }
 
     #[test]

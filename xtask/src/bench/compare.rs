@@ -305,6 +305,15 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         encoders: &[MINILM],
     },
     Comparison {
+        id: "sweep-bf16-study",
+        suite: Suite::Sweeps,
+        ours: &BF16,
+        peer: &STUDY,
+        policies: &[&["none", "all", "first-2", "first-4", "alternating"]],
+        scale: &SWEEP,
+        encoders: &[MINILM],
+    },
+    Comparison {
         id: "sweep-cached-study",
         suite: Suite::Sweeps,
         ours: &CACHED,
@@ -346,6 +355,7 @@ pub(crate) const BARS: &[Bar] = &[
     of_policy("first-4+embeddings", bar("run-cached-study", Measure::Wall, 8.0, 16.0)),
     of_policy("head-only", bar("run-cached-study", Measure::Wall, 12.0, 40.0)),
     bar("sweep-f32-study", Measure::Wall, 5.0, 10.0),
+    bar("sweep-bf16-study", Measure::Wall, 5.0, 10.0),
     bar("sweep-cached-study", Measure::Wall, 10.0, 25.0),
     bar("sweep-cached-bf16-study", Measure::Wall, 10.0, 25.0),
 ];
