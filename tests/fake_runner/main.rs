@@ -47,7 +47,7 @@ fn version() {
     let code = std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into());
     println!(
         "{}",
-        serde_json::json!({"version": "0.0.0", "code": code, "backends": ["flex"], "isa": "fake"})
+        serde_json::json!({"version": "0.0.0", "code": code, "backends": ["flex"], "isa": "fake", "device": "fake"})
     );
 }
 

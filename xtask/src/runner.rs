@@ -35,6 +35,8 @@ pub(crate) struct About {
     pub backends: Vec<String>,
     /// The instruction set its kernels use here.
     pub isa: String,
+    /// The processor.
+    pub device: String,
 }
 
 impl Runner {

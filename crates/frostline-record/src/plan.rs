@@ -154,8 +154,8 @@ pub struct Plan {
 pub struct PrefixCache {
     /// Whether it is used where it can be.
     pub enabled: Switch,
-    /// MiB that a worker keeps in memory. What does not fit, and everything where several workers
-    /// share it, goes into a file in the sweep's folder.
+    /// MiB that a worker keeps in memory, all splits together. What does not fit, and everything where
+    /// several workers share it, goes into a file in the sweep's folder.
     pub memory_mib: u64,
     /// Whether the files stay when the sweep is done.
     pub keep: Switch,

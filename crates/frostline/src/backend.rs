@@ -30,8 +30,16 @@ pub trait Task {
 /// Runs a task on the backend of this name.
 ///
 /// # Errors
-/// Where this build lacks the backend, or the machine lacks its device.
+/// Where this build lacks the backend, or the machine lacks its device; where `FROSTLINE_ISA` names
+/// nothing that the kernels know.
 pub fn on<T: Task>(name: &str, task: T) -> Result<T::Output> {
+    let asked = std::env::var("FROSTLINE_ISA").unwrap_or_default();
+    if !["", "avx2", "portable"].contains(&asked.as_str()) {
+        bail!(
+            "FROSTLINE_ISA is `{asked}`, which is no instruction set to step down to: `avx2` and `portable` \
+             are; unset it to use all that the processor has"
+        );
+    }
     match name {
         #[cfg(feature = "flex")]
         "flex" => Ok(task.run::<burn::backend::Autodiff<burn::backend::Flex>>(&Default::default())),

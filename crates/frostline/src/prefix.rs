@@ -134,7 +134,7 @@ impl Request<'_> {
             told: None,
             tell,
         };
-        let mut finished = 0;
+        let (mut finished, limit, mut held) = (0, place.memory_mib << 20, 0);
         for (slots, task) in splits.rows.iter_mut().zip(&self.data.tasks) {
             for ((slot, role), set) in slots.iter_mut().zip(["train", "dev", "test"]).zip(task.splits()) {
                 let Some(set) = set else { continue };
@@ -143,13 +143,19 @@ impl Request<'_> {
                     Some(rows) => rows,
                     None => {
                         let fill = Fill { request: self, model, set, blocks };
-                        let (rows, computed) = fill.at(place, &key, &mut progress)?;
+                        let fits = held + fill.bytes() <= limit;
+                        if fits {
+                            shared.prefixes.make_room(limit - fill.bytes());
+                        }
+                        let folder = (!fits).then_some(Path::new(&place.folder));
+                        let (rows, computed) = fill.at(folder, &key, &mut progress)?;
                         if computed {
                             splits.used.state = PrefixState::Computed;
                         }
-                        shared.prefixes.keep(key, rows, place.memory_mib << 20)
+                        shared.prefixes.keep(key, rows)
                     }
                 };
+                held += rows.bytes_in_memory();
                 *slot = Some(rows);
                 // Also where it was found and not computed.
                 finished += set.subwords();
@@ -214,14 +220,15 @@ impl Kept {
         Some(rows)
     }
 
-    /// Keeps rows, and lets those go that were used longest ago where the memory is full.
-    fn keep(&mut self, key: String, rows: Arc<Rows>, limit: u64) -> Arc<Rows> {
-        self.entries.push((key, rows.clone()));
-        while self.entries.len() > 1
-            && self.entries.iter().map(|(_, rows)| rows.bytes_in_memory()).sum::<u64>() > limit
-        {
+    /// Lets those rows go that were used longest ago, until the others take no more memory than this.
+    fn make_room(&mut self, limit: u64) {
+        while self.entries.iter().map(|(_, rows)| rows.bytes_in_memory()).sum::<u64>() > limit {
             self.entries.remove(0);
         }
+    }
+
+    fn keep(&mut self, key: String, rows: Arc<Rows>) -> Arc<Rows> {
+        self.entries.push((key, rows.clone()));
         rows
     }
 }
@@ -235,34 +242,32 @@ struct Fill<'a, 'r, B: Kernels> {
 }
 
 impl<B: Kernels> Fill<'_, '_, B> {
-    /// The rows, and whether they were computed now.
-    fn at(&self, place: &PrefixPlace, key: &str, progress: &mut Progress) -> Result<(Arc<Rows>, bool)> {
-        let starts = self.set.starts();
-        let count = self.set.subwords() * self.request.data.encoder.hidden;
-        let bytes = 4 * count as u64;
-        let (values, computed) = if bytes <= place.memory_mib << 20 {
-            let mut values = Vec::with_capacity(count);
-            self.compute(progress, &mut |rows| {
-                values.extend_from_slice(rows);
-                Ok(())
-            })?;
-            (Values::Memory(values), true)
-        } else {
-            let (map, computed) = self.mapped(Path::new(&place.folder), key, bytes, progress)?;
-            (Values::Mapped(map), computed)
+    fn bytes(&self) -> u64 {
+        4 * (self.set.subwords() * self.request.data.encoder.hidden) as u64
+    }
+
+    /// The rows, in a file where there is a folder for it, and whether they were computed now.
+    fn at(&self, folder: Option<&Path>, key: &str, progress: &mut Progress) -> Result<(Arc<Rows>, bool)> {
+        let (values, computed) = match folder {
+            None => {
+                let mut values = Vec::with_capacity((self.bytes() / 4) as usize);
+                self.compute(progress, &mut |rows| {
+                    values.extend_from_slice(rows);
+                    Ok(())
+                })?;
+                (Values::Memory(values), true)
+            }
+            Some(folder) => {
+                let (map, computed) = self.mapped(folder, key, progress)?;
+                (Values::Mapped(map), computed)
+            }
         };
-        Ok((Arc::new(Rows { values, starts }), computed))
+        Ok((Arc::new(Rows { values, starts: self.set.starts() }), computed))
     }
 
     /// The file of this key, which one process writes while others wait. It is whole or absent:
     /// what a crash leaves bears another name and is written over.
-    fn mapped(
-        &self,
-        folder: &Path,
-        key: &str,
-        bytes: u64,
-        progress: &mut Progress,
-    ) -> Result<(memmap2::Mmap, bool)> {
+    fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(memmap2::Mmap, bool)> {
         let shown = || {
             format!(
                 "{}: the prefix cache cannot be written; free some disk, or switch it off with prefix_cache.enabled = \"off\" in the plan",
@@ -280,7 +285,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
             Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
         }
         let path: PathBuf = folder.join(format!("{key}.f32"));
-        let whole = fs::metadata(&path).is_ok_and(|found| found.len() == bytes);
+        let whole = fs::metadata(&path).is_ok_and(|found| found.len() == self.bytes());
         if !whole {
             let part = folder.join(format!("{key}.part"));
             let mut out = BufWriter::with_capacity(1 << 20, File::create(&part).with_context(shown)?);
@@ -343,5 +348,25 @@ impl Progress<'_> {
 
     fn say(&mut self, share: Option<f64>) {
         (self.tell)(Event::Prefix(PrefixEvent { id: self.id.into(), blocks: self.blocks, share }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_makes_room() {
+        let rows = |count| Arc::new(Rows { values: Values::Memory(vec![0.0; count]), starts: vec![] });
+        let mut kept = Kept::default();
+        for (key, count) in [("a", 1), ("b", 2), ("c", 4)] {
+            kept.keep(key.into(), rows(count));
+        }
+        assert!(kept.find("a").is_some(), "now the last one used");
+        kept.make_room(4 * 5);
+        let there = |kept: &mut Kept| ["a", "b", "c"].map(|key| kept.find(key).is_some());
+        assert_eq!(there(&mut kept), [true, false, true]);
+        kept.make_room(0);
+        assert_eq!(there(&mut kept), [false; 3]);
     }
 }

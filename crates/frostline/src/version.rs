@@ -25,11 +25,23 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
     })
 }
 
-/// The processor's name as the system gives it.
+/// The processor's name as the system gives it, with family and model, since a name such as
+/// `AMD EPYC` spans generations.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    name.map_or_else(|| std::env::consts::ARCH.into(), |(_, name)| name.trim().into())
+    processor_in(&text).unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+fn processor_in(text: &str) -> Option<String> {
+    let value = |key: &str| {
+        let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+        pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+    };
+    let name = value("model name")?;
+    Some(match (value("cpu family"), value("model")) {
+        (Some(family), Some(model)) => format!("{name}, family {family}, model {model}"),
+        _ => name.into(),
+    })
 }
 
 /// Peak resident memory of this process in MiB; 0 where the system does not tell.
@@ -39,4 +51,18 @@ pub fn peak_rss_mib() -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
     kib.unwrap_or(0.0) / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_of_one_name_are_told_apart() {
+        let text = "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Some CPU @ 3 GHz: fast\n\n\
+                    processor\t: 1\nmodel name\t: other\n";
+        assert_eq!(processor_in(text).as_deref(), Some("Some CPU @ 3 GHz: fast, family 25, model 17"));
+        assert_eq!(processor_in("model name : Board 4\n").as_deref(), Some("Board 4"));
+        assert_eq!(processor_in(""), None);
+    }
 }

@@ -87,6 +87,20 @@ fn workplace() -> TempDir {
 }
 
 #[test]
+fn an_instruction_set_that_nobody_knows_is_refused() {
+    let version = |isa: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+        command.args(["version", "--json"]).env("FROSTLINE_ISA", isa).output().expect("the binary starts")
+    };
+    let output = version("avx3");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("FROSTLINE_ISA is `avx3`") && said.contains("`portable`"), "{said}");
+    let about: Value = serde_json::from_slice(&version("portable").stdout).expect("JSON");
+    assert_eq!(about["isa"].as_str().map(|isa| isa.trim_end_matches("+bf16")), Some("portable"));
+}
+
+#[test]
 fn every_command_explains_itself() {
     let folder = workplace();
     let commands = [

@@ -65,7 +65,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     // Held until the end: the taggers lie there.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
-    let (started, machine) = (machine::now(), machine::describe());
+    let (started, machine) = (machine::now(), machine::describe(&runner.about.device));
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
     let mut measured = Measured::default();
     for number in 1..=pace.rounds {

@@ -28,9 +28,13 @@ impl Version {
         let made_by = version::made_by(&named(self.backend)?)?;
         let backends = backend::names();
         if self.json {
-            let (version, code, isa) = (made_by.version, made_by.code, made_by.isa);
-            let about =
-                serde_json::json!({"version": version, "code": code, "backends": backends, "isa": isa});
+            let about = serde_json::json!({
+                "version": made_by.version,
+                "code": made_by.code,
+                "backends": backends,
+                "isa": made_by.isa,
+                "device": made_by.device,
+            });
             writeln!(out, "{about}")?;
         } else {
             writeln!(out, "frostline {} (code {})", made_by.version, made_by.code)?;
