@@ -109,6 +109,42 @@ def freeze(model, policy):
             parameter.requires_grad = False
 
 
+def quiet_start(given):
+    """No chatter, nothing fetched, and this call's threads and seed."""
+    warnings.filterwarnings("ignore")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Everything is in the folders given.
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    if given.threads:
+        torch.set_num_threads(given.threads)
+    transformers.set_seed(given.seed)
+
+
+def tagging(given, scored):
+    """The tokenizer, the config for train's tags, and examples of train and of the splits scored."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    train = read_split(given.treebank, "train")[: given.first or None]
+    tags = sorted({tag for _, tags in train for tag in tags})
+    number_of = {tag: number for number, tag in enumerate(tags)}
+    tokenizer = AutoTokenizer.from_pretrained(given.model)
+    splits = [train, *(read_split(given.treebank, split) for split in scored)]
+    config = AutoConfig.from_pretrained(
+        given.model, num_labels=len(tags), id2label=dict(enumerate(tags)), label2id=number_of
+    )
+    return tokenizer, config, [aligned(split, tokenizer, number_of) for split in splits]
+
+
+def study_accuracy(scored):
+    """Over speaking positions."""
+    asked = scored.label_ids != IGNORED
+    right = scored.predictions.argmax(-1) == scored.label_ids
+    return {"accuracy": float(right[asked].mean())}
+
+
 def summary(gaps, warmup):
     """Mean, median and least of the counted steps, in milliseconds."""
     counted = sorted(1e3 * gap for step, gap in gaps if step > warmup)
@@ -126,36 +162,18 @@ def summary(gaps, warmup):
 
 def main():
     given = arguments()
-    warnings.filterwarnings("ignore")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Everything is in the folders given.
+    quiet_start(given)
     import torch
     import transformers
     from transformers import (
-        AutoConfig,
         AutoModelForTokenClassification,
-        AutoTokenizer,
         DataCollatorForTokenClassification,
         Trainer,
         TrainerCallback,
         TrainingArguments,
     )
 
-    transformers.logging.set_verbosity_error()
-    if given.threads:
-        torch.set_num_threads(given.threads)
-    transformers.set_seed(given.seed)
-
-    train = read_split(given.treebank, "train")[: given.first or None]
-    dev = read_split(given.treebank, "dev") if given.epochs else []
-    tags = sorted({tag for _, tags in train for tag in tags})
-    number_of = {tag: number for number, tag in enumerate(tags)}
-    tokenizer = AutoTokenizer.from_pretrained(given.model)
-    train, dev = aligned(train, tokenizer, number_of), aligned(dev, tokenizer, number_of)
-
-    config = AutoConfig.from_pretrained(
-        given.model, num_labels=len(tags), id2label=dict(enumerate(tags)), label2id=number_of
-    )
+    tokenizer, config, (train, *dev) = tagging(given, ["dev"] if given.epochs else [])
     if given.random_init:
         model = AutoModelForTokenClassification.from_config(config)
     else:
@@ -179,11 +197,6 @@ def main():
             if self.last is not None:
                 gaps.append((state.global_step, now - self.last))
             self.last = now
-
-    def study_accuracy(scored):
-        asked = scored.label_ids != IGNORED
-        right = scored.predictions.argmax(-1) == scored.label_ids
-        return {"accuracy": float(right[asked].mean())}
 
     known = {field.name for field in dataclasses.fields(TrainingArguments)}
     grouped = {}
@@ -212,7 +225,7 @@ def main():
                 **grouped,
             ),
             train_dataset=train,
-            eval_dataset=dev or None,
+            eval_dataset=dev[0] if dev else None,
             data_collator=DataCollatorForTokenClassification(tokenizer),
             compute_metrics=study_accuracy,
             callbacks=[Clock()],

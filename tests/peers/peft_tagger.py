@@ -12,13 +12,11 @@ here LoRA's own matrices are then frozen at their start, where they add nothing.
 
 import argparse
 import json
-import os
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 
-from hf_trainer import IGNORED, aligned, read_split
+from hf_trainer import quiet_start, study_accuracy, tagging
 
 # This project's name of a linear layer to its names in BERT and in DistilBERT.
 MATRICES = {
@@ -76,44 +74,19 @@ def thawed(model, given):
 
 def main():
     given = arguments()
-    warnings.filterwarnings("ignore")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Everything is in the folders given.
+    quiet_start(given)
     import peft
     import torch
     import transformers
     from transformers import (
-        AutoConfig,
         AutoModelForTokenClassification,
-        AutoTokenizer,
         DataCollatorForTokenClassification,
         Trainer,
         TrainingArguments,
     )
 
-    transformers.logging.set_verbosity_error()
-    if given.threads:
-        torch.set_num_threads(given.threads)
-    transformers.set_seed(given.seed)
-
-    train = read_split(given.treebank, "train")[: given.first or None]
-    tags = sorted({tag for _, tags in train for tag in tags})
-    number_of = {tag: number for number, tag in enumerate(tags)}
-    tokenizer = AutoTokenizer.from_pretrained(given.model)
-    train, dev, test = (
-        aligned(split, tokenizer, number_of)
-        for split in (train, read_split(given.treebank, "dev"), read_split(given.treebank, "test"))
-    )
-    config = AutoConfig.from_pretrained(
-        given.model, num_labels=len(tags), id2label=dict(enumerate(tags)), label2id=number_of
-    )
+    tokenizer, config, (train, dev, test) = tagging(given, ["dev", "test"])
     model = thawed(AutoModelForTokenClassification.from_pretrained(given.model, config=config), given)
-
-    def study_accuracy(scored):
-        asked = scored.label_ids != IGNORED
-        right = scored.predictions.argmax(-1) == scored.label_ids
-        return {"accuracy": float(right[asked].mean())}
-
     with tempfile.TemporaryDirectory() as scratch:
         trainer = Trainer(
             model=model,

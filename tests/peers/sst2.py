@@ -18,12 +18,12 @@ STARTED = time.perf_counter()  # Before the heavy imports: a whole run pays for 
 import argparse
 import json
 import math
-import os
 import resource
 import sys
 import tempfile
-import warnings
 from pathlib import Path
+
+from hf_trainer import quiet_start
 
 LONGEST = 128  # Subwords per sentence, specials included.
 STAGES = (
@@ -93,9 +93,7 @@ def scores(logits, gold, classes):
 
 def main():
     given = arguments()
-    warnings.filterwarnings("ignore")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Everything is in the folders given.
+    quiet_start(given)
     import torch
     import transformers
     from transformers import (
@@ -106,11 +104,7 @@ def main():
         TrainingArguments,
     )
 
-    transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    if given.threads:
-        torch.set_num_threads(given.threads)
-    transformers.set_seed(given.seed)
 
     splits = {split: read_split(given.data, split)[: given.first or None] for split in ("train", "dev", "test")}
     labels = sorted({label for _, label in splits["train"]})
