@@ -68,10 +68,6 @@ impl<B: Kernels> Optimizer<B> {
         if squares.iter().any(|(id, _)| !self.places.contains_key(id)) {
             self.places = places(&model);
         }
-        let mut groups = BTreeMap::new();
-        for (id, squares) in &squares {
-            *groups.entry(self.places[id].group).or_default() += squares;
-        }
         let norm = squares.iter().map(|(_, squares)| squares).sum::<f64>().sqrt();
         let clip = self.config.clip_norm;
         let gradient_scale = if clip > 0.0 { (clip / (norm + 1e-6)).min(1.0) } else { 1.0 };
@@ -84,8 +80,7 @@ impl<B: Kernels> Optimizer<B> {
             step: 0,
             gradient_scale,
         };
-        let norms =
-            Norms { groups: groups.into_iter().map(|(group, sum): (_, f64)| (group, sum.sqrt())).collect() };
+        let norms = Norms(squares.iter().map(|(id, squares)| (self.places[id].group, *squares)).collect());
         let Self { rates, places, moments, .. } = self;
         (model.map(&mut Update { rule, rates, places, gradients, moments }), norms)
     }
@@ -163,11 +158,17 @@ fn places<A: Backend, M: Module<A>>(model: &M) -> HashMap<ParamId, Place> {
     ids(model).into_iter().map(|(path, id)| (id, place(&path))).collect()
 }
 
-/// The norms of a step's gradients, by group.
+/// The squared norms of a step's gradients, with the group of each parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Norms {
-    /// Of the groups that have a gradient.
-    pub groups: BTreeMap<Group, f64>,
+pub struct Norms(Vec<(Group, f64)>);
+
+impl Norms {
+    /// The norm of a group's gradient; 0 where it has none.
+    #[must_use]
+    pub fn of(&self, group: Group) -> f64 {
+        let squares = self.0.iter().filter(|(other, _)| *other == group);
+        squares.map(|(_, squares)| squares).sum::<f64>().sqrt()
+    }
 }
 
 /// The sum of the squares of each gradient, in the order of the model's parameters.

@@ -128,8 +128,7 @@ impl<'a> Run<'a> {
     /// Takes note of a step's gradients; whether more is frozen from now on.
     fn settles(&self, at: &mut Progress, norms: &Norms) -> bool {
         let Some(rule) = self.settling else { return false };
-        let norm = |group| norms.groups.get(&group).copied().unwrap_or(0.0);
-        at.settling.note(at.step, &rule, self.timeline.at(at.step), norm)
+        at.settling.note(at.step, &rule, self.timeline.at(at.step), |group| norms.of(group))
     }
 
     /// The output of what has frozen on the way, where it is constant and there is room for it.

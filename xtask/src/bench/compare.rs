@@ -167,7 +167,10 @@ const SHORT_SWEEP: Scale = Scale { epochs: 1, ..SWEEP };
 const ONE_LANGUAGE: Scale = Scale { treebanks: &[EWT], ..SWEEP };
 const SWEEP_OF_3: Scale = Scale { seeds: &[42, 43, 44], ..SWEEP };
 
-/// The study's policies, the embeddings frozen too.
+/// The study's policies.
+const STUDY_POLICIES: &[&str] = &["none", "all", "first-2", "first-4", "alternating"];
+
+/// The same, the embeddings frozen too.
 const FROZEN_EMBEDDINGS: &[&str] = &[
     "none+embeddings",
     "all+embeddings",
@@ -273,7 +276,7 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         suite: Suite::ShortSweeps,
         ours: &F32,
         peer: &STUDY,
-        policies: &[&["none", "all", "first-2", "first-4", "alternating"]],
+        policies: &[STUDY_POLICIES],
         scale: &SHORT_SWEEP,
         encoders: &[MINILM],
     },
@@ -300,7 +303,7 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         suite: Suite::Sweeps,
         ours: &F32,
         peer: &STUDY,
-        policies: &[&["none", "all", "first-2", "first-4", "alternating"]],
+        policies: &[STUDY_POLICIES],
         scale: &SWEEP,
         encoders: &[MINILM],
     },
@@ -309,7 +312,7 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         suite: Suite::Sweeps,
         ours: &BF16,
         peer: &STUDY,
-        policies: &[&["none", "all", "first-2", "first-4", "alternating"]],
+        policies: &[STUDY_POLICIES],
         scale: &SWEEP,
         encoders: &[MINILM],
     },

@@ -11,7 +11,7 @@ pub struct Fresh<T> {
     values: Vec<T>,
     length: usize,
     zero: T,
-    /// How many elements have been handed out, zeroed.
+    /// How many elements have been zeroed since it was last taken apart.
     filled: AtomicUsize,
 }
 
@@ -31,6 +31,7 @@ impl<T: Copy + Send + Sync> Fresh<T> {
     /// Parts of this size; the last one may be shorter.
     pub fn chunks(&mut self, size: usize) -> impl IndexedParallelIterator<Item = Part<'_, T>> {
         let Self { values, length, zero, filled } = self;
+        *filled.get_mut() = 0;
         let (zero, filled) = (*zero, &*filled);
         values.spare_capacity_mut()[..*length].par_chunks_mut(size).map(move |room| Part {
             room,
@@ -42,6 +43,7 @@ impl<T: Copy + Send + Sync> Fresh<T> {
     /// Parts of these sizes, one after the other.
     pub fn cut(&mut self, sizes: impl IntoIterator<Item = usize>) -> Vec<Part<'_, T>> {
         let Self { values, length, zero, filled } = self;
+        *filled.get_mut() = 0;
         let (zero, filled) = (*zero, &*filled);
         let mut left = &mut values.spare_capacity_mut()[..*length];
         let part = |size| {
@@ -58,8 +60,8 @@ impl<T: Copy + Send + Sync> Fresh<T> {
     /// Where a part was never filled.
     pub fn finish(mut self) -> Vec<T> {
         assert_eq!(*self.filled.get_mut(), self.length, "elements of a buffer that were filled");
-        // SAFETY: parts do not overlap and are consumed where they are filled, so that each element
-        // counts once: all `length` of them are initialised.
+        // SAFETY: parts of one taking apart do not overlap and are consumed where they are filled, so
+        // that each element counts once: all `length` of them are initialised.
         unsafe { self.values.set_len(self.length) };
         self.values
     }
@@ -101,6 +103,16 @@ mod tests {
         let mut parts = fresh.cut([2, 3]);
         parts.remove(1).zeroed();
         drop(parts);
+        fresh.finish();
+    }
+
+    #[test]
+    #[should_panic(expected = "elements of a buffer that were filled")]
+    fn a_part_that_is_filled_twice_counts_once() {
+        let mut fresh = Fresh::new(4, 0f32);
+        for _ in 0..2 {
+            fresh.cut([2, 2]).remove(0).zeroed();
+        }
         fresh.finish();
     }
 }
