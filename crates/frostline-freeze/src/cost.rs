@@ -147,8 +147,9 @@ impl Cost {
             let group = Group::Block(block);
             let learns = !policy.freezes_group(group);
             let cached = constant.is_some_and(|blocks| block < blocks);
-            // Above its attention, the last block is computed only where somebody speaks.
-            let last = block + 1 == shape.depth;
+            // Above its attention, the last block is computed only where somebody speaks, unless a mix
+            // takes every block's output.
+            let last = block + 1 == shape.depth && !policy.mixes();
             let rows = if last { workload.speaking } else { workload.subwords };
             let own = match (learns, whole) {
                 (false, _) => Learning::Nothing,
@@ -159,7 +160,7 @@ impl Cost {
             groups.push((group, work));
             learns_below |= learns;
         }
-        groups.push((Group::Head, step.head(learns_below)));
+        groups.push((Group::Head, step.head(!policy.freezes_group(Group::Head), learns_below)));
         Self { groups }
     }
 
@@ -272,18 +273,20 @@ impl Step<'_> {
         work
     }
 
-    /// The classifier over speaking positions, and the loss. It always learns.
-    fn head(&self, learns_below: bool) -> Work {
+    /// The classifier over speaking positions, and the loss.
+    fn head(&self, learns: bool, learns_below: bool) -> Work {
         let (n, m, h, c) = (self.workload.subwords, self.workload.speaking, self.h, self.shape.tags as f64);
         let mut work = Work {
             forward: m * h * c,
-            backward_weights: m * h * c,
             // Rows gathered and dropped (2 H each); logits, loss and bias.
             elementwise_bytes: m * (4.0 * h + 5.0 * c) * F32,
-            optimiser_bytes: (h * c + c) * ADAMW,
             operations: 8.0,
             ..Work::default()
         };
+        if learns {
+            work.backward_weights = m * h * c;
+            work.optimiser_bytes = (h * c + c) * ADAMW;
+        }
         if learns_below {
             work.backward_inputs = m * h * c;
             // Dropout again, and the rows scattered into a gradient of N rows set to zero first.

@@ -288,10 +288,11 @@ fn head_of(path: &str) -> usize {
     segments.next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The K of `first-K` and `last-K`.
+/// The K of `first-K`, `last-K` and `top-K`.
 fn count(name: &str, k: &str, depth: usize) -> Result<usize, String> {
     let k: usize = number(name, k)?;
     match k {
+        0 if name.starts_with("top") => Err(format!("`{name}` lets no block learn: write `head-only`")),
         0 => Err(format!("`{name}` freezes no block: write `none`")),
         k if k > depth => Err(format!("`{name}` is impossible: the encoder has {depth} blocks")),
         k => Ok(k),

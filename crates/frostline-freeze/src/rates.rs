@@ -14,9 +14,6 @@ pub struct LayerDecay {
 }
 
 impl LayerDecay {
-    /// One rate for all.
-    pub const NONE: Self = Self { factor: 1.0, depth: 0 };
-
     /// This factor per block in an encoder of `depth` blocks.
     #[must_use]
     pub const fn new(factor: f64, depth: usize) -> Self {
@@ -44,6 +41,6 @@ mod tests {
         let rates = LayerDecay::new(0.5, 3);
         let groups = [Group::Head, Group::Block(2), Group::Block(1), Group::Block(0), Group::Embeddings];
         assert_eq!(groups.map(|group| rates.of(group)), [1.0, 1.0, 0.5, 0.25, 0.125]);
-        assert!(groups.iter().all(|&group| LayerDecay::NONE.of(group) == 1.0));
+        assert!(groups.iter().all(|&group| LayerDecay::new(1.0, 6).of(group) == 1.0));
     }
 }

@@ -53,7 +53,8 @@ pub trait Kernels: Backend {
         false
     }
 
-    /// `x W + b`. A row of the result depends on the row of x alone, not on how many there are.
+    /// `x W + b`. A row of the result depends on the row of x alone and not on how many there are: bit for
+    /// bit where our own product runs (flex with AVX-512), up to rounding elsewhere.
     ///
     /// # Shapes
     /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\]

@@ -3,7 +3,7 @@
 //! Dropout masks come from the same hash as in the fused operations, so results agree to rounding.
 
 use burn::prelude::*;
-use burn::tensor::{FloatDType, IndexingUpdateOp, activation};
+use burn::tensor::{FloatDType, activation};
 
 use crate::{AdamW, Dropout, Pack, Rows};
 
@@ -146,15 +146,6 @@ pub fn gather<B: Backend>(table: Tensor<B, 2>, rows: &[u32]) -> Tensor<B, 2> {
     let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
     let count = rows.len();
     table.select(0, Tensor::<B, 1, Int>::from_data(TensorData::new(rows, [count]), &device))
-}
-
-/// The reverse of [`gather`]: a table of `height` rows into which each row is added.
-pub fn scatter<B: Backend>(height: usize, rows: &[u32], values: Tensor<B, 2>) -> Tensor<B, 2> {
-    let device = values.device();
-    let [count, width] = values.dims();
-    let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
-    let rows = Tensor::<B, 1, Int>::from_data(TensorData::new(rows, [count]), &device);
-    Tensor::zeros([height, width], &device).select_assign(0, rows, values, IndexingUpdateOp::Add)
 }
 
 /// See [`crate::Kernels::k_cross_entropy`].

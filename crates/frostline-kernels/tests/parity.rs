@@ -193,6 +193,11 @@ proptest! {
         for (a, b) in our_moments.into_iter().zip(their_moments) {
             close("moment", &values(a), &values(b))?;
         }
+        // A view of a part is updated as if it were all there is.
+        let part = |i| random(seed + i, [n + 2, h]).inner().slice([2..n + 2]);
+        let (ours, _) = Flex::k_adamw(&rule, part(0), inner(1), [inner(2), inner(3).abs()]);
+        let (theirs, _) = stock::adamw(&rule, part(0), inner(1), [inner(2), inner(3).abs()]);
+        close("a view", &values(ours), &values(theirs))?;
         let sum = Flex::k_sum_squares(&inner(0));
         let exact: f64 = values(inner(0)).iter().map(|&x| f64::from(x).powi(2)).sum();
         prop_assert!((sum - exact).abs() < 1e-5 * exact.max(1e-3));

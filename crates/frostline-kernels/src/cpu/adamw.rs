@@ -10,6 +10,11 @@ const MIN_TASKS: usize = 8;
 
 /// Updates parameter and moments in place.
 pub fn step(rule: &AdamW, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+    let n = parameter.len();
+    assert!(
+        [gradient.len(), first.len(), second.len()] == [n; 3],
+        "a parameter, its gradient and its moments differ in size"
+    );
     let step = rule.step as i32;
     let scaled = Rule {
         gradient_scale: rule.gradient_scale as f32,

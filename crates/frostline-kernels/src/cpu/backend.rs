@@ -34,6 +34,11 @@ fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
 }
 
+/// A tensor that fills its buffer: what is written through the buffer is this tensor and nothing else.
+fn whole<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
+    raw(tensor).to_contiguous()
+}
+
 fn data(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().expect("kernels see contiguous f32 tensors")
 }
@@ -137,8 +142,8 @@ impl Kernels for Flex {
         gradient: Tensor<Self, D>,
         [first, second]: [Tensor<Self, D>; 2],
     ) -> (Tensor<Self, D>, [Tensor<Self, D>; 2]) {
-        let (mut parameter, gradient) = (raw(parameter), raw(gradient));
-        let (mut first, mut second) = (raw(first), raw(second));
+        let gradient = raw(gradient);
+        let [mut parameter, mut first, mut second] = [parameter, first, second].map(whole);
         adamw::step(
             rule,
             parameter.storage_mut(),
