@@ -7,6 +7,7 @@ use half::{bf16, f16};
 use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
+use crate::names::sentence_name;
 use crate::{EncoderConfig, Family, ModelError, Source, hugging_face_name};
 
 /// An opened set of weights.
@@ -77,8 +78,8 @@ impl Checkpoint {
         parameters.iter().try_for_each(|(path, shape)| self.with(path, shape, |_, _| Ok(())))
     }
 
-    /// The name under which a parameter is stored: with or without the family's prefix, and with
-    /// the older words for LayerNorm's parameters.
+    /// The name under which a parameter is stored: with or without the family's prefix, with the
+    /// older words for LayerNorm's parameters, and with those of a head for sentences.
     fn find(&self, path: &str) -> Option<String> {
         let (name, _) = hugging_face_name(self.family, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
@@ -90,6 +91,7 @@ impl Checkpoint {
         if !path.starts_with("head") {
             names.push(bare);
         }
+        names.extend(sentence_name(self.family, &name));
         names.extend(names.clone().iter().filter_map(|name| old(name)));
         names.into_iter().find(|name| self.index.contains_key(name))
     }

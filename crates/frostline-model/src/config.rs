@@ -190,6 +190,19 @@ impl EncoderConfig {
                 config.hidden, config.heads
             )));
         }
+        let sizes = [
+            ("width", config.hidden),
+            ("number of blocks", config.depth),
+            ("intermediate width", config.intermediate),
+            ("vocabulary", config.vocabulary),
+        ];
+        if let Some((what, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+            return Err(fail(format!("the {what} is 0; expected at least 1")));
+        }
+        let rates = [("dropout", config.dropout), ("attention dropout", config.attention_dropout)];
+        if let Some((what, rate)) = rates.into_iter().find(|(_, rate)| !(0.0..1.0).contains(rate)) {
+            return Err(fail(format!("the {what} is {rate}; expected a rate in [0, 1)")));
+        }
         if config.first_position >= config.positions {
             return Err(fail(format!(
                 "max_position_embeddings is {}, but pad_token_id takes the first {} of them; expected more",

@@ -6,6 +6,7 @@ use safetensors::{Dtype, tensor::TensorView};
 use serde_json::{Value, json};
 
 use crate::checkpoint::transpose;
+use crate::names::sentence_name;
 use crate::{
     EncoderConfig, Family, HeadKind, ModelError, Source, Values, Vocabulary, hugging_face_name, merged,
 };
@@ -84,12 +85,9 @@ pub(crate) fn stored_name(
     this: &str,
 ) -> (String, bool) {
     let (name, turned) = hugging_face_name(family, path);
-    // RoBERTa's head for sentences calls its last layer so; the one for words does not.
-    let last = name.starts_with("classifier.") && !path.contains(".dense.");
-    if last && family == Family::Roberta && parameters.contains_key(&format!("{this}dense.bias")) {
-        return (name.replace("classifier.", "classifier.out_proj."), turned);
-    }
-    (name, turned)
+    let of_sentences = parameters.contains_key(&format!("{this}dense.bias"));
+    let other = sentence_name(family, &name).filter(|_| of_sentences);
+    (other.unwrap_or(name), turned)
 }
 
 /// A safetensors file of f32 tensors: name, shape and bytes of each.
@@ -103,11 +101,12 @@ pub(crate) fn store(
     safetensors::serialize(views, Some([("format".to_string(), "pt".to_string())].into()))
 }
 
-/// The encoder's own `config.json` with a head: architecture and label names added. A linear head
-/// on the first position is a token classifier of which only the first row is read.
+/// The encoder's own `config.json` with a head: architecture and label names added, and `dtype` that of
+/// the exported weights. A linear head on the first position is a token classifier of which only the
+/// first row is read.
 ///
 /// # Errors
-/// Where the text is no JSON object.
+/// Where the text is no JSON object, or the head is not one of the encoder's family.
 pub fn hugging_face_config(
     encoder_config: &str,
     labels: &[String],
@@ -116,18 +115,23 @@ pub fn hugging_face_config(
     let fail = |reason: String| ModelError::Config { place: "config.json".into(), reason };
     let mut config: Value = serde_json::from_str(encoder_config).map_err(|error| fail(error.to_string()))?;
     let object = config.as_object_mut().ok_or_else(|| fail("no JSON object".into()))?;
-    let family = match object.get("model_type").and_then(Value::as_str) {
-        Some("distilbert") => "DistilBert",
-        Some("roberta") => "Roberta",
-        Some("xlm-roberta") => "XLMRoberta",
-        _ => "Bert",
+    let (family, class) = match object.get("model_type").and_then(Value::as_str) {
+        Some("distilbert") => (Family::DistilBert, "DistilBert"),
+        Some("roberta") => (Family::Roberta, "Roberta"),
+        Some("xlm-roberta") => (Family::Roberta, "XLMRoberta"),
+        _ => (Family::Bert, "Bert"),
     };
+    if !head.belongs_to(family) {
+        return Err(fail(format!("transformers has no {class} model with a head of the kind {head:?}")));
+    }
     let task = if head == HeadKind::Linear { "Token" } else { "Sequence" };
     let id2label: serde_json::Map<String, Value> =
         labels.iter().enumerate().map(|(id, label)| (id.to_string(), json!(label))).collect();
     let label2id: serde_json::Map<String, Value> =
         labels.iter().enumerate().map(|(id, label)| (label.clone(), json!(id))).collect();
-    object.insert("architectures".into(), json!([format!("{family}For{task}Classification")]));
+    object.insert("architectures".into(), json!([format!("{class}For{task}Classification")]));
+    object.remove("torch_dtype");
+    object.insert("dtype".into(), json!("float32"));
     object.insert("id2label".into(), Value::Object(id2label));
     object.insert("label2id".into(), Value::Object(label2id));
     serde_json::to_string_pretty(&config).map_err(|error| fail(error.to_string()))

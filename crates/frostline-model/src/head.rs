@@ -5,7 +5,7 @@ use burn::prelude::*;
 use burn::tensor::activation;
 use frostline_kernels::{Kernels, Rows};
 
-use crate::{Linear, Pass, Source};
+use crate::{Family, Linear, Pass, Source};
 
 /// How a head is built. Dropout stands right before the classifier in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,18 @@ pub enum HeadKind {
     /// BERT's for sentences: a linear layer (the pooler), tanh, a classifier. RoBERTa's is the same
     /// with other names, and one more dropout in training that this one has not.
     Pooler,
+}
+
+impl HeadKind {
+    /// Whether `transformers` has models of this family with such a head: no other can be exported.
+    #[must_use]
+    pub const fn belongs_to(self, family: Family) -> bool {
+        match self {
+            Self::Linear => true,
+            Self::DistilBert => matches!(family, Family::DistilBert),
+            Self::Pooler => !matches!(family, Family::DistilBert),
+        }
+    }
 }
 
 /// A head's kind and size.

@@ -29,7 +29,7 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
     if stem == "pooler" {
         return (format!("{prefix}.pooler.dense.{kind}"), kind == "weight");
     }
-    if stem == "head" || stem.starts_with("heads.") {
+    if ["head", "head.dense"].contains(&stem) || stem.starts_with("heads.") {
         let layer = match (family, stem.ends_with(".dense")) {
             (_, false) => "classifier",
             (Family::DistilBert, true) => "pre_classifier",
@@ -80,6 +80,13 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
     };
     let transposed = kind == "weight" && !part.to_lowercase().ends_with("norm");
     (format!("{prefix}.{folder}.layer.{block}.{part}.{kind}"), transposed)
+}
+
+/// The name, in RoBERTa's head for sentences, of a tensor that its head for words calls `classifier`;
+/// nothing for any other name.
+pub(crate) fn sentence_name(family: Family, name: &str) -> Option<String> {
+    let kind = name.strip_prefix("classifier.").filter(|_| family == Family::Roberta)?;
+    (!kind.starts_with("dense.")).then(|| format!("classifier.out_proj.{kind}"))
 }
 
 #[cfg(test)]
@@ -141,6 +148,8 @@ mod tests {
             ),
             (Family::DistilBert, "head.weight", "classifier.weight", true),
             (Family::DistilBert, "heads.0.dense.weight", "pre_classifier.weight", true),
+            (Family::DistilBert, "head.dense.weight", "pre_classifier.weight", true),
+            (Family::Roberta, "head.dense.bias", "classifier.dense.bias", false),
             (Family::Bert, "heads.1.dense.bias", "bert.pooler.dense.bias", false),
             (Family::Bert, "heads.1.classifier.bias", "classifier.bias", false),
             (Family::Bert, "pooler.weight", "bert.pooler.dense.weight", true),
@@ -148,5 +157,16 @@ mod tests {
         for (family, path, name, transposed) in cases {
             assert_eq!(hugging_face_name(family, path), (name.to_string(), transposed));
         }
+    }
+
+    #[test]
+    fn only_robertas_last_layer_has_another_name_for_sentences() {
+        let named = |family, path| sentence_name(family, &hugging_face_name(family, path).0);
+        let last = Some("classifier.out_proj.weight".to_string());
+        assert_eq!(named(Family::Roberta, "head.weight"), last);
+        assert_eq!(named(Family::Roberta, "heads.2.classifier.weight"), last);
+        assert_eq!(named(Family::Roberta, "heads.2.dense.weight"), None);
+        assert_eq!(named(Family::Roberta, "encoder.embeddings.word"), None);
+        assert_eq!(named(Family::Bert, "head.weight"), None);
     }
 }

@@ -72,3 +72,22 @@ fn the_architecture_is_the_model_types() {
         assert_eq!((&config["pad_token_id"], &config["id2label"]), (&json!(1), &json!({"0": "X"})));
     }
 }
+
+#[test]
+fn a_config_tells_the_exported_numbers_and_no_head_of_another_family() {
+    let exported = |model_type: &str, head| {
+        let encoder =
+            format!(r#"{{"model_type": "{model_type}", "torch_dtype": "float16", "dtype": "float16"}}"#);
+        hugging_face_config(&encoder, &["X".into()], head)
+    };
+    let config: Value = serde_json::from_str(&exported("distilbert", HeadKind::DistilBert).unwrap()).unwrap();
+    assert_eq!((&config["dtype"], config.get("torch_dtype")), (&json!("float32"), None));
+    for (model_type, head) in [
+        ("distilbert", HeadKind::Pooler),
+        ("bert", HeadKind::DistilBert),
+        ("xlm-roberta", HeadKind::DistilBert),
+    ] {
+        let message = exported(model_type, head).unwrap_err().to_string();
+        assert!(message.contains("transformers has no"), "{message}");
+    }
+}

@@ -10,7 +10,10 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::ElementConversion;
 use frostline_kernels::{Kernels, Train};
-use frostline_model::{Encoder, HeadShape, Pass, Source as _, Tagger, Vocabulary, hugging_face_name};
+use frostline_model::{
+    Checkpoint, Encoder, Export, HeadKind, HeadShape, Pass, RandomInit, Source as _, Tagger, Vocabulary,
+    hugging_face_name, snapshot,
+};
 
 mod common;
 use common::{Packed, Tensors, apart, open, references, sentences};
@@ -253,4 +256,37 @@ fn a_missing_shard_is_named() {
     let error = frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::Bert);
     let message = error.err().unwrap().to_string();
     assert!(message.contains("model-00001-of-0000"), "{message}");
+}
+
+/// A model with a head for sentences, written as a Hugging Face folder's weights and built from them.
+#[test]
+fn heads_for_sentences_are_read_from_where_they_were_written() {
+    let kinds = [HeadKind::DistilBert, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler];
+    for (name, kind) in MODELS.into_iter().zip(kinds) {
+        let (config, weights) = open(&references().join(name));
+        let vocabulary = Vocabulary::full(config.vocabulary);
+        let heads = [HeadShape { kind, ..HeadShape::linear(3) }];
+        let draw = RandomInit::new(9, 0.5);
+        let device = Default::default();
+        let model = Tagger::<Flex>::build(&config, &vocabulary, &heads, [&weights, &draw], &device).unwrap();
+        let parameters = snapshot(&model);
+        let export = Export {
+            config: &config,
+            parameters: &parameters,
+            head: 0,
+            vocabulary: &vocabulary,
+            source: &weights,
+            other_rows: 1.0,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("model.safetensors");
+        std::fs::write(&place, export.safetensors().unwrap()).unwrap();
+        let saved = Checkpoint::open(&place, config.family).unwrap();
+        assert!(saved.has("head.weight"), "{name}");
+        for (path, values) in &parameters {
+            assert_eq!(saved.values(path, &values.shape).unwrap(), values.data, "{name}: {path}");
+        }
+        let again = Tagger::<Flex>::build(&config, &vocabulary, &heads, [&saved, &saved], &device).unwrap();
+        assert_eq!(snapshot(&again), parameters, "{name}");
+    }
 }
