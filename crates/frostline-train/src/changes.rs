@@ -11,7 +11,7 @@ use crate::View;
 use crate::data::{Batch, batches};
 
 /// How far each group of an encoder is from where it started: the norm of its parameters'
-/// difference, relative to their norm at the start. Heads and what was added are left out.
+/// difference, relative to their norm at the start. Heads are left out, and what one of the two lacks.
 #[must_use]
 pub fn relative_changes(
     start: &BTreeMap<String, Values>,

@@ -74,7 +74,7 @@ impl Dataset {
     /// Aligns a split. Words tagged `_` are left in the text but have no label and no score.
     ///
     /// # Errors
-    /// Where a sentence cannot be aligned or there is none.
+    /// Where a sentence cannot be aligned or has no subword, or there is none.
     pub fn build(split: &Split<'_>, aligner: &Aligner, tags: &[String]) -> Result<Self, TrainError> {
         let index: HashMap<&str, u32> = tags.iter().zip(0..).map(|(tag, i)| (tag.as_str(), i)).collect();
         let examples = split
@@ -87,6 +87,9 @@ impl Dataset {
                     number: number + 1,
                     source,
                 })?;
+                if aligned.ids.is_empty() {
+                    return Err(TrainError::NoSubword { split: split.name.into(), number: number + 1 });
+                }
                 Ok(example(sentence, &aligned, &index, split.unit))
             })
             .collect::<Result<Vec<_>, TrainError>>()?;

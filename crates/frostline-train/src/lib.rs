@@ -39,6 +39,17 @@ pub enum TrainError {
         /// Why.
         source: frostline_align::AlignError,
     },
+    /// Nothing is left of a sentence.
+    #[error(
+        "sentence {number} of {split} has no subword: the tokenizer makes nothing of its words and adds no \
+         special tokens; leave it out"
+    )]
+    NoSubword {
+        /// The split.
+        split: String,
+        /// The sentence, counted from 1.
+        number: usize,
+    },
     /// A split has no sentence.
     #[error("the {split} split has no sentence to work on; check the file and `data.first`")]
     EmptySplit {

@@ -41,7 +41,7 @@ pub struct PretrainConfig {
     pub masked: f64,
     /// The id of `[MASK]`.
     pub mask_id: u32,
-    /// Ids that are never masked and never put in: the special tokens.
+    /// Ids that are never hidden nor predicted: the special tokens.
     pub special_ids: Vec<u32>,
 }
 
@@ -50,6 +50,9 @@ pub struct PretrainConfig {
 ///
 /// # Errors
 /// Where there is no text or training diverges.
+///
+/// # Panics
+/// Where a step has no sentences, a sentence no subword, or the encoder's word table no row for an id.
 pub fn pretrain<B: Train>(
     encoder: &EncoderConfig,
     text: &[Vec<u32>],

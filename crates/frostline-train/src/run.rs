@@ -134,6 +134,8 @@ impl<'a> Run<'a> {
     /// The output of what has frozen on the way, where it is constant and there is room for it.
     fn grown<B: Train>(&self, model: &Tagger<B>, policy: &Policy) -> Option<Grown> {
         let blocks = policy.constant_prefix().filter(|_| self.settling.is_some())?;
+        // The model's mix may be that of another stage, and reads every block's output.
+        let blocks = if model.mix.is_some() { 0 } else { blocks };
         let dropped = self.config.dropout.encoder && self.config.dropout.frozen;
         let subwords = |task: &Task<'_>| task.train.data.subwords() + task.dev.data.subwords();
         let bytes = self.tasks.iter().map(subwords).sum::<usize>() * self.encoder.hidden * size_of::<f32>();
@@ -310,6 +312,8 @@ pub fn train<B: Train>(
                 policy = run.policy(&at, at.step);
                 model = set_trainable(model, |path| !policy.freezes(path));
                 optimizer.forget(&model, |path| policy.freezes(path));
+                // The rows that stood for less go before those that stand for more are made.
+                drop(grown.take());
                 grown = run.grown(&model, &policy);
             }
             at.times.steps_ms.push(ms(clock));
@@ -326,6 +330,11 @@ pub fn train<B: Train>(
         }
         let clock = Instant::now();
         let dev = run.score(&model, &under(grown.as_ref(), tasks));
+        // The last update has no later step whose loss would tell.
+        if let Some(bad) = dev.iter().find(|dev| !dev.loss_nats.is_finite()) {
+            let (loss, lr) = (bad.loss_nats as f32, schedule.at(at.step.saturating_sub(1)));
+            return Err(TrainError::Diverged { step: at.step, loss, lr });
+        }
         let first = at.times.steps_ms.len() - planned.len();
         at.times.epochs_ms.push([at.times.steps_ms[first..].iter().sum(), ms(clock)]);
         let scored = dev.iter().map(Evaluation::scored).collect();
@@ -384,11 +393,13 @@ fn resume<B: Train>(
     saved: Option<Saved>,
     optimizer: &mut Optimizer<B::InnerBackend>,
 ) -> Result<Start<B>, TrainError> {
-    let Some(Saved { progress, model: now, best, moments }) = saved else {
-        let start = fingerprints(&model);
+    let start = fingerprints(&model);
+    let Some(saved) = saved else {
         let at = Progress { epoch: 1, untouched: 1.0, start, ..Progress::default() };
         return Ok(Start { model, best: None, at });
     };
+    saved.check(start.keys())?;
+    let Saved { progress, model: now, best, moments } = saved;
     let best = if best.is_empty() { None } else { Some((replace(model.clone(), &best)?, None)) };
     let model = replace(model, &now)?;
     optimizer.restore(&model, &model.device(), moments);

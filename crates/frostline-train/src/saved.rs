@@ -1,7 +1,7 @@
 //! Where a run is, as bytes: parameters, the optimiser's state, and the place in the data. A run that
 //! goes on from it ends as if it had never stopped, bit for bit. Opens no file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_freeze::Settling;
 use frostline_model::Values;
@@ -29,6 +29,30 @@ pub struct Saved {
     /// The best epoch's parameters so far, where a run asks for the best.
     pub(crate) best: BTreeMap<String, Values>,
     pub(crate) moments: BTreeMap<String, SavedMoments>,
+}
+
+impl Saved {
+    /// Whether this is of a model with these parameters.
+    ///
+    /// # Errors
+    /// Names a parameter that one of the two lacks, or whose moments are of another size.
+    pub(crate) fn check<'a>(&self, paths: impl Iterator<Item = &'a String>) -> Result<(), TrainError> {
+        let paths: BTreeSet<&String> = paths.collect();
+        let fail = |reason: String| Err(TrainError::Checkpoint { reason });
+        for values in [&self.model, &self.best].into_iter().filter(|values| !values.is_empty()) {
+            let saved: BTreeSet<&String> = values.keys().collect();
+            if let Some(path) = paths.symmetric_difference(&saved).next() {
+                return fail(format!("it is of another model, since only one of the two has `{path}`"));
+            }
+        }
+        for (path, (_, moments)) in &self.moments {
+            let numbers = self.model.get(path).map(|values| values.data.len());
+            if moments.iter().any(|moment| Some(moment.len()) != numbers) {
+                return fail(format!("the moments of `{path}` are not of its size"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// All of a run's state but tensors.

@@ -204,6 +204,10 @@ fn a_stopped_run_goes_on_bit_for_bit() {
             assert_eq!(gone_on.untouched_rows.to_bits(), whole.untouched_rows.to_bits());
             assert_eq!(gone_on.freezing, whole.freezing);
         }
+        let (saved, _) = Saved::from_bytes(&files[0]).unwrap();
+        let other = two_headed(&full, HeadKind::Linear);
+        let error = train(&run, other, Some(saved), &mut |_: Event<'_>| ()).err().unwrap().to_string();
+        assert!(error.contains("it is of another model") && error.contains("dense"), "{error}");
     }
 }
 
