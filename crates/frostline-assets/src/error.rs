@@ -198,7 +198,7 @@ fn data_hint(name: &str) -> String {
 }
 
 /// Names in one line; a long list is cut with a count of the rest.
-fn list<T: AsRef<str>>(names: &[T]) -> String {
+pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     const SHOWN: usize = 20;
     if names.is_empty() {
         return "nothing".into();

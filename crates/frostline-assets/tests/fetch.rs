@@ -1,5 +1,5 @@
 //! Downloads against a server that the test starts on 127.0.0.1: whole, broken off, damaged,
-//! missing, pinned.
+//! missing, pinned, overtaken.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -26,10 +26,14 @@ struct Page {
 /// A request: its path and its `Range` header.
 type Asked = (String, Option<String>);
 
+/// What happens before a request is answered, once.
+type Meanwhile = Box<dyn FnOnce() + Send>;
+
 #[derive(Clone, Default)]
 struct Server {
     pages: Arc<Mutex<HashMap<String, Page>>>,
     asked: Arc<Mutex<Vec<Asked>>>,
+    meanwhile: Arc<Mutex<HashMap<String, Meanwhile>>>,
     address: String,
 }
 
@@ -57,6 +61,10 @@ impl Server {
         change(self.pages.lock().unwrap().get_mut(path).unwrap());
     }
 
+    fn meanwhile(&self, path: &str, happens: impl FnOnce() + Send + 'static) {
+        self.meanwhile.lock().unwrap().insert(path.into(), Box::new(happens));
+    }
+
     fn answer(&self, mut stream: &TcpStream) {
         let mut lines = BufReader::new(stream).lines();
         let Some(Ok(first)) = lines.next() else { return };
@@ -66,6 +74,10 @@ impl Server {
             .filter_map(|line| line.to_ascii_lowercase().strip_prefix("range: ").map(String::from))
             .last();
         self.asked.lock().unwrap().push((path.clone(), range.clone()));
+        let happens = self.meanwhile.lock().unwrap().remove(&path);
+        if let Some(happens) = happens {
+            happens();
+        }
         let mut pages = self.pages.lock().unwrap();
         let Some(page) = pages.get_mut(&path) else {
             let _ = write!(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
@@ -227,15 +239,63 @@ fn pins_are_checked_on_download_and_afterwards() {
     let mut options = server.options(cache.path());
     options.pins.insert("xx_t-ud-dev.conllu".into(), sha256(b"other"));
     let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
-    assert!(error.to_string().contains("pinned SHA-256 does not match"), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("pinned SHA-256 does not match") && text.contains("check the pin"), "{text}");
     let right = sha256(&files["xx_t-ud-dev.conllu"]);
-    options.pins.insert("xx_t-ud-dev.conllu".into(), right);
-    fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
-    options.pins.insert("xx_t-ud-dev.conllu".into(), sha256(b"other"));
-    fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    options.pins.insert("xx_t-ud-dev.conllu".into(), right.clone());
+    let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    let wrong = sha256(b"other");
+    options.pins.insert("xx_t-ud-dev.conllu".into(), wrong.clone());
+    let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
+    let folder = fetched.folder.display();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "xx_t-ud-dev.conllu: the pinned SHA-256 does not match: expected {wrong}, found {right}; check the pin, or delete {folder} and fetch it again"
+        )
+    );
     options.pins.insert("xx_t-ud-dev.conllu".into(), "abc".into());
     let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
     assert!(matches!(error, FetchError::BadPin { .. }), "{error}");
+}
+
+#[test]
+fn a_pin_that_names_no_file_is_told() {
+    let (server, files) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let mut options = server.options(cache.path());
+    let dev = sha256(&files["xx_t-ud-dev.conllu"]);
+    options.pins.insert("xx_t-ud-dev.conllu".into(), dev.clone());
+    let fetched = [fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap()];
+    fetch::check_pins(&options, &fetched).unwrap();
+    options.pins.insert("xx_t-ud-dev.conlu".into(), dev);
+    let error = fetch::check_pins(&options, &fetched).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the pin for `xx_t-ud-dev.conlu` names no fetched file; expected one of: README.md, xx_t-ud-dev.conllu, xx_t-ud-test.conllu, xx_t-ud-train.conllu; correct the name"
+    );
+}
+
+#[test]
+fn a_cached_treebank_of_another_release_is_not_taken_for_the_usual_one() {
+    let (server, _) = treebank();
+    let pages = server.pages.lock().unwrap().clone();
+    let pages = pages.into_iter().map(|(path, page)| (path.replace("r2.16", "r2.15"), page));
+    server.pages.lock().unwrap().extend(pages);
+    let cache = tempfile::tempdir().unwrap();
+    let usual = server.options(cache.path());
+    let older = Options { revision: Some("r2.15".into()), ..usual.clone() };
+    let fetched = fetch::treebank("UD_Toy-T", &older, &mut quiet).unwrap();
+    assert_eq!(fetched.revision, "r2.15");
+    let error = fetch::treebank("UD_Toy-T", &usual, &mut quiet).unwrap_err();
+    let folder = fetched.folder.display();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{folder} holds revision r2.15, not r2.16; delete the folder to fetch r2.16, or keep it and fetch it by name with --revision r2.15"
+        )
+    );
+    assert!(!fetch::treebank("UD_Toy-T", &older, &mut quiet).unwrap().downloaded);
 }
 
 #[test]
@@ -302,7 +362,25 @@ fn two_at_once_do_not_write_one_folder() {
     fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
 }
 
-/// An encoder of these files at commit `c0ffee`; the first is listed as a large file.
+#[test]
+fn a_fetch_that_was_overtaken_takes_what_is_there() {
+    let (server, _) = treebank();
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    let faster = options.clone();
+    server.meanwhile(LIST, move || {
+        assert!(fetch::treebank("UD_Toy-T", &faster, &mut quiet).unwrap().downloaded);
+    });
+    let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
+    assert!(!fetched.downloaded);
+    let left = fs::read_dir(cache.path().join("treebanks")).unwrap();
+    let left: Vec<_> = left.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(left, ["UD_Toy-T"]);
+}
+
+const COMMIT: &str = "c0ffee0000c0ffee0000c0ffee0000c0ffee0000";
+
+/// An encoder of these files at [`COMMIT`]; the first is listed as a large file.
 fn encoder(files: &[(&str, &[u8])]) -> Server {
     let server = Server::start();
     let mut list = Vec::new();
@@ -313,10 +391,10 @@ fn encoder(files: &[(&str, &[u8])]) -> Server {
             _ => String::new(),
         };
         list.push(format!(r#"{{"type":"file","path":"{name}","size":{bytes},"oid":"{id}"{lfs}}}"#));
-        server.page(&format!("/hub/some/encoder/resolve/c0ffee/{name}"), *body);
+        server.page(&format!("/hub/some/encoder/resolve/{COMMIT}/{name}"), *body);
     }
-    server.page("/hub/api/models/some/encoder/revision/main", r#"{"sha":"c0ffee"}"#);
-    server.page("/hub/api/models/some/encoder/tree/c0ffee", format!("[{}]", list.join(",")));
+    server.page("/hub/api/models/some/encoder/revision/main", format!(r#"{{"sha":"{COMMIT}"}}"#));
+    server.page(&format!("/hub/api/models/some/encoder/tree/{COMMIT}"), format!("[{}]", list.join(",")));
     server
 }
 
@@ -333,7 +411,7 @@ fn an_encoder_comes_with_its_weights_and_nothing_else() {
     let cache = tempfile::tempdir().unwrap();
     let options = server.options(cache.path());
     let fetched = fetch::encoder("some/encoder", &options, &mut quiet).unwrap();
-    assert_eq!(fetched.revision, "c0ffee");
+    assert_eq!(fetched.revision, COMMIT);
     let names: Vec<_> = fetched.files.keys().collect();
     assert_eq!(names, ["config.json", "model.safetensors", "tokenizer.json"]);
     let found = cached(cache.path()).encoder("some/encoder", true).unwrap();
@@ -346,7 +424,7 @@ fn an_encoder_comes_with_its_weights_and_nothing_else() {
 fn damaged_weights_are_refused_by_their_sha256() {
     let server =
         encoder(&[("model.safetensors", b"weights"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")]);
-    server.change("/hub/some/encoder/resolve/c0ffee/model.safetensors", |page| {
+    server.change(&format!("/hub/some/encoder/resolve/{COMMIT}/model.safetensors"), |page| {
         page.body = b"WEIGHTS".to_vec();
     });
     let cache = tempfile::tempdir().unwrap();
@@ -359,6 +437,33 @@ fn damaged_weights_are_refused_by_their_sha256() {
     options.weights = true;
     let error = fetch::encoder("some/encoder", &options, &mut quiet).unwrap_err();
     assert!(error.to_string().contains("fetched without weights"), "{error}");
+}
+
+#[test]
+fn digests_and_commits_that_are_none_are_refused() {
+    let files: [(&str, &[u8]); 3] =
+        [("model.safetensors", b"weights"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")];
+    let revision = "/hub/api/models/some/encoder/revision/main";
+    let tree = format!("/hub/api/models/some/encoder/tree/{COMMIT}");
+    let (blob, large) = (blob_id(b"{}"), sha256(b"weights"));
+    let cases: [(&str, &str, &str, &str); 4] = [
+        (&tree, &blob, "xéééééé", "the digest of config.json, not 40"),
+        (&tree, &blob, "../../../../../../../../../../../../xxxx", "the digest of config.json, not 40"),
+        (&tree, &large, &blob, "the digest of model.safetensors, not 64"),
+        (revision, COMMIT, "c0ffee", "the commit, not 40"),
+    ];
+    for (page, right, wrong, what) in cases {
+        let server = encoder(&files);
+        server.change(page, |page| {
+            let text = String::from_utf8(page.body.clone()).unwrap();
+            page.body = text.replace(right, wrong).into_bytes();
+        });
+        let cache = tempfile::tempdir().unwrap();
+        let error = fetch::encoder("some/encoder", &server.options(cache.path()), &mut quiet).unwrap_err();
+        assert!(matches!(error, FetchError::Listing { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("found \"{wrong}\" as {what} hexadecimal digits")), "{text}");
+    }
 }
 
 #[test]

@@ -80,8 +80,8 @@ pub struct Iob2Sentences<'a> {
 /// Reads an IOB2 layer strictly.
 ///
 /// # Errors
-/// Each item is the first [`Fault`] of its sentence where it has one: fewer than three columns, an
-/// empty one, a number out of order, a tag that is not `O`, `B-TYPE` or `I-TYPE`, an `I-` that
+/// Each item is the first [`Fault`] of its sentence where it has one: a byte order mark, fewer than three
+/// columns, an empty one, a number out of order, a tag that is not `O`, `B-TYPE` or `I-TYPE`, an `I-` that
 /// continues nothing, a comment after the first word, a sentence without words.
 pub fn parse_iob2(text: &str) -> Iob2Sentences<'_> {
     Iob2Sentences { text, at: 0, line: 1 }
@@ -101,7 +101,7 @@ impl<'a> Iterator for Iob2Sentences<'a> {
         for line in rest.split_inclusive('\n') {
             let text = line.strip_suffix('\n').unwrap_or(line);
             if !text.is_empty() && fault.is_none() {
-                fault = sentence.take(text).err().map(|(at, kind)| Fault {
+                fault = sentence.take(text, self.line == 1).err().map(|(at, kind)| Fault {
                     line: self.line,
                     column: text[..at].chars().count() + 1,
                     byte: self.at + at,
@@ -126,8 +126,12 @@ impl<'a> Iterator for Iob2Sentences<'a> {
 }
 
 impl<'a> Iob2Sentence<'a> {
-    fn take(&mut self, text: &'a str) -> Result<(), (usize, FaultKind)> {
-        if text.starts_with('#') && !text.contains('\t') {
+    fn take(&mut self, text: &'a str, is_first: bool) -> Result<(), (usize, FaultKind)> {
+        if is_first && text.starts_with('\u{feff}') {
+            return Err((0, FaultKind::ByteOrderMark));
+        }
+        // A row starts with its number, so a tab makes no row of a comment.
+        if text.starts_with('#') {
             self.comments.push(text);
             return if self.rows.is_empty() { Ok(()) } else { Err((0, FaultKind::CommentInside)) };
         }

@@ -50,6 +50,8 @@ fn bad_layers() {
         "1\tIce\tO\r\n\n",
         "# only\n\n",
         "1\tIce\tO\n# late\n\n",
+        "1\tIce\tO\n# late\ttab\n\n",
+        "\u{feff}# sent_id = s1\n1\tIce\tO\n\n",
     ];
     let mut shown = String::new();
     for input in inputs {
@@ -57,6 +59,13 @@ fn bad_layers() {
         shown.push_str(&format!("{}\n", fault.at("layer.iob2")));
     }
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn a_comment_of_a_layer_may_hold_a_tab() {
+    let text = "# sent_id = s1\n# text = Ice\tmelts\n1\tIce\tO\n2\tmelts\tO\n\n";
+    let sentence = parse_iob2(text).next().expect("one").expect("well formed");
+    assert_eq!((sentence.text(), sentence.rows.len()), (Some("Ice\tmelts"), 2));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) fn file(
     }
     // The digest in the name keeps the remains of another revision apart.
     let digest = entry.digest.hex();
-    let part = folder.join(format!("{}.{}.part", entry.name, &digest[..digest.len().min(12)]));
+    let part = folder.join(format!("{}.{}.part", entry.name, &digest[..12]));
     transfer(agent, entry, &part, progress)?;
     if let Err(error) = check(&part, entry) {
         let _ = fs::remove_file(&part);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::AssetError;
+use crate::error::list;
 
 /// Why something could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,17 @@ pub enum FetchError {
         file: String,
         /// As given.
         pin: String,
+    },
+    /// A pin whose file was not among those fetched.
+    #[error(
+        "the pin for `{file}` names no fetched file; expected one of: {}; correct the name",
+        list(.found)
+    )]
+    IdlePin {
+        /// The pinned file.
+        file: String,
+        /// The files that there are.
+        found: Vec<String>,
     },
     /// The host answered that there is nothing of this name, or nothing for everyone.
     #[error("{url}: the host has nothing there for us (status {status}); {hint}")]
@@ -84,6 +96,18 @@ pub enum FetchError {
         /// What came.
         found: String,
     },
+    /// A file is not the pinned one.
+    #[error("{file}: the pinned SHA-256 does not match: expected {expected}, found {found}; {hint}")]
+    Pin {
+        /// The file.
+        file: String,
+        /// The pin.
+        expected: String,
+        /// What the file has.
+        found: String,
+        /// The next step.
+        hint: String,
+    },
     /// What is in the cache is not what was once put there.
     #[error("{folder}: {reason}; delete the folder and fetch it again")]
     Damaged {
@@ -93,7 +117,9 @@ pub enum FetchError {
         reason: String,
     },
     /// The cache holds another revision.
-    #[error("{folder} holds revision {there}, not {wanted}; delete the folder to fetch the other one")]
+    #[error(
+        "{folder} holds revision {there}, not {wanted}; delete the folder to fetch {wanted}, or keep it and fetch it by name with --revision {there}"
+    )]
     OtherRevision {
         /// The folder.
         folder: PathBuf,

@@ -1,12 +1,19 @@
 //! What a host says there is: names, sizes and digests.
 //!
 //! Owns the choice of files. Refuses addresses that a list contains: a file's address is made
-//! from its name.
+//! from its name. Refuses digests and commits that are none, since they become part of file names
+//! and addresses.
 
 use serde_json::Value;
 use ureq::Agent;
 
 use super::{FetchError, Hosts, Options, download};
+
+/// The hexadecimal digits of a git blob or commit.
+const GIT_DIGITS: usize = 40;
+
+/// The hexadecimal digits of a SHA-256.
+pub(super) const SHA256_DIGITS: usize = 64;
 
 /// A file that will be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +24,7 @@ pub(super) struct Entry {
     pub(super) digest: Digest,
 }
 
-/// What the host says of a file's contents, in hexadecimal.
+/// What the host says of a file's contents, in as many hexadecimal digits as its kind has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Digest {
     /// The id of a git blob: SHA-1 over `blob SIZE\0` and the contents.
@@ -78,8 +85,8 @@ pub(super) fn encoder(
     let hint = format!("check the hub id and the revision ({revision}); private encoders are not fetched");
     let url = format!("{hub}/api/models/{id}/revision/{revision}");
     let facts = download::json(agent, &url, &hint)?;
-    let commit = facts["sha"].as_str().filter(|sha| sha.bytes().all(|b| b.is_ascii_hexdigit()));
-    let commit = commit.ok_or_else(|| FetchError::Listing { url, reason: "no commit".into() })?;
+    let commit = digits(&facts["sha"], "the commit", GIT_DIGITS);
+    let commit = commit.map_err(|reason| FetchError::Listing { url, reason })?;
 
     let url = format!("{hub}/api/models/{id}/tree/{commit}");
     let there = files(&url, &download::json(agent, &url, &hint)?, "path", "oid")?;
@@ -134,17 +141,30 @@ fn files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, F
         if name.contains(['/', '\\']) {
             continue;
         }
-        let large = &item["lfs"]["oid"];
-        let digest = match (large.as_str(), item[id].as_str()) {
-            (Some(sha256), _) => Digest::Sha256(sha256.into()),
-            (None, Some(blob)) => Digest::GitBlob(blob.into()),
-            (None, None) => return Err(bad("a file without a digest")),
+        let what = format!("the digest of {name}");
+        let digest = match &item["lfs"]["oid"] {
+            Value::Null => digits(&item[id], &what, GIT_DIGITS).map(|blob| Digest::GitBlob(blob.into())),
+            large => digits(large, &what, SHA256_DIGITS).map(|sha256| Digest::Sha256(sha256.into())),
         };
+        let digest = digest.map_err(|reason| bad(&reason))?;
         let bytes = item["size"].as_u64().ok_or_else(|| bad("a file without a size"))?;
         files.push(Listed { name: name.into(), bytes, digest });
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
+}
+
+/// Whether a text is so many hexadecimal digits.
+pub(super) fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// So many hexadecimal digits, or else what a host gave as `what` instead.
+fn digits<'v>(value: &'v Value, what: &str, digits: usize) -> Result<&'v str, String> {
+    value.as_str().filter(|text| is_hex(text, digits)).ok_or_else(|| {
+        let found: String = value.to_string().chars().take(80).collect();
+        format!("{found} as {what}, not {digits} hexadecimal digits")
+    })
 }
 
 fn require(

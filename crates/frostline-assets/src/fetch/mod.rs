@@ -11,7 +11,7 @@
 //!
 //! Refuses to overwrite: a folder that is there is checked and left as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,9 @@ pub const UD_RELEASE: &str = "r2.16";
 /// What `fetched.json` is called.
 const RECORD: &str = "fetched.json";
 
+/// The file of a growing folder that is locked by whoever fills it.
+const LOCK: &str = ".lock";
+
 /// How to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -41,7 +44,7 @@ pub struct Options {
     /// A tag, branch or commit; [`UD_RELEASE`] for treebanks and the hub's newest commit for
     /// encoders where `None`.
     pub revision: Option<String>,
-    /// File name to the SHA-256 that it must have, in hexadecimal.
+    /// File name to the SHA-256 that it must have, in hexadecimal; see [`check_pins`].
     pub pins: BTreeMap<String, String>,
     /// Whether an encoder's weights are fetched too.
     pub weights: bool,
@@ -131,11 +134,11 @@ pub fn treebank(
             expected: "a treebank's name such as UD_English-EWT",
         });
     }
-    let fetch = Fetch::new(Kind::Dataset, name, options)?;
+    let revision = options.revision.as_deref().unwrap_or(UD_RELEASE);
+    let fetch = Fetch::new(Kind::Dataset, name, Some(revision), options)?;
     if let Some(there) = fetch.check_what_is_there()? {
         return Ok(there);
     }
-    let revision = options.revision.as_deref().unwrap_or(UD_RELEASE);
     let list = listing::treebank(&fetch.agent, &options.hosts, name, revision)?;
     fetch.download(revision, &list, progress)
 }
@@ -162,7 +165,7 @@ pub fn encoder(
             expected: "a hub id such as distilbert-base-multilingual-cased or OWNER/NAME",
         });
     }
-    let fetch = Fetch::new(Kind::Encoder, hub_id, options)?;
+    let fetch = Fetch::new(Kind::Encoder, hub_id, options.revision.as_deref(), options)?;
     if let Some(there) = fetch.check_what_is_there()? {
         return Ok(there);
     }
@@ -171,30 +174,53 @@ pub fn encoder(
     fetch.download(&commit, &list, progress)
 }
 
+/// Refuses a pin that verified nothing because no fetched file has its name.
+///
+/// # Errors
+/// Where a pin of [`Options::pins`] names no file of any of these.
+pub fn check_pins(options: &Options, fetched: &[Fetched]) -> Result<(), FetchError> {
+    let files: BTreeSet<&String> = fetched.iter().flat_map(|fetched| fetched.files.keys()).collect();
+    match options.pins.keys().find(|file| !files.contains(file)) {
+        None => Ok(()),
+        Some(file) => {
+            Err(FetchError::IdlePin { file: file.clone(), found: files.into_iter().cloned().collect() })
+        }
+    }
+}
+
 /// One folder on its way into the cache.
 struct Fetch<'o> {
     name: String,
+    /// The revision that a folder must be of which is there already; any where `None`.
+    wanted: Option<&'o str>,
     options: &'o Options,
     folder: PathBuf,
     agent: ureq::Agent,
 }
 
 impl<'o> Fetch<'o> {
-    fn new(kind: Kind, name: &str, options: &'o Options) -> Result<Self, FetchError> {
+    fn new(
+        kind: Kind,
+        name: &str,
+        wanted: Option<&'o str>,
+        options: &'o Options,
+    ) -> Result<Self, FetchError> {
         for (file, pin) in &options.pins {
-            if pin.len() != 64 || !pin.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            if !listing::is_hex(pin, listing::SHA256_DIGITS) {
                 return Err(FetchError::BadPin { file: file.clone(), pin: pin.clone() });
             }
         }
         Ok(Self {
             name: name.into(),
+            wanted,
             options,
             folder: options.cache.join(kind.folder()).join(name),
             agent: download::agent(),
         })
     }
 
-    /// The folder if it is there and whole; an error where it is there but not whole.
+    /// The folder if it is there and whole; an error where it is there but not whole, or not of the
+    /// revision that is wanted.
     fn check_what_is_there(&self) -> Result<Option<Fetched>, FetchError> {
         if !self.folder.exists() {
             return Ok(None);
@@ -208,10 +234,9 @@ impl<'o> Fetch<'o> {
         else {
             return Err(damaged(format!("{RECORD} names no revision or no files")));
         };
-        let asked = [self.options.revision.as_deref(), record["asked"].as_str()];
-        if let [Some(wanted), asked] = asked
+        if let Some(wanted) = self.wanted
             && wanted != revision
-            && asked != Some(wanted)
+            && record["asked"].as_str() != Some(wanted)
         {
             return Err(FetchError::OtherRevision {
                 folder: self.folder.clone(),
@@ -219,13 +244,14 @@ impl<'o> Fetch<'o> {
                 wanted: wanted.into(),
             });
         }
+        let hint = || format!("check the pin, or delete {} and fetch it again", self.folder.display());
         let mut files = BTreeMap::new();
         for (name, facts) in recorded {
             let source = self.source(&self.folder, name)?;
             if facts["sha256"].as_str() != Some(&source.sha256) {
                 return Err(damaged(format!("{name} is not the file that was fetched")));
             }
-            self.check_pin(name, &source.sha256)?;
+            self.check_pin(name, &source.sha256, hint)?;
             files.insert(name.clone(), source);
         }
         let lacks_weights = self.options.weights && record["without_weights"] == json!(true);
@@ -243,27 +269,18 @@ impl<'o> Fetch<'o> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Fetched, FetchError> {
         let part = self.folder.with_added_extension("part");
-        fs::create_dir_all(&part).map_err(FetchError::io(&part))?;
-        let lock_path = part.join(".lock");
-        let lock = fs::File::create(&lock_path).map_err(FetchError::io(&lock_path))?;
-        if lock.try_lock().is_err() {
-            return Err(FetchError::Busy { folder: part });
+        let lock = lock(&part)?;
+        // Another fetch of the name may have ended since this one looked.
+        if let Some(there) = self.check_what_is_there()? {
+            // A third one may be removing it too.
+            let _ = fs::remove_dir_all(&part);
+            return Ok(there);
         }
-        let mut record = serde_json::Map::new();
-        for entry in list {
-            download::file(&self.agent, entry, &part, progress)?;
-            let source = self.source(&part, &entry.name)?;
-            if let Err(error) = self.check_pin(&entry.name, &source.sha256) {
-                let _ = fs::remove_file(part.join(&entry.name));
-                return Err(error);
-            }
-            let facts = json!({ "url": entry.url, "sha256": source.sha256, "bytes": source.bytes });
-            record.insert(entry.name.clone(), facts);
-        }
-        self.write_record(&part, revision, record)?;
-        remove_all_but(&part, list)?;
-        drop(lock);
+        self.fill(&part, revision, list, progress)?;
         fs::rename(&part, &self.folder).map_err(FetchError::io(&self.folder))?;
+        // Not before the renaming: whoever gets the lock next must find the folder in place.
+        let _ = fs::remove_file(self.folder.join(LOCK));
+        drop(lock);
         let named = list.iter().map(|entry| {
             let source = self.source(&self.folder, &entry.name)?;
             Ok((entry.name.clone(), source))
@@ -274,6 +291,30 @@ impl<'o> Fetch<'o> {
             files: named.collect::<Result<_, FetchError>>()?,
             downloaded: true,
         })
+    }
+
+    /// Brings the entries and their record into the growing folder, and nothing else.
+    fn fill(
+        &self,
+        part: &Path,
+        revision: &str,
+        list: &[Entry],
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), FetchError> {
+        let hint = || String::from("the download was deleted: check the pin, then run the command again");
+        let mut record = serde_json::Map::new();
+        for entry in list {
+            download::file(&self.agent, entry, part, progress)?;
+            let source = self.source(part, &entry.name)?;
+            if let Err(error) = self.check_pin(&entry.name, &source.sha256, hint) {
+                let _ = fs::remove_file(part.join(&entry.name));
+                return Err(error);
+            }
+            let facts = json!({ "url": entry.url, "sha256": source.sha256, "bytes": source.bytes });
+            record.insert(entry.name.clone(), facts);
+        }
+        self.write_record(part, revision, record)?;
+        remove_all_but(part, list)
     }
 
     fn write_record(
@@ -299,25 +340,41 @@ impl<'o> Fetch<'o> {
         Ok(Source::of_file(&folder.join(name), Origin::Cache)?)
     }
 
-    fn check_pin(&self, file: &str, found: &str) -> Result<(), FetchError> {
+    /// Holds a file against its pin, where it has one. `hint` is the next step where they differ.
+    fn check_pin(&self, file: &str, found: &str, hint: impl FnOnce() -> String) -> Result<(), FetchError> {
         match self.options.pins.get(file) {
-            Some(pin) if !pin.eq_ignore_ascii_case(found) => Err(FetchError::Digest {
+            Some(pin) if !pin.eq_ignore_ascii_case(found) => Err(FetchError::Pin {
                 file: file.into(),
-                algorithm: "pinned SHA-256",
                 expected: pin.clone(),
                 found: found.into(),
+                hint: hint(),
             }),
             _ => Ok(()),
         }
     }
 }
 
-/// Leaves of a folder only the entries and their record: no lock, no remains of earlier tries.
+/// Locks a growing folder, which is made where there is none.
+fn lock(part: &Path) -> Result<fs::File, FetchError> {
+    let open = || {
+        fs::create_dir_all(part)?;
+        fs::File::create(part.join(LOCK))
+    };
+    // Twice: between the two calls another fetch may rename the folder into place.
+    let lock = open().or_else(|_| open()).map_err(FetchError::io(part))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(_) => Err(FetchError::Busy { folder: part.into() }),
+    }
+}
+
+/// Leaves of a folder only the entries, their record and the lock: no remains of earlier tries.
 fn remove_all_but(folder: &Path, list: &[Entry]) -> Result<(), FetchError> {
+    let is_entry = |name: &str| list.iter().any(|entry| entry.name == name);
     for found in fs::read_dir(folder).map_err(FetchError::io(folder))? {
         let path = found.map_err(FetchError::io(folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        let keep = name.is_some_and(|name| name == RECORD || list.iter().any(|e| e.name == name));
+        let keep = name.is_some_and(|name| [RECORD, LOCK].contains(&name) || is_entry(name));
         if !keep {
             fs::remove_file(&path).map_err(FetchError::io(&path))?;
         }
