@@ -263,7 +263,8 @@ fn drift(test: &Drift, plan: &Plan) -> Option<String> {
     if test.measure == Measure::TrainTime {
         return Some("`drift` compares scores; its measure is `dev` or `test`".into());
     }
-    let names = plan.settings.in_stages().unwrap_or_default();
+    // A fault of the stages has a message of its own.
+    let Ok(names) = plan.settings.in_stages() else { return None };
     let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
     let staged = !plan.settings.stages.is_empty() && !test.stage.is_empty();
     if staged && !names[1..].contains(&test.stage.as_str()) {
@@ -342,6 +343,17 @@ mod tests {
         assert_eq!((test.share, test.of), (0.5, End::Best));
         let text = serde_json::to_string(&plan).expect("plain data");
         assert_eq!(serde_json::from_str::<Plan>(&text).expect("the same plan"), plan);
+    }
+
+    #[test]
+    fn a_drift_over_stages_with_a_fault_leaves_the_word_to_the_fault() {
+        let plan = parse(
+            "[[settings.stages]]\nname = 'one'\n[[settings.stages]]\nname = 'two'\ntrain.epoch = 3\n\
+             [[claims]]\nsays = 'It forgets.'\n\
+             tests = [{ drift = { task = 'en', stage = 'two', a = ['first-1'], b = ['none'] } }]",
+        );
+        let fault = plan.expect("a plan").expand().expect_err("a setting that is not there");
+        assert!(fault.to_string().contains("train.epoch"), "{fault}");
     }
 
     #[test]

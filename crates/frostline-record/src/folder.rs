@@ -166,5 +166,9 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         file.sync_all()?;
         fs::rename(&part, path)
     };
-    write().map_err(|source| FolderError::Io { path: path.into(), source })
+    write().map_err(|source| {
+        // Half a file on a disk that is full only fills it.
+        let _ = fs::remove_file(&part);
+        FolderError::Io { path: path.into(), source }
+    })
 }

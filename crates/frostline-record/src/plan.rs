@@ -254,8 +254,16 @@ impl Plan {
             }
             cells = next;
         }
+        let sampled = self.grid.contains_key("data.sample");
         for cell in &cells {
             cell.in_stages()?;
+            if cell.data.draw > 0 && cell.data.sample == 0 && !sampled {
+                return Err(PlanError::OutOfRange {
+                    path: "data.draw".into(),
+                    value: cell.data.draw as f64,
+                    range: "0 where no `data.sample` is drawn".into(),
+                });
+            }
             let of_tasks = cell.tasks.values().map(|task| cell.dataset_of(task));
             if let Some(lang) =
                 of_tasks.chain([cell.lang.as_str()]).find(|lang| !self.treebanks.contains_key(*lang))
