@@ -81,9 +81,14 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// What an interval over seeds says. Without one nothing is decided.
+    /// What an interval over seeds says. Without one nothing is decided, nor by one without width: seeds
+    /// that differ by the very same amount, as on a small dev split, do not tell how far others would. No
+    /// difference at all in any seed is another thing, since equal models give it.
     pub fn verdict(self, mean: &Mean) -> Verdict {
         let Some([low, high]) = mean.interval else { return Verdict::NotDecided };
+        if mean.mean != 0.0 && high - low < NO_WIDTH {
+            return Verdict::NotDecided;
+        }
         let (holds, fails) = match self {
             Self::Below(margin) => (high < -margin, low > -margin),
             Self::Above(margin) => (low > margin, high < margin),
@@ -96,6 +101,9 @@ impl Wanted {
         }
     }
 }
+
+/// What rounding leaves of an interval without width.
+const NO_WIDTH: f64 = 1e-9;
 
 /// All claims of the plan.
 pub(crate) fn judge(report: &Report) -> Vec<Judged> {
@@ -194,6 +202,9 @@ mod tests {
             assert_eq!(wanted.verdict(&mean(Some(interval))), expected, "{wanted:?} {interval:?}");
         }
         assert_eq!(Wanted::Below(0.0).verdict(&mean(None)), NotDecided);
+        let tied = |value: f64| Mean::of(&[value; 3]).expect("a mean");
+        assert_eq!(Wanted::Below(0.0).verdict(&tied(-1.1)), NotDecided);
+        assert_eq!(Wanted::Within(0.5).verdict(&tied(0.0)), Supported);
     }
 
     #[test]

@@ -126,9 +126,23 @@ fn curve(
     let mut sizes = distinct(cells.iter().filter_map(|view| size(view)));
     sizes.sort_unstable();
     let point = |sentences: u64| {
-        let here: Vec<&&CellView> = cells.iter().filter(|view| size(view) == Some(sentences)).collect();
+        let mut here: Vec<&&CellView> = cells.iter().filter(|view| size(view) == Some(sentences)).collect();
+        let mut whole = Vec::new();
+        here.retain(|view| {
+            let seed = view.cell.settings.seed;
+            let twin = !is_drawn(view, sentences) && whole.contains(&seed);
+            whole.push(seed);
+            !twin
+        });
         let over = |split: &str| stat(&here.iter().filter_map(|view| score(view, split)).collect::<Vec<_>>());
         Some(Point { sentences, dev: over("dev")?, test: over("test") })
     };
     Curve { name: name.into(), points: sizes.into_iter().filter_map(point).collect() }
+}
+
+/// Whether a draw chose these sentences. Where all there are were taken, cells that differ in their draw
+/// alone are one run.
+fn is_drawn(view: &CellView, sentences: u64) -> bool {
+    let sample = view.cell.settings.data.sample as u64;
+    sample > 0 && sample <= sentences
 }

@@ -9,8 +9,14 @@ use frostline_score::Confusion;
 
 use crate::summary::CellView;
 
-/// What stands for a sentence without a prediction.
-pub(crate) const NOTHING: &str = "-";
+/// What stands where there is no prediction. It is no label: what the data call so is not scored.
+const NOTHING: &str = "_";
+
+/// Whether a field says that there is no prediction. It was `-` once, which may be a label too; a model
+/// says only those of train.
+pub(crate) fn is_nothing(said: &str, train: &[String]) -> bool {
+    said == NOTHING || (said == "-" && train.iter().all(|tag| tag != said))
+}
 
 /// The counts of every cell, stage, task and split whose predictions could be read.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +88,7 @@ fn counts(text: &str, tags: &[String]) -> Result<Confusion, String> {
         let &[_, _, _, gold, predicted] = columns.as_slice() else {
             return Err(format!("line {} has {} columns, not 5", number + 1, columns.len()));
         };
-        pairs.push((gold, Some(predicted).filter(|&tag| tag != NOTHING)));
+        pairs.push((gold, Some(predicted).filter(|tag| !is_nothing(tag, tags))));
     }
     let known = tags.iter().map(String::as_str);
     let said = pairs.iter().flat_map(|(gold, predicted)| [Some(*gold), *predicted]).flatten();
@@ -123,7 +129,7 @@ mod tests {
     #[test]
     fn labels_of_train_and_gold_are_counted_and_silence_is_a_miss() {
         let text =
-            format!("{HEAD}1\t0\tgood\tpos\tpos\n2\t0\tbad\tneg\tpos\n3\t0\todd\tnew\tneg\n4\t0\t\tneg\t-\n");
+            format!("{HEAD}1\t0\tgood\tpos\tpos\n2\t0\tbad\tneg\tpos\n3\t0\todd\tnew\tneg\n4\t0\t\tneg\t_\n");
         let found = counts(&text, &["neg".into(), "pos".into(), "rare".into()]).expect("counts");
         assert_eq!(found.tags, ["neg", "new", "pos", "rare"]);
         assert_eq!(found.counts, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);

@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn sentences_end_where_numbers_begin_again() {
         let text =
-            "head\na\t1\tx\tN\tN\na\t3\tx\tN\tV\tunknown\na\t1\tx\tN\tN\n-\t1\tx\tN\t-\n-\t1\tx\tN\tN\n";
+            "head\na\t1\tx\tN\tN\na\t3\tx\tN\tV\tunknown\na\t1\tx\tN\tN\n-\t1\tx\tN\t_\n-\t1\tx\tN\tN\n";
         assert_eq!(by_sentence(text), Some((vec![2.0, 1.0, 1.0, 1.0], vec![1.0, 1.0, 0.0, 1.0])));
         assert_eq!(by_sentence("head\na\t1\n"), None);
     }

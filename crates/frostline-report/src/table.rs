@@ -43,8 +43,9 @@ impl Table {
     pub fn markdown(&self) -> String {
         let shown = self.filled();
         let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escaped(row)).collect();
-        let widths = self.widths(&rows);
-        let mut text = line(&shown, |i| pad(&self.columns[i].head, widths[i], self.columns[i].right));
+        let heads = escaped(&self.heads());
+        let widths = widths(&heads, &rows);
+        let mut text = line(&shown, |i| pad(&heads[i], widths[i], self.columns[i].right));
         text += &line(&shown, |i| {
             let dashes = "-".repeat(widths[i].max(2) - 1);
             if self.columns[i].right { format!("{dashes}:") } else { format!("{dashes}-") }
@@ -57,7 +58,8 @@ impl Table {
 
     /// The table for a terminal of this many columns; the least important columns give way.
     pub fn terminal(&self, width: usize) -> String {
-        let widths = self.widths(&self.rows);
+        let heads = self.heads();
+        let widths = widths(&heads, &self.rows);
         let mut shown = self.filled();
         let total = |shown: &[usize]| shown.iter().map(|&i| widths[i] + 2).sum::<usize>();
         while total(&shown) > width + 2 {
@@ -74,7 +76,7 @@ impl Table {
                 shown.iter().map(|&i| pad(&get(i), widths[i], self.columns[i].right)).collect();
             format!("{}\n", parts.join("  ").trim_end())
         };
-        let mut text = cells(&|i| self.columns[i].head.clone());
+        let mut text = cells(&|i| heads[i].clone());
         text += &cells(&|i| "─".repeat(widths[i]));
         for row in &self.rows {
             text += &cells(&|i| row[i].clone());
@@ -91,14 +93,15 @@ impl Table {
             .collect()
     }
 
-    fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
-        (0..self.columns.len())
-            .map(|i| {
-                let cells = rows.iter().map(|row| row[i].chars().count());
-                cells.chain([self.columns[i].head.chars().count()]).max().unwrap_or(0)
-            })
-            .collect()
+    fn heads(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.head.clone()).collect()
     }
+}
+
+fn widths(heads: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let width = |text: &String| text.chars().count();
+    let widest = |(i, head)| rows.iter().map(|row| width(&row[i])).fold(width(head), usize::max);
+    heads.iter().enumerate().map(widest).collect()
 }
 
 fn line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
@@ -134,6 +137,13 @@ mod tests {
             "| Policy | Accuracy | Speed |\n| ------ | -------: | ----: |\n\
              | none   |     96.4 |   7.4 |\n| a\\|b   |      9.1 |  11.2 |\n"
         );
+    }
+
+    #[test]
+    fn a_bar_in_a_head_makes_no_column() {
+        let mut table = Table::default().left("NN|UTR", 0);
+        table.row(["1".into()]);
+        assert_eq!(table.markdown(), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
     }
 
     #[test]

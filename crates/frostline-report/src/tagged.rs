@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use frostline_record::{Cell, Score, StoredFile, Unit};
 use frostline_score::{Familiarity, WordOutcome};
 
-use crate::predictions::{NOTHING, checked};
+use crate::predictions::{checked, is_nothing};
 use crate::sentences::SPLITS;
 use crate::summary::CellView;
 
@@ -68,9 +68,9 @@ impl Tagged {
             for split in SPLITS {
                 let Some(file) = done.result.predictions().get(split) else { continue };
                 let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
-                let parsed = found
-                    .and_then(|text| checked(text, file))
-                    .and_then(|text| read.parse(&text, &mut numbers, done.score(split)));
+                let parsed = found.and_then(|text| checked(text, file)).and_then(|text| {
+                    read.parse(&text, &mut numbers, &done.result.facts().tags, done.score(split))
+                });
                 match parsed {
                     Ok((text, predicted)) => {
                         let text = read.share(text);
@@ -102,6 +102,7 @@ impl Tagged {
         &mut self,
         text: &str,
         numbers: &mut HashMap<String, Tag>,
+        train: &[String],
         score: Option<&Score>,
     ) -> Result<(Text, Vec<Option<Tag>>), String> {
         let mut tag = |name: &str| {
@@ -131,7 +132,7 @@ impl Tagged {
             }
             before = number;
             words.push(Word { form: form.into(), gold: tag(gold), known });
-            predicted.push((said != NOTHING).then(|| tag(said)));
+            predicted.push((!is_nothing(said, train)).then(|| tag(said)));
         }
         let right = words.iter().zip(&predicted).filter(|(word, said)| **said == Some(word.gold)).count();
         match score {
@@ -184,12 +185,12 @@ mod tests {
     const HEAD: &str = "sent_id\tid\tform\tgold\tpredicted\ttrain\n";
 
     fn parse(lines: &str, score: Option<&Score>) -> Result<(Text, Vec<Option<Tag>>), String> {
-        Tagged::default().parse(&format!("{HEAD}{lines}"), &mut HashMap::new(), score)
+        Tagged::default().parse(&format!("{HEAD}{lines}"), &mut HashMap::new(), &[], score)
     }
 
     #[test]
     fn sentences_end_where_the_id_changes_or_numbers_start_again() {
-        let lines = "a\t1\tx\tN\tN\tunknown\na\t3\ty\tV\t-\tambiguous\nb\t4\tz\tN\tV\tunambiguous\n\
+        let lines = "a\t1\tx\tN\tN\tunknown\na\t3\ty\tV\t_\tambiguous\nb\t4\tz\tN\tV\tunambiguous\n\
                      -\t1\tx\tN\tN\tunknown\n-\t1\tx\tN\tN\tunknown\n";
         let (text, predicted) = parse(lines, None).expect("good lines");
         let found: Vec<_> = text.ranges().map(|(sentence, range)| (sentence.id.as_str(), range)).collect();
@@ -207,5 +208,15 @@ mod tests {
         let score = Score { words: 1, correct: 0, ..Score::default() };
         let told = parse("a\t1\tx\tN\tN\tunknown\n", Some(&score)).err();
         assert_eq!(told, Some("it has 1 of 1 words right, its record 0 of 1".into()));
+    }
+
+    #[test]
+    fn a_dash_is_a_label_where_train_has_it() {
+        let text = format!("{HEAD}a\t1\tx\t-\t-\tunknown\n");
+        let said = |train: &[String]| {
+            let (_, said) = Tagged::default().parse(&text, &mut HashMap::new(), train, None).expect("a line");
+            said
+        };
+        assert_eq!((said(&["-".into()]), said(&["N".into()])), (vec![Some(0)], vec![None]));
     }
 }

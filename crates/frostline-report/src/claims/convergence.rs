@@ -3,6 +3,7 @@
 //! Refuses cells that end at the epoch asked for: they are near their end whatever they learned.
 
 use frostline_record::{Converged, End, EpochRow};
+use frostline_score::wilson;
 use serde::Serialize;
 
 use crate::Report;
@@ -133,7 +134,9 @@ fn near(test: &Converged, courses: &[&Course], cells: String, policy: String) ->
     })
 }
 
-/// The share of near cells within each seed, over seeds: policies are no sample, seeds are.
+/// The share of near cells within each seed, over seeds: policies are no sample, seeds are. Where seeds
+/// agree, as where all cells are near, Student's interval has no width, and Wilson's over cells takes its
+/// place.
 fn share_by_seed(test: &Converged, courses: &[&Course]) -> Mean {
     let seeds = distinct(courses.iter().map(|course| course.seed));
     let share = |seed: &u64| {
@@ -141,7 +144,13 @@ fn share_by_seed(test: &Converged, courses: &[&Course]) -> Mean {
         let near = of_seed.iter().filter(|course| course.is_near(test.epoch as usize, test.within)).count();
         near as f64 / of_seed.len() as f64
     };
-    Mean::of(&seeds.iter().map(share).collect::<Vec<f64>>()).expect("every course has a seed")
+    let shares: Vec<f64> = seeds.iter().map(share).collect();
+    let mean = Mean::of(&shares).expect("every course has a seed");
+    let agree = shares.len() > 1 && shares.iter().all(|share| *share == shares[0]);
+    let near = courses.iter().filter(|course| course.is_near(test.epoch as usize, test.within)).count();
+    let of_cells = wilson(near as u64, courses.len() as u64, 0.95);
+    let interval = if agree { Some([of_cells.low, of_cells.high]) } else { mean.interval };
+    Mean { interval, ..mean }
 }
 
 /// The share of near cells after each epoch, of those that go on after it.

@@ -170,8 +170,9 @@ mod tests {
             names,
             [("en", Some("x")), ("en", Some("y")), ("en", None), ("pcm", Some("x")), ("en and pcm", None)]
         );
-        // Seeds agree on −2 once their comparisons are averaged: no width, and seed 3 is left out.
-        assert_eq!((rows[4].2.clone(), rows[4].3, rows[4].4), (vec![1, 2], -2.0, Verdict::Supported));
+        // Seeds agree on −2 once their comparisons are averaged: no width, which decides nothing. Seed 3 is
+        // left out.
+        assert_eq!((rows[4].2.clone(), rows[4].3, rows[4].4), (vec![1, 2], -2.0, Verdict::NotDecided));
         assert_eq!(rows[0].4, Verdict::NotDecided);
     }
 

@@ -41,7 +41,7 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
     }
     if report.sweep.plan.jobs > 1 {
         points.push(format!(
-            "The plan runs {} cells at a time. They share one machine, so times are longer and \
+            "The sweep ran {} cells at a time. They share one machine, so times are longer and \
              noisier than those of one cell alone.",
             report.sweep.plan.jobs
         ));

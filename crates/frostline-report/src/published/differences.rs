@@ -2,7 +2,10 @@
 //!
 //! Refuses silence about a setting: each that differs is named, with both values.
 
-use frostline_record::{Init, Select, Settings};
+use std::collections::BTreeMap;
+
+use frostline_record::{Init, Select, Settings, TaskSettings};
+use serde_json::Value;
 
 use crate::Report;
 use crate::published::Study;
@@ -22,58 +25,20 @@ pub(super) fn list(report: &Report, study: &Study, langs: &[&str], text: &mut St
     let cells = report.cells.iter().map(|view| &view.cell.settings);
     let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
     let studys = Settings::default();
-    type Fact = (&'static str, fn(&Settings) -> String);
-    let facts: [Fact; 25] = [
-        ("encoder", |s| s.encoder.name.clone()),
-        ("encoder's start", |s| match s.encoder.init {
-            Init::Pretrained => "pretrained".into(),
-            Init::Random => "random".into(),
-        }),
-        ("forms lowercased", |s| s.data.lowercase.to_string()),
-        ("longest sentence in subwords", |s| s.data.max_length.to_string()),
-        ("train sentences", |s| match s.data.first {
-            0 => "all".into(),
-            first => format!("the first {first}"),
-        }),
-        ("share of train", |s| s.data.fraction.to_string()),
-        ("genre left out of train", |s| or_none(&s.data.leave_out)),
-        ("genre that is scored", |s| or_none(&s.data.scored_genre)),
-        ("share of train cut off as test", |s| s.data.cut_test.to_string()),
-        ("tag that no word has", |s| if s.data.padding_tag { "yes" } else { "no" }.into()),
-        ("epochs", |s| s.train.epochs.to_string()),
-        ("sentences per step", |s| s.train.batch.to_string()),
-        ("precision of linear layers", |s| s.train.precision.name().into()),
-        ("selected epoch", |s| match s.train.select {
-            Select::Last => "last".into(),
-            Select::Best => "best".into(),
-        }),
-        ("optimizer", |s| format!("{:?}", s.optimizer.kind).to_lowercase()),
-        ("learning rate", |s| format!("{:e}", s.optimizer.lr)),
-        ("learning rate per block", |s| s.optimizer.layer_decay.to_string()),
-        ("weight decay", |s| s.optimizer.weight_decay.to_string()),
-        ("gradient clipping", |s| s.optimizer.clip_norm.to_string()),
-        ("schedule", |s| format!("{:?}", s.schedule.kind).to_lowercase()),
-        ("warm-up", |s| s.schedule.warmup.to_string()),
-        ("tasks", |s| s.tasks.keys().cloned().collect::<Vec<_>>().join(", ")),
-        ("stages", |s| match s.stages.len() {
-            0 => "one".into(),
-            stages => stages.to_string(),
-        }),
-        ("gradual unfreezing", |s| match s.unfreeze.every {
-            0 => "none".into(),
-            every => format!("every {every} {:?}", s.unfreeze.unit).to_lowercase(),
-        }),
-        ("dropout", |s| {
-            let d = &s.dropout;
-            format!("head {}, encoder {:?}, frozen {:?}", d.head, d.encoder, d.frozen)
-        }),
-    ];
-    for (name, get) in facts {
+    let mut hold = |name: String, get: &dyn Fn(&Settings) -> String| {
         let ours = distinct(cells.iter().map(|settings| get(settings)));
         let theirs = get(&studys);
         if ours != [theirs.clone()] {
             found.push(format!("{name}: study {theirs}, here {}", ours.join(" or ")));
         }
+    };
+    let mut known: Vec<&str> = APART.to_vec();
+    for (path, name, get) in FACTS {
+        known.push(path);
+        hold((*name).into(), get);
+    }
+    for path in paths(&studys).into_keys().filter(|path| !known.iter().any(|known| within(path, known))) {
+        hold(format!("`{path}`"), &|settings: &Settings| paths(settings)[&path].clone());
     }
     *text += "\n## What is different from the study\n\n";
     if found.is_empty() {
@@ -88,6 +53,108 @@ pub(super) fn list(report: &Report, study: &Study, langs: &[&str], text: &mut St
     }
 }
 
+/// A setting or a table of settings, its name in words, and how its value reads.
+type Fact = (&'static str, &'static str, fn(&Settings) -> String);
+
+/// The settings that people know by name; [`list`] holds the others against the study's too.
+const FACTS: &[Fact] = &[
+    ("encoder.name", "encoder", |s| s.encoder.name.clone()),
+    ("encoder.init", "encoder's start", |s| match s.encoder.init {
+        Init::Pretrained => "pretrained".into(),
+        Init::Random => "random".into(),
+    }),
+    ("data.lowercase", "forms lowercased", |s| s.data.lowercase.to_string()),
+    ("data.max_length", "longest sentence in subwords", |s| s.data.max_length.to_string()),
+    ("data.first", "train sentences", |s| match s.data.first {
+        0 => "all".into(),
+        first => format!("the first {first}"),
+    }),
+    ("data.fraction", "share of train", |s| s.data.fraction.to_string()),
+    ("data.leave_out", "genre left out of train", |s| or_none(&s.data.leave_out)),
+    ("data.scored_genre", "genre that is scored", |s| or_none(&s.data.scored_genre)),
+    ("data.cut_test", "share of train cut off as test", |s| s.data.cut_test.to_string()),
+    ("data.padding_tag", "tag that no word has", |s| if s.data.padding_tag { "yes" } else { "no" }.into()),
+    ("train.epochs", "epochs", |s| s.train.epochs.to_string()),
+    ("train.batch", "sentences per step", |s| s.train.batch.to_string()),
+    ("train.precision", "precision of linear layers", |s| s.train.precision.name().into()),
+    ("train.select", "selected epoch", |s| match s.train.select {
+        Select::Last => "last".into(),
+        Select::Best => "best".into(),
+    }),
+    ("optimizer.kind", "optimizer", |s| format!("{:?}", s.optimizer.kind).to_lowercase()),
+    ("optimizer.lr", "learning rate", |s| format!("{:e}", s.optimizer.lr)),
+    ("optimizer.layer_decay", "learning rate per block", |s| s.optimizer.layer_decay.to_string()),
+    ("optimizer.weight_decay", "weight decay", |s| s.optimizer.weight_decay.to_string()),
+    ("optimizer.clip_norm", "gradient clipping", |s| s.optimizer.clip_norm.to_string()),
+    ("schedule.kind", "schedule", |s| format!("{:?}", s.schedule.kind).to_lowercase()),
+    ("schedule.warmup", "warm-up", |s| s.schedule.warmup.to_string()),
+    ("tasks", "tasks", |s| s.tasks.iter().map(task).collect::<Vec<_>>().join(", ")),
+    ("stages", "stages", |s| match s.stages.len() {
+        0 => "one".into(),
+        stages => stages.to_string(),
+    }),
+    ("unfreeze", "gradual unfreezing", |s| match s.unfreeze.every {
+        0 => "none".into(),
+        every => format!("every {every} {:?}", s.unfreeze.unit).to_lowercase(),
+    }),
+    ("dropout", "dropout", |s| {
+        let d = &s.dropout;
+        format!("head {}, encoder {:?}, frozen {:?}", d.head, d.encoder, d.frozen)
+    }),
+];
+
+/// What says nothing of how a cell of the study's was trained: what the page's rows are told apart by, what
+/// is looked at and kept, and settings that only policies read which the study does not have.
+const APART: &[&str] =
+    &["lang", "policy", "seed", "eval", "save", "train.log_every", "lora", "adapters", "adaptive"];
+
+/// Whether a setting is this one, or one of this table.
+fn within(path: &str, known: &str) -> bool {
+    path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Each setting by its dotted path.
+fn paths(settings: &Settings) -> BTreeMap<String, String> {
+    fn add(path: &str, value: &Value, all: &mut BTreeMap<String, String>) {
+        match value {
+            Value::Object(table) => {
+                for (key, value) in table {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    add(&path, value, all);
+                }
+            }
+            value => {
+                all.insert(path.into(), value.to_string());
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    add("", &serde_json::to_value(settings).expect("plain data always serialises"), &mut all);
+    all
+}
+
+/// A task's name, with what makes it another than the study's.
+fn task((name, task): (&String, &TaskSettings)) -> String {
+    if *task == TaskSettings::default() {
+        return name.clone();
+    }
+    let head = format!("{:?}", task.head).to_lowercase();
+    format!("{name} (labels {}, head {head}, weight {})", task.labels, task.weight)
+}
+
 fn or_none(genre: &str) -> String {
     if genre.is_empty() { "none".into() } else { genre.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_a_path() {
+        let all = paths(&Settings::default());
+        assert_eq!(all["optimizer.beta2"], "0.999");
+        assert_eq!(all["data.sample"], "0");
+        assert!(within("optimizer.beta2", "optimizer") && !within("evaluation", "eval"));
+    }
 }

@@ -105,7 +105,7 @@ fn claiming() -> (Sweep, Vec<Record>) {
         tests = [{ less = { a = ['first-4'], b = ['alternating'] } },\n\
         { equal-within = { a = ['alternating'], b = ['first-4'], measure = 'train-time', margin = 10 } }]\n\
         [[claims]]\nsays = 'Most policies converge by epoch 4.'\n\
-        tests = [{ converged = { epoch = 4, within = 0.2 } }]\n\
+        tests = [{ converged = { epoch = 4, within = 0.1 } }]\n\
         [[claims]]\nsays = '`all` is undertrained rather than limited.'\nneeds = 'any'\n\
         tests = [{ more-of = { axis = 'train.epochs', from = 5, to = 15, policies = ['all'] } },\n\
         { more-of = { axis = 'optimizer.lr', from = 5e-5, to = 5e-4, policies = ['all'] } }]\n\
@@ -131,7 +131,7 @@ fn claiming() -> (Sweep, Vec<Record>) {
             if settings.policy == "all" {
                 let scores = &mut result.stages[0].tasks.get_mut("upos").expect("the task").scores;
                 let dev = scores.get_mut("dev").expect("dev");
-                dev.correct += dev.words / 200;
+                dev.correct += dev.words / 200 + settings.seed % 3;
             }
         }
     }

@@ -108,6 +108,9 @@ fn curves_follow_the_sentences_that_were_learned_from() {
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
     let point = &json["learning_curves"][0]["policies"][0]["points"][0];
     assert_eq!((point["sentences"].as_u64(), point["dev"]["n"].as_u64()), (Some(50), Some(4)), "{point}");
+    // Where all sentences are learned from, two draws are one run.
+    let points = json["learning_curves"][0]["policies"][0]["points"].as_array().expect("points");
+    assert_eq!(points.last().expect("a point")["dev"]["n"].as_u64(), Some(2), "{points:?}");
 }
 
 #[test]
