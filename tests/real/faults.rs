@@ -79,3 +79,18 @@ fn with_strict_tags_such_a_tag_stops_the_sweep() {
     let words = format!("{} --set data.strict_tags=true", treebank(&place));
     insta::assert_snapshot!(stopped(&place, &words));
 }
+
+#[test]
+fn a_train_split_without_labels_stops_the_sweep() {
+    let place = Place::new();
+    let words = format!("{} --set tasks.upos.labels=xpos", treebank(&place));
+    insta::assert_snapshot!(stopped(&place, &words));
+}
+
+#[test]
+fn a_model_that_transformers_does_not_have_cannot_be_kept() {
+    let place = Place::new();
+    let task = "--set tasks.upos.labels=genre --set tasks.upos.head=pooler --set save.model=true";
+    let words = format!("{} {task}", treebank(&place));
+    insta::assert_snapshot!(stopped(&place, &words));
+}

@@ -1,11 +1,57 @@
 //! Same plan, same bits; frozen parameters in the saved files.
 
-use frostline::audit;
-use frostline_record::Sweep;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::{Place, result};
+use frostline::audit::{Audit, Auditor};
+use frostline_assets::read;
+use frostline_record::{Record, SCHEMA, Sweep};
+
+use crate::{Place, RUNNER, result, text};
 
 const SMALL: &str = "--lang en --set train.epochs=2 --set data.first=150 --set adaptive.every=4";
+
+/// One cell of one epoch, or one for each of the policies that follow.
+const TINY: &str =
+    "--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --set save.model=true --policies";
+
+/// Two stages that thaw one block in all, and a head that stays frozen beside the headline's.
+const TWO_HEADS: &str = r#"
+schema = 4
+name = "audited"
+synthetic = true
+[treebanks]
+en = "embedded:en"
+names = "embedded:names"
+[settings]
+policy = "none+head.names"
+[settings.encoder]
+name = "embedded:demo-distilbert"
+[settings.data]
+first = 120
+[settings.tasks.upos]
+labels = "upos"
+[settings.tasks.names]
+data = "names"
+labels = "entity"
+[settings.eval]
+task = "upos"
+[settings.train]
+batch = 8
+[settings.optimizer]
+lr = 1e-3
+[settings.unfreeze]
+every = 1
+[settings.save]
+model = true
+[[settings.stages]]
+name = "head and a block"
+train.epochs = 2
+[[settings.stages]]
+name = "head"
+train.epochs = 1
+"#;
 
 #[test]
 fn results_are_the_same_bits_with_one_thread_and_with_two() {
@@ -24,6 +70,19 @@ fn results_are_the_same_bits_with_one_thread_and_with_two() {
     assert!(first.iter().zip(&other).all(|(a, b)| a != b), "another seed is another run");
 }
 
+fn audited(folder: &Path) -> Audit {
+    Auditor::default().cell(folder).expect("an audit").1
+}
+
+fn put(folder: &Path, record: &str) {
+    fs::create_dir_all(folder).expect("a folder");
+    fs::write(folder.join("record.json"), record).expect("the record");
+}
+
+fn json(record: &Record) -> String {
+    serde_json::to_string(record).expect("plain data")
+}
+
 #[test]
 fn saved_models_keep_every_frozen_bit_under_every_policy() {
     let policies = "none,all,first-2,last-2,alternating,blocks-0.3.5,head-only,first-4+embeddings,\
@@ -33,7 +92,7 @@ fn saved_models_keep_every_frozen_bit_under_every_policy() {
     assert_eq!(records.len(), 13);
     for record in &records {
         let folder = Sweep::cell_folder(&place.out(), &record.cell);
-        let (_, found) = audit::cell(&folder).expect("an audit");
+        let found = audited(&folder);
         assert!(found.holds(), "{}: {found:?}", record.cell.title());
         let freezing = &record.result.as_ref().expect("a result").last().freezing;
         let settled = &record.result.as_ref().expect("a result").last().settled;
@@ -47,9 +106,121 @@ fn saved_models_keep_every_frozen_bit_under_every_policy() {
         // What froze on the way has moved before, so that adaptive runs look like `none`.
         let moves_all = ["none", "none+adaptive"].contains(&record.cell.settings.policy.as_str());
         other.cell.settings.policy = if moves_all { "all" } else { "none" }.into();
-        let text = serde_json::to_string(&other).expect("plain data");
-        std::fs::write(folder.join("record.json"), text).expect("the record");
-        let (_, found) = audit::cell(&folder).expect("an audit");
+        put(&folder, &json(&other));
+        let found = audited(&folder);
         assert!(!found.holds(), "{}: the audit must see the wrong policy", record.cell.title());
+    }
+}
+
+/// The demo's encoder has 102 tensors with its head: 4 in the embeddings, 16 in each of 6 blocks, 2 above.
+#[test]
+fn an_audit_asks_what_was_frozen_at_the_selected_step() {
+    // Steps this small change no prediction: all epochs are equal, and the first is selected.
+    let first = "--set train.select=best --set train.select_by=accuracy --set optimizer.lr=1e-9";
+    let cases = [
+        ("--set train.epochs=3 --set unfreeze.every=1".to_string(), (68, 34)),
+        ("--set train.epochs=0".to_string(), (102, 0)),
+        (format!("--set train.epochs=3 --set unfreeze.every=1 {first}"), (100, 2)),
+    ];
+    for (words, counts) in cases {
+        let place = Place::new();
+        let one = "--lang en --seeds 42 --policies none --set data.first=150 --set save.model=true";
+        let records = place.swept(&format!("{one} {words}"));
+        let found = audited(&Sweep::cell_folder(&place.out(), &records[0].cell));
+        assert!(found.holds(), "{words}: {found:?}");
+        assert_eq!((found.frozen, found.moved), counts, "{words}");
+        let freezing = &records[0].result.as_ref().expect("a result").last().freezing;
+        assert_eq!((freezing.frozen, freezing.moved), (found.frozen as u64, found.moved as u64), "{words}");
+    }
+}
+
+#[test]
+fn an_audit_reads_every_stage_and_every_head() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    fs::write(&plan, TWO_HEADS).expect("the plan");
+    let records = place.swept(&format!("--plan {} --threads 1", plan.display()));
+    let folder = Sweep::cell_folder(&place.out(), &records[0].cell);
+    let found = audited(&folder);
+    assert!(found.holds(), "{found:?}");
+    // Block 5 and the tagger's head moved; the rest and the head for names stayed.
+    assert_eq!((found.frozen, found.moved), (86, 18));
+
+    let mut other = records[0].clone();
+    other.cell.settings.policy = "none".into();
+    put(&folder, &json(&other));
+    let same = ["weight", "bias"].map(|part| format!("model-names/heads.0.classifier.{part}"));
+    assert_eq!(audited(&folder).unmoved, same);
+    // What is only scored gets no gradient.
+    other.cell.settings.tasks.get_mut("names").expect("the task").weight = 0.0;
+    put(&folder, &json(&other));
+    assert!(audited(&folder).holds());
+
+    fs::remove_dir_all(folder.join("model-names")).expect("the other model");
+    let error = Auditor::default().cell(&folder).expect_err("half of what was saved");
+    assert!(format!("{error:#}").contains("it holds no model-names/model.safetensors"), "{error:#}");
+}
+
+#[test]
+fn an_audit_names_weights_that_have_changed() {
+    let place = Place::new();
+    let models = place.path("models");
+    fs::create_dir_all(models.join("tiny")).expect("a folder");
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let bytes = read(&format!("embedded:demo-distilbert/{file}")).expect("the file");
+        fs::write(models.join("tiny").join(file), bytes).expect("the file");
+    }
+    let words = format!("{TINY} head-only --models {} --encoder tiny", models.display());
+    let records = place.swept(&words);
+    let folder = Sweep::cell_folder(&place.out(), &records[0].cell);
+    assert!(audited(&folder).holds());
+    let weights = models.join("tiny/model.safetensors");
+    let mut bytes = fs::read(&weights).expect("the weights");
+    *bytes.last_mut().expect("a number") ^= 1;
+    fs::write(&weights, bytes).expect("the weights");
+    let error = format!("{:#}", Auditor::default().cell(&folder).expect_err("other weights"));
+    assert!(error.starts_with(&folder.display().to_string()), "{error}");
+    assert!(error.contains("model.safetensors has changed since the sweep began"), "{error}");
+}
+
+#[test]
+fn a_cell_that_cannot_be_audited_hides_no_other() {
+    let place = Place::new();
+    let records = place.swept(&format!("{TINY} head-only,all"));
+    let cell = |number: usize| Sweep::cell_folder(&place.out(), &records[number].cell);
+    let (good, bad) = (cell(0), cell(1));
+    let [failed, old, unsaved, nowhere] =
+        ["failed", "old", "unsaved", "nowhere"].map(|name| place.path(name));
+    let error = Some("out of memory".to_string());
+    put(&failed, &json(&Record { result: None, timing: None, error, ..records[0].clone() }));
+    let record = json(&records[0]);
+    put(&old, &record.replacen(&format!("\"schema\":{SCHEMA}"), "\"schema\":1", 1));
+    put(&unsaved, &record);
+    let mut other = records[1].clone();
+    other.cell.settings.policy = "none".into();
+    put(&bad, &json(&other));
+
+    let audit = |folders: &[&PathBuf]| {
+        let output = Command::new(RUNNER).arg("audit").args(folders).output().expect("the runner starts");
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = audit(&[&failed, &old, &unsaved, &nowhere, &good]);
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("not audited: ")).count(), 4, "{said}");
+    for part in [
+        "the cell failed (out of memory); mend that and run the sweep again",
+        "a record of schema 1, but",
+        "it holds no model/model.safetensors; run the sweep again",
+        "it holds no record.json; give the folder",
+        ": holds\n",
+        "4 of 5 cells could not be audited",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let (code, said) = audit(&[&failed, &bad, &good]);
+    assert_eq!(code, Some(1), "{said}");
+    let sum = "1 of 3 cells violate their policy, 1 could not be audited";
+    for part in [": VIOLATED\n", "trainable, but the same: encoder.blocks.0", ": holds\n", sum] {
+        assert!(said.contains(part), "{part}: {said}");
     }
 }

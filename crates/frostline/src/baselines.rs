@@ -85,11 +85,11 @@ pub(crate) fn most_frequent(splits: &Splits<'_>, task: &TaskData, lowercase: boo
     };
     let scored =
         [("dev", Some(&splits.dev), Some(&task.dev)), ("test", splits.test.as_ref(), task.test.as_ref())];
-    let scores = scored.into_iter().filter_map(|(split, sentences, set)| {
+    let scores = scored.into_iter().zip(&task.keys).filter_map(|((split, sentences, set), keys)| {
         let words: Vec<Vec<WordOutcome>> = sentences?.iter().map(outcomes).collect();
         let mut tally = Tally::default();
         tally.extend(words.iter().flatten().copied());
-        Some((split.to_string(), score(&Evaluation { loss_nats: 0.0, tally, words }, set?, task)))
+        Some((split.to_string(), score(&Evaluation { loss_nats: 0.0, tally, words }, set?, keys, task)))
     });
     Baseline { scores: scores.collect(), fit: None }
 }
@@ -111,14 +111,15 @@ fn labelled<'a>(
 }
 
 /// The logistic regression, in f32 features whatever the cell's precision; nothing where no word of train
-/// speaks.
+/// speaks. It reads the last block's output also where the cell's heads read a mix of blocks.
 fn probe<B: Kernels>(
     model: &Tagger<B>,
     encoder: &EncoderConfig,
     task: &TaskData,
     tokens: usize,
 ) -> Option<Baseline> {
-    let rows = |set: &Dataset| features(model, encoder, set.into(), Precision::F32, tokens);
+    let model = Tagger { mix: None, ..model.clone() };
+    let rows = |set: &Dataset| features(&model, encoder, set.into(), Precision::F32, tokens);
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);
     let train = sampled(&task.train, most);
@@ -128,9 +129,9 @@ fn probe<B: Kernels>(
     }
     let probe = Probe::fit(&rows(&train), encoder.hidden, &labels, classes, &ProbeConfig::default());
     let scored = [("dev", Some(&task.dev)), ("test", task.test.as_ref())];
-    let scores = scored.into_iter().filter_map(|(split, set)| {
+    let scores = scored.into_iter().zip(&task.keys).filter_map(|((split, set), keys)| {
         let set = set?;
-        Some((split.to_string(), score(&probe.evaluate(set, &rows(set)), set, task)))
+        Some((split.to_string(), score(&probe.evaluate(set, &rows(set)), set, keys, task)))
     });
     let fit = &probe.fit;
     Some(Baseline {

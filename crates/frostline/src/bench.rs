@@ -91,6 +91,14 @@ impl Folders {
         Ok(Self { inputs: sources.chain(places.treebank(treebank)?.sources).map(input).collect() })
     }
 
+    /// The encoder's shape.
+    ///
+    /// # Errors
+    /// Where its config cannot be read or used.
+    pub fn encoder(&self) -> Result<EncoderConfig> {
+        inputs::encoder_config(&self.inputs)
+    }
+
     fn aligner(&self) -> Result<Aligner> {
         inputs::aligner(&self.inputs, &Settings::default().data)
     }
@@ -123,10 +131,7 @@ impl Task for StepTask<'_> {
         let mut encoder = inputs::encoder_config(&folders.inputs)?;
         let policy = Policy::parse(&step.policy, encoder.depth)?;
         encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
-        let ([mut train_set, mut dev], tags, vocabulary) = datasets(folders, step)?;
-        let wanted = (step.steps + step.warmup) * step.batch;
-        train_set.examples = drawn(train_set.examples, wanted, step.seed);
-        dev.examples.truncate(1);
+        let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
         let heads = [HeadShape::linear(tags.len())];
@@ -143,9 +148,11 @@ impl Task for StepTask<'_> {
         if step.prefix_cache && blocks.is_none() {
             bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
         }
+        // Those of all sentences, as a run keeps them, so that the peak of memory is a run's.
         let mut rows = [Vec::new(), Vec::new()];
-        for (rows, data) in rows.iter_mut().zip([&train_set, &dev]) {
+        for (rows, data) in rows.iter_mut().zip([&all, &dev]) {
             let Some(blocks) = blocks else { continue };
+            rows.reserve_exact(data.subwords() * encoder.hidden);
             let mut take = |some: &[f32]| {
                 rows.extend_from_slice(some);
                 anyhow::Ok(())
@@ -153,7 +160,12 @@ impl Task for StepTask<'_> {
             let model = model.valid();
             compute_prefix(&model, &encoder, data, [blocks, 4096], step.precision, &mut take)?;
         }
-        let starts = [train_set.starts(), dev.starts()];
+        let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
+        let starts = all.starts();
+        let starts = [order.iter().map(|&at| starts[at]).collect(), vec![0]];
+        let examples = order.iter().map(|&at| all.examples[at].clone()).collect();
+        let train_set = Dataset { examples, unseen_tags: Vec::new() };
+        dev.examples.truncate(1);
         let view = |data, at: usize| View {
             data,
             prefix: blocks.map(|blocks| Prefix {
@@ -220,10 +232,10 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
     Ok((sets, tags, vocabulary))
 }
 
-/// As many examples as are wanted, drawn anew whenever all were used.
-fn drawn(examples: Vec<Example>, wanted: usize, seed: u64) -> Vec<Example> {
-    let passes = (0u64..).flat_map(|pass| Stream::new(seed, "bench").child(pass).permutation(examples.len()));
-    passes.take(wanted).map(|at| examples[at].clone()).collect()
+/// Places of as many sentences as are wanted, drawn anew whenever all were used.
+fn drawn(sentences: usize, wanted: usize, seed: u64) -> Vec<usize> {
+    let passes = (0u64..).flat_map(|pass| Stream::new(seed, "bench").child(pass).permutation(sentences));
+    passes.take(wanted).collect()
 }
 
 /// Sentences of one length, made of the dataset's ids in their order, in which every position speaks.

@@ -358,7 +358,7 @@ impl At<'_> {
             let scored = [("dev", Some(dev), Some(&task.dev)), ("test", test.as_ref(), task.test.as_ref())];
             for ((split, evaluation, set), keys) in scored.into_iter().zip(&task.keys) {
                 let (Some(evaluation), Some(set)) = (evaluation, set) else { continue };
-                found.scores.insert(split.into(), score(evaluation, set, task));
+                found.scores.insert(split.into(), score(evaluation, set, keys, task));
                 if save.predictions {
                     let text = prediction_lines(task, keys, evaluation)?;
                     let name = (number != data.headline).then_some(task.name.as_str());

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use frostline_freeze::Policy;
-use frostline_model::Checkpoint;
-use frostline_record::{Cell, Init};
+use frostline_model::{Checkpoint, EncoderConfig};
+use frostline_record::{Cell, Init, Settings, TaskSettings};
 use frostline_train::tag_set;
 
 use crate::config::extras;
 use crate::corpus::Labelled;
-use crate::data::{head_names, tag_sets, task_splits, task_texts};
+use crate::data::{PADDING, head_names, kind, tag_sets, task_splits, task_texts};
 use crate::inputs;
 
 /// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
@@ -24,19 +24,39 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
     let mut seen = HashSet::new();
     for cell in cells {
         let settings = &cell.settings;
-        let key =
-            serde_json::to_string(&(&settings.policy, &settings.stages, &settings.tasks, &cell.inputs))?;
-        if seen.insert(key) {
-            let depth = inputs::encoder_config(&cell.inputs)?.depth;
+        let key = (&settings.policy, &settings.stages, &settings.tasks, &settings.save.model, &cell.inputs);
+        if seen.insert(serde_json::to_string(&key)?) {
+            let encoder = inputs::encoder_config(&cell.inputs)?;
+            check_export(settings, &encoder)?;
+            let depth = encoder.depth;
             for (_, stage) in settings.in_stages()? {
                 let policy = Policy::parse_for(&stage.policy, depth, &head_names(settings))?;
                 extras(settings, &[&policy], depth)?;
             }
         }
-        let key = serde_json::to_string(&(&settings.data, &settings.tasks, &settings.encoder, &cell.inputs))?;
-        if seen.insert(key) {
+        // Only with these does a fault depend on what the seed draws.
+        let drawn = settings.data.strict_tags.then_some(settings.seed);
+        let key = (&settings.data, &settings.tasks, &settings.encoder, drawn, &cell.inputs);
+        if seen.insert(serde_json::to_string(&key)?) {
             check_inputs(cell)?;
         }
+    }
+    Ok(())
+}
+
+/// Whether a model that is to be kept can be.
+fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
+    if !settings.in_stages()?.iter().any(|(_, stage)| stage.save.model) {
+        return Ok(());
+    }
+    let foreign = |task: &TaskSettings| !kind(task.head).belongs_to(encoder.family);
+    if let Some((name, task)) = settings.tasks.iter().find(|(_, task)| foreign(task)) {
+        bail!(
+            "the task `{name}` has the head `{:?}` on an encoder of the family {:?}, for which transformers has no model: \
+             give the task its family's head, or leave `save.model` off",
+            task.head,
+            encoder.family
+        );
     }
     Ok(())
 }
@@ -58,10 +78,30 @@ fn check_inputs(cell: &Cell) -> Result<()> {
     }
     let texts = task_texts(cell)?;
     let splits = task_splits(settings, &texts)?;
-    for ((splits, texts), tags) in splits.iter().zip(&texts).zip(tag_sets(settings, &splits)) {
+    let sets = tag_sets(settings, &splits);
+    for (((splits, texts), tags), (name, task)) in splits.iter().zip(&texts).zip(sets).zip(&settings.tasks) {
+        if splits.train.is_empty() {
+            bail!(
+                "no sentence is left to learn from for the task `{name}`; check the train file and `data.leave_out`"
+            );
+        }
+        if tags.iter().all(|tag| tag == PADDING) {
+            let path = texts.train.as_ref().map_or(&texts.dev.1, |(_, path)| path);
+            bail!(
+                "{path}: none of the {} train sentences is labelled for the task `{name}` (`labels = \"{}\"`); choose \
+                 labels that the file has",
+                splits.train.len(),
+                task.labels
+            );
+        }
         let test = texts.test.as_ref().map_or("test", |(_, path)| path);
         let scored = [(texts.dev.1.as_str(), Some(&splits.dev)), (test, splits.test.as_ref())];
         for (path, sentences) in scored {
+            if sentences.is_some_and(Vec::is_empty) {
+                let genre = &settings.data.scored_genre;
+                let why = if genre.is_empty() { "" } else { ": `data.scored_genre` leaves none" };
+                bail!("{path} has no sentence to score{why}");
+            }
             let tagged = |all: &'_ Vec<Labelled<'_>>| tag_set(all.iter().map(|sentence| &sentence.tagged));
             let found = sentences.map_or_else(Vec::new, tagged);
             let unseen: Vec<String> = found.into_iter().filter(|tag| !tags.contains(tag)).collect();

@@ -17,18 +17,23 @@ use crate::inputs;
 use crate::prefix::Kept;
 
 /// The tag that no word has, where a plan asks for it.
-const PADDING: &str = "<pad>";
+pub(crate) const PADDING: &str = "<pad>";
 
-/// What cells of one worker share: aligned data, by what it was made from.
+/// The most that a worker keeps of aligned data. A sample that is drawn for each seed is data of its own,
+/// and a long learning curve has hundreds.
+const MOST_DATA: usize = 16;
+
+/// What cells of one worker share.
 #[derive(Default)]
 pub struct Shared {
-    data: HashMap<String, Arc<Data>>,
+    /// Aligned data, those used last at the end.
+    data: Vec<Arc<Data>>,
     /// Probes, by what they were fitted to; nothing where there is nothing to fit.
     pub(crate) probes: HashMap<String, Option<Baseline>>,
     /// Outputs of constant prefixes.
     pub(crate) prefixes: Kept,
-    /// Weights files whose bytes have the hash that their cells name.
-    verified: HashSet<String>,
+    /// Weights files, with the hash that their cells name and their bytes have.
+    verified: HashSet<(String, String)>,
 }
 
 /// A cell's data, aligned.
@@ -91,9 +96,10 @@ impl Shared {
     /// Checks once per worker that weights are the bytes that their cell names.
     pub(crate) fn verify<'a>(&mut self, weights: impl Iterator<Item = &'a Input>) -> Result<()> {
         for input in weights {
-            if !self.verified.contains(&input.sha256) {
+            let file = (input.path.clone(), input.sha256.clone());
+            if !self.verified.contains(&file) {
                 inputs::verify(input)?;
-                self.verified.insert(input.sha256.clone());
+                self.verified.insert(file);
             }
         }
         Ok(())
@@ -117,7 +123,7 @@ pub(crate) fn texts(cell: &Cell, dataset: &str) -> Result<Texts> {
 }
 
 /// A head's kind, in the model's words.
-fn kind(kind: record::HeadKind) -> HeadKind {
+pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
     match kind {
         record::HeadKind::Linear => HeadKind::Linear,
         record::HeadKind::Distilbert => HeadKind::DistilBert,
@@ -151,11 +157,13 @@ pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]
 /// Reads and aligns a cell's data, or finds it among what earlier cells left.
 pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc<Data>> {
     let key = key(cell, verify)?;
-    if let Some(data) = shared.data.get(&key) {
-        return Ok(data.clone());
-    }
-    let data = Arc::new(Data { key: key.clone(), ..read(cell, verify)? });
-    shared.data.insert(key, data.clone());
+    let data = match shared.data.iter().position(|data| data.key == key) {
+        Some(at) => shared.data.remove(at),
+        None => Arc::new(Data { key, ..read(cell, verify)? }),
+    };
+    shared.data.push(data.clone());
+    let surplus = shared.data.len().saturating_sub(MOST_DATA);
+    shared.data.drain(..surplus);
     Ok(data)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
-use frostline_assets::{Origin, read, read_pinned};
+use frostline_assets::{Origin, read_pinned};
 use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 
@@ -45,7 +45,10 @@ pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
         Aligner::from_bytes(text(inputs, "tokenizer")?.as_bytes()).with_context(|| place.clone())?
     } else {
         let options = match inputs.get("tokenizer-config") {
-            Some(input) => serde_json::from_slice(&read(&input.path)?).with_context(|| input.path.clone())?,
+            Some(input) => {
+                let text = text(inputs, "tokenizer-config")?;
+                serde_json::from_str(&text).with_context(|| input.path.clone())?
+            }
             None => VocabOptions::default(),
         };
         Aligner::from_vocab(&text(inputs, "vocabulary")?, &options).with_context(|| {

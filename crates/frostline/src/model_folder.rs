@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use frostline_align::{AlignOptions, Aligner};
-use frostline_model::{Checkpoint, EncoderConfig, Source as _};
+use frostline_model::{Checkpoint, EncoderConfig, Family, HeadKind, HeadShape, Source as _};
 use serde::Deserialize;
 
 /// An opened model folder.
@@ -72,6 +72,26 @@ impl ModelFolder {
         self.weights.has("head.weight")
     }
 
+    /// The classifier, with the layer before it where it labels whole sentences.
+    #[must_use]
+    pub fn head(&self) -> HeadShape {
+        HeadShape { kind: self.head_kind(), ..HeadShape::linear(self.tags.len()) }
+    }
+
+    /// What `transformers` builds for the class that the config names.
+    fn head_kind(&self) -> HeadKind {
+        let named = |end: &str| self.architectures.iter().any(|class| class.ends_with(end));
+        let bert = self.config.family == Family::Bert;
+        // Without a known class the layer tells; BERT's pooler also stands beside heads that do not read it.
+        let of_sentences = named("ForSequenceClassification")
+            || (!named("ForTokenClassification") && !bert && self.weights.has("head.dense.weight"));
+        match (of_sentences, self.config.family) {
+            (false, _) => HeadKind::Linear,
+            (true, Family::DistilBert) => HeadKind::DistilBert,
+            (true, Family::Bert | Family::Roberta) => HeadKind::Pooler,
+        }
+    }
+
     /// Its tokenizer.
     ///
     /// # Errors
@@ -80,16 +100,17 @@ impl ModelFolder {
         Ok(Aligner::from_folder(&self.place)?.with_options(options)?)
     }
 
-    /// Checks that all of a tagger is there: every tensor in its shape, one logit per tag, a
+    /// Checks that encoder and classifier are there: every tensor in its shape, one logit per tag, a
     /// tokenizer whose ids fit.
     ///
     /// # Errors
     /// Names what is missing or does not fit.
     pub fn check(&self) -> Result<()> {
         self.weights.check(&self.config)?;
-        let (hidden, tags) = (self.config.hidden, self.tags.len());
-        self.weights.values("head.weight", &[hidden, tags])?;
-        self.weights.values("head.bias", &[tags])?;
+        let parameters = self.config.parameters(&[self.head()]).into_iter();
+        for (path, shape) in parameters.filter(|(path, _)| path.starts_with("heads.")) {
+            self.weights.values(&path, &shape)?;
+        }
         let aligner = Aligner::from_folder(&self.place)?;
         let (size, rows) = (aligner.vocab_size(), self.config.vocabulary);
         anyhow::ensure!(

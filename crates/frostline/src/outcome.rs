@@ -10,6 +10,7 @@ use frostline_train::{Dataset, Epoch, Evaluation, Freezing};
 
 use crate::data::{Data, Key, TaskData};
 use crate::story::Story;
+use crate::tagger::NO_TAG;
 use crate::version;
 
 /// Parameters of an encoder with heads under a policy, as a record shows them.
@@ -41,7 +42,10 @@ pub(crate) fn epoch_row(
     [stages, epochs, steps]: [u64; 3],
     trainable: u64,
 ) -> record::EpochRow {
-    let score = |task: usize| score(&dev[task], &data.tasks[task].dev, &data.tasks[task]);
+    let score = |task: usize| {
+        let here = &data.tasks[task];
+        score(&dev[task], &here.dev, &here.keys[0], here)
+    };
     let others = (0..data.tasks.len()).filter(|task| *task != data.headline);
     record::EpochRow {
         epoch: epochs as u32 + epoch.epoch,
@@ -68,7 +72,8 @@ pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
     found.iter().map(|(group, step)| record::Settled { group: group.to_string(), step: *step }).collect()
 }
 
-pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, task: &TaskData) -> record::Score {
+/// What a split's tags are worth; `keys` say what its words are in truth.
+pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, keys: &[Key], task: &TaskData) -> record::Score {
     let tally = &evaluation.tally;
     record::Score {
         loss_nats: evaluation.loss_nats,
@@ -79,19 +84,18 @@ pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, task: &TaskData) ->
         vanished: tally.vanished,
         unseen: tally.unseen_scored,
         unseen_tags: data.unseen_tags.clone(),
-        entities: (task.settings.labels == "entity").then(|| entities(evaluation, &task.tags)),
+        entities: (task.settings.labels == "entity").then(|| entities(evaluation, keys, &task.tags)),
     }
 }
 
-/// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any.
-fn entities(evaluation: &Evaluation, tags: &[String]) -> record::Entities {
+/// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any. Gold tags
+/// are the data's own, since train may lack some.
+fn entities(evaluation: &Evaluation, keys: &[Key], tags: &[String]) -> record::Entities {
     let mut scores = EntityScores::new(Scheme::Lenient);
-    // A gold tag that train lacks is an entity of a type that nobody can predict.
-    let name = |tag: Option<usize>, unknown| tag.map_or(unknown, |tag| tags[tag].as_str());
-    for words in &evaluation.words {
-        let gold: Vec<&str> = words.iter().map(|word| name(word.gold, "B-unseen")).collect();
+    for (key, words) in keys.iter().zip(&evaluation.words) {
+        let gold: Vec<&str> = key.words.iter().map(|[_, _, gold]| gold.as_str()).collect();
         let predicted = words.iter().map(|word| match word.predicted {
-            Prediction::Tag(tag) => name(Some(tag), "O"),
+            Prediction::Tag(tag) => tags[tag].as_str(),
             _ => "O",
         });
         let predicted: Vec<&str> = predicted.collect();
@@ -107,7 +111,7 @@ fn entities(evaluation: &Evaluation, tags: &[String]) -> record::Entities {
 }
 
 /// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
-/// predicted; `-` where there is no prediction. For words also what train knows of them.
+/// predicted; `_`, which is no label, where there is no prediction. For words also what train knows of them.
 pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evaluation) -> Result<String> {
     ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
     let of_words = task.settings.unit() == record::Unit::Words;
@@ -118,7 +122,7 @@ pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evalu
         for (at, ([number, form, gold], outcome)) in key.words.iter().zip(outcomes).enumerate() {
             let predicted = match outcome.predicted {
                 Prediction::Tag(tag) => &task.tags[tag],
-                _ => "-",
+                _ => NO_TAG,
             };
             let known = key.known.get(at).map_or("", |known| known.name());
             let fields = [&key.id, number, form, gold, predicted, known];
@@ -154,5 +158,23 @@ pub(crate) fn timing(story: &Story, [load_ms, baselines_ms]: [f64; 2], rest_ms: 
             .collect(),
         prefix: story.prefix,
         peak_rss_mib: version::peak_rss_mib(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frostline_score::{Tally, WordOutcome};
+
+    #[test]
+    fn a_gold_tag_that_train_lacks_goes_on_an_entity_all_the_same() {
+        let tags = ["B-LOC".to_string(), "O".into()];
+        let words = ["B-LOC", "I-LOC", "O"].map(|gold| [String::new(), String::new(), gold.into()]);
+        let keys = [Key { id: "1".into(), words: words.to_vec(), known: Vec::new() }];
+        let outcome = |gold, predicted| WordOutcome { gold, predicted: Prediction::Tag(predicted) };
+        let words = vec![vec![outcome(Some(0), 0), outcome(None, 1), outcome(Some(1), 1)]];
+        let evaluation = Evaluation { loss_nats: 0.0, tally: Tally::default(), words };
+        let found = entities(&evaluation, &keys, &tags);
+        assert_eq!((found.gold, found.predicted, found.correct), (1, 1, 0));
     }
 }

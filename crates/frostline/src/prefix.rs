@@ -288,25 +288,28 @@ impl<B: Kernels> Fill<'_, '_, B> {
         let whole = fs::metadata(&path).is_ok_and(|found| found.len() == self.bytes());
         if !whole {
             let part = folder.join(format!("{key}.part"));
-            let mut out = BufWriter::with_capacity(1 << 20, File::create(&part).with_context(shown)?);
-            self.compute(progress, &mut |rows| {
-                for value in rows {
-                    out.write_all(&value.to_ne_bytes())?;
-                }
-                Ok(())
-            })
-            .with_context(shown)?;
-            out.into_inner()
-                .map_err(|error| error.into_error())
-                .and_then(|file| file.sync_all())
+            self.write(&part, progress)
+                .and_then(|()| Ok(fs::rename(&part, &path)?))
+                // A disk that is full has no room for half a file, nor for the record of the failure.
+                .inspect_err(|_| drop(fs::remove_file(&part)))
                 .with_context(shown)?;
-            fs::rename(&part, &path).with_context(shown)?;
         }
         let file = File::open(&path).with_context(shown)?;
         // SAFETY: nobody writes to a finished file of this name; it is only ever removed, which
         // leaves a map intact.
         let map = unsafe { memmap2::Mmap::map(&file) }.with_context(shown)?;
         Ok((map, !whole))
+    }
+
+    fn write(&self, path: &Path, progress: &mut Progress) -> Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        self.compute(progress, &mut |rows| {
+            for value in rows {
+                out.write_all(&value.to_ne_bytes())?;
+            }
+            Ok(())
+        })?;
+        Ok(out.into_inner().map_err(|error| error.into_error())?.sync_all()?)
     }
 
     fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {

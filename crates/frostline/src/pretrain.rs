@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use frostline_align::{AlignOptions, Aligner};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Export, RandomInit, Vocabulary, snapshot};
+use frostline_record::write_atomically;
 use frostline_train::{PretrainConfig, pretrain};
 use rayon::prelude::*;
 
@@ -13,7 +14,7 @@ use crate::backend::Task;
 
 /// What to pretrain, and where it goes.
 pub struct Pretrain {
-    /// Folder with `config.json` and the tokenizer; `model.safetensors` is written into it.
+    /// Folder with `config.json` and the tokenizer; [`Self::target`] is written into it.
     pub folder: PathBuf,
     /// One sentence of whitespace-separated words per line.
     pub text: PathBuf,
@@ -25,6 +26,14 @@ pub struct Pretrain {
     pub lr: f64,
     /// The seed.
     pub seed: u64,
+}
+
+impl Pretrain {
+    /// The weights that are written; what was there is replaced.
+    #[must_use]
+    pub fn target(&self) -> PathBuf {
+        self.folder.join("model.safetensors")
+    }
 }
 
 impl Task for &Pretrain {
@@ -43,15 +52,23 @@ impl Task for &Pretrain {
             .par_iter()
             .map(|line| Ok(aligner.align(&line.split_whitespace().collect::<Vec<_>>())?.ids))
             .collect::<Result<Vec<_>>>()?;
-        let special =
-            |token: &str| aligner.id_of(token).with_context(|| format!("the tokenizer has no {token}"));
+        let text: Vec<Vec<u32>> = text.into_iter().filter(|ids| !ids.is_empty()).collect();
+        let mask_id = aligner.id_of("[MASK]").context("the tokenizer has no [MASK]")?;
+        let ids = text.iter().flatten().chain([&mask_id]);
+        if let Some(id) = ids.max().filter(|id| **id as usize >= encoder.vocabulary) {
+            bail!(
+                "{}: `vocab_size` is {}, but the tokenizer gives the id {id}; they do not belong together",
+                place.display(),
+                encoder.vocabulary
+            );
+        }
         let config = PretrainConfig {
             seed: self.seed,
             epochs: self.epochs,
             batch: self.batch,
             lr: self.lr,
             masked: 0.15,
-            mask_id: special("[MASK]")?,
+            mask_id,
             special_ids: ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
                 .iter()
                 .filter_map(|t| aligner.id_of(t))
@@ -73,8 +90,8 @@ impl Task for &Pretrain {
             source: &RandomInit::new(0, 0.0),
             other_rows: 1.0,
         };
-        let target = self.folder.join("model.safetensors");
-        std::fs::write(&target, export.safetensors()?).with_context(|| target.display().to_string())?;
+        let target = self.target();
+        write_atomically(&target, &export.safetensors()?)?;
         eprintln!("{}", target.display());
         Ok(())
     }

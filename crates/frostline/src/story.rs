@@ -71,9 +71,11 @@ pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (Story, Option<Saved
     found.unwrap_or_default()
 }
 
-/// Removes a checkpoint that nobody needs any more.
+/// Removes a checkpoint that nobody needs any more, and what a killed worker left of one.
 pub(crate) fn forget(folder: &Path) {
-    let _ = fs::remove_file(folder.join(FILE));
+    let path = folder.join(FILE);
+    let _ = fs::remove_file(path.with_added_extension("part"));
+    let _ = fs::remove_file(path);
 }
 
 impl Story {

@@ -80,6 +80,7 @@ fn workplace() -> TempDir {
     write("order.conllu", &GOOD.replace("\n3\tmelts", "\n4\tmelts").replace("\t2\tdet\t_\t_", "\t2\tdet\t_"));
     write("typed.conllu", &GOOD.replace("NOUN", "NOUNS").replace("\tice\tice\t", "\tice\u{301}\tice\t"));
     write("other.conllu", &GOOD.replace("ice", "snow"));
+    write("none.conllu", "");
     write("words.txt", "the frog sees a stone\n\nthe frog\n");
     copy(&repository("crates/frostline-assets/demo/demo-distilbert"), &folder.path().join("demo"));
     fs::create_dir(folder.path().join("empty")).unwrap();
@@ -154,12 +155,20 @@ fn errors_name_the_file_and_the_next_step() {
         (1, "score good.conllu order.conllu"),
         (3, "score good.conllu nowhere.conllu"),
         (2, "score good.conllu"),
+        (1, "score none.conllu none.conllu"),
         (2, "logits --model demo --input words.txt"),
         (2, "logits --model demo --input words.txt --hidden --max-length 129"),
         (3, "logits --model empty --input words.txt"),
         (3, "export --run empty --out new"),
         (2, "params --encoder embedded:demo-distilbert --policy first-2,first-9"),
         (2, "params --encoder embedded:demo-distilbert --batch 0"),
+        (2, "pretrain --folder demo --text words.txt"),
+        (2, "pretrain --folder demo --text words.txt --force --epochs 0"),
+        (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --steps 0"),
+        (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --batch 0"),
+        (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --length 0"),
+        (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --length 129"),
+        (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --policy head-only+heads"),
     ];
     let mut shown = String::new();
     for (code, line) in cases {
@@ -171,6 +180,27 @@ fn errors_name_the_file_and_the_next_step() {
         shown += "\n";
     }
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn weights_are_replaced_only_by_force_and_whole() {
+    let folder = workplace();
+    let text = "the frog sees a stone\n".repeat(64);
+    fs::write(folder.path().join("frogs.txt"), text).unwrap();
+    let weights = folder.path().join("demo/model.safetensors");
+    let before = fs::read(&weights).unwrap();
+    let arguments = ["pretrain", "--folder", "demo", "--text", "frogs.txt", "--epochs", "1"];
+    assert_eq!(frostline(folder.path(), &arguments).status.code(), Some(2));
+    assert!(fs::read(&weights).unwrap() == before);
+    printed(folder.path(), &[&arguments[..], &["--force"]].concat());
+    let after = fs::read(&weights).unwrap();
+    assert!(after != before && !after.is_empty());
+    let other: Vec<_> = folder.path().join("demo").read_dir().unwrap().map(|it| it.unwrap().path()).collect();
+    assert!(!other.iter().any(|path| path.extension().is_some_and(|it| it == "part")), "{other:?}");
+    // Into a folder without weights, nobody need say so.
+    fs::remove_file(&weights).unwrap();
+    printed(folder.path(), &arguments);
+    assert!(weights.exists());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Every encoder family through the runner: how long a sentence may be, what the tokenizer makes of
-//! words, and a cell from weights to a saved tagger. The models are those of
+//! words, and cells from weights to a saved tagger or classifier of sentences. The models are those of
 //! `../../frostline-model/tests/references`, made and checked against `transformers` there.
 
 mod common;
@@ -8,12 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use frostline::audit::Auditor;
 use frostline::inputs::check_length;
 use frostline::model_folder::ModelFolder;
 use frostline::version::code;
-use frostline_assets::{Places, Sources};
+use frostline_assets::{Places, Sources, read};
 use frostline_model::EncoderConfig;
-use frostline_record::{Cell, Input, Settings};
+use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
 use serde_json::Value;
 
 use common::last_word;
@@ -85,12 +86,12 @@ fn parse(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
-/// A cell that trains a family's reference model on the demo and saves the tagger.
-fn cell(name: &str, max_length: usize) -> Cell {
+/// A cell that trains a family's reference model on a dataset of the demo and saves what it learned.
+fn trained(name: &str, max_length: usize, dataset: &str, settings: Settings) -> Cell {
     let places = Places::default();
     let encoder = references().join(name).display().to_string();
-    let treebank = places.treebank("embedded:pcm").unwrap();
-    let mut settings = Settings { policy: "first-2".into(), ..Settings::default() };
+    let dataset = places.dataset(dataset).unwrap();
+    let mut settings = Settings { policy: "first-2".into(), ..settings };
     settings.encoder.name.clone_from(&encoder);
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
     settings.data.max_length = max_length;
@@ -100,7 +101,20 @@ fn cell(name: &str, max_length: usize) -> Cell {
         })
     };
     let encoder = places.encoder(&encoder, true).unwrap();
-    Cell::new(settings, input(treebank.sources).chain(input(encoder.sources)).collect(), "flex", code())
+    Cell::new(settings, input(dataset.sources).chain(input(encoder.sources)).collect(), "flex", code())
+}
+
+/// A cell of parts of speech.
+fn cell(name: &str, max_length: usize) -> Cell {
+    trained(name, max_length, "embedded:pcm", Settings::default())
+}
+
+/// A cell of labels of sentences.
+fn sentence_cell(name: &str, max_length: usize, head: HeadKind) -> Cell {
+    let mood = TaskSettings { labels: "label".into(), head, ..TaskSettings::default() };
+    let tasks = [("mood".to_string(), mood)].into();
+    let settings = Settings { lang: "reviews".into(), tasks, ..Settings::default() };
+    trained(name, max_length, "embedded:reviews", settings)
 }
 
 #[test]
@@ -124,5 +138,82 @@ fn a_cell_trains_and_saves_each_family() {
         let last = last_word(cell(name, longest + 1), &folder.path().join(format!("{name}-long")));
         assert!(last.contains("\"failed\""), "{name}: {last}");
         assert!(last.contains(&format!("only {longest} positions")), "{name}: {last}");
+    }
+}
+
+/// The logits of every line's first position.
+fn first_rows(model: &Path, input: &Path) -> Vec<Vec<f64>> {
+    let [model, input] = [model, input].map(|path| path.display().to_string());
+    let output = frostline(&["logits", "--model", &model, "--input", &input, "--lowercase"]);
+    assert!(output.status.success(), "{model}: {}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_value(parse(line)["logits"][0].clone()).unwrap()).collect()
+}
+
+#[test]
+fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
+    let kinds = [HeadKind::Distilbert, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler];
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("reviews.txt");
+    let text = String::from_utf8(read("embedded:reviews/dev.tsv").unwrap().into_owned()).unwrap();
+    let lines: Vec<&str> = text.lines().map(|line| line.split_once('\t').unwrap().0).collect();
+    fs::write(&input, lines.join("\n")).unwrap();
+    for ((name, longest), kind) in FAMILIES.into_iter().zip(kinds) {
+        let here = folder.path().join(name);
+        let last = last_word(sentence_cell(name, longest, kind), &here);
+        assert!(last.contains("\"done\""), "{name}: {last}");
+        let model = folder.path().join(format!("{name}-exported"));
+        let [from, to] = [&here, &model].map(|path| path.display().to_string());
+        let output = frostline(&["export", "--run", &from, "--out", &to]);
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+
+        // What the audit counts is what the run counted itself.
+        let (record, found) = Auditor::default().cell(&here).unwrap();
+        let freezing = &record.result.as_ref().unwrap().last().freezing;
+        assert_eq!((found.frozen as u64, found.moved as u64), (freezing.frozen, freezing.moved), "{name}");
+        assert!(found.changed.is_empty() && found.frozen > 0, "{name}: {found:?}");
+
+        // The label of the highest logit is the one that the run gave to the sentence.
+        let config = fs::read_to_string(model.join("config.json")).unwrap();
+        let labels = parse(&config)["id2label"].clone();
+        let logits = first_rows(&model, &input);
+        let best = |row: &[f64]| (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+        let given = logits.iter().map(|row| labels[best(row).to_string()].as_str().unwrap().to_string());
+        let told = fs::read_to_string(here.join("dev.tsv")).unwrap();
+        let told = told.lines().skip(1).map(|line| line.split('\t').nth(4).unwrap().to_string());
+        assert_eq!(given.collect::<Vec<_>>(), told.collect::<Vec<_>>(), "{name}");
+
+        // As a tagger of words the same weights pass the layer before the classifier by.
+        let words = config.replace("ForSequenceClassification", "ForTokenClassification");
+        fs::write(model.join("config.json"), words).unwrap();
+        assert_ne!(first_rows(&model, &input), logits, "{name}");
+    }
+}
+
+#[test]
+fn an_empty_line_without_special_tokens_has_no_position() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, input) = (folder.path().join("model"), folder.path().join("words.txt"));
+    fs::create_dir(&model).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        fs::copy(references().join("bert").join(file), model.join(file)).unwrap();
+    }
+    let tokenizer = model.join("tokenizer.json");
+    let mut bare = parse(&fs::read_to_string(&tokenizer).unwrap());
+    bare["post_processor"] = Value::Null;
+    fs::write(&tokenizer, bare.to_string()).unwrap();
+    let arguments = ["logits", "--model", model.to_str().unwrap(), "--input", input.to_str().unwrap()];
+    let none = serde_json::json!({"ids": [], "logits": []});
+    for (text, empty) in [("\nice melts\n\n", [0, 2]), ("\n\n", [0, 1])] {
+        fs::write(&input, text).unwrap();
+        let output = frostline(&arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
+        assert_eq!(lines.len(), text.lines().count());
+        for (at, line) in lines.iter().enumerate() {
+            let [ids, logits] = ["ids", "logits"].map(|key| line[key].as_array().unwrap().len());
+            assert_eq!(ids, logits, "{line}");
+            assert_eq!(empty.contains(&at), *line == none, "{line}");
+        }
     }
 }

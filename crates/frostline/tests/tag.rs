@@ -119,7 +119,7 @@ fn tags_are_those_of_the_cell_and_nobody_is_cut_off() {
     for (recorded, answers) in recorded.iter().zip(&answers) {
         assert_eq!(recorded.len(), answers.len());
         assert!(answers.iter().all(|answer| answer.probability > 0.0 && answer.probability <= 1.0));
-        if recorded.iter().any(|tag| tag == "-") {
+        if recorded.iter().any(|tag| tag == NO_TAG) {
             assert!(answers.iter().all(|answer| answer.tag != NO_TAG));
             rescued += 1;
         } else {
@@ -202,17 +202,36 @@ fn a_folder_of_somebody_else_is_opened_as_told() {
     assert!(run("cell", &[]) == run("foreign", &told));
 }
 
+/// The record was made by `flex` on all threads. Here every backend of this build but `cuda` meets it,
+/// on one thread: others than `flex` only where the build has them.
 #[test]
-fn every_backend_gives_the_same_tags() {
-    let sentences = words(&demo("pcm/dev.conllu"));
-    let tags = |backend: &str| {
-        let options = Options { backend: Some(backend.into()), threads: Some(1), ..Options::default() };
+fn every_backend_of_the_build_gives_the_tags_of_the_record() {
+    let sentences = words(&demo("en/dev.conllu"));
+    let recorded = recorded("dev.tsv");
+    assert_eq!(sentences.len(), recorded.len());
+    let names: Vec<&str> = backend::names().into_iter().filter(|name| *name != "cuda").collect();
+    if names == ["flex"] {
+        eprintln!("other backends than flex: SKIPPED, this build has none; test with `--features ndarray`");
+    }
+    for name in names {
+        let options = Options { backend: Some(name.into()), threads: Some(1), ..Options::default() };
         let tagger = Tagger::open(cell(), &options).unwrap();
         let answers = tagger.tag_all(&sentences).unwrap();
-        answers.iter().flatten().map(|answer| answer.tag.to_string()).collect::<Vec<_>>()
-    };
-    let all: Vec<_> = backend::names().into_iter().filter(|name| *name != "cuda").map(tags).collect();
-    assert!(all.iter().all(|one| *one == all[0]));
+        let mut compared = 0;
+        for (recorded, answers) in recorded.iter().zip(&answers) {
+            // Of a sentence that training cut off, the record lacks words, and others saw less of it.
+            if recorded.iter().all(|tag| tag != NO_TAG) {
+                let tags: Vec<&str> = answers.iter().map(|answer| answer.tag).collect();
+                assert_eq!(recorded, &tags, "{name}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{name}: {compared} sentences");
+    }
+}
+
+#[test]
+fn a_backend_that_nobody_knows_is_refused() {
     let unknown = Options { backend: Some("abacus".into()), ..Options::default() };
     let error = Tagger::open(cell(), &unknown).unwrap_err().to_string();
     assert!(error.contains("no backend `abacus`"), "{error}");
@@ -250,7 +269,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
     let recorded = recorded("dev.tsv");
     assert_eq!(found[2..].len(), recorded.len());
     for (found, recorded) in found[2..].iter().zip(&recorded) {
-        assert!(found == recorded || recorded.iter().any(|tag| tag == "-"));
+        assert!(found == recorded || recorded.iter().any(|tag| tag == NO_TAG));
     }
 
     // Line ends, a byte order mark and an end without a line feed stay as they are.
@@ -339,6 +358,17 @@ fn text_becomes_a_treebank() {
     }
     assert_eq!(tagged(&[], b""), "");
     assert_eq!(tagged(&[], b"\n \n"), "");
+    // Sentences that touch say so: the text can be put together again.
+    let text = "It moves!The frog sees. It moves.";
+    let out = tagged(&[], text.as_bytes());
+    let mut whole = String::new();
+    for sentence in frostline_conllu::parse(&out).map(Result::unwrap) {
+        for row in sentence.words() {
+            whole += row.form();
+            whole += if row.space_after() { " " } else { "" };
+        }
+    }
+    assert_eq!(whole.trim_end(), text);
     let spaces = ["--words", "spaces", "--sentences", "lines", "--output", "tsv"];
     let lines = tagged(&spaces, b"It moves. The (green) frog\n");
     let forms: Vec<&str> = lines.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
@@ -347,14 +377,16 @@ fn text_becomes_a_treebank() {
 
 #[test]
 fn an_answer_comes_before_the_next_question() {
-    for (format, question, lines) in [
-        ("text", "the frog moves\n", 6),
-        ("conllu", "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tfrog\t_\t_\t_\t_\t_\t_\t_\t_\n\n", 3),
+    for (told, question, lines) in [
+        (["--format", "text"], "the frog moves\n", 6),
+        (["--format", "conllu"], "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tfrog\t_\t_\t_\t_\t_\t_\t_\t_\n\n", 3),
+        // Looks like a comment of CoNLL-U, but does not wait for a row to show it.
+        (["--output", "conllu"], "# the frog moves\n", 7),
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
             .args(["tag", "--run"])
             .arg(cell())
-            .args(["--format", format])
+            .args(told)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -379,6 +411,37 @@ fn an_answer_comes_before_the_next_question() {
         listener.join().unwrap();
         assert!(child.wait().unwrap().success());
     }
+}
+
+#[test]
+fn a_treebank_on_standard_input_is_not_taken_for_text() {
+    let input = "# sent_id = 1\n# text = the\n1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
+    let output = frostline(CELL.path(), &["tag", "--run", "cell"], input.as_bytes());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(output.stdout.is_empty() && errors.contains("say --format conllu"), "{errors}");
+    assert!(tagged(&["--format", "text"], input.as_bytes()).starts_with("# sent_id = 1.1\n"));
+}
+
+#[test]
+fn what_comes_before_a_word_that_is_refused_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in cell().join("model").read_dir().unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    // A tokenizer that has nothing to put in place of what it does not know.
+    let path = folder.path().join("tokenizer.json");
+    let (text, unknown) = (fs::read_to_string(&path).unwrap(), "\"unk_token\": \"[UNK]\"");
+    assert!(text.contains(unknown));
+    fs::write(&path, text.replace(unknown, "\"unk_token\": \"[NONE]\"")).unwrap();
+    let input = "it sees the\nit sees the \u{2603}\n\u{2603}\nit\n";
+    let output = frostline(folder.path(), &["tag", "--run", "."], input.as_bytes());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.starts_with("error: -:2: word 3 (\"\u{2603}\")"), "{errors}");
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.starts_with("# sent_id = 1.1\n") && out.lines().count() == 6, "{out}");
 }
 
 #[test]
@@ -451,6 +514,8 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
         foreign(folder);
         replace("config.json", "ForTokenClassification", "ForSequenceClassification")(folder);
     });
+    copy("bars", &replace("config.json", "\"ADJ\"", "\"NN|UTR|SIN\""));
+    copy("tabs", &replace("config.json", "\"ADJ\"", "\"A\\tJ\""));
     copy("two", &replace("frostline.json", "\"upos\": \"upos\"", "\"upos\": \"upos\", \"x\": \"xpos\""));
     copy("later", &replace("frostline.json", "\"schema\": 1", "\"schema\": 2"));
     copy("headless", &|folder| {
@@ -462,6 +527,9 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
     write("order.conllu", b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n3\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n");
     write("bytes.txt", b"ice\n\xff\n");
     write("ice.txt", b"ice\n");
+    for name in ["ice.tsv", "ICE.CONLLU"] {
+        write(name, b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n");
+    }
     write("spaces.conllu", b"# a\n1\t ice\t_\t_\t_\t_\t_\t_\t_\t_\n\n\n");
     let cell = cell().display().to_string();
     let cases = [
@@ -483,6 +551,15 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
         (2, "tag --run CELL --max-length 129"),
         (2, "tag --run CELL --max-length 2"),
         (2, "tag --run CELL --column lemma"),
+        (2, "tag --run CELL --column misc.POS --output tsv"),
+        (2, "tag --run bars --column misc.POS"),
+        (2, "tag --run bars --column feats.POS"),
+        (0, "tag --run bars --column xpos --input ice.txt"),
+        (2, "tag --run tabs --column xpos"),
+        (2, "tag --run CELL --sentences lines --words spaces --input order.conllu"),
+        (2, "tag --run CELL --words unicode --format conllu"),
+        (2, "tag --run CELL --input ice.tsv"),
+        (0, "tag --run CELL --input ICE.CONLLU"),
         (3, "tag --run CELL --backend abacus"),
         (3, "tag --run CELL --input nowhere.txt"),
         (3, "tag --run CELL --input empty"),

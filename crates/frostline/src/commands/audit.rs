@@ -1,12 +1,13 @@
-//! `frostline audit`.
+//! `frostline audit`: a verdict on every cell, and an exit code for all of them.
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::audit;
+use super::Stop;
+use crate::audit::{self, Auditor};
 
 /// Show that saved models kept every bit of what was frozen, and moved everything else.
 #[derive(Args)]
@@ -17,30 +18,51 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Prints a verdict per cell.
+    /// Prints a verdict per cell, or why there is none.
     ///
     /// # Errors
-    /// Where a cell violates its policy, or cannot be audited.
+    /// After the last cell: [`Stop::Input`] where one violates its policy; else where one could not be
+    /// audited.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let mut violated = 0;
+        let mut auditor = Auditor::default();
+        let (mut violated, mut left_out) = (0, 0);
         for folder in &self.cells {
-            let (record, found) = audit::cell(folder)?;
-            let verdict = if found.holds() { "holds" } else { "VIOLATED" };
-            let (title, frozen, moved) = (record.cell.title(), found.frozen, found.moved);
-            writeln!(
-                out,
-                "{title}: {frozen} frozen tensors bit-identical, {moved} trainable ones moved: {verdict}"
-            )?;
-            for path in &found.changed {
-                writeln!(out, "  frozen, but changed: {path}")?;
+            match auditor.cell(folder) {
+                Ok((record, found)) => {
+                    tell(out, &record.cell.title(), &found)?;
+                    violated += usize::from(!found.holds());
+                }
+                Err(error) => {
+                    writeln!(out, "not audited: {error:#}")?;
+                    left_out += 1;
+                }
             }
-            for path in &found.unmoved {
-                writeln!(out, "  trainable, but the same: {path}")?;
-            }
-            violated += usize::from(!found.holds());
         }
         out.flush()?;
-        ensure!(violated == 0, "{violated} of {} cells violate their policy", self.cells.len());
+        let all = self.cells.len();
+        if violated > 0 {
+            let reason = format!("{violated} of {all} cells violate their policy");
+            let next = "do not use the models that are VIOLATED above, and run their cells again";
+            return Err(Stop::Input(format!("{reason}, {left_out} could not be audited; {next}")).into());
+        }
+        if left_out > 0 {
+            bail!("{left_out} of {all} cells could not be audited; the lines above say why");
+        }
         Ok(())
     }
+}
+
+/// Prints the verdict on a cell, and every tensor that speaks against it.
+fn tell(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
+    let (frozen, moved) = (found.frozen, found.moved);
+    let verdict = if found.holds() { "holds" } else { "VIOLATED" };
+    let counts = format!("{frozen} frozen tensors bit-identical, {moved} trainable ones moved");
+    writeln!(out, "{title}: {counts}: {verdict}")?;
+    for path in &found.changed {
+        writeln!(out, "  frozen, but changed: {path}")?;
+    }
+    for path in &found.unmoved {
+        writeln!(out, "  trainable, but the same: {path}")?;
+    }
+    Ok(())
 }

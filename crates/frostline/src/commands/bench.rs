@@ -7,10 +7,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use frostline_assets::Places;
+use frostline_freeze::Policy;
 
-use super::{Compute, named, pool};
+use super::{Compute, Stop, named, pool};
 use crate::backend;
 use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
 use crate::config;
@@ -71,13 +73,13 @@ struct StepArgs {
     #[arg(long, default_value = "none")]
     policy: String,
     /// Steps that are timed
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = from_one())]
     steps: usize,
     /// Steps before them that are not
     #[arg(long, default_value_t = 3)]
     warmup: usize,
     /// Sentences per step
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_parser = from_one())]
     batch: usize,
     /// Draw batches from the first N train sentences; 0 means all
     #[arg(long, default_value_t = 0)]
@@ -92,7 +94,7 @@ struct StepArgs {
     #[arg(long, default_value_t = 42)]
     seed: u64,
     /// Instead of sentences of the treebank, random ones of this many subwords
-    #[arg(long, value_name = "SUBWORDS")]
+    #[arg(long, value_name = "SUBWORDS", value_parser = from_one())]
     length: Option<usize>,
 }
 
@@ -118,6 +120,11 @@ struct TagArgs {
     precision: Option<Compute>,
     #[command(flatten)]
     machine: Machine,
+}
+
+/// A number of things without which there is nothing to time.
+fn from_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
 }
 
 impl Bench {
@@ -160,6 +167,7 @@ impl Inputs {
 impl StepArgs {
     fn run(self) -> Result<String> {
         let folders = self.inputs.folders(!self.random_init)?;
+        self.check(&folders)?;
         let backend = named(self.machine.backend)?;
         let step = Step {
             random_init: self.random_init,
@@ -176,5 +184,22 @@ impl StepArgs {
         let task = StepTask { folders: &folders, step: &step };
         let timed = pool(self.machine.threads)?.install(|| backend::on(&backend, task))??;
         Ok(serde_json::to_string(&timed)?)
+    }
+
+    /// Refuses what this encoder cannot do a step of.
+    fn check(&self, folders: &Folders) -> Result<()> {
+        let (encoder, name) = (folders.encoder()?, &self.inputs.encoder);
+        let longest = encoder.longest_input();
+        if let Some(length) = self.length.filter(|length| *length > longest) {
+            let reason = format!("{name} has {longest} positions, but --length is {length}; lower it");
+            return Err(Stop::Arguments(reason).into());
+        }
+        let policy =
+            Policy::parse(&self.policy, encoder.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
+        if policy.freezes_all() {
+            let reason = "freezes everything, so there is no step to time; leave the head, as head-only does";
+            return Err(Stop::Arguments(format!("--policy {policy} {reason}")).into());
+        }
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use burn::tensor::backend::Backend;
 use clap::Args;
 use frostline_align::AlignOptions;
 use frostline_kernels::{Kernels, Pack, Train};
-use frostline_model::{Encoder, HeadShape, Input, Pass, Tagger, Vocabulary};
+use frostline_model::{Encoder, Input, Pass, Tagger, Vocabulary};
 use serde::Serialize;
 
 use super::{Stop, bytes, named, pool};
@@ -147,18 +147,14 @@ impl Forward<'_> {
     fn run<B: Kernels>(self, device: &B::Device, tell: &mut dyn FnMut(String) -> bool) -> Result<()> {
         let Self { folder, sentences, hidden } = self;
         let (config, weights) = (&folder.config, &folder.weights);
-        let vocabulary = Vocabulary::of(config.vocabulary, sentences.iter().flatten().copied());
+        // One row at least, also for a file of empty lines.
+        let ids = sentences.iter().flatten().copied().chain([0]);
+        let vocabulary = Vocabulary::of(config.vocabulary, ids);
         let model = if hidden {
             Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, [weights, weights], device)?))
         } else {
             let sources: [&dyn frostline_model::Source; 2] = [weights, weights];
-            let tagger = Tagger::<B>::build(
-                config,
-                &vocabulary,
-                &[HeadShape::linear(folder.tags.len())],
-                sources,
-                device,
-            )?;
+            let tagger = Tagger::<B>::build(config, &vocabulary, &[folder.head()], sources, device)?;
             Model::Tagger(Box::new(tagger))
         };
         for batch in batches(sentences) {
@@ -178,7 +174,11 @@ impl Forward<'_> {
     /// The rows of all positions of some sentences, one after another.
     fn values<B: Kernels>(self, model: &Model<B>, vocabulary: &Vocabulary, batch: &[Vec<u32>]) -> Vec<f32> {
         let config = &self.folder.config;
-        let lengths: Vec<usize> = batch.iter().map(Vec::len).collect();
+        // Where there are no special tokens, an empty line has no position and stays out of the pack.
+        let lengths: Vec<usize> = batch.iter().map(Vec::len).filter(|&length| length > 0).collect();
+        if lengths.is_empty() {
+            return Vec::new();
+        }
         let ids: Vec<u32> = batch.iter().flatten().filter_map(|&id| vocabulary.row(id)).collect();
         let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::{named, pool};
+use super::{Stop, named, pool};
 use crate::backend;
 use crate::pretrain::Pretrain as Job;
 
@@ -15,14 +15,17 @@ pub struct Pretrain {
     /// Folder with config.json and tokenizer; model.safetensors is written into it.
     #[arg(long)]
     folder: PathBuf,
+    /// Replace a model.safetensors that is there.
+    #[arg(long)]
+    force: bool,
     /// Text file: a sentence per line, words separated by spaces.
     #[arg(long)]
     text: PathBuf,
     /// Passes over the text.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     epochs: u32,
     /// Sentences per step.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     batch: usize,
     /// Peak learning rate.
     #[arg(long, default_value_t = 1e-3)]
@@ -39,10 +42,19 @@ impl Pretrain {
     /// Pretrains.
     ///
     /// # Errors
-    /// Where a file cannot be read or written, or training diverges.
+    /// Where a file cannot be read or written, weights are there that nobody said to replace, or training
+    /// diverges.
     pub fn run(self) -> Result<()> {
-        let Self { folder, text, epochs, batch, lr, seed, backend } = self;
+        let Self { folder, force, text, epochs, batch, lr, seed, backend } = self;
         let job = Job { folder, text, epochs, batch, lr, seed };
+        let target = job.target();
+        if target.exists() && !force {
+            return Err(Stop::Arguments(format!(
+                "{} is there already, and would be replaced; give another folder, or --force to replace it",
+                target.display()
+            ))
+            .into());
+        }
         pool(None)?.install(|| backend::on(&named(backend)?, &job)?)
     }
 }

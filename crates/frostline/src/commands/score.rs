@@ -50,11 +50,16 @@ impl Score {
     /// Prints the scores.
     ///
     /// # Errors
-    /// Where a file cannot be read, has a fault, or spells another text than gold.
+    /// Where a file cannot be read, has a fault, or spells another text than gold; where gold has no word.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let [gold, system] = [&self.gold, &self.system].map(|path| bytes(path));
         let (gold_text, system_text) = (gold?, system?);
         let gold = sentences(&gold_text, &self.gold)?;
+        if gold.iter().all(|sentence| sentence.words.is_empty()) {
+            let place = self.gold.display();
+            let reason = format!("{place}: no words, so nothing to score; give a tagged treebank as gold");
+            return Err(Stop::Input(reason).into());
+        }
         let system = sentences(&system_text, &self.system)?;
         let train = self.train.as_deref().map(lexicon).transpose()?;
         let resampling = Resampling { resamples: self.resamples, seed: self.seed, ..Resampling::default() };

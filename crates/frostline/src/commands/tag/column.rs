@@ -1,6 +1,7 @@
 //! Which column of CoNLL-U takes a model's labels, and what is written there.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
 use frostline_conllu::{Column, Upos, with_annotation, with_feature};
@@ -38,11 +39,33 @@ impl FromStr for Target {
     }
 }
 
-/// The place asked for, or the one that the training had its labels from.
-pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
-    if let Some(asked) = asked {
-        return Ok(asked.clone());
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(column) => f.write_str(&column.name().to_lowercase()),
+            Self::Feature(name) => write!(f, "feats.{name}"),
+            Self::Misc(key) => write!(f, "misc.{key}"),
+        }
     }
+}
+
+/// The place asked for, or the one that the training had its labels from.
+///
+/// # Errors
+/// Where neither says a place, or a label cannot stand there.
+pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
+    let target = match asked {
+        Some(asked) => asked.clone(),
+        None => trained(task, tagger)?,
+    };
+    match target.misfit(tagger.labels()) {
+        Some(reason) => Err(Stop::Arguments(format!("{}: {reason}", tagger.place().display()))),
+        None => Ok(target),
+    }
+}
+
+/// The place that the training had its labels from.
+fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
     let place = tagger.place().display();
     let Some(saved) = tagger.saved() else {
         let labels = tagger.labels();
@@ -79,6 +102,25 @@ pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger
 }
 
 impl Target {
+    /// Which label cannot stand here and why, if one cannot.
+    fn misfit(&self, labels: &[String]) -> Option<String> {
+        if let Some(label) = labels.iter().find(|label| label.contains(['\t', '\n'])) {
+            return Some(format!(
+                "its label {label:?} holds a tab or a line feed, which no column of CoNLL-U may; rename it \
+                 in the model's config.json"
+            ));
+        }
+        if matches!(self, Self::Whole(_)) {
+            return None;
+        }
+        let label = labels.iter().find(|label| label.contains('|'))?;
+        let column = self.columns(false)[0];
+        Some(format!(
+            "its label `{label}` would be several items of {column}, which `|` separates, so it cannot go to \
+             {self}; say --column xpos, or ask for --output tsv"
+        ))
+    }
+
     /// Columns that get another value, given a word's FEATS and MISC.
     pub(super) fn edits(
         &self,
@@ -158,5 +200,24 @@ mod tests {
         for bad in ["", "UPOS", "feats", "feats.", "misc.a=b", "lemma", "misc.a|b"] {
             assert!(Target::from_str(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_label_that_would_break_its_place_is_told() {
+        let misfit = |target: &str, label: &str| {
+            let target: Target = target.parse().unwrap();
+            target.misfit(&["NOUN".into(), label.into()])
+        };
+        for target in ["feats.Tag", "misc.Tag"] {
+            let told = misfit(target, "NN|UTR|SIN").unwrap();
+            assert!(told.contains("`NN|UTR|SIN`") && told.contains(target), "{told}");
+        }
+        for target in ["upos", "xpos", "deprel", "feats.Tag", "misc.Tag"] {
+            assert!(misfit(target, "N\tN").unwrap().contains("\"N\\tN\""));
+            assert!(misfit(target, "N\nN").is_some());
+            assert_eq!(misfit(target, "B-LOC"), None);
+            assert_eq!(target.parse::<Target>().unwrap().to_string(), target);
+        }
+        assert_eq!(misfit("xpos", "NN|UTR|SIN"), None);
     }
 }

@@ -83,20 +83,23 @@ struct Lines {
     number: usize,
     /// The rest of the last line's sentences.
     ready: VecDeque<TextSentence>,
+    /// Whether nobody said that this is text, and no line has shown it yet.
+    in_doubt: bool,
 }
 
 impl Input {
-    pub(super) fn open(path: &Path, format: Format, how: (Sentences, Words)) -> Result<Self> {
+    /// Without a format, that of the file's name. What then turns out to be CoNLL-U is refused.
+    pub(super) fn open(path: &Path, format: Option<Format>, how: (Sentences, Words)) -> Result<Self> {
         let in_hand = Rc::new(Cell::new(false));
         let input = Patient { input: BufReader::with_capacity(CHUNK, open(path)?), in_hand: in_hand.clone() };
-        let source = match format {
+        let source = match format.unwrap_or_else(|| Format::of(path)) {
             Format::Conllu => {
                 let reader = Reader::new(input, Checks::default());
                 Source::Treebank { reader, faults: 0, first: None }
             }
             Format::Text => {
-                let (begun, ready) = (Vec::new(), VecDeque::new());
-                Source::Text(Lines { input, how, begun, number: 0, ready })
+                let (begun, ready, in_doubt) = (Vec::new(), VecDeque::new(), format.is_none());
+                Source::Text(Lines { input, how, begun, number: 0, ready, in_doubt })
             }
         };
         Ok(Self { path: path.to_path_buf(), in_hand, source, stopped: None })
@@ -214,6 +217,7 @@ impl Lines {
                 return Ok(None);
             }
             self.number += 1;
+            self.doubt(path)?;
             let line = std::str::from_utf8(&self.begun).map_err(|error| {
                 let (name, number, byte) = (path.display(), self.number, error.valid_up_to());
                 Halt::Stop(Stop::Input(format!(
@@ -226,6 +230,36 @@ impl Lines {
             self.begun.clear();
         }
     }
+
+    /// Refuses CoNLL-U that nobody called so: as text, its numbers and columns would be tagged.
+    fn doubt(&mut self, path: &Path) -> Result<(), Halt> {
+        if !self.in_doubt {
+            return Ok(());
+        }
+        let mut row = is_first_row(&self.begun);
+        self.in_doubt = row.is_none();
+        if self.number == 1 {
+            // What came together with comments decides before they are tagged; nobody waits for more.
+            row = row.or_else(|| is_first_row(self.input.input.buffer()));
+        }
+        if row == Some(true) {
+            return Err(Halt::Stop(Stop::Arguments(format!(
+                "{}: its first line that is no comment has ten columns, as CoNLL-U has, but would be read \
+                 as text; say --format conllu, or --format text where it is text",
+                path.display()
+            ))));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the first line that is neither blank nor a comment is a row of CoNLL-U; nothing where there
+/// is no such line.
+fn is_first_row(lines: &[u8]) -> Option<bool> {
+    let lines = lines.strip_prefix("\u{feff}".as_bytes()).unwrap_or(lines);
+    let mut lines = lines.split(|byte| *byte == b'\n');
+    let line = lines.find(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;
+    Some(line.iter().filter(|byte| **byte == b'\t').count() == 9)
 }
 
 /// A buffered input that says [`ErrorKind::WouldBlock`] in place of reading more while sentences are
@@ -263,11 +297,10 @@ mod tests {
     use super::*;
 
     /// The sizes of all batches of a file, in sentences and words, and how the reading ended.
-    fn batches(name: &str, text: &[u8]) -> (Vec<[usize; 2]>, Result<()>) {
+    fn batches(name: &str, text: &[u8], format: Option<Format>) -> (Vec<[usize; 2]>, Result<()>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let format = if name.ends_with("conllu") { Format::Conllu } else { Format::Text };
         let mut input = Input::open(&path, format, (Sentences::Unicode, Words::Unicode)).unwrap();
         let mut sizes = Vec::new();
         loop {
@@ -289,7 +322,7 @@ mod tests {
             ("comments.conllu", "# a\n\n".repeat(100_000), [100_000, 0]),
         ];
         for (name, text, [sentences, words]) in cases {
-            let (sizes, end) = batches(name, text.as_bytes());
+            let (sizes, end) = batches(name, text.as_bytes(), None);
             end.unwrap();
             assert!(sizes.iter().all(|[sentences, words]| sentences + words <= BATCH_WORDS + 51), "{name}");
             let sum = sizes.iter().fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
@@ -299,12 +332,36 @@ mod tests {
 
     #[test]
     fn what_comes_before_a_fault_comes_out() {
-        let (sizes, end) = batches("a.txt", b"Ice melts.\nSnow falls.\n\xff\nRain.\n");
+        let (sizes, end) = batches("a.txt", b"Ice melts.\nSnow falls.\n\xff\nRain.\n", None);
         assert_eq!(sizes, [[2, 6]]);
         assert!(
             end.unwrap_err()
                 .to_string()
                 .ends_with("a.txt:3: byte 0 of the line is not UTF-8; convert the file to UTF-8")
         );
+    }
+
+    #[test]
+    fn a_treebank_that_nobody_called_so_is_refused() {
+        let row = "1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n";
+        let treebank = format!("\u{feff}# sent_id = 1\n \r\n# text = ice\n{row}\n");
+        for name in ["a.txt", "a.tsv", "conllu"] {
+            let (sizes, end) = batches(name, treebank.as_bytes(), None);
+            let error = end.unwrap_err();
+            assert!(sizes.is_empty() && Stop::exit_code(&error) == 2, "{sizes:?}, {error}");
+            assert!(error.to_string().contains("--format conllu"), "{error}");
+        }
+        // Where it is called text, starts as text, or has the name of a treebank.
+        for (name, text, format) in [
+            ("a.txt", treebank, Some(Format::Text)),
+            ("a.txt", format!("# a\nice\tmelts\n{row}"), None),
+            ("A.CONLLU", format!("{row}\n"), None),
+        ] {
+            let (sizes, end) = batches(name, text.as_bytes(), format);
+            assert!(end.is_ok() && sizes.len() == 1, "{name}: {sizes:?}, {end:?}");
+        }
+        // Comments alone decide nothing.
+        assert_eq!(is_first_row(b"# a\n\n# b"), None);
+        assert_eq!(is_first_row(b"# a\nice\n"), Some(false));
     }
 }

@@ -5,8 +5,9 @@ mod input;
 mod output;
 mod text;
 
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -15,7 +16,7 @@ use self::column::Target;
 use self::input::{Input, Item};
 use self::output::{Output, Style};
 use super::{Compute, Stop};
-use crate::tagger::{Misfit, Options, Refused, Tagger};
+use crate::tagger::{Answer, Misfit, Options, Refused, Tagger};
 
 /// Tag text or CoNLL-U with a trained model.
 ///
@@ -48,12 +49,12 @@ pub struct Tag {
     /// the training had them from.
     #[arg(long, value_name = "COLUMN")]
     column: Option<Target>,
-    /// How a line of text becomes sentences.
-    #[arg(long, value_enum, default_value_t = Sentences::Unicode)]
-    sentences: Sentences,
-    /// How a sentence of text becomes words.
-    #[arg(long, value_enum, default_value_t = Words::Unicode)]
-    words: Words,
+    /// How a line of text becomes sentences [default: unicode]
+    #[arg(long, value_enum)]
+    sentences: Option<Sentences>,
+    /// How a sentence of text becomes words [default: unicode]
+    #[arg(long, value_enum)]
+    words: Option<Words>,
     /// Lowercase every word first. By default as in training, for a folder that Frostline did not
     /// write off.
     #[arg(long, value_enum)]
@@ -104,6 +105,14 @@ enum Switch {
     Off,
 }
 
+impl Format {
+    /// What the name of a file says.
+    fn of(path: &Path) -> Self {
+        let named = |it: &OsStr| it.eq_ignore_ascii_case("conllu") || it.eq_ignore_ascii_case("conll");
+        if path.extension().is_some_and(named) { Self::Conllu } else { Self::Text }
+    }
+}
+
 impl Tag {
     /// Tags.
     ///
@@ -111,6 +120,7 @@ impl Tag {
     /// Where the model or the input cannot be read, they do not fit, or a line of the input says
     /// what it may not; what came before it is written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        self.check()?;
         let tagger = Tagger::open(&self.run, &self.options()).map_err(blame)?;
         let style = Style {
             column: match self.output {
@@ -119,9 +129,8 @@ impl Tag {
             },
             probabilities: self.probabilities,
         };
-        let named = || self.input.extension().is_some_and(|it| it == "conllu" || it == "conll");
-        let format = self.format.unwrap_or(if named() { Format::Conllu } else { Format::Text });
-        let mut input = Input::open(&self.input, format, (self.sentences, self.words))?;
+        let how = (self.sentences.unwrap_or(Sentences::Unicode), self.words.unwrap_or(Words::Unicode));
+        let mut input = Input::open(&self.input, self.format, how)?;
         loop {
             let items = input.batch()?;
             if items.is_empty() {
@@ -129,19 +138,41 @@ impl Tag {
             }
             let views: Vec<_> = items.iter().map(Item::view).collect();
             let words: Vec<Vec<&str>> = views.iter().map(|view| view.words()).collect();
-            let answers = tagger.tag_all(&words).map_err(|error| match error.downcast::<Refused>() {
-                Ok(Refused { sentence, source }) => {
-                    Stop::Input(format!("{}: {source}", input.place(&items[sentence]))).into()
-                }
-                Err(error) => error,
-            })?;
+            let (answers, refused) = tag_up_to_refused(&tagger, &words)?;
             for (view, answers) in views.iter().zip(&answers) {
                 style.write(out, view, answers)?;
             }
             out.flush()?;
+            if let Some(Refused { sentence, source }) = refused {
+                return Err(Stop::Input(format!("{}: {source}", input.place(&items[sentence]))).into());
+            }
         }
         input.farewell();
         Ok(())
+    }
+
+    /// Refuses options that would change nothing, so that nobody believes they did.
+    fn check(&self) -> Result<(), Stop> {
+        if let (Some(column), Output::Tsv) = (&self.column, self.output) {
+            return Err(Stop::Arguments(format!(
+                "--column {column} says which column of CoNLL-U is filled, but --output tsv writes none; \
+                 leave one of them away"
+            )));
+        }
+        if self.format.unwrap_or_else(|| Format::of(&self.input)) == Format::Text {
+            return Ok(());
+        }
+        let asked = [("--sentences", self.sentences.is_some()), ("--words", self.words.is_some())];
+        let asked: Vec<&str> = asked.iter().filter(|(_, asked)| *asked).map(|(name, _)| *name).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        Err(Stop::Arguments(format!(
+            "{}: read as CoNLL-U, which keeps its sentences and words, so there is nothing to cut with {}; \
+             leave that away, or say --format text",
+            self.input.display(),
+            asked.join(" and ")
+        )))
     }
 
     fn options(&self) -> Options {
@@ -152,6 +183,24 @@ impl Tag {
             precision: self.precision.map(Into::into),
             backend: self.backend.clone(),
             threads: self.threads,
+        }
+    }
+}
+
+/// Tags sentences up to the first that the tokenizer refuses, and gives that one if there is one.
+fn tag_up_to_refused<'a>(
+    tagger: &'a Tagger,
+    sentences: &[Vec<&str>],
+) -> Result<(Vec<Vec<Answer<'a>>>, Option<Refused>)> {
+    let (mut end, mut refused) = (sentences.len(), None);
+    loop {
+        match tagger.tag_all(&sentences[..end]) {
+            Ok(answers) => return Ok((answers, refused)),
+            // Threads align them, so of several that are refused any may be told.
+            Err(error) => {
+                let earlier: Refused = error.downcast()?;
+                (end, refused) = (earlier.sentence, Some(earlier));
+            }
         }
     }
 }

@@ -15,12 +15,14 @@ pub(super) struct TextSentence {
     pub text: String,
     /// Its words as places in the text; never none.
     pub words: Vec<Range<usize>>,
+    /// Whether the next sentence of the line follows without white space, as in Chinese.
+    pub touches_next: bool,
 }
 
 impl TextSentence {
-    /// Whether nothing stands between a word and the next.
+    /// Whether nothing stands between a word and the next, be it of the next sentence.
     pub(super) fn touches_next(&self, word: usize) -> bool {
-        self.words.get(word + 1).is_some_and(|next| next.start == self.words[word].end)
+        self.words.get(word + 1).map_or(self.touches_next, |next| next.start == self.words[word].end)
     }
 }
 
@@ -34,12 +36,16 @@ pub(super) fn sentences(
         Sentences::Unicode => line.split_sentence_bounds().collect(),
         Sentences::Lines => vec![line],
     };
-    let mut out: Vec<TextSentence> = Vec::new();
+    let (mut out, mut rest) = (Vec::<TextSentence>::new(), line);
     for piece in pieces {
+        rest = &rest[piece.len()..];
+        let touches_next =
+            !piece.ends_with(char::is_whitespace) && rest.starts_with(|next: char| !next.is_whitespace());
         let text = piece.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = places(&text, words);
         if !words.is_empty() {
-            out.push(TextSentence { id: format!("{number}.{}", out.len() + 1), text, words });
+            let id = format!("{number}.{}", out.len() + 1);
+            out.push(TextSentence { id, text, words, touches_next });
         }
     }
     out
@@ -90,5 +96,8 @@ mod tests {
         assert_eq!(shown("日本語 3.5", unicode), ["7.1: 日+ 本+ 語 3.5"]);
         assert_eq!(shown(" \t\u{a0} ", unicode), Vec::<String>::new());
         assert_eq!(shown("", (Sentences::Lines, Words::Spaces)), Vec::<String>::new());
+        // Between sentences, too, a gap is told from none.
+        assert_eq!(shown("你好。再见。\n", unicode), ["7.1: 你+ 好+ 。+", "7.2: 再+ 见+ 。"]);
+        assert_eq!(shown("Ice!Snow! Rain!\r\n", unicode), ["7.1: Ice+ !+", "7.2: Snow+ !", "7.3: Rain+ !"]);
     }
 }
