@@ -100,6 +100,7 @@ impl World {
             .current_dir(self.folder.path())
             .env("FROSTLINE_CACHE", self.path("cache"))
             .env("FAKE_SCRIPT", self.path("script.json"))
+            .env("TMPDIR", self.folder.path())
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::null());
         if !self.path("script.json").exists() {

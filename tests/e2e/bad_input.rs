@@ -133,6 +133,11 @@ fn nothing_is_left_to_learn_lightly() {
 }
 
 #[test]
+fn a_draw_of_nothing() {
+    insta::assert_snapshot!(refused(&world(), &["--set", "data.fraction=0.5", "--set", "data.draw=[1,2]"]));
+}
+
+#[test]
 fn a_sample_of_what_was_chosen_otherwise() {
     insta::assert_snapshot!(refused(&world(), &["--set", "data.sample=100", "--set", "data.first=500"]));
 }

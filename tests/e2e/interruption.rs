@@ -65,6 +65,7 @@ fn ctrl_c_ends_a_worker_that_does_not_listen() {
     let ended = Ended::wait(child);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(world.records().len(), 2);
+    assert!(!grows(&world.cell(HANGS).join("metrics.jsonl")), "the worker goes on");
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn act(deed: Deed, folder: &Path) {
             act(Deed::Deaf, folder);
         }
         Deed::Deaf => loop {
+            append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(20));
         },
         // It goes on writing until it is ended, so that an orphan would be seen.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use crate::bench::Suite;
 
@@ -84,7 +85,8 @@ pub(crate) struct SweepArgs {
     /// Threads of each worker [default: cores / jobs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// The sweep's folder [default: sweeps/PLAN-HASH, the same for any languages, policies, seeds]
+    /// The sweep's folder [default: sweeps/PLAN-HASH, the same for any of the plan's treebanks,
+    /// policies and seeds]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Show the cells and where each input comes from, and run nothing
@@ -122,11 +124,13 @@ pub(crate) struct FetchArgs {
     /// The plan whose inputs are fetched [default: configs/paper.toml of the workspace]
     #[arg(long, value_name = "PATH", conflicts_with = "names")]
     pub plan: Option<PathBuf>,
-    /// The cache [default: FROSTLINE_CACHE, else frostline in the user's cache folder]
+    /// The cache; a sweep finds it with FROSTLINE_CACHE=DIR [default: FROSTLINE_CACHE, else frostline in
+    /// the user's cache folder]
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// A tag, branch or commit instead of the usual one
-    #[arg(long, value_name = "REVISION")]
+    /// A tag, branch or commit instead of the usual one; needs NAME, since a plan's treebanks and encoders
+    /// share no revision
+    #[arg(long, value_name = "REVISION", requires = "names")]
     pub revision: Option<String>,
     /// The SHA-256 that a file must have
     #[arg(long, value_name = "FILE=SHA256")]
@@ -186,6 +190,9 @@ pub(crate) struct BenchArgs {
     /// Only these policies of the comparisons, as in `none,first-4`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
+    /// Only these comparisons of the suites, as in `sweep-f32-study,sweep-bf16-study`
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub comparisons: Vec<String>,
     /// These encoders [default: all-MiniLM-L6-v2 and distilbert-base-multilingual-cased, where
     /// there]; one without weights is drawn at random on both sides
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -237,9 +244,11 @@ pub(crate) struct CiArgs {
 }
 
 /// What the tensors run on; each is a feature of the runner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Backend {
     /// burn's CPU backend with fused operations: the fastest on a processor
+    #[default]
     Flex,
     /// burn's ndarray backend: slower, a second opinion
     Ndarray,

@@ -106,6 +106,9 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         if ending == Ending::Done { "passed" } else { "FAILED" },
         clock(seconds)
     );
+    if std::env::var_os("FROSTLINE_SHARED").is_none() {
+        println!("FROSTLINE_SHARED is not set: tests on real treebanks were skipped");
+    }
     if let Some((name, false, _)) = table.last() {
         eprintln!("error: the step `{name}` failed; run it alone with `cargo xtask ci --only {name}`");
     }

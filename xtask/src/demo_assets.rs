@@ -48,7 +48,7 @@ fn pretrain(args: &DemoAssetsArgs, runner: &Runner, encoder: &Path) -> anyhow::R
     fs::write(&text, sentences.join("\n") + "\n").with_context(|| text.display().to_string())?;
     println!("pretrain  {} sentences, {} epochs", sentences.len(), args.epochs);
     let status = Command::new(&runner.path)
-        .args(["pretrain", "--backend", &args.backend.to_string(), "--seed", &SEED.to_string()])
+        .args(["pretrain", "--force", "--backend", &args.backend.to_string(), "--seed", &SEED.to_string()])
         .args(["--epochs", &args.epochs.to_string(), "--batch", &args.batch.to_string()])
         .args(["--lr", &args.lr.to_string()])
         .arg("--folder")

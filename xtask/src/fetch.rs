@@ -13,12 +13,30 @@ use crate::args::FetchArgs;
 use crate::fault::{Blame as _, Result};
 use crate::{Ending, workspace};
 
+/// What is asked for, each name once.
+#[derive(Debug, Default)]
+#[cfg_attr(not(feature = "fetch"), allow(dead_code))]
+struct Wanted {
+    /// Treebanks of Universal Dependencies.
+    treebanks: BTreeSet<String>,
+    /// Encoders by hub id.
+    encoders: BTreeSet<String>,
+    /// Other datasets of a plan, which are on neither host.
+    elsewhere: BTreeSet<String>,
+}
+
 /// Fetches what was named, or else all that a plan reads.
 #[cfg(feature = "fetch")]
 pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
     let options = download::options(args)?;
-    for name in wanted(args)? {
-        download::one(&name, &options)?;
+    let wanted = wanted(args)?;
+    for name in &wanted.elsewhere {
+        println!("{name} is not fetched: give a sweep the folder it lies in with --data DIR");
+    }
+    download::all(&wanted, &options)?;
+    if let Some(cache) = &args.cache {
+        let cache = std::path::absolute(cache).unwrap_or_else(|_| cache.clone());
+        println!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());
     }
     Ok(Ending::Done)
 }
@@ -40,10 +58,11 @@ pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
     Ok(Ending::As(code.unwrap_or(crate::fault::ENVIRONMENT)))
 }
 
-/// The names, each once.
-fn wanted(args: &FetchArgs) -> Result<BTreeSet<String>> {
+/// What was named, or else what a plan reads that the binary does not carry.
+fn wanted(args: &FetchArgs) -> Result<Wanted> {
     if !args.names.is_empty() {
-        return Ok(args.names.iter().cloned().collect());
+        let (treebanks, encoders) = args.names.iter().cloned().partition(|name| is_treebank(name));
+        return Ok(Wanted { treebanks, encoders, ..Wanted::default() });
     }
     let default = || workspace::root().join("configs").join("paper.toml");
     let path: PathBuf = args.plan.clone().unwrap_or_else(default);
@@ -52,20 +71,34 @@ fn wanted(args: &FetchArgs) -> Result<BTreeSet<String>> {
         .map_err(|error| anyhow!("{shown}: the plan cannot be read ({error})"))
         .plan()?;
     let plan = Plan::parse(&text, &shown).plan()?;
+    let is_carried = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
     let encoders = plan.expand().plan()?.into_iter().map(|settings| settings.encoder.name);
-    let names = plan.treebanks.values().cloned().chain(encoders);
-    Ok(names.filter(|name| !name.starts_with(frostline_assets::embedded::PREFIX)).collect())
+    let datasets = plan.treebanks.values().filter(|name| !is_carried(name)).cloned();
+    let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
+    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_carried(name)).collect(), elsewhere })
+}
+
+/// Whether a name is that of a Universal Dependencies treebank.
+fn is_treebank(name: &str) -> bool {
+    name.starts_with("UD_")
 }
 
 #[cfg(feature = "fetch")]
 mod download {
     //! The part that opens connections.
 
-    use super::{FetchArgs, Result, anyhow, workspace};
+    use super::{FetchArgs, Result, Wanted, anyhow, workspace};
     use crate::fault::Blame as _;
     use crate::units::bytes;
     use frostline_assets::fetch::{self, FetchError, Fetched, Options, Progress};
     use indicatif::{ProgressBar, ProgressStyle};
+
+    /// What a name stands for.
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Treebank,
+        Encoder,
+    }
 
     /// What the command line asks for.
     pub(super) fn options(args: &FetchArgs) -> Result<Options> {
@@ -88,8 +121,19 @@ mod download {
         Ok(options)
     }
 
-    /// Fetches one treebank or encoder.
-    pub(super) fn one(name: &str, options: &Options) -> Result<()> {
+    /// Fetches all treebanks and encoders. A pin may be meant for any of them, so whether one was for
+    /// none is known only at the end.
+    pub(super) fn all(wanted: &Wanted, options: &Options) -> Result<()> {
+        let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
+        let encoders = wanted.encoders.iter().map(|name| (Kind::Encoder, name));
+        let mut fetched = Vec::new();
+        for (kind, name) in treebanks.chain(encoders) {
+            fetched.push(one(kind, name, options)?);
+        }
+        blamed(fetch::check_pins(options, &fetched))
+    }
+
+    fn one(kind: Kind, name: &str, options: &Options) -> Result<Fetched> {
         let style = "{prefix:<36} {bar:20} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
         let bar = ProgressBar::new(0);
         bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
@@ -101,18 +145,23 @@ mod download {
             bar.set_length(now.bytes_total);
             bar.set_position(now.bytes);
         };
-        let fetched = if name.starts_with("UD_") {
-            fetch::treebank(name, options, &mut progress)
-        } else {
-            fetch::encoder(name, options, &mut progress)
+        let fetched = match kind {
+            Kind::Treebank => fetch::treebank(name, options, &mut progress),
+            Kind::Encoder => fetch::encoder(name, options, &mut progress),
         };
         bar.finish_and_clear();
-        let fetched = match fetched {
-            Err(error @ FetchError::NoName { .. }) => Err(error).plan(),
+        let fetched = blamed(fetched)?;
+        tell(name, &fetched);
+        Ok(fetched)
+    }
+
+    /// Names and pins are the command's or the plan's; for all else the surroundings are to blame.
+    fn blamed<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
+        use FetchError::{BadPin, IdlePin, NoName};
+        match result {
+            Err(error @ (NoName { .. } | BadPin { .. } | IdlePin { .. })) => Err(error).plan(),
             other => other.environment(),
-        };
-        tell(name, &fetched?);
-        Ok(())
+        }
     }
 
     fn tell(name: &str, fetched: &Fetched) {
@@ -121,5 +170,49 @@ mod download {
         for (file, source) in &fetched.files {
             println!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Arguments, Command};
+
+    fn parsed(arguments: &[&str]) -> std::result::Result<FetchArgs, clap::Error> {
+        let all = ["cargo xtask", "fetch"].into_iter().chain(arguments.iter().copied());
+        match Arguments::try_parse_from(all)?.command {
+            Command::Fetch(args) => Ok(args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).into()).collect()
+    }
+
+    #[test]
+    fn other_datasets_of_a_plan_are_not_taken_for_encoders() {
+        let plan = workspace::root().join("configs").join("multitask.toml").display().to_string();
+        let wanted = wanted(&parsed(&["--plan", &plan]).unwrap()).unwrap();
+        assert_eq!(wanted.treebanks, names(&["UD_English-EWT"]));
+        assert_eq!(wanted.encoders, names(&["distilbert-base-multilingual-cased"]));
+        assert_eq!(wanted.elsewhere, names(&["UNER_English-EWT"]));
+    }
+
+    #[test]
+    fn what_is_named_is_a_treebank_or_an_encoder() {
+        let wanted = wanted(&parsed(&["UD_Wolof-WTB", "some/encoder", "UD_Wolof-WTB"]).unwrap()).unwrap();
+        assert_eq!(wanted.treebanks, names(&["UD_Wolof-WTB"]));
+        assert_eq!(wanted.encoders, names(&["some/encoder"]));
+        assert_eq!(wanted.elsewhere, names(&[]));
+    }
+
+    #[test]
+    fn a_revision_is_that_of_names() {
+        let error = parsed(&["--revision", "r2.15"]).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
+        assert_eq!(parsed(&["UD_Wolof-WTB", "--revision", "r2.15"]).unwrap().revision.unwrap(), "r2.15");
     }
 }

@@ -10,6 +10,9 @@ use frostline_report::{Report, ReportFile};
 use crate::fault::{Blame as _, Result};
 use crate::{Ending, workspace};
 
+/// The names of a report's files, so that a later report can remove those that it does not have.
+const CONTENTS: &str = "contents.txt";
+
 /// `cargo xtask report DIR`.
 pub(crate) fn again(folder: &Path) -> Result<Ending> {
     write(folder)?;
@@ -25,9 +28,11 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     };
     let report = Report::new(&sweep, &records).with_predictions(read);
     let into = folder.join("report");
-    for file in report.files().environment()? {
-        put(&into, &file).environment()?;
+    let files = report.files().environment()?;
+    for file in &files {
+        put(&into, file).environment()?;
     }
+    clear(&into, &files).environment()?;
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
     println!("\n{}", report.terminal_table(width).trim_end());
     println!(
@@ -37,6 +42,18 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
         sweep.cells.len()
     );
     Ok(())
+}
+
+/// Removes what the last report had and this one has not, and writes down what this one has.
+fn clear(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
+    let list = into.join(CONTENTS);
+    let before = fs::read_to_string(&list).unwrap_or_default();
+    for old in before.lines().filter(|old| files.iter().all(|file| file.path != *old)) {
+        // It may be gone already.
+        let _ = fs::remove_file(into.join(old));
+    }
+    let names: String = files.iter().map(|file| format!("{}\n", file.path)).collect();
+    Ok(write_atomically(&list, names.as_bytes())?)
 }
 
 fn put(into: &Path, file: &ReportFile) -> anyhow::Result<()> {

@@ -56,27 +56,55 @@ impl Task {
     }
 }
 
+/// What of the suites is measured; an empty list asks for all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Only<'a> {
+    /// Policies by name.
+    pub policies: &'a [String],
+    /// Comparisons by [`Comparison::id`].
+    pub comparisons: &'a [String],
+}
+
+impl Only<'_> {
+    /// Names in these lists that no comparison of the suites has are faults.
+    fn check(&self, suites: &[Suite]) -> Result<()> {
+        let all = || COMPARISONS.iter().filter(|comparison| suites.contains(&comparison.suite));
+        let policies = all().flat_map(|comparison| comparison.policies).flat_map(|row| row.iter().copied());
+        known("policy", self.policies, policies.collect())?;
+        known("id", self.comparisons, all().map(|comparison| comparison.id).collect())
+    }
+
+    fn takes(&self, comparison: &Comparison) -> bool {
+        self.comparisons.is_empty() || self.comparisons.iter().any(|id| id == comparison.id)
+    }
+
+    fn takes_row(&self, policies: &[&str]) -> bool {
+        let named = |name: &String| policies.contains(&name.as_str());
+        self.policies.is_empty() || policies.is_empty() || self.policies.iter().any(named)
+    }
+}
+
+/// Whether each name is there.
+fn known(what: &str, names: &[String], mut there: Vec<&str>) -> Result<()> {
+    let Some(unknown) = names.iter().find(|name| !there.contains(&name.as_str())) else { return Ok(()) };
+    let mut seen = Vec::new();
+    there.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
+    let there = there.join(", ");
+    Err(anyhow!("no comparison asked for has the {what} `{unknown}`; there are: {there}")).plan()
+}
+
 impl Agenda {
-    /// The comparisons of these suites for these encoders; `only` narrows the policies.
+    /// The comparisons of these suites for these encoders.
     ///
     /// # Errors
-    /// Where a policy is in no comparison of these suites.
-    pub(crate) fn new(suites: &[Suite], encoders: &[Encoder], only: &[String]) -> Result<Self> {
-        let asked = |comparison: &&Comparison| suites.contains(&comparison.suite);
-        let all = || COMPARISONS.iter().filter(asked).flat_map(|comparison| comparison.policies);
-        for name in only {
-            if !all().any(|policies| policies.contains(&name.as_str())) {
-                let mut names: Vec<&str> = Vec::new();
-                for name in all().flat_map(|policies| policies.iter().copied()) {
-                    if !names.contains(&name) {
-                        names.push(name);
-                    }
-                }
-                let there = names.join(", ");
-                return Err(anyhow!("no comparison asked for has the policy `{name}`; there are: {there}"))
-                    .plan();
-            }
-        }
+    /// Where `only` names what is in none of them.
+    pub(crate) fn new(suites: &[Suite], encoders: &[Encoder], only: Only<'_>) -> Result<Self> {
+        only.check(suites)?;
         let mut agenda = Self::default();
         for suite in suites {
             for (place, encoder) in encoders.iter().enumerate() {
@@ -87,21 +115,16 @@ impl Agenda {
     }
 
     /// The rows of one suite and encoder, those of one policy side by side.
-    fn add(&mut self, suite: Suite, place: usize, encoder: &Encoder, only: &[String]) {
+    fn add(&mut self, suite: Suite, place: usize, encoder: &Encoder, only: Only<'_>) {
         let fits = |comparison: &&Comparison| {
             let asks = comparison.encoders.is_empty() || comparison.encoders.contains(&encoder.name.as_str());
             // A run from random weights learns too little for its accuracy to say anything.
             let whole = matches!(suite, Suite::Runs | Suite::ShortSweeps | Suite::Sweeps);
-            comparison.suite == suite && asks && !(whole && encoder.random_init)
-        };
-        let wanted = |policies: &[&str]| {
-            only.is_empty()
-                || policies.is_empty()
-                || only.iter().any(|name| policies.contains(&name.as_str()))
+            comparison.suite == suite && asks && only.takes(comparison) && !(whole && encoder.random_init)
         };
         let mut seen: Vec<&[&str]> = Vec::new();
         for policies in COMPARISONS.iter().filter(fits).flat_map(|comparison| comparison.policies) {
-            if seen.contains(policies) || !wanted(policies) {
+            if seen.contains(policies) || !only.takes_row(policies) {
                 continue;
             }
             seen.push(policies);
@@ -146,8 +169,9 @@ mod tests {
 
     #[test]
     fn sides_take_turns_and_nothing_runs_twice_in_a_round() {
-        let only = ["none".to_string(), "first-4".into()];
-        let agenda = Agenda::new(&[Suite::Steps], &[encoder("tiny", true)], &only).expect("an agenda");
+        let policies = ["none".to_string(), "first-4".into()];
+        let only = Only { policies: &policies, ..Only::default() };
+        let agenda = Agenda::new(&[Suite::Steps], &[encoder("tiny", true)], only).expect("an agenda");
         assert_eq!(
             shown(&agenda),
             [
@@ -166,16 +190,32 @@ mod tests {
     #[test]
     fn whole_runs_need_weights() {
         let encoders = [encoder("tiny", true), encoder("all-MiniLM-L6-v2", false)];
-        let agenda = Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, &[]).expect("an agenda");
+        let agenda =
+            Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, Only::default()).expect("an agenda");
         assert!(agenda.lines.iter().all(|line| line.encoder == 1));
         assert_eq!(agenda.lines.iter().filter(|line| line.comparison.suite == Suite::Sweeps).count(), 4);
     }
 
     #[test]
-    fn a_policy_nobody_compares_is_refused() {
-        let fault =
-            Agenda::new(&[Suite::Steps, Suite::Runs], &[], &["last-9".into()]).expect_err("no such policy");
+    fn one_comparison_can_be_asked_for() {
+        let ids = ["sweep-cached-bf16-study".to_string()];
+        let only = Only { comparisons: &ids, ..Only::default() };
+        let encoders = [encoder("all-MiniLM-L6-v2", false)];
+        let agenda = Agenda::new(&[Suite::Sweeps], &encoders, only).expect("an agenda");
+        assert_eq!(agenda.lines.len(), 1);
+        assert_eq!(agenda.lines[0].comparison.id, ids[0]);
+        assert_eq!(agenda.tasks.len(), 2);
+    }
+
+    #[test]
+    fn what_nobody_compares_is_refused() {
+        let suites = [Suite::Steps, Suite::Runs];
+        let refused = |only| Agenda::new(&suites, &[], only).expect_err("a fault");
+        let (policies, ids) = (["last-9".to_string()], ["sweep-f32-study".to_string()]);
+        let fault = refused(Only { policies: &policies, ..Only::default() });
         assert_eq!(fault.code, crate::fault::PLAN);
         insta::assert_snapshot!(fault.error.to_string(), @"no comparison asked for has the policy `last-9`; there are: none, all, first-2, first-4, alternating, first-4+embeddings, head-only");
+        let fault = refused(Only { comparisons: &ids, ..Only::default() });
+        insta::assert_snapshot!(fault.error.to_string());
     }
 }

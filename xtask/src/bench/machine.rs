@@ -7,10 +7,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::bench::stored::Machine;
 
-/// What can be learnt without asking another program, and the processor's name, which the runner told.
-/// What the system does not tell is left empty.
-pub(crate) fn describe(cpu: &str) -> Machine {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+/// How many threads want to run by now, on average over a minute; 0 where the system does not tell.
+pub(crate) fn load() -> f64 {
+    let load = read("/proc/loadavg");
+    load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
+}
+
+/// What can be learnt without asking another program, the processor's name, which the runner told, and
+/// the load before anything was started. What the system does not tell is left empty.
+pub(crate) fn describe(cpu: &str, load_before: f64) -> Machine {
     let kernel = read("/proc/sys/kernel/osrelease");
     Machine {
         cpu: cpu.into(),
@@ -19,12 +24,12 @@ pub(crate) fn describe(cpu: &str) -> Machine {
             .and_then(|size| size.trim_end_matches("kB").trim().parse::<u64>().ok())
             .map_or(0, |kib| kib / 1024),
         system: format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_string(),
-        load_before: read("/proc/loadavg")
-            .split(' ')
-            .next()
-            .and_then(|load| load.parse().ok())
-            .unwrap_or(0.0),
+        load_before,
     }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 /// The value behind the first `key:` of a text.

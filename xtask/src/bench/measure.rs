@@ -17,7 +17,7 @@ pub(crate) enum Suite {
     Tagging,
     /// Whole runs with dev scored after each epoch, in time and accuracy
     Runs,
-    /// The study's sweeps with one epoch in place of five; half an hour with a peer, only on request
+    /// The study's sweeps, cut to half an hour with a peer; only on request
     ShortSweeps,
     /// The study's whole sweeps; hours with a peer, so only on request
     Sweeps,

@@ -28,7 +28,7 @@ use frostline_record::write_atomically;
 pub(crate) use crate::bench::measure::Suite;
 
 use crate::args::BenchArgs;
-use crate::bench::agenda::Agenda;
+use crate::bench::agenda::{Agenda, Only};
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
@@ -54,18 +54,21 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     if args.render {
         return render_again();
     }
+    // Before the build and the training of taggers, which are load too.
+    let load = machine::load();
     let suites = suites(args);
     let pace = pace(args);
     let mut encoders = places::encoders(args)?;
     let treebanks = places::treebanks(args, &suites)?;
-    let agenda = Agenda::new(&suites, &encoders, &args.policies)?;
+    let agenda =
+        Agenda::new(&suites, &encoders, Only { policies: &args.policies, comparisons: &args.comparisons })?;
     let peer = args.python.as_ref().map(|python| Peer::new(python, args.backend, &pace)).transpose()?;
     let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
     let ours = Ours::new(&runner, &pace, &suites)?;
     // Held until the end: the taggers lie there.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
-    let (started, machine) = (machine::now(), machine::describe(&runner.about.device));
+    let (started, machine) = (machine::now(), machine::describe(&runner.about.device, load));
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
     let mut measured = Measured::default();
     for number in 1..=pace.rounds {
@@ -143,6 +146,7 @@ fn command(args: &BenchArgs) -> String {
     put(args.python.is_some(), "--python PY".into());
     put(!names.is_empty(), format!("--only {}", names.join(",")));
     put(!args.policies.is_empty(), format!("--policies {}", args.policies.join(",")));
+    put(!args.comparisons.is_empty(), format!("--comparisons {}", args.comparisons.join(",")));
     put(true, format!("--rounds {} --steps {} --warmup {}", args.rounds, args.steps, args.warmup));
     put(args.batch != 16, format!("--batch {}", args.batch));
     put(args.threads.is_some(), format!("--threads {}", args.threads.unwrap_or(0)));

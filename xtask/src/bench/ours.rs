@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use frostline_record::{Plan, Record, SCHEMA, Sweep};
 
+use crate::args::Backend;
 use crate::bench::Pace;
 use crate::bench::agenda::{Agenda, Task};
 use crate::bench::compare::Suite;
@@ -43,6 +45,11 @@ impl<'a> Ours<'a> {
             help = String::from_utf8_lossy(&output.stdout).into_owned();
         }
         Ok(Self { runner, pace, help })
+    }
+
+    /// What our tensors run on.
+    pub(crate) fn backend(&self) -> Backend {
+        self.runner.backend
     }
 
     /// Why a task cannot be run with this runner, if it cannot.
@@ -231,7 +238,10 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
         .collect();
     let mut figures = Figures::from([
         ("wall_s".into(), wall_s),
-        ("train_s".into(), timings().map(|timing| timing.train_ms).sum::<f64>() / 1e3),
+        (
+            "train_s".into(),
+            timings().map(|timing| timing.train_ms + timing.prefix.fill_ms).sum::<f64>() / 1e3,
+        ),
         ("eval_s".into(), timings().map(|timing| timing.eval_ms).sum::<f64>() / 1e3),
         ("peak_rss_mib".into(), timings().map(|timing| timing.peak_rss_mib).fold(0.0, f64::max)),
         ("cells".into(), records.len() as f64),
@@ -248,7 +258,9 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> std::io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("frostline-bench-{}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("frostline-bench-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
@@ -264,7 +276,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::agenda::Who;
+    use crate::bench::agenda::{Only, Who};
     use crate::bench::compare::COMPARISONS;
     use crate::bench::places::tests::encoder;
     use frostline_record::Switch;
@@ -278,9 +290,16 @@ mod tests {
     }
 
     #[test]
+    fn a_second_scratch_leaves_the_first_alone() {
+        let [first, second] = [(); 2].map(|()| Scratch::new().expect("a folder"));
+        assert!(first.0 != second.0 && first.0.is_dir());
+    }
+
+    #[test]
     fn plans_of_whole_runs_are_plans() {
         let encoders = [encoder("all-MiniLM-L6-v2", false)];
-        let agenda = Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, &[]).expect("an agenda");
+        let agenda =
+            Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, Only::default()).expect("an agenda");
         for task in agenda.tasks.iter().filter(|task| task.who == Who::Ours) {
             let parsed = Plan::parse(&plan(task, "a \"quoted\" folder", 8), "test").expect("a plan");
             let cells = parsed.expand().expect("cells");

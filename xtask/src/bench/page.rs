@@ -49,7 +49,9 @@ pub(crate) fn render(measured: &Measured) -> String {
         let flags = if flags.is_empty() { String::new() } else { format!(" (`{flags}`)") };
         let _ = writeln!(page, "- `{}`{flags}: {}", setting.id, setting.means);
     }
-    page.push_str(CUDA);
+    if measured.runs.values().all(|run| run.backend != "cuda") {
+        page.push_str(CUDA);
+    }
     let _ = write!(page, "\n## Bias\n\n{}", BIAS.trim_end());
     page.push('\n');
     page
@@ -104,7 +106,7 @@ fn about(suite: Suite) -> &'static str {
             "Full training steps on UD English EWT: fetching the batch, forward, backward, clipping, AdamW. The\n\
              mean over the timed steps of each process; the median over rounds is shown."
         }
-        Suite::Reading => "The train file of UD English EWT, the best of some repeats in each process.",
+        Suite::Reading => "The train file of UD English EWT, the best of a few passes in each process.",
         Suite::Tagging => {
             "The test file of UD English EWT, tagged by one and the same model: a short run's, saved as a Hugging\n\
              Face folder. From words to tags, subwords included, after a warm-up; loading is not timed. The peer's\n\
@@ -115,12 +117,14 @@ fn about(suite: Suite) -> &'static str {
              the process to its end. The accuracy is the study's own: over speaking positions."
         }
         Suite::ShortSweeps => {
-            "As a whole sweep, so cut that a peer needs minutes rather than hours: the study's policies with one epoch\n\
-             in place of five; those that freeze the embeddings too on English alone, with one seed."
+            "As a whole sweep, so cut that a peer needs minutes rather than hours, with one seed: the study's policies\n\
+             in both languages with one epoch in place of five; those that freeze the embeddings too with all five,\n\
+             on English alone."
         }
         Suite::Sweeps => {
-            "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs. One\n\
-             sweep against one process per cell, which is how the study's script is used."
+            "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs: the\n\
+             study's policies with one seed, those that freeze the embeddings too with three. One sweep against one\n\
+             process per cell, which is how the study's script is used."
         }
     }
 }
@@ -150,6 +154,14 @@ mod tests {
         all.update(measured("2026-01-03T03-04-05Z", vec![alone]));
         all.rows.push(run);
         insta::assert_snapshot!(render(&all));
+    }
+
+    #[test]
+    fn the_page_is_what_its_measurements_render_to() {
+        let docs = crate::workspace::root().join("docs");
+        let measured = Measured::read(&docs.join("benchmarks.json")).expect("the measurements");
+        let page = std::fs::read_to_string(docs.join("benchmarks.md")).expect("the page");
+        assert!(render(&measured) == page, "run `cargo xtask bench --render`");
     }
 
     #[test]

@@ -170,6 +170,7 @@ impl<'a> Rounds<'a> {
                 comparison: line.comparison.id.into(),
                 encoder: self.encoders[line.encoder].name.clone(),
                 random_init: self.encoders[line.encoder].random_init,
+                backend: self.ours.backend(),
                 policy: line.policies.join(","),
                 run: run.into(),
                 ours: side(line.ours),
@@ -197,6 +198,7 @@ fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::agenda::Only;
     use crate::bench::stored::tests::side;
 
     #[test]
@@ -207,7 +209,7 @@ mod tests {
     #[test]
     fn an_answer_without_its_figure_is_none() {
         let encoders = [crate::bench::places::tests::encoder("tiny", false)];
-        let agenda = Agenda::new(&[Suite::Steps], &encoders, &[]).expect("an agenda");
+        let agenda = Agenda::new(&[Suite::Steps], &encoders, Only::default()).expect("an agenda");
         let whole = Answer { figures: side("f32", &[1.0]).rounds[0].clone(), ..Answer::default() };
         let mut lacking = whole.clone();
         lacking.figures.remove("peak_rss_mib");

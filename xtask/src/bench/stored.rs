@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::args::Backend;
 use crate::bench::compare::{Comparison, Suite};
 
 /// The number of this file's form.
@@ -85,6 +86,9 @@ pub(crate) struct Row {
     pub encoder: String,
     /// Whether its weights were drawn at random on both sides.
     pub random_init: bool,
+    /// What our tensors ran on.
+    #[serde(default)]
+    pub backend: Backend,
     /// Policies, joined by commas; empty where there is none.
     pub policy: String,
     /// The key of its run.
@@ -129,7 +133,9 @@ impl Row {
 
     /// Whether it is about the same thing as another row.
     fn same(&self, other: &Self) -> bool {
+        let what = |row: &Self| (row.backend, row.random_init);
         (&self.comparison, &self.encoder, &self.policy) == (&other.comparison, &other.encoder, &other.policy)
+            && what(self) == what(other)
     }
 }
 
@@ -232,6 +238,7 @@ pub(crate) mod tests {
             comparison: "f32-study".into(),
             encoder: "all-MiniLM-L6-v2".into(),
             random_init: false,
+            backend: Backend::Flex,
             policy: policy.into(),
             run: run.into(),
             ours: side("f32", ours),

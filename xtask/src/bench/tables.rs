@@ -2,6 +2,7 @@
 
 use clap::ValueEnum as _;
 
+use crate::args::Backend;
 use crate::bench::compare::{Measure, Suite, bar_of};
 use crate::bench::grid::Grid;
 use crate::bench::spread::{Spread, figure};
@@ -33,9 +34,11 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
         if suite == Suite::Steps && !own.is_empty() {
             tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid: own });
         }
-        let scores = accuracies(&rows);
-        if !scores.is_empty() {
-            tables.push(Table { suite, title: "Dev accuracy, %".into(), grid: scores });
+        for (key, title) in [("accuracy", "Dev accuracy, %"), ("test_accuracy", "Test accuracy, %")] {
+            let scores = accuracies(&rows, key);
+            if !scores.is_empty() {
+                tables.push(Table { suite, title: title.into(), grid: scores });
+            }
         }
     }
     tables
@@ -48,7 +51,9 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
     let mut grid = Grid::new(heads.into_iter().chain(["", "run>"]));
     for row in rows {
         let ratio = Spread::of(row.ratios(measure));
-        let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder);
+        // The bars are those of two cores.
+        let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder)
+            .filter(|_| row.backend == Backend::Flex);
         let shown_bar = bar.map_or(String::new(), |bar| format!("{}x, {}x", bar.must, bar.aim));
         let verdict = match (bar, ratio) {
             (Some(bar), Some(ratio)) if ratio.median >= bar.aim => "aim reached",
@@ -61,7 +66,7 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
         grid.push(vec![
             encoder(row),
             policy(row),
-            row.ours.setting.clone(),
+            ours(row),
             row.peer.setting.clone(),
             median(&row.ours, measure.key()),
             median(&row.peer, measure.key()),
@@ -82,7 +87,7 @@ fn alone(rows: &[&Row], measure: Measure) -> Grid {
         grid.push(vec![
             encoder(row),
             policy(row),
-            row.ours.setting.clone(),
+            ours(row),
             spread.map_or_else(dash, |spread| figure(spread.median)),
             spread.map_or_else(dash, |spread| format!("{} to {}", figure(spread.min), figure(spread.max))),
             row.ours.note.clone().unwrap_or_default(),
@@ -93,7 +98,7 @@ fn alone(rows: &[&Row], measure: Measure) -> Grid {
 
 /// Rows without those whose own side stands in an earlier one.
 fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
-    let key = |row: &Row| (row.encoder.clone(), row.policy.clone(), row.ours.setting.clone());
+    let key = |row: &Row| (row.encoder.clone(), row.policy.clone(), ours(row));
     let mut seen = Vec::new();
     for row in rows {
         if !seen.iter().any(|known: &&Row| key(known) == key(row)) {
@@ -118,7 +123,7 @@ fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
         grid.push(vec![
             encoder(row),
             policy(row),
-            row.ours.setting.clone(),
+            ours(row),
             figure(step.median),
             figure(work.median),
             figure(speed),
@@ -130,18 +135,18 @@ fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
 }
 
 /// Speed means nothing without it.
-fn accuracies(rows: &[&Row]) -> Grid {
+fn accuracies(rows: &[&Row], key: &str) -> Grid {
     let mut grid = Grid::new(["encoder", "frozen", "ours", "peer", "ours>", "peer>"]);
     for row in rows {
-        let of = |side: &Side| Spread::of(side.all("accuracy")).map(|found| 100.0 * found.median);
-        let (ours, peer) = (of(&row.ours), of(&row.peer));
-        if ours.is_none() && peer.is_none() {
+        let of = |side: &Side| Spread::of(side.all(key)).map(|found| 100.0 * found.median);
+        let [own, others] = [of(&row.ours), of(&row.peer)];
+        if own.is_none() && others.is_none() {
             continue;
         }
         let show = |accuracy: Option<f64>| accuracy.map_or_else(dash, |accuracy| format!("{accuracy:.2}"));
-        let settings = [row.ours.setting.clone(), row.peer.setting.clone()];
+        let settings = [ours(row), row.peer.setting.clone()];
         let [left, right] = settings;
-        grid.push(vec![encoder(row), policy(row), left, right, show(ours), show(peer)]);
+        grid.push(vec![encoder(row), policy(row), left, right, show(own), show(others)]);
     }
     grid
 }
@@ -158,6 +163,14 @@ fn median(side: &Side, key: &str) -> String {
 
 fn encoder(row: &Row) -> String {
     format!("{}{}", row.encoder, if row.random_init { " (random weights)" } else { "" })
+}
+
+/// Our setting, and the backend where it is not the usual one.
+fn ours(row: &Row) -> String {
+    match row.backend {
+        Backend::Flex => row.ours.setting.clone(),
+        backend => format!("{} on {backend}", row.ours.setting),
+    }
 }
 
 fn policy(row: &Row) -> String {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record, write_atomically};
 
 use crate::args::SweepArgs;
-use crate::fault::{Blame as _, Result, environment};
+use crate::fault::{Blame as _, INTERRUPTED, Result, environment};
 use crate::runner::Runner;
 use crate::sweep::outcome::Outcome;
 use crate::sweep::progress::Screen;
@@ -33,7 +34,7 @@ pub(crate) struct Crew<'a> {
 impl<'a> Crew<'a> {
     /// As many workers as asked for; the cores are shared among them.
     pub(crate) fn new(runner: &'a Runner, study: &Study, args: &SweepArgs, logs: PathBuf) -> Self {
-        let size = args.jobs.map_or(study.plan.jobs, |jobs| jobs as usize).max(1);
+        let size = study.plan.jobs.max(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = args.threads.map_or(cores / size, |threads| threads as usize).max(1);
         Self { runner, size, threads, logs }
@@ -68,18 +69,22 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// Who hears of Ctrl-C: the shift at work. A process can have one handler only.
+/// Who hears of Ctrl-C: the shift at work.
 static AT_WORK: Mutex<Option<Sender<News>>> = Mutex::new(None);
+
+/// A process can have one handler only.
+static HEARS: AtomicBool = AtomicBool::new(false);
 
 fn hear_interrupts(tell: Sender<News>) -> std::result::Result<(), ctrlc::Error> {
     let at_work = || AT_WORK.lock().unwrap_or_else(PoisonError::into_inner);
-    if at_work().replace(tell).is_some() {
+    *at_work() = Some(tell);
+    if HEARS.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    ctrlc::set_handler(move || {
-        if let Some(tell) = &*at_work() {
-            let _ = tell.send(News::Interrupt);
-        }
+    ctrlc::set_handler(move || match &*at_work() {
+        Some(tell) if tell.send(News::Interrupt).is_ok() => {}
+        // Between rounds, and while the report is written, no shift is there to end in order.
+        _ => std::process::exit(INTERRUPTED.into()),
     })
 }
 
@@ -128,6 +133,10 @@ impl Shift<'_> {
 
     /// Gives a worker its next job, or lets it go.
     fn employ(&mut self, number: usize) {
+        // One that was cut off may have spoken before: it has ended by the time a job would reach it.
+        if self.worker(number).complaint.is_some() {
+            return;
+        }
         let next = self.queue.pop_front();
         match next {
             Some(job) => {

@@ -50,6 +50,8 @@ impl Study {
         if args.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
         }
+        // Kept with the sweep, since the report warns of times taken side by side.
+        plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let settings = plan.expand().plan()?;
         Ok(Self { plan, path, overrides, settings, backend: args.backend, search: None })
     }

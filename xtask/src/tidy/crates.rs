@@ -101,7 +101,7 @@ fn faults(packages: &[Package]) -> Vec<String> {
                 Some(_) if usual && !allowed.iter().any(|allowed| allowed == other) => {
                     faults.push(format!("{name}: it uses {other}, which its charter does not name"));
                 }
-                None if usual && !charter.burn && names_burn(other) => {
+                None if !charter.burn && names_burn(other) => {
                     faults.push(format!("{name}: it names {other}, but only crates with tensors know burn"));
                 }
                 _ => {}
@@ -168,6 +168,7 @@ mod tests {
         assert_eq!(with("frostline-score", "frostline-record", None).len(), 1);
         assert_eq!(with("frostline-score", "burn", None).len(), 1);
         assert_eq!(with("xtask", "burn-flex", None).len(), 1);
+        assert_eq!(with("frostline-report", "burn", Some("dev")).len(), 1);
         assert_eq!(with("frostline-model", "burn", None).len(), 0);
         assert_eq!(with("frostline-record", "frostline-report", Some("dev")).len(), 1);
         assert_eq!(with("frostline-report", "frostline-random", Some("dev")).len(), 0);
