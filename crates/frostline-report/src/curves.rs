@@ -3,6 +3,8 @@
 //! Refuses to read it off the plan: how many sentences a cell learned from stands in its record, whichever
 //! setting chose them.
 
+use std::collections::BTreeSet;
+
 use frostline_record::{MOST_FREQUENT, PROBE};
 use serde::Serialize;
 
@@ -127,13 +129,8 @@ fn curve(
     sizes.sort_unstable();
     let point = |sentences: u64| {
         let mut here: Vec<&&CellView> = cells.iter().filter(|view| size(view) == Some(sentences)).collect();
-        let mut whole = Vec::new();
-        here.retain(|view| {
-            let seed = view.cell.settings.seed;
-            let twin = !is_drawn(view, sentences) && whole.contains(&seed);
-            whole.push(seed);
-            !twin
-        });
+        let mut whole = BTreeSet::new();
+        here.retain(|view| is_drawn(view, sentences) || whole.insert(view.cell.settings.seed));
         let over = |split: &str| stat(&here.iter().filter_map(|view| score(view, split)).collect::<Vec<_>>());
         Some(Point { sentences, dev: over("dev")?, test: over("test") })
     };

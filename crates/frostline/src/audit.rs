@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::Policy;
 use frostline_model::{Checkpoint, EncoderConfig, HeadShape, RandomInit, Source};
-use frostline_record::{Cell, Input, Outcome, Record, Settings, UnfreezeUnit, read_record};
+use frostline_record::{Cell, Outcome, Record, Settings, read_record};
 
 use crate::cell::HEAD_STD;
-use crate::config::extras;
-use crate::data::{head_names, heads};
-use crate::inputs;
+use crate::config::{extras, timeline};
+use crate::data::{head_names, heads, owner};
+use crate::inputs::{self, Verified};
 
 /// What was found in the models that one cell saved; a tensor that several of them hold counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,7 @@ pub struct Audit {
 /// Audits cells, and hashes weights that they share once.
 #[derive(Debug, Default)]
 pub struct Auditor {
-    /// Path and SHA-256 of weights that are as their cells say.
-    verified: HashSet<(String, String)>,
+    verified: Verified,
 }
 
 impl Audit {
@@ -63,36 +62,18 @@ impl Auditor {
             bail!("the cell failed ({error}); mend that and run the sweep again");
         };
         let cell = &record.cell;
-        for (_, input) in cell.inputs.iter().filter(|(role, _)| role.starts_with("weights")) {
-            self.verify(input)?;
-        }
+        // With other weights every frozen tensor would look changed.
+        let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
+        self.verified.check(weights.map(|(_, input)| input))?;
         let standard = Standard::of(cell, result)?;
-        let main = main_head(&cell.settings, &result.headline);
+        let main = owner(&cell.settings, &result.headline);
         let mut audit = Audit::default();
         for (head, name) in head_names(&cell.settings).into_iter().enumerate() {
-            let place = if head == main { "model".to_string() } else { format!("model-{name}") };
-            standard.hold(folder, &place, head, head == main, &mut audit)?;
+            let place = if name == main { "model".to_string() } else { format!("model-{name}") };
+            standard.hold(folder, &place, head, name == main, &mut audit)?;
         }
         Ok((record, audit))
     }
-
-    /// Checks that weights are the bytes that their cell names: with others every frozen tensor would
-    /// look changed.
-    fn verify(&mut self, input: &Input) -> Result<()> {
-        let key = (input.path.clone(), input.sha256.clone());
-        if !self.verified.contains(&key) {
-            inputs::verify(input)?;
-            self.verified.insert(key);
-        }
-        Ok(())
-    }
-}
-
-/// The number of the head that answers for the headline.
-fn main_head(settings: &Settings, headline: &str) -> usize {
-    let shared = settings.tasks.get(headline).map_or("", |task| task.shares.as_str());
-    let main = if shared.is_empty() { headline } else { shared };
-    head_names(settings).iter().position(|name| *name == main).unwrap_or(0)
 }
 
 /// What a cell's saved models are held against.
@@ -190,7 +171,7 @@ impl Stage {
         let mut before = 0;
         let mut stages = Vec::new();
         for (number, ((policy, settings), found)) in policies.iter().zip(&result.stages).enumerate() {
-            let timeline = timeline(policy, settings, found.steps);
+            let timeline = timeline(policy, settings, settings.train.epochs, found.steps);
             let mut rows = result.epochs.iter().filter(|row| row.stage as usize == number + 1);
             let selected = rows.find(|row| row.epoch == found.selected_epoch);
             // Steps are counted over all stages and from 1, those of a timeline in a stage and from 0.
@@ -208,26 +189,10 @@ impl Stage {
     }
 }
 
-/// What was frozen when, in a stage that took so many steps.
-fn timeline(policy: &Policy, settings: &Settings, steps: u64) -> Timeline {
-    let every = u64::from(settings.unfreeze.every);
-    if every == 0 {
-        return policy.clone().into();
-    }
-    let of_unit = match settings.unfreeze.unit {
-        UnfreezeUnit::Steps => 1,
-        UnfreezeUnit::Epochs => steps / u64::from(settings.train.epochs.max(1)),
-    };
-    Timeline::gradual(policy, (every * of_unit).max(1))
-}
-
 /// How the paths of heads start whose tasks all have the weight 0: they are scored and get no gradient.
 fn idle_heads(settings: &Settings) -> Vec<String> {
     let trains = |head: &str| {
-        settings.tasks.iter().any(|(name, task)| {
-            let owner = if task.shares.is_empty() { name } else { &task.shares };
-            owner == head && task.weight > 0.0
-        })
+        settings.tasks.iter().any(|(name, task)| owner(settings, name) == head && task.weight > 0.0)
     };
     let heads = head_names(settings).into_iter().enumerate();
     heads.filter(|(_, name)| !trains(name)).map(|(number, _)| format!("heads.{number}.")).collect()

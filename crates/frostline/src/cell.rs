@@ -11,15 +11,13 @@ use burn::module::AutodiffModule as _;
 use frostline_freeze::{Policy, Timeline};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, RandomInit, Tagger};
-use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome, UnfreezeUnit,
-};
+use frostline_record::{self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome};
 use frostline_train::{
     Event as TrainEvent, Finished, Run, Saved, Task as Learned, TrainConfig, evaluate, features, train,
 };
 
 use crate::backend::{Task, isa_on};
-use crate::config::{extras, pace, settling, train_config};
+use crate::config::{extras, pace, settling, timeline, train_config};
 use crate::data::{Data, Shared, head_names, load, prediction_file};
 use crate::outcome::{
     accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, settled, timing,
@@ -105,7 +103,7 @@ fn run_cell<B: Train>(
     let added = extras(settings, &policies, data.encoder.depth)?;
     let encoder = &EncoderConfig { extras: added, ..data.encoder.clone() };
     let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
-    shared.verify(weights.map(|(_, input)| input))?;
+    shared.verified.check(weights.map(|(_, input)| input))?;
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
     let head = RandomInit::new(settings.seed, HEAD_STD);
     let mut model = Tagger::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
@@ -212,14 +210,7 @@ impl Stage {
             let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
             let config = train_config(&settings, verify);
             let mut stage = Self { name, config, timeline: policy.clone().into(), constant, settings };
-            let every = u64::from(stage.settings.unfreeze.every);
-            if every > 0 {
-                let of_unit = match stage.settings.unfreeze.unit {
-                    UnfreezeUnit::Steps => 1,
-                    UnfreezeUnit::Epochs => stage.steps(data) / u64::from(stage.config.epochs.max(1)),
-                };
-                stage.timeline = Timeline::gradual(&policy, (every * of_unit).max(1));
-            }
+            stage.timeline = timeline(&policy, &stage.settings, stage.config.epochs, stage.steps(data));
             stages.push(stage);
         }
         if stages.iter().any(|stage| stage.timeline.last().mixes()) {

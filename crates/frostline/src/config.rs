@@ -1,12 +1,25 @@
 //! From a stage's settings to what the training loop is told: numbers only.
 
-use frostline_freeze::{Group, Light, Policy, SettlingRule};
+use frostline_freeze::{Group, Light, Policy, SettlingRule, Timeline};
 use frostline_kernels::Precision;
 use frostline_model::{AdapterShape, Extras, LoraShape, Matrix};
-use frostline_record::{self as record, Checkpoints, Settings};
+use frostline_record::{self as record, Checkpoints, Settings, UnfreezeUnit};
 use frostline_train::{
     DropoutConfig, Mixing, OptimizerConfig, Pace, Rule, ScheduleKind, Select, TrainConfig,
 };
+
+/// What is frozen when, in a stage of so many epochs and steps.
+pub(crate) fn timeline(policy: &Policy, settings: &Settings, epochs: u32, steps: u64) -> Timeline {
+    let every = u64::from(settings.unfreeze.every);
+    if every == 0 {
+        return policy.clone().into();
+    }
+    let of_unit = match settings.unfreeze.unit {
+        UnfreezeUnit::Steps => 1,
+        UnfreezeUnit::Epochs => steps / u64::from(epochs.max(1)),
+    };
+    Timeline::gradual(policy, (every * of_unit).max(1))
+}
 
 /// The training loop's settings; with `verify`, for one epoch.
 pub(crate) fn train_config(settings: &Settings, verify: bool) -> TrainConfig {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::Aligner;
 use frostline_model::{EncoderConfig, HeadKind, HeadShape, Vocabulary};
-use frostline_record::{self as record, Baseline, Cell, CellFacts, Input, Sample, Settings, Switch};
+use frostline_record::{self as record, Baseline, Cell, CellFacts, Sample, Settings, Switch};
 use frostline_score::Familiarity;
 use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
 
 use crate::baselines::most_frequent;
 use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
 use crate::facts::Known;
-use crate::inputs;
+use crate::inputs::{self, Verified};
 use crate::prefix::Kept;
 
 /// The tag that no word has, where a plan asks for it.
@@ -32,8 +32,8 @@ pub struct Shared {
     pub(crate) probes: HashMap<String, Option<Baseline>>,
     /// Outputs of constant prefixes.
     pub(crate) prefixes: Kept,
-    /// Weights files, with the hash that their cells name and their bytes have.
-    verified: HashSet<(String, String)>,
+    /// Weights files.
+    pub(crate) verified: Verified,
 }
 
 /// A cell's data, aligned.
@@ -92,20 +92,6 @@ impl TaskData {
     }
 }
 
-impl Shared {
-    /// Checks once per worker that weights are the bytes that their cell names.
-    pub(crate) fn verify<'a>(&mut self, weights: impl Iterator<Item = &'a Input>) -> Result<()> {
-        for input in weights {
-            let file = (input.path.clone(), input.sha256.clone());
-            if !self.verified.contains(&file) {
-                inputs::verify(input)?;
-                self.verified.insert(file);
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The texts of a dataset, those that a cell reads.
 ///
 /// # Errors
@@ -131,6 +117,12 @@ pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
     }
 }
 
+/// The task whose head a task reads: its own, or the one that it shares.
+pub(crate) fn owner<'a>(settings: &'a Settings, task: &'a str) -> &'a str {
+    let shared = settings.tasks.get(task).map_or("", |task| task.shares.as_str());
+    if shared.is_empty() { task } else { shared }
+}
+
 /// The names of the heads, in the model's order: those of the tasks that have their own.
 pub(crate) fn head_names(settings: &Settings) -> Vec<&str> {
     let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
@@ -140,12 +132,7 @@ pub(crate) fn head_names(settings: &Settings) -> Vec<&str> {
 /// The heads, given each task's tags. The headline's parameters do not depend on what else is
 /// learned.
 pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]) -> Vec<HeadShape> {
-    let headline = settings.headline();
-    let owner = |task: &str| match settings.tasks.get(task).map(|task| task.shares.as_str()) {
-        Some(other) if !other.is_empty() => other.to_string(),
-        _ => task.to_string(),
-    };
-    let main = owner(headline);
+    let main = owner(settings, settings.headline());
     let shape = |name: &str| HeadShape {
         name: if name == main { "head".into() } else { format!("head.{name}") },
         kind: kind(settings.tasks[name].head),
@@ -243,8 +230,8 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
     for (((name, task), splits), (tags, texts)) in
         settings.tasks.iter().zip(&splits).zip(tags.into_iter().zip(&texts))
     {
-        let head = if task.shares.is_empty() { name } else { &task.shares };
-        let head = own.iter().position(|own| own == head).context("a shared head belongs to a task")?;
+        let head = owner(settings, name);
+        let head = own.iter().position(|own| *own == head).context("a shared head belongs to a task")?;
         let place = |split: &str| match split {
             "train" => texts.train.as_ref().map_or(&texts.dev.1, |(_, path)| path),
             "dev" => &texts.dev.1,
@@ -308,13 +295,10 @@ fn read(cell: &Cell, verify: bool) -> Result<Data> {
 
 /// Each task's tags: those of its train split and of the tasks with which it shares a head.
 pub(crate) fn tag_sets(settings: &Settings, splits: &[Splits<'_>]) -> Vec<Vec<String>> {
-    let owner = |(name, task): (&String, &record::TaskSettings)| {
-        if task.shares.is_empty() { name.clone() } else { task.shares.clone() }
-    };
-    let owners: Vec<String> = settings.tasks.iter().map(owner).collect();
+    let owners: Vec<&str> = settings.tasks.keys().map(|name| owner(settings, name)).collect();
     let own: Vec<Vec<String>> =
         splits.iter().map(|splits| tag_set(splits.train.iter().map(|sentence| &sentence.tagged))).collect();
-    let of_head = |head: &String| {
+    let of_head = |head: &&str| {
         let all =
             owners.iter().zip(&own).filter(|(owner, _)| *owner == head).flat_map(|(_, tags)| tags.clone());
         let all: BTreeSet<String> = all.collect();

@@ -1,5 +1,6 @@
 //! From a cell's inputs to an aligner, a config and a source of weights.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -96,6 +97,27 @@ pub fn weights<'a>(inputs: &'a Inputs, settings: &Settings) -> Result<&'a Input>
             settings.encoder.name
         )
     })
+}
+
+/// Files whose bytes are those that their cells name, each hashed once.
+#[derive(Debug, Default)]
+pub struct Verified(HashSet<(String, String)>);
+
+impl Verified {
+    /// Looks at those that were not looked at before.
+    ///
+    /// # Errors
+    /// See [`verify`].
+    pub fn check<'a>(&mut self, inputs: impl Iterator<Item = &'a Input>) -> Result<()> {
+        for input in inputs {
+            let file = (input.path.clone(), input.sha256.clone());
+            if !self.0.contains(&file) {
+                verify(input)?;
+                self.0.insert(file);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks that the encoder can take sentences of the length asked for.

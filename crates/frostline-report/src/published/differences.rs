@@ -25,20 +25,24 @@ pub(super) fn list(report: &Report, study: &Study, langs: &[&str], text: &mut St
     let cells = report.cells.iter().map(|view| &view.cell.settings);
     let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
     let studys = Settings::default();
-    let mut hold = |name: String, get: &dyn Fn(&Settings) -> String| {
+    let mut known: Vec<&str> = APART.to_vec();
+    for (path, name, get) in FACTS {
+        known.push(path);
         let ours = distinct(cells.iter().map(|settings| get(settings)));
         let theirs = get(&studys);
         if ours != [theirs.clone()] {
             found.push(format!("{name}: study {theirs}, here {}", ours.join(" or ")));
         }
-    };
-    let mut known: Vec<&str> = APART.to_vec();
-    for (path, name, get) in FACTS {
-        known.push(path);
-        hold((*name).into(), get);
     }
-    for path in paths(&studys).into_keys().filter(|path| !known.iter().any(|known| within(path, known))) {
-        hold(format!("`{path}`"), &|settings: &Settings| paths(settings)[&path].clone());
+    let all: Vec<BTreeMap<String, String>> = cells.iter().map(|settings| paths(settings)).collect();
+    for (path, theirs) in paths(&studys) {
+        if known.iter().any(|known| within(&path, known)) {
+            continue;
+        }
+        let ours = distinct(all.iter().map(|paths| paths[&path].as_str()));
+        if ours != [theirs.as_str()] {
+            found.push(format!("`{path}`: study {theirs}, here {}", ours.join(" or ")));
+        }
     }
     *text += "\n## What is different from the study\n\n";
     if found.is_empty() {

@@ -7,12 +7,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use frostline_assets::Places;
 use frostline_freeze::Policy;
 
-use super::{Compute, Stop, named, pool};
+use super::{Compute, Stop, from_one, named, pool};
 use crate::backend;
 use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
 use crate::config;
@@ -120,11 +119,6 @@ struct TagArgs {
     precision: Option<Compute>,
     #[command(flatten)]
     machine: Machine,
-}
-
-/// A number of things without which there is nothing to time.
-fn from_one() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
 }
 
 impl Bench {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
 use frostline_record::Precision;
 
 use crate::backend;
@@ -80,6 +81,11 @@ impl From<Compute> for Precision {
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
+}
+
+/// A number of things of which there must be one.
+fn from_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
 }
 
 /// A file's lines, or those of standard input for `-`.

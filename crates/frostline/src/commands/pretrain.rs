@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Stop, named, pool};
+use super::{Stop, from_one, named, pool};
 use crate::backend;
 use crate::pretrain::Pretrain as Job;
 
@@ -25,7 +25,7 @@ pub struct Pretrain {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     epochs: u32,
     /// Sentences per step.
-    #[arg(long, default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, default_value_t = 64, value_parser = from_one())]
     batch: usize,
     /// Peak learning rate.
     #[arg(long, default_value_t = 1e-3)]
