@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{LazyLock, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 use frostline::tagger::{NO_TAG, Options};
@@ -21,8 +21,20 @@ use tempfile::TempDir;
 /// The most positions in the cell's training: many sentences of the demo are longer.
 const LENGTH: usize = 12;
 
+/// The folder that holds the cell, trained once for all tests that run at the same time. Each of them
+/// keeps it until its end; with the last one it is removed, which a static would never do.
+fn shared() -> Arc<TempDir> {
+    static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let folder = Arc::new(trained());
+        *shared = Arc::downgrade(&folder);
+        folder
+    })
+}
+
 /// A cell with three heads: parts of speech, names, and a label per sentence.
-static CELL: LazyLock<TempDir> = LazyLock::new(|| {
+fn trained() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let places = Places::default();
     let mut settings = Settings { policy: "first-2".into(), ..Settings::default() };
@@ -53,10 +65,10 @@ static CELL: LazyLock<TempDir> = LazyLock::new(|| {
     let last = common::last_word(cell, &folder.path().join("cell"));
     assert!(last.contains("\"done\""), "{last}");
     folder
-});
+}
 
 fn cell() -> PathBuf {
-    CELL.path().join("cell")
+    shared().path().join("cell")
 }
 
 fn demo(name: &str) -> String {
@@ -102,7 +114,7 @@ fn frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
 /// What `frostline tag` says, in the folder that holds the cell.
 fn tagged(arguments: &[&str], input: &[u8]) -> String {
     let arguments = [&["tag", "--run", "cell"][..], arguments].concat();
-    let output = frostline(CELL.path(), &arguments, input);
+    let output = frostline(shared().path(), &arguments, input);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{arguments:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()
@@ -110,6 +122,7 @@ fn tagged(arguments: &[&str], input: &[u8]) -> String {
 
 #[test]
 fn tags_are_those_of_the_cell_and_nobody_is_cut_off() {
+    let _kept = shared();
     let tagger = Tagger::load(cell()).unwrap();
     let sentences = words(&demo("en/dev.conllu"));
     let recorded = recorded("dev.tsv");
@@ -145,6 +158,7 @@ fn tags_are_those_of_the_cell_and_nobody_is_cut_off() {
 
 #[test]
 fn what_cannot_be_spelled_has_no_tag() {
+    let _kept = shared();
     let tagger = Tagger::load(cell()).unwrap();
     assert!(tagger.tag(&[]).unwrap().is_empty());
     let none: [Vec<&str>; 0] = [];
@@ -167,7 +181,8 @@ fn what_cannot_be_spelled_has_no_tag() {
 
 #[test]
 fn a_folder_of_somebody_else_is_opened_as_told() {
-    let foreign = CELL.path().join("foreign");
+    let _kept = shared();
+    let foreign = shared().path().join("foreign");
     fs::create_dir_all(&foreign).unwrap();
     for entry in cell().join("model").read_dir().unwrap() {
         let entry = entry.unwrap();
@@ -194,7 +209,7 @@ fn a_folder_of_somebody_else_is_opened_as_told() {
     let arguments = ["--format", "conllu"];
     let run = |run: &str, more: &[&str]| {
         let arguments = [&["tag", "--run", run][..], &arguments, more].concat();
-        let output = frostline(CELL.path(), &arguments, input.as_bytes());
+        let output = frostline(shared().path(), &arguments, input.as_bytes());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
@@ -206,6 +221,7 @@ fn a_folder_of_somebody_else_is_opened_as_told() {
 /// on one thread: others than `flex` only where the build has them.
 #[test]
 fn every_backend_of_the_build_gives_the_tags_of_the_record() {
+    let _kept = shared();
     let sentences = words(&demo("en/dev.conllu"));
     let recorded = recorded("dev.tsv");
     assert_eq!(sentences.len(), recorded.len());
@@ -232,6 +248,7 @@ fn every_backend_of_the_build_gives_the_tags_of_the_record() {
 
 #[test]
 fn a_backend_that_nobody_knows_is_refused() {
+    let _kept = shared();
     let unknown = Options { backend: Some("abacus".into()), ..Options::default() };
     let error = Tagger::open(cell(), &unknown).unwrap_err().to_string();
     assert!(error.contains("no backend `abacus`"), "{error}");
@@ -239,6 +256,7 @@ fn a_backend_that_nobody_knows_is_refused() {
 
 #[test]
 fn a_treebank_keeps_every_byte_but_the_tags() {
+    let _kept = shared();
     let dev = demo("en/dev.conllu");
     let extra = "# text = Don't\n0.1\tyou\t_\tPRON\t_\t_\t_\t_\t0:root\t_\n\
         1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n1\tDo\tdo\t_\t_\tA=B\t0\troot\t_\tX=Y\n\
@@ -275,7 +293,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
     // Line ends, a byte order mark and an end without a line feed stay as they are.
     let odd = |text: &str| format!("\u{feff}{}", text.trim_end().replace('\n', "\r\n"));
     assert_eq!(tagged(&["--format", "conllu"], odd(&text).as_bytes()), odd(&reference));
-    fs::write(CELL.path().join("gold.conllu"), &text).unwrap();
+    fs::write(shared().path().join("gold.conllu"), &text).unwrap();
     assert_eq!(tagged(&["--input", "gold.conllu"], b""), reference);
     assert_eq!(tagged(&["--format", "conllu"], b""), "");
 
@@ -304,6 +322,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
 
 #[test]
 fn a_label_goes_into_the_column_asked_for() {
+    let _kept = shared();
     let text = "1\tthe\t_\tX\tx\tCase=Nom\t0\troot\t_\tA=B\n\n";
     let tag = Tagger::load(cell()).unwrap().tag(&["the"]).unwrap()[0].to_string();
     let columns = |column: &str| {
@@ -332,6 +351,7 @@ fn a_label_goes_into_the_column_asked_for() {
 
 #[test]
 fn text_becomes_a_treebank() {
+    let _kept = shared();
     let text = "\u{feff}The frog (green) sees\ta  stone. It moves!\n\n   \nthis frog\r\nno line feed";
     let out = tagged(&[], text.as_bytes());
     let sentences: Vec<_> = frostline_conllu::parse(&out).map(Result::unwrap).collect();
@@ -377,6 +397,7 @@ fn text_becomes_a_treebank() {
 
 #[test]
 fn an_answer_comes_before_the_next_question() {
+    let _kept = shared();
     for (told, question, lines) in [
         (["--format", "text"], "the frog moves\n", 6),
         (["--format", "conllu"], "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tfrog\t_\t_\t_\t_\t_\t_\t_\t_\n\n", 3),
@@ -415,8 +436,9 @@ fn an_answer_comes_before_the_next_question() {
 
 #[test]
 fn a_treebank_on_standard_input_is_not_taken_for_text() {
+    let _kept = shared();
     let input = "# sent_id = 1\n# text = the\n1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
-    let output = frostline(CELL.path(), &["tag", "--run", "cell"], input.as_bytes());
+    let output = frostline(shared().path(), &["tag", "--run", "cell"], input.as_bytes());
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(output.stdout.is_empty() && errors.contains("say --format conllu"), "{errors}");
@@ -425,6 +447,7 @@ fn a_treebank_on_standard_input_is_not_taken_for_text() {
 
 #[test]
 fn what_comes_before_a_word_that_is_refused_is_written() {
+    let _kept = shared();
     let folder = tempfile::tempdir().unwrap();
     for entry in cell().join("model").read_dir().unwrap() {
         let entry = entry.unwrap();
@@ -446,6 +469,7 @@ fn what_comes_before_a_word_that_is_refused_is_written() {
 
 #[test]
 fn a_reader_who_leaves_is_no_error() {
+    let _kept = shared();
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .args(["tag", "--run"])
         .arg(cell())
@@ -471,6 +495,7 @@ fn a_reader_who_leaves_is_no_error() {
 
 #[test]
 fn a_saved_model_says_how_words_came_to_it() {
+    let _kept = shared();
     let read = |name: &str| fs::read_to_string(cell().join(name)).unwrap();
     insta::assert_snapshot!(
         ["model", "model-mood", "model-names"]
@@ -484,6 +509,7 @@ fn a_saved_model_says_how_words_came_to_it() {
 
 #[test]
 fn errors_name_the_folder_or_the_line_and_the_next_step() {
+    let _kept = shared();
     let here = tempfile::tempdir().unwrap();
     let copy = |name: &str, change: &dyn Fn(&Path)| {
         let to = here.path().join(name);
