@@ -1,75 +1,22 @@
 //! A trained tagger in use: the library's `Tagger` and `frostline tag`, against the predictions
 //! that its cell wrote down.
 
+mod cell;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use frostline::tagger::{NO_TAG, Options};
-use frostline::version::code;
 use frostline::{Tagger, backend};
-use frostline_assets::{Places, Sources};
 use frostline_conllu::{Checks, read_lenient};
-use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
-use tempfile::TempDir;
 
-/// The most positions in the cell's training: many sentences of the demo are longer.
-const LENGTH: usize = 12;
-
-/// The folder that holds the cell, trained once for all tests that run at the same time. Each of them
-/// keeps it until its end; with the last one it is removed, which a static would never do.
-fn shared() -> Arc<TempDir> {
-    static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    shared.upgrade().unwrap_or_else(|| {
-        let folder = Arc::new(trained());
-        *shared = Arc::downgrade(&folder);
-        folder
-    })
-}
-
-/// A cell with three heads: parts of speech, names, and a label per sentence.
-fn trained() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let places = Places::default();
-    let mut settings = Settings { policy: "first-2".into(), ..Settings::default() };
-    settings.encoder.name = "embedded:demo-distilbert".into();
-    (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
-    (settings.optimizer.lr, settings.data.max_length) = (3e-3, LENGTH);
-    let task = |data: &str, labels: &str| TaskSettings {
-        data: data.into(),
-        labels: labels.into(),
-        ..TaskSettings::default()
-    };
-    settings.tasks.insert("names".into(), task("names", "entity"));
-    let mood = TaskSettings { head: HeadKind::Distilbert, ..task("reviews", "label") };
-    settings.tasks.insert("mood".into(), mood);
-    settings.eval.task = "upos".into();
-    let named = |prefix: &str, sources: Sources| -> Vec<(String, Input)> {
-        let input = |(role, source): (String, frostline_assets::Source)| {
-            let input = Input { path: source.path, sha256: source.sha256, bytes: source.bytes };
-            (format!("{prefix}{role}"), input)
-        };
-        sources.into_iter().map(input).collect()
-    };
-    let mut inputs = named("", places.encoder("embedded:demo-distilbert", true).unwrap().sources);
-    for (prefix, name) in [("", "en"), ("names/", "names"), ("reviews/", "reviews")] {
-        inputs.extend(named(prefix, places.dataset(&format!("embedded:{name}")).unwrap().sources));
-    }
-    let cell = Cell::new(settings, inputs.into_iter().collect(), "flex", code());
-    let last = common::last_word(cell, &folder.path().join("cell"));
-    assert!(last.contains("\"done\""), "{last}");
-    folder
-}
-
-fn cell() -> PathBuf {
-    shared().path().join("cell")
-}
+use cell::{LENGTH, cell, recorded, shared};
 
 fn demo(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo").join(name);
@@ -82,20 +29,6 @@ fn words(text: &str) -> Vec<Vec<String>> {
         sentence.words().map(|word| word.form().to_string()).collect::<Vec<_>>()
     };
     read_lenient(text.as_bytes(), Checks::default()).map(forms).filter(|words| !words.is_empty()).collect()
-}
-
-/// The tags that the cell gave to dev, sentence by sentence.
-fn recorded(file: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(cell().join(file)).unwrap();
-    let mut all: Vec<Vec<String>> = Vec::new();
-    for line in text.lines().skip(1) {
-        let columns: Vec<&str> = line.split('\t').collect();
-        if columns[1] == "1" {
-            all.push(Vec::new());
-        }
-        all.last_mut().unwrap().push(columns[4].to_string());
-    }
-    all
 }
 
 fn frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {

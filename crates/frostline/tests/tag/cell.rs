@@ -1,0 +1,80 @@
+//! The cell that the tests use, and what it wrote down.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use frostline::version::code;
+use frostline_assets::{Places, Sources};
+use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
+use tempfile::TempDir;
+
+use crate::common;
+
+/// The most positions in the cell's training: many sentences of the demo are longer.
+pub const LENGTH: usize = 12;
+
+/// The folder that holds the cell, trained once for all tests that run at the same time. Each of them
+/// keeps it until its end; with the last one it is removed, which a static would never do.
+pub fn shared() -> Arc<TempDir> {
+    static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let folder = Arc::new(trained());
+        *shared = Arc::downgrade(&folder);
+        folder
+    })
+}
+
+/// A cell with three heads: parts of speech, names, and a label per sentence.
+fn trained() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places::default();
+    let mut settings = Settings { policy: "first-2".into(), ..Settings::default() };
+    settings.encoder.name = "embedded:demo-distilbert".into();
+    (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
+    (settings.optimizer.lr, settings.data.max_length) = (3e-3, LENGTH);
+    let task = |data: &str, labels: &str| TaskSettings {
+        data: data.into(),
+        labels: labels.into(),
+        ..TaskSettings::default()
+    };
+    settings.tasks.insert("names".into(), task("names", "entity"));
+    let mood = TaskSettings { head: HeadKind::Distilbert, ..task("reviews", "label") };
+    settings.tasks.insert("mood".into(), mood);
+    settings.eval.task = "upos".into();
+    let named = |prefix: &str, sources: Sources| -> Vec<(String, Input)> {
+        let input = |(role, source): (String, frostline_assets::Source)| {
+            let input = Input { path: source.path, sha256: source.sha256, bytes: source.bytes };
+            (format!("{prefix}{role}"), input)
+        };
+        sources.into_iter().map(input).collect()
+    };
+    let mut inputs = named("", places.encoder("embedded:demo-distilbert", true).unwrap().sources);
+    for (prefix, name) in [("", "en"), ("names/", "names"), ("reviews/", "reviews")] {
+        inputs.extend(named(prefix, places.dataset(&format!("embedded:{name}")).unwrap().sources));
+    }
+    let cell = Cell::new(settings, inputs.into_iter().collect(), "flex", code());
+    let last = common::last_word(cell, &folder.path().join("cell"));
+    assert!(last.contains("\"done\""), "{last}");
+    folder
+}
+
+/// The cell's folder.
+pub fn cell() -> PathBuf {
+    shared().path().join("cell")
+}
+
+/// The tags that the cell gave to dev, sentence by sentence.
+pub fn recorded(file: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(cell().join(file)).unwrap();
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for line in text.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        if columns[1] == "1" {
+            all.push(Vec::new());
+        }
+        all.last_mut().unwrap().push(columns[4].to_string());
+    }
+    all
+}
