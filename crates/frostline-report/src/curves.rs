@@ -43,7 +43,7 @@ pub(crate) struct Curve {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Point {
     pub sentences: u64,
-    /// Over seeds, and over draws where they are an axis.
+    /// Over seeds, and over draws where they are an axis and leave sentences out.
     pub dev: Stat,
     pub test: Option<Stat>,
 }
@@ -129,17 +129,27 @@ fn curve(
     sizes.sort_unstable();
     let point = |sentences: u64| {
         let mut here: Vec<&&CellView> = cells.iter().filter(|view| size(view) == Some(sentences)).collect();
-        let mut whole = BTreeSet::new();
-        here.retain(|view| is_drawn(view, sentences) || whole.insert(view.cell.settings.seed));
+        let whole = here.iter().find(|view| takes_all(view)).map(|view| sizes_of_tasks(view));
+        let mut seen = BTreeSet::new();
+        here.retain(|view| {
+            whole.as_ref() != Some(&sizes_of_tasks(view)) || seen.insert(view.cell.settings.seed)
+        });
         let over = |split: &str| stat(&here.iter().filter_map(|view| score(view, split)).collect::<Vec<_>>());
         Some(Point { sentences, dev: over("dev")?, test: over("test") })
     };
     Curve { name: name.into(), points: sizes.into_iter().filter_map(point).collect() }
 }
 
-/// Whether a draw chose these sentences. Where all there are were taken, cells that differ in their draw
-/// alone are one run.
-fn is_drawn(view: &CellView, sentences: u64) -> bool {
-    let sample = view.cell.settings.data.sample as u64;
-    sample > 0 && sample <= sentences
+/// Whether a cell learns from all sentences that there are. Cells of a seed that do are one run, however
+/// many were asked for and whichever draw.
+fn takes_all(view: &CellView) -> bool {
+    let data = &view.cell.settings.data;
+    let above = |asked: usize| asked == 0 || sizes_of_tasks(view).iter().all(|&there| asked as u64 > there);
+    data.fraction >= 1.0 && above(data.sample) && above(data.first)
+}
+
+/// How many sentences each task learns from.
+fn sizes_of_tasks(view: &CellView) -> Vec<u64> {
+    let tasks = view.done().map(|done| done.result.tasks.values());
+    tasks.into_iter().flatten().map(|task| task.train.sentences).collect()
 }

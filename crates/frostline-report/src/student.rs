@@ -15,7 +15,7 @@ pub(crate) struct Mean {
     /// How many values; at least 1.
     pub n: usize,
     pub mean: f64,
-    /// The ends of Student's 95 % interval; absent for one value.
+    /// The ends of a 95 % interval, Student's from [`Mean::of`]; absent for one value.
     pub interval: Option<[f64; 2]>,
 }
 

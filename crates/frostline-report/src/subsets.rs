@@ -10,7 +10,7 @@ use frostline_record::{Accounts, Cell, Outcome, StoredFile};
 use serde::Serialize;
 
 use crate::Report;
-use crate::predictions::checked;
+use crate::predictions::{checked, is_nothing};
 use crate::shapley::{cluster_error, coefficient, effects, shapley};
 use crate::stat::Stat;
 use crate::student::Mean;
@@ -240,7 +240,9 @@ fn errors_of(
         let place = || format!("{}/{}", view.cell.folder(), file.file);
         let text = read(&view.cell, file).ok_or_else(|| format!("{}: it is not there", place()))?;
         let text = checked(text, file).map_err(|why| format!("{}: {why}", place()))?;
-        let (counts, right) = by_sentence(&text).ok_or_else(|| format!("{}: it lacks columns", place()))?;
+        let tags = view.done().map_or(&[][..], |done| &done.result.facts().tags);
+        let (counts, right) =
+            by_sentence(&text, tags).ok_or_else(|| format!("{}: it lacks columns", place()))?;
         if set == 0 {
             parts = vec![vec![0.0; counts.len()]; lattice.blocks];
             sizes = counts;
@@ -257,8 +259,8 @@ fn errors_of(
 }
 
 /// Words and right ones of each sentence of a file of predictions. A sentence ends where its id changes or
-/// its words' numbers begin again.
-fn by_sentence(text: &str) -> Option<(Vec<f64>, Vec<f64>)> {
+/// its words' numbers begin again. `train` are the labels that a prediction may be.
+fn by_sentence(text: &str, train: &[String]) -> Option<(Vec<f64>, Vec<f64>)> {
     let (mut counts, mut right) = (Vec::new(), Vec::new());
     let mut last: Option<(&str, u64)> = None;
     for line in text.lines().skip(1) {
@@ -270,7 +272,7 @@ fn by_sentence(text: &str) -> Option<(Vec<f64>, Vec<f64>)> {
             right.push(0.0);
         }
         *counts.last_mut()? += 1.0;
-        *right.last_mut()? += f64::from(u8::from(gold == predicted));
+        *right.last_mut()? += f64::from(u8::from(gold == predicted && !is_nothing(predicted, train)));
         last = Some((id, number));
     }
     Some((counts, right))
@@ -307,9 +309,12 @@ mod tests {
 
     #[test]
     fn sentences_end_where_numbers_begin_again() {
+        let train = ["N".to_string()];
         let text =
             "head\na\t1\tx\tN\tN\na\t3\tx\tN\tV\tunknown\na\t1\tx\tN\tN\n-\t1\tx\tN\t_\n-\t1\tx\tN\tN\n";
-        assert_eq!(by_sentence(text), Some((vec![2.0, 1.0, 1.0, 1.0], vec![1.0, 1.0, 0.0, 1.0])));
-        assert_eq!(by_sentence("head\na\t1\n"), None);
+        assert_eq!(by_sentence(text, &train), Some((vec![2.0, 1.0, 1.0, 1.0], vec![1.0, 1.0, 0.0, 1.0])));
+        assert_eq!(by_sentence("head\na\t1\n", &train), None);
+        // What an old file wrote for no prediction is no label, although the data call a word so.
+        assert_eq!(by_sentence("head\na\t1\tx\t-\t-\n", &train), Some((vec![1.0], vec![0.0])));
     }
 }

@@ -20,12 +20,32 @@ pub(crate) struct Convergence {
     pub rows: Vec<Near>,
     /// All rows together.
     pub all: Near,
-    /// The share of near cells within each seed, over seeds.
-    pub share: Mean,
+    #[serde(flatten)]
+    pub share: Share,
     /// By epoch, from the first: the share of cells that are near their end, of those that go on.
     pub shares: Vec<f64>,
     /// Cells that ended at the epoch asked for, or before.
     pub too_short: usize,
+}
+
+/// The share of near cells within each seed, over seeds: policies are no sample, seeds are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Share {
+    #[serde(rename = "share")]
+    pub mean: Mean,
+    /// Whose interval it has.
+    #[serde(rename = "share_interval")]
+    pub interval: Interval,
+}
+
+/// An interval of a share of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Interval {
+    /// Student's, over seeds.
+    Student,
+    /// Wilson's, over cells: where seeds agree, as where all cells are near, Student's has no width.
+    Wilson,
 }
 
 /// Cells of a policy.
@@ -106,12 +126,8 @@ pub(super) fn converged(report: &Report, cells: &[&CellView], test: &Converged) 
     });
     let share = share_by_seed(test, &long);
     // How far the share lies above the one that is claimed.
-    let ahead = Mean {
-        mean: share.mean - test.share,
-        interval: share.interval.map(|ends| ends.map(|end| end - test.share)),
-        ..share
-    };
-    let verdict = Wanted::Above(0.0).verdict(&ahead);
+    let ahead = share.mean.interval.map(|ends| ends.map(|end| end - test.share));
+    let verdict = Wanted::Above(0.0).verdict(ahead);
     let found = Convergence {
         rows: rows.collect(),
         share,
@@ -134,10 +150,7 @@ fn near(test: &Converged, courses: &[&Course], cells: String, policy: String) ->
     })
 }
 
-/// The share of near cells within each seed, over seeds: policies are no sample, seeds are. Where seeds
-/// agree, as where all cells are near, Student's interval has no width, and Wilson's over cells takes its
-/// place.
-fn share_by_seed(test: &Converged, courses: &[&Course]) -> Mean {
+fn share_by_seed(test: &Converged, courses: &[&Course]) -> Share {
     let seeds = distinct(courses.iter().map(|course| course.seed));
     let share = |seed: &u64| {
         let of_seed: Vec<_> = courses.iter().filter(|course| course.seed == *seed).collect();
@@ -147,10 +160,12 @@ fn share_by_seed(test: &Converged, courses: &[&Course]) -> Mean {
     let shares: Vec<f64> = seeds.iter().map(share).collect();
     let mean = Mean::of(&shares).expect("every course has a seed");
     let agree = shares.len() > 1 && shares.iter().all(|share| *share == shares[0]);
+    if !agree {
+        return Share { mean, interval: Interval::Student };
+    }
     let near = courses.iter().filter(|course| course.is_near(test.epoch as usize, test.within)).count();
     let of_cells = wilson(near as u64, courses.len() as u64, 0.95);
-    let interval = if agree { Some([of_cells.low, of_cells.high]) } else { mean.interval };
-    Mean { interval, ..mean }
+    Share { mean: Mean { interval: Some([of_cells.low, of_cells.high]), ..mean }, interval: Interval::Wilson }
 }
 
 /// The share of near cells after each epoch, of those that go on after it.
@@ -172,5 +187,48 @@ impl Near {
     /// The share in percent.
     pub fn percent(&self) -> String {
         fixed(100.0 * self.near as f64 / self.of as f64, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cells by seed: how many of how many are near their end after the first epoch.
+    fn share(seeds: &[(u64, usize, usize)]) -> Share {
+        let course = |seed: u64, near: bool| Course {
+            cells: "en".into(),
+            policy: "none".into(),
+            seed,
+            accuracies: vec![if near { 90.0 } else { 80.0 }, 90.0],
+            end: 90.0,
+        };
+        let of_seed = |&(seed, near, of): &(u64, usize, usize)| {
+            (0..of).map(move |at| course(seed, at < near)).collect::<Vec<_>>()
+        };
+        let courses: Vec<Course> = seeds.iter().flat_map(of_seed).collect();
+        let test = Converged { epoch: 1, within: 0.5, of: End::Last, share: 0.5, policies: Vec::new() };
+        share_by_seed(&test, &courses.iter().collect::<Vec<_>>())
+    }
+
+    fn interval(share: Share) -> Option<[f64; 2]> {
+        share.mean.interval.map(|ends| ends.map(|end| (1e4 * end).round() / 1e4))
+    }
+
+    #[test]
+    fn seeds_that_agree_have_the_interval_of_their_cells() {
+        let differing = share(&[(1, 1, 4), (2, 3, 4), (3, 2, 4)]);
+        assert_eq!((differing.interval, differing.mean.mean), (Interval::Student, 0.5));
+        // 0.5 ± 4.3027 · 0.25 / √3
+        assert_eq!(interval(differing), Some([-0.121, 1.121]));
+
+        let near = share(&[(1, 10, 10), (2, 10, 10)]);
+        assert_eq!((near.interval, near.mean.mean), (Interval::Wilson, 1.0));
+        // 20 / (20 + 1.96²)
+        assert_eq!(interval(near), Some([0.8389, 1.0]));
+        assert_eq!(Wanted::Above(0.5).verdict(near.mean.interval), Verdict::Supported);
+
+        let single = share(&[(1, 10, 10)]);
+        assert_eq!((single.interval, interval(single)), (Interval::Student, None));
     }
 }

@@ -107,16 +107,30 @@ fn row(
     let differences = over(&|pair| gauge.difference(pair.values));
     let sides = [0, 1].map(|side| over(&|pair| pair.values[side]));
     let found = Mean::of(&differences)?;
+    let mut counted = pairs.iter().filter(|pair| seeds.contains(&pair.seed));
+    let same = counted.all(|pair| gauge.difference(pair.values).abs() < ROUNDING);
+    let verdict = wanted.verdict(telling(found.interval, same));
     Some(Row {
         cells,
         names,
         means: sides.map(|values| values.iter().sum::<f64>() / values.len() as f64),
         seeds,
         differences,
-        verdict: wanted.verdict(&found),
+        verdict,
         mean: found,
     })
 }
+
+/// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
+/// a small dev split, do not tell how far others would. It may where no pair differs at all, since equal
+/// models give that.
+fn telling(interval: Option<[f64; 2]>, same: bool) -> Option<[f64; 2]> {
+    let [low, high] = interval?;
+    if same { Some([0.0; 2]) } else { Some([low, high]).filter(|_| high - low >= ROUNDING) }
+}
+
+/// What rounding may leave of 0.
+const ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
@@ -139,7 +153,11 @@ mod tests {
     type Short = (String, Option<String>, Vec<u64>, f64, Verdict);
 
     fn found(given: &[(&str, &str, u64, f64)]) -> Vec<Short> {
-        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), Wanted::Below(0.0));
+        found_where(given, Wanted::Below(0.0))
+    }
+
+    fn found_where(given: &[(&str, &str, u64, f64)], wanted: Wanted) -> Vec<Short> {
+        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), wanted);
         let short = |row: Row| {
             let mean = (row.mean.mean * 1e6).round() / 1e6;
             (row.cells, row.names.map(|[a, _]| a), row.seeds, mean, row.verdict)
@@ -174,6 +192,21 @@ mod tests {
         // left out.
         assert_eq!((rows[4].2.clone(), rows[4].3, rows[4].4), (vec![1, 2], -2.0, Verdict::NotDecided));
         assert_eq!(rows[0].4, Verdict::NotDecided);
+    }
+
+    #[test]
+    fn seeds_that_tie_decide_only_where_no_pair_differs() {
+        let verdicts = |x: f64, y: f64, wanted: Wanted| {
+            let pairs = [("en", "x", 1, x), ("en", "x", 2, x), ("en", "y", 1, y), ("en", "y", 2, y)];
+            found_where(&pairs, wanted).into_iter().map(|row| row.4).collect::<Vec<_>>()
+        };
+        let undecided = [Verdict::NotDecided; 3];
+        assert_eq!(verdicts(0.0, 0.0, Wanted::Within(0.5)), [Verdict::Supported; 3]);
+        // Equal but for rounding.
+        assert_eq!(verdicts(0.0, 1.4e-14, Wanted::Above(0.5)), [Verdict::Contradicted; 3]);
+        assert_eq!(verdicts(-1.1, -1.1, Wanted::Below(0.0)), undecided);
+        // Two ties that cancel each other.
+        assert_eq!(verdicts(0.5, -0.5, Wanted::Within(0.5)), undecided);
     }
 
     #[test]

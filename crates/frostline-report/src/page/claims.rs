@@ -3,7 +3,7 @@
 //! Refuses a verdict without its numbers: differences stand seed by seed.
 
 use crate::Report;
-use crate::claims::{Convergence, Differences, Found, Judged, Row, Tested, Verdict, judge};
+use crate::claims::{Convergence, Differences, Found, Interval, Judged, Row, Tested, Verdict, judge};
 use crate::number::{fixed, listed, or_dash, plural, plus_minus, signed};
 use crate::page::{banner, paragraph, section};
 use crate::table::Table;
@@ -38,7 +38,7 @@ fn gist(test: &Tested) -> String {
             "{} cells ({} %), {}",
             found.all.count(),
             found.all.percent(),
-            plural(found.share.n, "seed")
+            plural(found.share.mean.n, "seed")
         ),
         Found::Differences(found) => match found.deciding() {
             None => "no seed has all comparisons".into(),
@@ -75,8 +75,10 @@ pub(crate) fn claims_page(report: &Report) -> Option<String> {
          differ in nothing but what the test names; both have the same seed. A mean difference has \
          Student's 95 % interval over seeds. A test is **supported** where the whole interval is where \
          the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
-         otherwise, always so with a single seed. Shares of cells are taken within each seed and treated \
-         alike. Several comparisons are averaged within each seed \
+         otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
+         than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
+         same share, Wilson's interval over all cells takes the place of Student's. \
+         Several comparisons are averaged within each seed \
          first (`together`), over the seeds that have all of them; this row decides. The verdicts of \
          single rows are not corrected for their number.",
     );
@@ -178,16 +180,21 @@ fn convergence(text: &mut String, found: &Convergence) {
         ]);
     }
     paragraph(text, table.markdown().trim_end());
-    let seeds = plural(found.share.n, "seed");
-    let interval =
-        found.share.interval.map(|[low, high]| [low.max(0.0), high.min(1.0)].map(|end| 100.0 * end));
-    let interval =
-        interval.map(|[low, high]| format!(", 95 % interval {} to {} %", fixed(low, 0), fixed(high, 0)));
+    let share = &found.share.mean;
+    let seeds = plural(share.n, "seed");
+    let whose = match found.share.interval {
+        Interval::Student => "95 % interval",
+        Interval::Wilson => "Wilson's 95 % interval over all cells",
+    };
+    let interval = share.interval.map(|[low, high]| {
+        let [low, high] = [low.max(0.0), high.min(1.0)].map(|end| fixed(100.0 * end, 0));
+        format!(", {whose} {low} to {high} %")
+    });
     paragraph(
         text,
         &format!(
             "Of the cells of a seed, {} % are near their end: the mean over {seeds}{}.",
-            fixed(100.0 * found.share.mean, 0),
+            fixed(100.0 * share.mean, 0),
             interval.unwrap_or_default()
         ),
     );

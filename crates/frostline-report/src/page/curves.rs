@@ -43,6 +43,7 @@ pub(super) fn table(report: &Report, lang: &str, text: &mut String) {
     paragraph(
         text,
         "Numbers of sentences are those that cells learned from. ± is over seeds, and over draws where \
-         `data.draw` is an axis; where each seed draws its own sentences it covers both.",
+         `data.draw` is an axis and leaves sentences out; where each seed draws its own sentences it covers \
+         both.",
     );
 }

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Init, Select, Settings, TaskSettings};
+use frostline_record::{Init, Mixing, Select, Settings, TaskSettings};
 use serde_json::Value;
 
 use crate::Report;
 use crate::published::Study;
-use crate::summary::distinct;
+use crate::summary::{distinct, shown};
 
 /// What this sweep did otherwise than the study, from the settings of its cells.
 pub(super) fn list(report: &Report, study: &Study, langs: &[&str], text: &mut String) {
@@ -24,17 +24,24 @@ pub(super) fn list(report: &Report, study: &Study, langs: &[&str], text: &mut St
     }
     let cells = report.cells.iter().map(|view| &view.cell.settings);
     let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
+    let stages = distinct(cells.iter().map(|settings| settings.stages.len().max(1)));
+    if stages != [1] {
+        let stages: Vec<String> = stages.iter().map(usize::to_string).collect();
+        found.push(format!("stages: study 1, here {}", stages.join(" or ")));
+    }
+    let in_stages = |settings: &&Settings| settings.in_stages().unwrap_or_default();
+    let cells: Vec<Settings> = cells.iter().flat_map(in_stages).map(|(_, settings)| settings).collect();
     let studys = Settings::default();
     let mut known: Vec<&str> = APART.to_vec();
     for (path, name, get) in FACTS {
         known.push(path);
-        let ours = distinct(cells.iter().map(|settings| get(settings)));
+        let ours = distinct(cells.iter().map(get));
         let theirs = get(&studys);
         if ours != [theirs.clone()] {
             found.push(format!("{name}: study {theirs}, here {}", ours.join(" or ")));
         }
     }
-    let all: Vec<BTreeMap<String, String>> = cells.iter().map(|settings| paths(settings)).collect();
+    let all: Vec<BTreeMap<String, String>> = cells.iter().map(paths).collect();
     for (path, theirs) in paths(&studys) {
         if known.iter().any(|known| within(&path, known)) {
             continue;
@@ -83,7 +90,7 @@ const FACTS: &[Fact] = &[
     ("train.precision", "precision of linear layers", |s| s.train.precision.name().into()),
     ("train.select", "selected epoch", |s| match s.train.select {
         Select::Last => "last".into(),
-        Select::Best => "best".into(),
+        Select::Best => format!("best by {:?}", s.train.select_by).to_lowercase(),
     }),
     ("optimizer.kind", "optimizer", |s| format!("{:?}", s.optimizer.kind).to_lowercase()),
     ("optimizer.lr", "learning rate", |s| format!("{:e}", s.optimizer.lr)),
@@ -92,10 +99,11 @@ const FACTS: &[Fact] = &[
     ("optimizer.clip_norm", "gradient clipping", |s| s.optimizer.clip_norm.to_string()),
     ("schedule.kind", "schedule", |s| format!("{:?}", s.schedule.kind).to_lowercase()),
     ("schedule.warmup", "warm-up", |s| s.schedule.warmup.to_string()),
-    ("tasks", "tasks", |s| s.tasks.iter().map(task).collect::<Vec<_>>().join(", ")),
-    ("stages", "stages", |s| match s.stages.len() {
-        0 => "one".into(),
-        stages => stages.to_string(),
+    ("tasks", "tasks", |s| s.tasks.iter().map(|(name, of)| task(s, name, of)).collect::<Vec<_>>().join(", ")),
+    ("train.mixing", "mixing of tasks", |s| match (s.tasks.len(), s.train.mixing) {
+        (1, _) => "none".into(),
+        (_, Mixing::Temperature) => format!("temperature {}", s.train.temperature),
+        (_, mixing) => format!("{mixing:?}").to_lowercase(),
     }),
     ("unfreeze", "gradual unfreezing", |s| match s.unfreeze.every {
         0 => "none".into(),
@@ -108,9 +116,23 @@ const FACTS: &[Fact] = &[
 ];
 
 /// What says nothing of how a cell of the study's was trained: what the page's rows are told apart by, what
-/// is looked at and kept, and settings that only policies read which the study does not have.
-const APART: &[&str] =
-    &["lang", "policy", "seed", "eval", "save", "train.log_every", "lora", "adapters", "adaptive"];
+/// is looked at, refused and kept, settings that only policies read which the study does not have, and those
+/// that stand in a line above with another.
+const APART: &[&str] = &[
+    "lang",
+    "policy",
+    "seed",
+    "eval",
+    "save",
+    "data.strict_tags",
+    "train.log_every",
+    "lora",
+    "adapters",
+    "adaptive",
+    "stages",
+    "train.select_by",
+    "train.temperature",
+];
 
 /// Whether a setting is this one, or one of this table.
 fn within(path: &str, known: &str) -> bool {
@@ -138,12 +160,16 @@ fn paths(settings: &Settings) -> BTreeMap<String, String> {
 }
 
 /// A task's name, with what makes it another than the study's.
-fn task((name, task): (&String, &TaskSettings)) -> String {
-    if *task == TaskSettings::default() {
-        return name.clone();
-    }
-    let head = format!("{:?}", task.head).to_lowercase();
-    format!("{name} (labels {}, head {head}, weight {})", task.labels, task.weight)
+fn task(settings: &Settings, name: &str, task: &TaskSettings) -> String {
+    let own = settings.dataset_of(task) == settings.lang;
+    let task = if own { TaskSettings { data: String::new(), ..task.clone() } } else { task.clone() };
+    let [ours, studys] = [task, TaskSettings::default()].map(|task| {
+        let Ok(Value::Object(table)) = serde_json::to_value(task) else { return BTreeMap::new() };
+        table.into_iter().map(|(key, value)| (key, shown(&value))).collect::<BTreeMap<_, _>>()
+    });
+    let other = ours.iter().filter(|(key, value)| studys.get(*key) != Some(value));
+    let other: Vec<String> = other.map(|(key, value)| format!("{key} {value}")).collect();
+    if other.is_empty() { name.into() } else { format!("{name} ({})", other.join(", ")) }
 }
 
 fn or_none(genre: &str) -> String {
@@ -160,5 +186,21 @@ mod tests {
         assert_eq!(all["optimizer.beta2"], "0.999");
         assert_eq!(all["data.sample"], "0");
         assert!(within("optimizer.beta2", "optimizer") && !within("evaluation", "eval"));
+    }
+
+    #[test]
+    fn a_task_is_named_with_what_is_not_the_studys() {
+        let mut settings = Settings { lang: "pcm".into(), ..Settings::default() };
+        let told = |settings: &Settings, of: TaskSettings| task(settings, "x", &of);
+        let of = |data: &str, shares: &str| TaskSettings {
+            data: data.into(),
+            shares: shares.into(),
+            ..TaskSettings::default()
+        };
+        assert_eq!(told(&settings, of("pcm", "")), "x");
+        assert_eq!(told(&settings, of("en", "y")), "x (data en, shares y)");
+        settings.lang = "en".into();
+        let half = TaskSettings { weight: 0.5, head: frostline_record::HeadKind::Pooler, ..of("en", "") };
+        assert_eq!(told(&settings, half), "x (head pooler, weight 0.5)");
     }
 }

@@ -114,6 +114,28 @@ fn curves_follow_the_sentences_that_were_learned_from() {
 }
 
 #[test]
+fn all_sentences_are_one_run_whichever_way_they_were_asked_for() {
+    let sweep =
+        sweep("curve", &paper(), 1, false, "\"data.sample\" = [50, 7279, 9000, 0]\n\"data.draw\" = [1, 2]");
+    let mut records = records(&sweep, &paper());
+    for record in &mut records {
+        let sample = record.cell.settings.data.sample as u64;
+        let Some(result) = &mut record.result else { continue };
+        let facts = &mut result.tasks.get_mut("upos").expect("the task").train;
+        facts.sentences = if sample == 0 { facts.sentences } else { sample.min(facts.sentences) };
+    }
+    let files = files("curve", &sweep, &records);
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let runs = |lang: usize| {
+        let points = json["learning_curves"][lang]["policies"][0]["points"].as_array().expect("points");
+        let run = |point: &serde_json::Value| [&point["sentences"], &point["dev"]["n"]].map(|n| n.as_u64());
+        points.iter().map(run).map(|run| run.map(Option::unwrap_or_default)).collect::<Vec<_>>()
+    };
+    assert_eq!(runs(0), [[50, 2], [7279, 2], [9000, 2], [12_544, 1]]);
+    assert_eq!(runs(1), [[50, 2], [7279, 1]]);
+}
+
+#[test]
 fn there_is_no_curve_without_its_axis() {
     let sweep = sweep("first", &paper(), 1, false, "[settings.data]\nfirst = 2500");
     let files = files("first", &sweep, &records(&sweep, &paper()));

@@ -288,6 +288,23 @@ fn what_cells_computed_in_is_told_where_it_is_not_f32_throughout() {
 }
 
 #[test]
+fn every_difference_from_the_study_is_named_as_stages_use_it() {
+    let stages = "[[settings.stages]]\nname = 'a'\n[[settings.stages]]\nname = 'b'\ntrain.epochs = 3\n";
+    let idle = "data.strict_tags = true\ntrain.select_by = 'accuracy'\ntrain.temperature = 5.0\n";
+    let settings = format!("[settings]\noptimizer.beta2 = 0.99\n{idle}{stages}");
+    let sweep = sweep("paper", &paper(), 1, false, &settings);
+    let files = files("differences", &sweep, &records(&sweep, &paper()));
+    let page = text(&files, "published.md").split_once("## What is different").expect("the section").1;
+    let told: Vec<&str> = page.lines().filter(|line| line.starts_with("- ")).collect();
+    let expected = [
+        "- stages: study 1, here 2",
+        "- epochs: study 5, here 5 or 3",
+        "- `optimizer.beta2`: study 0.999, here 0.99",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn savings_are_paired_by_seed() {
     let (sweep, mut records) = whole();
     // Whatever the seeds took, half of the same seed's baseline is a saving of 50 % each time.
