@@ -158,3 +158,49 @@ fn a_worker_that_cannot_start_stops_the_sweep() {
     );
     assert!(world.records().is_empty());
 }
+
+#[test]
+fn a_worker_that_babbles_before_its_first_cell_stops_the_sweep() {
+    let world = world();
+    let ended = Ended::of(world.sweep(&[]).env("FAKE_BABBLE", "Welcome!"));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.err.contains("the worker said what is no event of this cell: Welcome!"), "{}", ended.err);
+    assert!(world.records().is_empty());
+}
+
+#[test]
+fn the_report_warns_of_cells_side_by_side_whichever_command_ran_them() {
+    let told = |commands: [&[&str]; 2]| {
+        let world = world();
+        for command in commands {
+            assert_eq!(Ended::of(&mut world.sweep(command)).code, Some(0));
+        }
+        std::fs::read_to_string(world.path("out/report/report.md"))
+            .expect("a report")
+            .contains("Up to 2 cells ran")
+    };
+    assert!(told([&["--jobs", "2"], &[]]));
+    assert!(told([&["--jobs", "2", "--seeds", "1"], &["--seeds", "1-2"]]));
+    assert!(told([&["--seeds", "1"], &["--jobs", "2", "--seeds", "1-2"]]));
+    // Nothing ran side by side.
+    assert!(!told([&[], &["--jobs", "2"]]));
+}
+
+#[test]
+fn a_report_leaves_no_file_of_the_last_one_and_touches_no_other() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let contents = world.path("out/report/contents.txt");
+    let mut listed = std::fs::read_to_string(&contents).expect("the list");
+    assert!(listed.lines().any(|name| name == "report.md") && !listed.contains("contents.txt"), "{listed}");
+    for (name, text) in [("report/stale.md", "stale"), ("report/mine.md", "mine"), ("precious", "precious")] {
+        std::fs::write(world.path("out").join(name), text).expect("written");
+    }
+    let absolute = world.path("out/precious").display().to_string();
+    listed += &format!("stale.md\n../precious\n{absolute}\n");
+    std::fs::write(&contents, &listed).expect("written");
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    assert!(!world.path("out/report/stale.md").exists());
+    assert!(world.path("out/report/mine.md").exists() && world.path("out/precious").exists());
+    assert!(!std::fs::read_to_string(&contents).expect("the list").contains("stale.md"));
+}

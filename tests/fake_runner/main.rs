@@ -80,6 +80,9 @@ fn work(arguments: &[String]) {
         isa: "fake".into(),
         threads: after(arguments, "--threads").parse().expect("--threads N"),
     };
+    if let Ok(line) = std::env::var("FAKE_BABBLE") {
+        println!("{line}");
+    }
     let script = script();
     let deaf = script.values().any(|deed| *deed == Deed::Deaf);
     say(&Event::Ready(made_by.clone()));

@@ -106,7 +106,8 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         if ending == Ending::Done { "passed" } else { "FAILED" },
         clock(seconds)
     );
-    if std::env::var_os("FROSTLINE_SHARED").is_none() {
+    let tested = table.iter().any(|(name, ..)| name.starts_with("test"));
+    if tested && ["FROSTLINE_SHARED", "CI"].iter().all(|name| std::env::var_os(name).is_none()) {
         println!("FROSTLINE_SHARED is not set: tests on real treebanks were skipped");
     }
     if let Some((name, false, _)) = table.last() {

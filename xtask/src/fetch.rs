@@ -4,7 +4,7 @@
 //! feature: without it this command runs xtask again with it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use frostline_record::Plan;
@@ -72,10 +72,13 @@ fn wanted(args: &FetchArgs) -> Result<Wanted> {
         .plan()?;
     let plan = Plan::parse(&text, &shown).plan()?;
     let is_carried = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
+    // A path to something that is there is read as it is.
+    let is_given = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();
+    let is_there = |name: &String| is_carried(name) || is_given(name);
     let encoders = plan.expand().plan()?.into_iter().map(|settings| settings.encoder.name);
-    let datasets = plan.treebanks.values().filter(|name| !is_carried(name)).cloned();
+    let datasets = plan.treebanks.values().filter(|name| !is_there(name)).cloned();
     let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
-    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_carried(name)).collect(), elsewhere })
+    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_there(name)).collect(), elsewhere })
 }
 
 /// Whether a name is that of a Universal Dependencies treebank.

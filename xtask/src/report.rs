@@ -1,7 +1,8 @@
 //! A sweep's report, written from what is stored.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use anyhow::Context as _;
 use frostline_record::{Cell, StoredFile, Sweep, write_atomically};
@@ -28,11 +29,7 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     };
     let report = Report::new(&sweep, &records).with_predictions(read);
     let into = folder.join("report");
-    let files = report.files().environment()?;
-    for file in &files {
-        put(&into, file).environment()?;
-    }
-    clear(&into, &files).environment()?;
+    replace(&into, &report.files().environment()?).environment()?;
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
     println!("\n{}", report.terminal_table(width).trim_end());
     println!(
@@ -44,16 +41,28 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what the last report had and this one has not, and writes down what this one has.
-fn clear(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
+/// Writes a report's files and removes what the last report had besides. Until that is done the list of
+/// contents names both, so that whoever is stopped halfway leaves nothing behind for good.
+fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
     let list = into.join(CONTENTS);
+    let note = |names: &BTreeSet<&str>| {
+        let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+        write_atomically(&list, lines.as_bytes())
+    };
+    let inside = |name: &&str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     let before = fs::read_to_string(&list).unwrap_or_default();
-    for old in before.lines().filter(|old| files.iter().all(|file| file.path != *old)) {
+    let before: BTreeSet<&str> = before.lines().filter(inside).collect();
+    let now: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    fs::create_dir_all(into).with_context(|| into.display().to_string())?;
+    note(&before.union(&now).copied().collect())?;
+    for file in files {
+        put(into, file)?;
+    }
+    for old in before.difference(&now) {
         // It may be gone already.
         let _ = fs::remove_file(into.join(old));
     }
-    let names: String = files.iter().map(|file| format!("{}\n", file.path)).collect();
-    Ok(write_atomically(&list, names.as_bytes())?)
+    Ok(note(&now)?)
 }
 
 fn put(into: &Path, file: &ReportFile) -> anyhow::Result<()> {

@@ -160,6 +160,8 @@ impl Cost {
             groups.push((group, work));
             learns_below |= learns;
         }
+        // A mix learns from the gradient of what the head reads.
+        let learns_below = learns_below || policy.mixes();
         groups.push((Group::Head, step.head(!policy.freezes_group(Group::Head), learns_below)));
         Self { groups }
     }
@@ -356,6 +358,21 @@ mod tests {
         assert_eq!(light.backward_weights, added + 84.0);
         assert_eq!(light.backward_inputs, whole.backward_inputs + added);
         assert_eq!(light.optimiser_bytes, 32.0 * (16.0 + 15.0));
+    }
+
+    #[test]
+    fn a_mix_learns_from_what_the_head_passes_on() {
+        let head = |policy| cost(policy).group(Group::Head);
+        assert_eq!((head("head-only").backward_inputs, head("head-only").backward_weights), (0.0, 84.0));
+        assert_eq!(head("head-only+mix").backward_inputs, 84.0);
+        let frozen = head("head-only+heads+mix");
+        assert_eq!(
+            (frozen.backward_inputs, frozen.backward_weights, frozen.optimiser_bytes),
+            (84.0, 0.0, 0.0)
+        );
+        assert_eq!(head("first-1+heads").backward_weights, 0.0);
+        // A mix reads the last block at every row.
+        assert_eq!(cost("head-only+mix").group(Group::Block(1)).forward, 10.0 * 128.0);
     }
 
     #[test]

@@ -478,5 +478,6 @@ mod tests {
         ] {
             assert!(error(name).contains("there are: none, all"), "{name}");
         }
+        assert!(error("top-0").contains("write `head-only`"), "{}", error("top-0"));
     }
 }

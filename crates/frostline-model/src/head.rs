@@ -20,7 +20,7 @@ pub enum HeadKind {
 }
 
 impl HeadKind {
-    /// Whether `transformers` has models of this family with such a head: no other can be exported.
+    /// Whether `transformers` has models of this family with such a head; no config is written for another.
     #[must_use]
     pub const fn belongs_to(self, family: Family) -> bool {
         match self {

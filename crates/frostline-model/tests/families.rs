@@ -49,6 +49,11 @@ fn what_is_not_known_is_refused_with_the_reason() {
             r#""model_type": "xlm-roberta", "position_embedding_type": "relative_key""#,
             "only `absolute` is known",
         ),
+        (r#""model_type": "roberta", "intermediate_size": 0"#, "the intermediate width is 0"),
+        (r#""model_type": "roberta", "num_hidden_layers": 0"#, "the number of blocks is 0"),
+        (r#""model_type": "roberta", "vocab_size": 0"#, "the vocabulary is 0"),
+        (r#""model_type": "roberta", "hidden_dropout_prob": 1.5"#, "the dropout is 1.5; expected a rate"),
+        (r#""model_type": "roberta", "attention_probs_dropout_prob": -0.1"#, "the attention dropout is -0.1"),
         (r#""model_type": "camembert""#, "`bert`, `roberta` and `xlm-roberta`"),
     ] {
         let message = roberta(more).unwrap_err().to_string();

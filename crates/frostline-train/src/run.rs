@@ -400,8 +400,11 @@ fn resume<B: Train>(
     };
     saved.check(start.keys())?;
     let Saved { progress, model: now, best, moments } = saved;
-    let best = if best.is_empty() { None } else { Some((replace(model.clone(), &best)?, None)) };
-    let model = replace(model, &now)?;
+    let put = |values| {
+        replace(model.clone(), values).map_err(|error| TrainError::Checkpoint { reason: error.to_string() })
+    };
+    let best = if best.is_empty() { None } else { Some((put(&best)?, None)) };
+    let model = put(&now)?;
     optimizer.restore(&model, &model.device(), moments);
     Ok(Start { model, best, at: progress })
 }

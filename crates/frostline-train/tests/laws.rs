@@ -221,6 +221,29 @@ fn divergence_is_said_with_its_step() {
 }
 
 #[test]
+fn divergence_in_the_last_step_is_said_too() {
+    let setting = setting(distilbert(), true);
+    let optimizer = OptimizerConfig { lr: 1e30, clip_norm: 0.0, ..OptimizerConfig::default() };
+    let schedule = ScheduleKind::Constant;
+    let one_step = TrainConfig { epochs: 1, batch: 40, optimizer, schedule, ..config() };
+    let Err(error) = run(&setting, "none", &one_step) else { panic!("the only update must be seen to fail") };
+    assert!(error.to_string().contains("the loss is NaN at step 1"), "{error}");
+}
+
+#[test]
+fn a_sentence_without_subwords_is_named() {
+    // No word is known, nothing stands for unknown ones, and no special token is added.
+    let tokenizer = r#"{"model": {"type": "WordPiece", "vocab": {"dog": 0}, "unk_token": "", "max_input_chars_per_word": 9,
+        "continuing_subword_prefix": "-"}, "added_tokens": []}"#;
+    let aligner = Aligner::from_bytes(tokenizer.as_bytes()).unwrap();
+    let sentence = |word| TaggedSentence { words: vec![word], tags: vec!["X"] };
+    let sentences = [sentence("dog"), sentence("")];
+    let split = Split { name: "train", sentences: &sentences, unit: Unit::Words };
+    let error = Dataset::build(&split, &aligner, &["X".to_string()]).unwrap_err().to_string();
+    assert!(error.starts_with("sentence 2 of train has no subword"), "{error}");
+}
+
+#[test]
 fn tags_that_train_lacks_are_wrong_and_named() {
     let mut setting = setting(distilbert(), false);
     let aligner =

@@ -10,7 +10,7 @@ use frostline_model::{HeadKind, HeadShape, Tagger, Values, fingerprints, snapsho
 use frostline_random::Stream;
 use frostline_train::{
     Dataset, Event, Finished, Mixing, Pace, Run, Saved, Select, Split, TaggedSentence, Task, TrainConfig,
-    Unit, features, train,
+    TrainError, Unit, features, train,
 };
 
 use common::{B, Setting, WORDS, bert, config, distilbert, draw, model, of, sentences, setting};
@@ -209,6 +209,28 @@ fn a_stopped_run_goes_on_bit_for_bit() {
         let error = train(&run, other, Some(saved), &mut |_: Event<'_>| ()).err().unwrap().to_string();
         assert!(error.contains("it is of another model") && error.contains("dense"), "{error}");
     }
+}
+
+#[test]
+fn a_checkpoint_of_another_vocabulary_is_refused() {
+    let [full, compact] = [false, true].map(|compact| setting(bert(), compact));
+    let (config, timeline) = (config(), Policy::parse("none", 3).unwrap().into());
+    let mut files = Vec::new();
+    let tasks = [Run::task((&full.train).into(), (&full.dev).into())];
+    let mut run = of(&full, &config, &timeline, &tasks);
+    run.pace = Pace { steps: 1, seconds: 0.0 };
+    let mut keep = |event: Event<'_>| {
+        if let Event::Checkpoint(saved) = event {
+            files.push(saved.to_bytes(""));
+        }
+    };
+    train(&run, model(&full), None, &mut keep).unwrap();
+    let (saved, _) = Saved::from_bytes(&files[0]).unwrap();
+    let tasks = [Run::task((&compact.train).into(), (&compact.dev).into())];
+    let run = of(&compact, &config, &timeline, &tasks);
+    let error = train(&run, model(&compact), Some(saved), &mut |_: Event<'_>| ()).err().unwrap();
+    assert!(matches!(error, TrainError::Checkpoint { .. }), "{error}");
+    assert!(error.to_string().contains("encoder.embeddings.word"), "{error}");
 }
 
 #[test]

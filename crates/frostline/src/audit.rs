@@ -10,9 +10,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use frostline_freeze::Policy;
 use frostline_model::{Checkpoint, EncoderConfig, HeadShape, RandomInit, Source};
-use frostline_record::{Cell, Outcome, Record, Settings, read_record};
+use frostline_record::{Cell, Outcome, Record, Settings};
 
-use crate::cell::HEAD_STD;
+use crate::cell::{self, HEAD_STD};
 use crate::config::{extras, timeline};
 use crate::data::{head_names, heads, owner};
 use crate::inputs::{self, Verified};
@@ -55,17 +55,12 @@ impl Auditor {
     }
 
     fn audit(&mut self, folder: &Path) -> Result<(Record, Audit)> {
-        let missing = "it holds no record.json; give the folder of a finished cell, such as OUT/cells/NAME";
-        let record = read_record(folder)?.context(missing)?;
-        let Some(result) = &record.result else {
-            let error = record.error.as_deref().unwrap_or("it says no reason");
-            bail!("the cell failed ({error}); mend that and run the sweep again");
-        };
+        let (record, result) = cell::finished(folder)?;
         let cell = &record.cell;
         // With other weights every frozen tensor would look changed.
         let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
         self.verified.check(weights.map(|(_, input)| input))?;
-        let standard = Standard::of(cell, result)?;
+        let standard = Standard::of(cell, &result)?;
         let main = owner(&cell.settings, &result.headline);
         let mut audit = Audit::default();
         for (head, name) in head_names(&cell.settings).into_iter().enumerate() {

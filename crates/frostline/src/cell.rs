@@ -11,7 +11,9 @@ use burn::module::AutodiffModule as _;
 use frostline_freeze::{Policy, Timeline};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, RandomInit, Tagger};
-use frostline_record::{self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome};
+use frostline_record::{
+    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome, read_record,
+};
 use frostline_train::{
     Event as TrainEvent, Finished, Run, Saved, Task as Learned, TrainConfig, evaluate, features, train,
 };
@@ -29,6 +31,20 @@ use crate::{baselines, changes, cost, inputs, story};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
+
+/// The record of a finished cell, and what it found.
+///
+/// # Errors
+/// Where the folder holds no record, or the cell failed.
+pub(crate) fn finished(folder: &Path) -> Result<(Record, Outcome)> {
+    let missing = "it holds no record.json; give the folder of a finished cell, such as OUT/cells/NAME";
+    let record = read_record(folder)?.context(missing)?;
+    let Some(result) = record.result.clone() else {
+        let error = record.error.as_deref().unwrap_or("it says no reason");
+        bail!("the cell failed ({error}); mend that and run the sweep again");
+    };
+    Ok((record, result))
+}
 
 /// A job on some backend; tells events as it goes.
 pub struct CellTask<'a> {

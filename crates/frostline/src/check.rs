@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use frostline_freeze::Policy;
 use frostline_model::{Checkpoint, EncoderConfig};
-use frostline_record::{Cell, Init, Settings, TaskSettings};
+use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::tag_set;
 
 use crate::config::extras;
 use crate::corpus::Labelled;
-use crate::data::{PADDING, head_names, kind, tag_sets, task_splits, task_texts};
+use crate::data::{PADDING, drawn_by, head_names, kind, tag_sets, task_splits, task_texts};
 use crate::inputs;
 
 /// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
@@ -34,9 +34,7 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
                 extras(settings, &[&policy], depth)?;
             }
         }
-        // Only with these does a fault depend on what the seed draws.
-        let drawn = settings.data.strict_tags.then_some(settings.seed);
-        let key = (&settings.data, &settings.tasks, &settings.encoder, drawn, &cell.inputs);
+        let key = (&settings.data, &settings.tasks, &settings.encoder, drawn_by(cell), &cell.inputs);
         if seen.insert(serde_json::to_string(&key)?) {
             check_inputs(cell)?;
         }
@@ -46,15 +44,15 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
 
 /// Whether a model that is to be kept can be.
 fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
-    if !settings.in_stages()?.iter().any(|(_, stage)| stage.save.model) {
-        return Ok(());
-    }
     let foreign = |task: &TaskSettings| !kind(task.head).belongs_to(encoder.family);
-    if let Some((name, task)) = settings.tasks.iter().find(|(_, task)| foreign(task)) {
+    if let Some((name, task)) = settings.tasks.iter().find(|(_, task)| settings.save.model && foreign(task)) {
+        let [has, fits] = match task.head {
+            HeadKind::Distilbert => ["distilbert", "pooler"],
+            _ => ["pooler", "distilbert"],
+        };
         bail!(
-            "the task `{name}` has the head `{:?}` on an encoder of the family {:?}, for which transformers has no model: \
-             give the task its family's head, or leave `save.model` off",
-            task.head,
+            "`tasks.{name}.head = \"{has}\"` stands on an encoder of the family {:?}, for which transformers has no such \
+             model to save: write \"{fits}\", or leave `save.model` off",
             encoder.family
         );
     }

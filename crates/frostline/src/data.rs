@@ -8,7 +8,7 @@ use frostline_align::Aligner;
 use frostline_model::{EncoderConfig, HeadKind, HeadShape, Vocabulary};
 use frostline_record::{self as record, Baseline, Cell, CellFacts, Sample, Settings, Switch};
 use frostline_score::Familiarity;
-use frostline_train::{Dataset, Split, TaggedSentence, tag_set};
+use frostline_train::{Dataset, Split, TaggedSentence, TrainError, tag_set};
 
 use crate::baselines::most_frequent;
 use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
@@ -156,13 +156,17 @@ pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc
 
 /// What makes the data of two cells the same.
 fn key(cell: &Cell, verify: bool) -> Result<String> {
-    let Settings { data, seed, eval, tasks, .. } = &cell.settings;
+    let Settings { data, eval, tasks, .. } = &cell.settings;
     let hashes: Vec<_> = cell.inputs.iter().map(|(role, input)| (role, &input.sha256)).collect();
-    let missing = tasks
-        .values()
-        .any(|task| !cell.inputs.contains_key(&cell.settings.role(cell.settings.dataset_of(task), "train")));
-    let drawn = is_drawn(data, !missing).then_some(seed);
-    Ok(serde_json::to_string(&(hashes, data, tasks, drawn, eval, verify))?)
+    Ok(serde_json::to_string(&(hashes, data, tasks, drawn_by(cell), eval, verify))?)
+}
+
+/// The seed that chooses a cell's sentences, where one does.
+pub(crate) fn drawn_by(cell: &Cell) -> Option<u64> {
+    let settings = &cell.settings;
+    let mut datasets = settings.tasks.values().map(|task| settings.dataset_of(task));
+    let has_train = datasets.all(|dataset| cell.inputs.contains_key(&settings.role(dataset, "train")));
+    is_drawn(&settings.data, has_train).then_some(settings.seed)
 }
 
 /// What the data of each kind of cell are, as a record would say it. Nothing of the encoder is read but
@@ -316,7 +320,15 @@ fn build(
     tags: &[String],
 ) -> Result<Dataset> {
     let tagged: Vec<TaggedSentence<'_>> = sentences.iter().map(|sentence| sentence.tagged.clone()).collect();
-    Ok(Dataset::build(&Split { name, sentences: &tagged, unit: unit(task) }, aligner, tags)?)
+    let built = Dataset::build(&Split { name, sentences: &tagged, unit: unit(task) }, aligner, tags);
+    built.map_err(|error| {
+        let number = match error {
+            TrainError::Align { number, .. } | TrainError::NoSubword { number, .. } => number,
+            _ => return error.into(),
+        };
+        // A sentence's number among those chosen says little of its place in the file.
+        anyhow::Error::from(error).context(format!("the sentence with the id `{}`", sentences[number - 1].id))
+    })
 }
 
 fn keys(sentences: &[Labelled<'_>], known: &Known) -> Vec<Key> {

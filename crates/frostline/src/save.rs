@@ -50,9 +50,9 @@ impl Trained<'_> {
                 source,
                 other_rows: self.untouched,
             };
-            write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
             let kind = data.heads[task.head].kind;
             let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &task.tags, kind)?;
+            write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
             write_atomically(&target.join("config.json"), config.as_bytes())?;
             let files = [
                 ("tokenizer", "tokenizer.json"),

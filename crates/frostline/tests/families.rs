@@ -187,6 +187,17 @@ fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
         let words = config.replace("ForSequenceClassification", "ForTokenClassification");
         fs::write(model.join("config.json"), words).unwrap();
         assert_ne!(first_rows(&model, &input), logits, "{name}");
+
+        // Where no class is named the layer tells; BERT's pooler also stands beside heads for words.
+        let mut unnamed = parse(&config);
+        unnamed.as_object_mut().unwrap().remove("architectures");
+        fs::write(model.join("config.json"), unnamed.to_string()).unwrap();
+        fs::remove_file(model.join("frostline.json")).unwrap();
+        let output = frostline(&["tag", "--run", &to, "--input", &input.display().to_string()]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if kind == HeadKind::Distilbert || name.contains("roberta") {
+            assert!(errors.contains("its head labels whole sentences"), "{name}: {errors}");
+        }
     }
 }
 

@@ -111,6 +111,13 @@ impl Agenda {
                 agenda.add(*suite, place, encoder, only);
             }
         }
+        if agenda.lines.is_empty() {
+            return Err(anyhow!(
+                "no comparison is left of these suites, comparisons, policies and encoders together; ask for \
+                 fewer things at once"
+            ))
+            .plan();
+        }
         Ok(agenda)
     }
 

@@ -40,7 +40,7 @@ pub(crate) enum Measure {
     Tag,
     /// Time of everything, start of the process included.
     Wall,
-    /// Time of the training steps alone.
+    /// Time of training, the computing of a cached prefix included.
     Train,
 }
 
@@ -80,7 +80,7 @@ impl Measure {
             Self::Align => "Alignment",
             Self::Tag => "Tagging",
             Self::Wall => "Time from start to end",
-            Self::Train => "Time of the training steps",
+            Self::Train => "Time of training, a cached prefix included",
         }
     }
 

@@ -98,7 +98,7 @@ fn alone(rows: &[&Row], measure: Measure) -> Grid {
 
 /// Rows without those whose own side stands in an earlier one.
 fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
-    let key = |row: &Row| (row.encoder.clone(), row.policy.clone(), ours(row));
+    let key = |row: &Row| (encoder(row), row.policy.clone(), ours(row));
     let mut seen = Vec::new();
     for row in rows {
         if !seen.iter().any(|known: &&Row| key(known) == key(row)) {

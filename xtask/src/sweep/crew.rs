@@ -259,6 +259,13 @@ impl Shift<'_> {
             return Ok(());
         }
         let words = worker.last_words();
+        // Another one would say the same, and there is no cell to fail for it.
+        if worker.job.is_none()
+            && !self.queue.is_empty()
+            && let Some(complaint) = &worker.complaint
+        {
+            return environment(format!("{complaint}\n(its log: {})", workspace::shown(worker.log())));
+        }
         if worker.made_by.is_none() {
             return environment(format!(
                 "a worker could not start ({}): {}",

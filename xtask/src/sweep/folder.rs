@@ -52,13 +52,18 @@ pub(crate) fn check(out: &Path) -> Result<()> {
 
 impl Folder {
     /// Takes the folder for this sweep and writes `sweep.json`.
-    pub(crate) fn open(path: &Path, sweep: Sweep) -> Result<Self> {
+    pub(crate) fn open(path: &Path, mut sweep: Sweep) -> Result<Self> {
         let lock = lock(path)?;
-        sweep.write(path).environment()?;
-        let cells = sweep.cells;
+        let cells = sweep.cells.clone();
         let mut folder = Self { path: path.into(), cells, done: 0, verify: false, _lock: lock };
         let finished = |cell: &&Cell| folder.finished(cell);
         folder.done = folder.cells.iter().filter(finished).count();
+        // The report warns of times taken side by side, also where an earlier command took them.
+        if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done > 0) {
+            let jobs = if folder.done == folder.cells.len() { 0 } else { sweep.plan.jobs };
+            sweep.plan.jobs = before.plan.jobs.max(jobs);
+        }
+        sweep.write(path).environment()?;
         Ok(folder)
     }
 

@@ -364,7 +364,8 @@ fn lock(part: &Path) -> Result<fs::File, FetchError> {
     let lock = open().or_else(|_| open()).map_err(FetchError::io(part))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
-        Err(_) => Err(FetchError::Busy { folder: part.into() }),
+        Err(fs::TryLockError::WouldBlock) => Err(FetchError::Busy { folder: part.into() }),
+        Err(fs::TryLockError::Error(error)) => Err(FetchError::io(part)(error)),
     }
 }
 

@@ -41,8 +41,8 @@ pub(super) fn caveats(report: &Report, text: &mut String) {
     }
     if report.sweep.plan.jobs > 1 {
         points.push(format!(
-            "The last command ran up to {} cells at a time. They share one machine, so their times are \
-             longer and noisier than those of one cell alone.",
+            "Up to {} cells ran at a time. They share one machine, so their times are longer and \
+             noisier than those of one cell alone.",
             report.sweep.plan.jobs
         ));
     }

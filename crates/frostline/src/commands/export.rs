@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
-use frostline_record::{Record, read_record};
+use frostline_record::Record;
 
 use super::Stop;
 use crate::model_folder::ModelFolder;
@@ -49,13 +49,7 @@ impl Export {
 /// holds files or cannot be written.
 pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     let cell = run.display();
-    let record = read_record(run)?.with_context(|| {
-        format!("{cell} holds no record.json; give the folder of a finished cell, such as OUT/cells/NAME")
-    })?;
-    let Some(result) = &record.result else {
-        let error = record.error.as_deref().unwrap_or("it says no reason");
-        bail!("the cell in {cell} failed ({error}); mend that and run the sweep again");
-    };
+    let (record, result) = crate::cell::finished(run).with_context(|| cell.to_string())?;
     let model = run.join("model");
     ensure!(model.is_dir(), "{cell} holds no saved model; run the sweep again with `--set save.model=true`");
     let opened = ModelFolder::open(&model)?;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use frostline_model::HeadKind;
 use frostline_record::{SavedModel, Unit};
 
 use crate::model_folder::ModelFolder;
@@ -38,9 +39,8 @@ pub(super) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     };
     let place = chosen.place.display();
     let model = ModelFolder::open(&chosen.place)?;
-    let of_sentences = |class: &String| class.ends_with("ForSequenceClassification");
     let unit = chosen.saved.as_ref().map(|saved| saved.unit);
-    if unit == Some(Unit::Sentences) || model.architectures.iter().any(of_sentences) {
+    if unit == Some(Unit::Sentences) || model.head().kind != HeadKind::Linear {
         let words = all.iter().filter(|one| one.saved.as_ref().is_some_and(|it| it.unit == Unit::Words));
         let words: Vec<&str> = words.flat_map(Candidate::tasks).collect();
         let next = match words.is_empty() {

@@ -232,10 +232,7 @@ impl Tagger {
                         self.place.display()
                     );
                 }
-                // Without special tokens nothing may be left of a sentence: then nobody in it speaks.
-                if !window.ids.is_empty() {
-                    windows.push(Window { sentence, ids: window.ids, speaks: window.speaks });
-                }
+                windows.push(Window { sentence, ids: window.ids, speaks: window.speaks });
             }
         }
         Ok(windows)
