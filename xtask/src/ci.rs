@@ -7,9 +7,11 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow};
 
 use crate::args::CiArgs;
-use crate::fault::{Blame as _, Result};
-use crate::units::clock;
-use crate::{Ending, workspace};
+use frostline_sweep::Ending;
+use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::units::clock;
+
+use crate::workspace;
 
 /// One step: its name, cargo's arguments, and variables for it.
 struct Step {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use frostline::version::code;
+use frostline_cell::version::code;
 use frostline_assets::{Places, Sources, sha256};
 use frostline_record::{Cell, Input, Settings, Switch};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 
 use crate::bench::compare::{COMPARISONS, Comparison, Scale, Setting, Suite};
 use crate::bench::places::Encoder;
-use crate::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, Result};
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,16 +6,16 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 
-use crate::args::Backend;
 use crate::bench::Pace;
 use crate::bench::agenda::Task;
 use crate::bench::compare::Suite;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
-use crate::fault::{Blame as _, Result, environment};
-use crate::units::clock;
 use crate::workspace;
+use frostline_sweep::args::Backend;
+use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::units::clock;
 
 /// What the scripts import.
 const NEEDS: &str = "import accelerate, conllu, torch, transformers";

@@ -33,17 +33,29 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-align", &[]),
     pure("frostline-record", &[]),
     pure("frostline-score", &["random"]),
-    pure("frostline-assets", &["random"]),
+    pure("frostline-assets", &[]),
     pure("frostline-report", &["record", "score"]),
+    pure("frostline-sweep", &["assets", "conllu", "freeze", "record", "report"]),
     tensors("frostline-kernels", &["random"]),
     tensors("frostline-model", &["kernels", "random"]),
     tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "score"]),
+    tensors("frostline-tagger", &["align", "kernels", "model", "record"]),
+    tensors(
+        "frostline-cell",
+        &[
+            "align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "tagger",
+            "train",
+        ],
+    ),
     tensors(
         "frostline",
-        &["align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "train"],
+        &[
+            "align", "assets", "cell", "conllu", "freeze", "kernels", "model", "record", "score", "sweep",
+            "tagger", "train",
+        ],
     ),
-    pure("xtask", &["assets", "conllu", "freeze", "record", "report"]),
-    pure("frostline-e2e", &["frostline", "record", "xtask"]),
+    pure("xtask", &["assets", "random", "record", "sweep"]),
+    pure("frostline-e2e", &["cell", "frostline", "record", "xtask"]),
 ];
 
 #[derive(Deserialize)]

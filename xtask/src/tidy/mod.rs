@@ -9,8 +9,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::fault::{Blame as _, Result};
-use crate::{Ending, workspace};
+use frostline_sweep::Ending;
+use frostline_sweep::fault::{Blame as _, Result};
+
+use crate::workspace;
 
 /// Checks everything and tells all that is wrong.
 pub(crate) fn tidy() -> Result<Ending> {
@@ -24,7 +26,7 @@ pub(crate) fn tidy() -> Result<Ending> {
         println!("tidy      {} tracked files, nothing to say", tracked.len());
         return Ok(Ending::Done);
     }
-    eprintln!("tidy: {} to mend", crate::units::counted(faults.len(), "place"));
+    eprintln!("tidy: {} to fix", frostline_sweep::units::counted(faults.len(), "place"));
     Ok(Ending::Failed)
 }
 

@@ -10,9 +10,9 @@ use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 use frostline_record::{AdapterSettings, LoraSettings, Settings};
 
 use super::Stop;
-use crate::config::extras;
-use crate::params::Outlook;
-use crate::{cost, outcome, params};
+use frostline_cell::config::extras;
+use frostline_cell::params::Outlook;
+use frostline_cell::{cost, outcome, params};
 
 /// Count an encoder's parameters and those that learn under a policy, and predict its speed-up.
 #[derive(Args)]

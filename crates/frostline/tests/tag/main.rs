@@ -12,8 +12,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use frostline::tagger::{NO_TAG, Options};
-use frostline::{Tagger, backend};
+use frostline_kernels::backend;
+use frostline_tagger::{NO_TAG, Options, Tagger};
 use frostline_conllu::{Checks, read_lenient};
 
 use cell::{LENGTH, cell, recorded, shared};
