@@ -1,7 +1,7 @@
 //! The work of one training step under a policy, counted per group from shapes alone. Knows how
 //! a packed step is computed; refuses to know how long anything takes (see [`crate::Machine`]).
 
-use crate::{Group, Policy};
+use crate::{Group, ResolvedPolicy};
 
 /// Bytes of a number.
 const F32: f64 = 4.0;
@@ -129,17 +129,17 @@ pub struct Cost {
 impl Cost {
     /// Counts the work of a step in which everything is computed.
     #[must_use]
-    pub fn of(shape: &Shape, workload: &Workload, policy: &Policy) -> Self {
+    pub fn of(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> Self {
         Self::with_prefix(shape, workload, policy, Prefix::Computed)
     }
 
     /// Counts the work of a step.
     #[must_use]
-    pub fn with_prefix(shape: &Shape, workload: &Workload, policy: &Policy, prefix: Prefix) -> Self {
+    pub fn with_prefix(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy, prefix: Prefix) -> Self {
         let constant = if prefix == Prefix::Cached { policy.constant_prefix() } else { None };
         let step = Step { h: shape.hidden as f64, i: shape.intermediate as f64, shape, workload };
         let mut learns_below = !policy.freezes_group(Group::Embeddings);
-        let whole = policy.learns_whole();
+        let whole = policy.policy().tuning().is_full();
         let tables = learns_below && whole;
         let first = if constant.is_some() { step.cached() } else { step.embeddings(learns_below, tables) };
         let mut groups = vec![(Group::Embeddings, first)];
@@ -316,7 +316,7 @@ mod tests {
             added: [6, 10],
         };
         let workload = Workload::of([5, 5], 7, 1);
-        Cost::of(&shape, &workload, &Policy::parse(policy, 2).expect("a policy"))
+        Cost::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
     }
 
     #[test]

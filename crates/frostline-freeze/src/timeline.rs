@@ -1,17 +1,17 @@
 //! Timelines: what is frozen at which step, decided before the first.
 
-use crate::Policy;
+use crate::ResolvedPolicy;
 
 /// A policy that thaws with time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Each with the step, counted from 0, from which it holds; the first holds from 0.
-    policies: Vec<(u64, Policy)>,
+    policies: Vec<(u64, ResolvedPolicy)>,
 }
 
-impl From<Policy> for Timeline {
+impl From<ResolvedPolicy> for Timeline {
     /// The same at every step.
-    fn from(policy: Policy) -> Self {
+    fn from(policy: ResolvedPolicy) -> Self {
         Self { policies: vec![(0, policy)] }
     }
 }
@@ -27,7 +27,7 @@ impl Timeline {
     /// # Source
     /// Howard and Ruder, *Universal Language Model Fine-tuning for Text Classification*, 2018.
     #[must_use]
-    pub fn gradual(policy: &Policy, every: u64) -> Self {
+    pub fn gradual(policy: &ResolvedPolicy, every: u64) -> Self {
         assert!(every > 0, "there is no time between two thaws");
         let learning = policy.learning();
         let (all, at_once) = (learning.len(), usize::from(policy.freezes_group(crate::Group::Head)));
@@ -44,19 +44,19 @@ impl Timeline {
 
     /// What is frozen at a step, counted from 0.
     #[must_use]
-    pub fn at(&self, step: u64) -> &Policy {
+    pub fn at(&self, step: u64) -> &ResolvedPolicy {
         let started = self.policies.iter().take_while(|(from, _)| *from <= step);
         started.last().map_or(&self.policies[0].1, |(_, policy)| policy)
     }
 
     /// What is frozen at the end.
     #[must_use]
-    pub fn last(&self) -> &Policy {
+    pub fn last(&self) -> &ResolvedPolicy {
         &self.policies[self.policies.len() - 1].1
     }
 
     /// The steps at which something thaws.
-    pub fn thaws(&self) -> impl Iterator<Item = (u64, &Policy)> + '_ {
+    pub fn thaws(&self) -> impl Iterator<Item = (u64, &ResolvedPolicy)> + '_ {
         self.policies.iter().skip(1).map(|(step, policy)| (*step, policy))
     }
 }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn blocks_thaw_from_the_top() {
-        let timeline = Timeline::gradual(&Policy::parse("none", 3).unwrap(), 10);
+        let timeline = Timeline::gradual(&ResolvedPolicy::parse("none", 3).unwrap(), 10);
         assert_eq!(learning(&timeline, 0), "");
         assert_eq!(learning(&timeline, 9), "");
         assert_eq!(learning(&timeline, 10), "block 2");
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_a_policy_freezes_never_thaws() {
-        let timeline = Timeline::gradual(&Policy::parse("first-2+embeddings", 4).unwrap(), 1);
+        let timeline = Timeline::gradual(&ResolvedPolicy::parse("first-2+embeddings", 4).unwrap(), 1);
         assert_eq!(learning(&timeline, 1), "block 3");
         assert_eq!(learning(&timeline, 1000), "block 3, block 2");
         assert_eq!(timeline.thaws().map(|(step, _)| step).collect::<Vec<_>>(), [1, 2]);
@@ -93,10 +93,10 @@ mod tests {
 
     #[test]
     fn something_always_learns() {
-        let timeline = Timeline::gradual(&Policy::parse("none+heads", 2).unwrap(), 5);
+        let timeline = Timeline::gradual(&ResolvedPolicy::parse("none+heads", 2).unwrap(), 5);
         assert_eq!(learning(&timeline, 0), "block 1");
         assert_eq!(learning(&timeline, 5), "block 1, block 0");
-        let nothing = Timeline::gradual(&Policy::parse("head-only+heads", 2).unwrap(), 5);
+        let nothing = Timeline::gradual(&ResolvedPolicy::parse("head-only+heads", 2).unwrap(), 5);
         assert!(nothing.at(0).freezes_all());
     }
 }

@@ -1,14 +1,14 @@
 //! What must hold for the cost of any encoder, any work and any set of frozen groups.
 
-use frostline_freeze::{Cost, Group, Machine, Policy, Prefix, Shape, Work, Workload};
+use frostline_freeze::{Cost, Group, Machine, Prefix, ResolvedPolicy, Shape, Work, Workload};
 use proptest::prelude::*;
 
 /// A policy that freezes the blocks whose bits are set.
-fn policy(depth: usize, blocks: u32, embeddings: bool) -> Policy {
+fn policy(depth: usize, blocks: u32, embeddings: bool) -> ResolvedPolicy {
     let list: Vec<String> = (0..depth).filter(|&b| blocks >> b & 1 == 1).map(|b| b.to_string()).collect();
     let base = if list.is_empty() { "none".into() } else { format!("blocks-{}", list.join(".")) };
     let name = if embeddings { base + "+embeddings" } else { base };
-    Policy::parse(&name, depth).expect("a policy of this depth")
+    ResolvedPolicy::parse(&name, depth).expect("a policy of this depth")
 }
 
 fn shape() -> impl Strategy<Value = Shape> {

@@ -7,13 +7,14 @@ mod claim;
 mod event;
 mod facts;
 mod folder;
-mod light;
+
 mod plan;
 mod record;
 mod saved;
 mod settings;
 mod stage;
 mod task;
+mod tuning;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
@@ -21,7 +22,6 @@ pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, More
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
-pub use light::{AdapterSettings, AdaptiveSettings, LoraSettings};
 pub use plan::{Checkpoints, Plan, PlanError, PrefixCache};
 pub use record::{
     AccountRow, Accounts, Change, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy,
@@ -36,6 +36,10 @@ pub use settings::{
 };
 pub use stage::Stage;
 pub use task::{HeadKind, Mixing, TaskSettings, Unit};
+pub use tuning::{AdapterSettings, LoraSettings};
+
+/// Types of `frostline-freeze` that settings are made of.
+pub use frostline_freeze::{Policy, SettlingRule};
 
 /// The version of every type here that is written to disk.
 pub const SCHEMA: u32 = 4;

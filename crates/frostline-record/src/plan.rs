@@ -77,6 +77,14 @@ pub enum PlanError {
         /// The languages the plan knows.
         known: String,
     },
+    /// Settings that the policy rules out.
+    #[error("the policy `{policy}` cannot be: {reason}")]
+    Policy {
+        /// Its name.
+        policy: String,
+        /// Why.
+        reason: String,
+    },
     /// A task that cannot be.
     #[error("the task `{task}` cannot be: {reason}")]
     Task {

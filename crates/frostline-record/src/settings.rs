@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use frostline_freeze::{Policy, SettlingRule};
 use serde::{Deserialize, Serialize};
 
-use crate::{AdapterSettings, AdaptiveSettings, LoraSettings, Mixing, PlanError, Stage, TaskSettings};
+use crate::{AdapterSettings, LoraSettings, Mixing, PlanError, Stage, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub struct Settings {
     pub lang: String,
     /// What is frozen: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
     /// `all+embeddings+heads`, `none+lora`.
-    pub policy: String,
+    pub policy: Policy,
     /// The seed that every random choice of the cell is derived from.
     pub seed: u64,
     /// Which pretrained encoder, and how its parameters start.
@@ -39,7 +40,7 @@ pub struct Settings {
     /// What `+adapters` adds.
     pub adapters: AdapterSettings,
     /// When blocks freeze with `+adaptive`.
-    pub adaptive: AdaptiveSettings,
+    pub adaptive: SettlingRule,
     /// Where units are dropped.
     pub dropout: DropoutSettings,
     /// What is scored.
@@ -305,7 +306,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             lang: "en".into(),
-            policy: "none".into(),
+            policy: Policy::none(),
             seed: 42,
             encoder: EncoderSettings::default(),
             data: DataSettings::default(),
@@ -316,7 +317,7 @@ impl Default for Settings {
             unfreeze: UnfreezeSettings::default(),
             lora: LoraSettings::default(),
             adapters: AdapterSettings::default(),
-            adaptive: AdaptiveSettings::default(),
+            adaptive: SettlingRule::default(),
             dropout: DropoutSettings::default(),
             eval: EvalSettings::default(),
             save: SaveSettings::default(),
@@ -433,10 +434,11 @@ impl Settings {
             }
             at = slot.as_table_mut().ok_or_else(unknown)?;
         }
-        *self = Self::deserialize(table).map_err(|error| PlanError::BadValue {
-            path: path.into(),
-            value: value.to_string(),
-            reason: error.to_string().trim().replace('\n', " "),
+        *self = Self::deserialize(table).map_err(|error| {
+            let reason = error.to_string().trim().replace('\n', " ");
+            let place = format!(" in `{path}`");
+            let reason = reason.strip_suffix(&place).unwrap_or(&reason).into();
+            PlanError::BadValue { path: path.into(), value: value.to_string(), reason }
         })?;
         Ok(())
     }
@@ -506,7 +508,7 @@ impl Settings {
             ),
         ];
         match rules.into_iter().find(|rule| !rule.2) {
-            None => self.check_light().and_then(|()| self.check_tasks()),
+            None => self.check_light().and_then(|()| self.check_policy()).and_then(|()| self.check_tasks()),
             Some((path, value, _, range)) => {
                 Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
             }

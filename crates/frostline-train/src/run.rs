@@ -7,7 +7,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_freeze::{Group, LayerDecay, Policy, SettlingRule, Timeline};
+use frostline_freeze::{Group, LayerDecay, ResolvedPolicy, SettlingRule, Timeline};
 use frostline_kernels::{Dropout, Train};
 use frostline_model::{
     BlockDropout, EncoderConfig, Pass, Tagger, fingerprints, replace, set_trainable, snapshot,
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
     }
 
     /// What is frozen in a step, counted from 0, as far as is known by now.
-    fn policy(&self, at: &Progress, step: u64) -> Policy {
+    fn policy(&self, at: &Progress, step: u64) -> ResolvedPolicy {
         let policy = self.timeline.at(step);
         self.settling.map_or_else(|| policy.clone(), |rule| at.settling.policy(policy, &rule))
     }
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
     }
 
     /// The output of what has frozen on the way, where it is constant and there is room for it.
-    fn grown<B: Train>(&self, model: &Tagger<B>, policy: &Policy) -> Option<Grown> {
+    fn grown<B: Train>(&self, model: &Tagger<B>, policy: &ResolvedPolicy) -> Option<Grown> {
         let blocks = policy.constant_prefix().filter(|_| self.settling.is_some())?;
         // The model's mix may be that of another stage, and reads every block's output.
         let blocks = if model.mix.is_some() { 0 } else { blocks };
@@ -163,7 +163,7 @@ pub enum Event<'a> {
         times: &'a Times,
     },
     /// After every epoch, with its dev scores in full, one per task, and what was frozen at its end.
-    Epoch(&'a Epoch, &'a [Evaluation], &'a Policy),
+    Epoch(&'a Epoch, &'a [Evaluation], &'a ResolvedPolicy),
     /// At the run's [`Pace`].
     Checkpoint(&'a Saved),
 }
@@ -458,7 +458,7 @@ fn take_step<B: Train>(
 }
 
 /// One step's pass: every dropout site, in the encoder and before the classifier.
-fn pass_at(step: Stream, encoder: &EncoderConfig, policy: &Policy, config: &TrainConfig) -> Pass {
+fn pass_at(step: Stream, encoder: &EncoderConfig, policy: &ResolvedPolicy, config: &TrainConfig) -> Pass {
     let dropout = config.dropout;
     let acts = |group| dropout.encoder && (dropout.frozen || !policy.freezes_group(group));
     let head = site(step, 1, dropout.head);
@@ -505,7 +505,7 @@ fn is_best(select: Select, of: u32, headline: usize, epochs: &[Epoch]) -> bool {
 fn check_freezing(
     start: &BTreeMap<String, u64>,
     end: &BTreeMap<String, u64>,
-    policy: &Policy,
+    policy: &ResolvedPolicy,
     stepped: bool,
 ) -> Result<Freezing, TrainError> {
     let mut found = Freezing::default();

@@ -5,7 +5,7 @@ mod common;
 
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
-use frostline_freeze::Policy;
+use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels as _, Precision};
 use frostline_model::{HeadShape, Source as _, snapshot};
 use frostline_train::{
@@ -32,7 +32,7 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
     for encoder in [distilbert(), bert(), roberta()] {
         let setting = setting(encoder, true);
         for name in policies {
-            let policy = Policy::parse(name, 3).unwrap();
+            let policy = ResolvedPolicy::parse(name, 3).unwrap();
             let finished = run(&setting, name, &config()).unwrap();
             assert!(finished.freezing.unmoved.is_empty(), "{name}: {:?}", finished.freezing.unmoved);
             assert_eq!(

@@ -3,7 +3,7 @@
 mod common;
 
 use burn::module::AutodiffModule as _;
-use frostline_freeze::{Group, Light, Policy};
+use frostline_freeze::{Group, PeftMethod, ResolvedPolicy};
 use frostline_model::{
     AdapterShape, EncoderConfig, Export, Extras, HeadShape, LoraShape, Matrix, Tagger, Vocabulary,
     fingerprints, merged, replace, snapshot,
@@ -13,11 +13,11 @@ use frostline_train::{Event, Finished, Run, TrainConfig, evaluate, features, tra
 use common::{B, Setting, bert, config, distilbert, draw, model, of, roberta, setting};
 
 /// What the policy adds, as the runner would add it.
-fn with_extras(encoder: &EncoderConfig, policy: &Policy, matrices: &[Matrix]) -> EncoderConfig {
+fn with_extras(encoder: &EncoderConfig, policy: &ResolvedPolicy, matrices: &[Matrix]) -> EncoderConfig {
     let blocks = |way| -> Vec<usize> {
         (0..encoder.depth).filter(|block| policy.learns_by(way, Group::Block(*block))).collect()
     };
-    let (lora, adapters) = (blocks(Light::Lora), blocks(Light::Adapters));
+    let (lora, adapters) = (blocks(PeftMethod::Lora), blocks(PeftMethod::Adapters));
     let lora = LoraShape { rank: 2, alpha: 4.0, matrices: matrices.to_vec(), blocks: lora };
     let adapters = AdapterShape { size: 5, blocks: adapters };
     let extras = Extras {
@@ -30,7 +30,7 @@ fn with_extras(encoder: &EncoderConfig, policy: &Policy, matrices: &[Matrix]) ->
 
 /// A run under a policy with what it adds: the model before, and what came of it.
 fn learn(encoder: EncoderConfig, policy: &str, config: &TrainConfig) -> (Setting, Tagger<B>, Finished<B>) {
-    let policy = Policy::parse(policy, encoder.depth).unwrap();
+    let policy = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
     let encoder = with_extras(&encoder, &policy, &Matrix::ALL);
     let setting = setting(encoder, true);
     let before = model(&setting);
@@ -55,7 +55,7 @@ fn exactly_what_a_way_names_moves_and_holds_state() {
             "none+mix",
         ] {
             let (setting, before, finished) = learn(encoder.clone(), name, &config());
-            let policy = Policy::parse(name, 3).unwrap();
+            let policy = ResolvedPolicy::parse(name, 3).unwrap();
             let (start, end) = (fingerprints(&before), fingerprints(&finished.model));
             for (path, hash) in &start {
                 // Keys' biases shift every score of a query alike, so softmax gives them no gradient.
@@ -88,11 +88,11 @@ fn the_start_is_the_encoders_own() {
     };
     let expected = rows(&plain);
     for name in ["none+lora", "none+adapters", "none+lora+adapters"] {
-        let policy = Policy::parse(name, 3).unwrap();
+        let policy = ResolvedPolicy::parse(name, 3).unwrap();
         let added = setting(with_extras(&bert(), &policy, &Matrix::ALL), true);
         assert_eq!(rows(&added), expected, "{name}");
     }
-    let policy = Policy::parse("head-only+mix", 3).unwrap();
+    let policy = ResolvedPolicy::parse("head-only+mix", 3).unwrap();
     let mixed = setting(with_extras(&bert(), &policy, &[]), true);
     assert_ne!(rows(&mixed), expected, "a mix is the mean of all blocks' outputs at first");
 }
@@ -100,7 +100,7 @@ fn the_start_is_the_encoders_own() {
 /// The mean of the embeddings' and all blocks' outputs, computed by hand.
 #[test]
 fn a_mix_starts_as_the_mean_of_all_outputs() {
-    let policy = Policy::parse("head-only+mix", 3).unwrap();
+    let policy = ResolvedPolicy::parse("head-only+mix", 3).unwrap();
     let mixed = setting(with_extras(&bert(), &policy, &[]), true);
     let all = |setting: &Setting| {
         let view = (&setting.dev).into();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use burn::backend::{Autodiff, Flex};
 use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
-use frostline_freeze::Policy;
+use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels, Pack};
 use frostline_model::{Checkpoint, EncoderConfig, HeadShape, Input, Pass, Tagger, Vocabulary, set_trainable};
 use frostline_train::{
@@ -115,7 +115,7 @@ fn a_run_has_pytorchs_losses() {
                 dropout: DropoutConfig { head: 0.0, encoder: false, frozen: false },
                 ..TrainConfig::default()
             };
-            let frozen = Policy::parse(policy, encoder.depth).unwrap();
+            let frozen = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
             let tasks = [Run::task((&data).into(), (&data).into())];
             let timeline = frozen.into();
             let run = Run::new(&config, &encoder, &timeline, &tasks);
@@ -135,7 +135,7 @@ fn changing_batches_have_pytorchs_losses() {
         let (encoder, start) = open(name);
         let off = Pass::plain(encoder.depth);
         for policy in POLICIES {
-            let frozen = Policy::parse(policy, encoder.depth).unwrap();
+            let frozen = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
             let mut model = set_trainable(start.clone(), |path| !frozen.freezes(path));
             let optimizer = OptimizerConfig { lr: reference.lr, ..OptimizerConfig::default() };
             let schedule = Schedule::new(ScheduleKind::Linear, optimizer.lr, 0.0, STEPS.into());

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use frostline_freeze::{Group, Policy, SettlingRule, Timeline};
+use frostline_freeze::{Group, ResolvedPolicy, SettlingRule, Timeline};
 use frostline_model::snapshot;
 use frostline_train::{Event, Finished, Pace, Run, Saved, Task, TrainConfig, train};
 
@@ -34,7 +34,7 @@ fn adaptive<'a>(
 
 fn run(config: &TrainConfig, memory: usize, sink: &mut dyn FnMut(Event<'_>)) -> (Setting, Finished<B>) {
     let setting = setting(bert(), true);
-    let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+    let timeline = ResolvedPolicy::parse("none+adaptive", 3).unwrap().into();
     let finished = {
         let tasks = only(&setting);
         let mut sink = sink;
@@ -48,7 +48,7 @@ fn run(config: &TrainConfig, memory: usize, sink: &mut dyn FnMut(Event<'_>)) -> 
 fn what_settles_stays_to_the_bit_and_holds_no_state() {
     let mut saved: Vec<Vec<u8>> = Vec::new();
     let setting = setting(bert(), true);
-    let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+    let timeline = ResolvedPolicy::parse("none+adaptive", 3).unwrap().into();
     let (config, tasks) = (constant(true), only(&setting));
     let run = adaptive(&setting, &config, &timeline, &tasks, 0);
     let run = Run { pace: Pace { steps: 1, seconds: 0.0 }, ..run };
@@ -104,7 +104,7 @@ fn a_grown_prefix_changes_no_result() {
 fn a_stopped_run_settles_as_if_it_had_not_stopped() {
     for (dropout, memory) in [(true, 0), (false, 1 << 30)] {
         let setting = setting(bert(), true);
-        let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+        let timeline = ResolvedPolicy::parse("none+adaptive", 3).unwrap().into();
         let (config, tasks) = (constant(dropout), only(&setting));
         let mut saved = Vec::new();
         let run = adaptive(&setting, &config, &timeline, &tasks, memory);

@@ -5,7 +5,7 @@ mod common;
 
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::{Policy, ResolvedPolicy, Timeline};
 use frostline_model::{HeadKind, HeadShape, Tagger, Values, fingerprints, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
@@ -16,7 +16,7 @@ use frostline_train::{
 use common::{B, Setting, WORDS, bert, config, distilbert, draw, model, of, sentences, setting};
 
 fn gradual(depth: usize, every: u64) -> Timeline {
-    Timeline::gradual(&Policy::parse("none", depth).unwrap(), every)
+    Timeline::gradual(&ResolvedPolicy::parse("none", depth).unwrap(), every)
 }
 
 fn run_on(
@@ -83,7 +83,7 @@ fn a_late_parameter_takes_a_full_first_step() {
 fn a_run_in_which_nothing_learns_only_scores() {
     let setting = setting(distilbert(), true);
     let before = model(&setting);
-    let policy = Policy::parse("all+embeddings+heads", 3).unwrap();
+    let policy = ResolvedPolicy::parse("all+embeddings+heads", 3).unwrap();
     let finished = run_on(&setting, &policy.into(), &config(), &only(&setting), before.clone());
     assert_eq!((finished.steps, finished.selected, finished.states), (0, 0, 0));
     assert_eq!(same(&before, &finished.model).len() as u64, finished.freezing.frozen);
@@ -126,7 +126,7 @@ fn sentences_are_learned_with_every_head() {
         let mut config = TrainConfig { epochs: 30, ..config() };
         config.optimizer.lr = 5e-3;
         let tasks = [task(1.0)];
-        let timeline = Policy::parse_for("none", 3, &["words", "old"]).unwrap().into();
+        let timeline = Policy::parse("none").unwrap().resolve(3, &["words", "old"]).unwrap().into();
         let finished = run_on(&setting, &timeline, &config, &tasks, two_headed(&setting, kind));
         let tally = finished.dev[0].tally;
         assert_eq!(tally.words as usize, dev.examples.len(), "one label per sentence");
@@ -144,7 +144,8 @@ fn a_frozen_head_keeps_its_bits_while_its_scores_drift_with_the_encoder() {
             Task { name: "old", head: 1, weight: weights[1], train: (&old).into(), dev: (&old_dev).into() };
         [Task { name: "words", weight: weights[0], ..words }, old]
     };
-    let policy = |name| -> Timeline { Policy::parse_for(name, 3, &["words", "old"]).unwrap().into() };
+    let policy =
+        |name| -> Timeline { Policy::parse(name).unwrap().resolve(3, &["words", "old"]).unwrap().into() };
     let start = two_headed(&setting, HeadKind::Linear);
     let both = run_on(&setting, &policy("none"), &config(), &tasks([1.0, 1.0]), start);
     assert!(both.freezing.unmoved.is_empty());
@@ -172,7 +173,7 @@ fn a_stopped_run_goes_on_bit_for_bit() {
         let words = Run::task((&full.train).into(), (&full.dev).into());
         let tasks =
             [words, Task { name: "old", head: 1, weight: 0.5, train: (&old).into(), dev: (&old_dev).into() }];
-        let policy = Policy::parse_for("none", 3, &["words", "old"]).unwrap();
+        let policy = Policy::parse("none").unwrap().resolve(3, &["words", "old"]).unwrap();
         let timeline = Timeline::gradual(&policy, 7);
         let config = TrainConfig { epochs: 5, select, mixing, ..config() };
         let mut run = of(&full, &config, &timeline, &tasks);
@@ -214,7 +215,7 @@ fn a_stopped_run_goes_on_bit_for_bit() {
 #[test]
 fn a_checkpoint_of_another_vocabulary_is_refused() {
     let [full, compact] = [false, true].map(|compact| setting(bert(), compact));
-    let (config, timeline) = (config(), Policy::parse("none", 3).unwrap().into());
+    let (config, timeline) = (config(), ResolvedPolicy::parse("none", 3).unwrap().into());
     let mut files = Vec::new();
     let tasks = [Run::task((&full.train).into(), (&full.dev).into())];
     let mut run = of(&full, &config, &timeline, &tasks);

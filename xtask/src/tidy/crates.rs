@@ -31,7 +31,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-conllu", &[]),
     pure("frostline-freeze", &[]),
     pure("frostline-align", &[]),
-    pure("frostline-record", &[]),
+    pure("frostline-record", &["freeze"]),
     pure("frostline-score", &["random"]),
     pure("frostline-assets", &["random"]),
     pure("frostline-report", &["record", "score"]),

@@ -5,7 +5,7 @@
 use burn::backend::{Autodiff, Flex};
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::{ResolvedPolicy, Timeline};
 use frostline_model::{EncoderConfig, Export, HeadShape, RandomInit, Tagger, Vocabulary, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
@@ -93,7 +93,7 @@ pub fn model(setting: &Setting) -> Tagger<B> {
 }
 
 pub fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished<B>, TrainError> {
-    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+    let policy = ResolvedPolicy::parse(policy, setting.encoder.depth).unwrap();
     let tasks = [Run::task((&setting.train).into(), (&setting.dev).into())];
     train(&of(setting, config, &policy.into(), &tasks), model(setting), None, &mut |_: Event<'_>| ())
 }
@@ -114,7 +114,7 @@ pub fn run_cached(
     blocks: usize,
     config: &TrainConfig,
 ) -> Result<Finished<B>, TrainError> {
-    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+    let policy = ResolvedPolicy::parse(policy, setting.encoder.depth).unwrap();
     let model = model(setting);
     let plain = model.valid();
     let rows = [&setting.train, &setting.dev].map(|data| {

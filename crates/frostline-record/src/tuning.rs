@@ -1,5 +1,6 @@
-//! Settings of what policies add or decide on the way: LoRA, adapters, adaptive freezing.
+//! Settings of a policy's parts: LoRA, adapters, adaptive freezing; and what a policy rules out.
 
+use frostline_freeze::FreezeSchedule;
 use serde::{Deserialize, Serialize};
 
 use crate::{PlanError, Settings};
@@ -24,18 +25,6 @@ pub struct AdapterSettings {
     pub size: usize,
 }
 
-/// When blocks freeze in a policy with `+adaptive`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AdaptiveSettings {
-    /// Steps over which gradients are added up before they are held against the stretch before.
-    pub every: u64,
-    /// The share of the parts that still learn, in percent, whose change counts as small.
-    pub percentile: f64,
-    /// Blocks nearest the head that never freeze.
-    pub keep: usize,
-}
-
 impl Default for LoraSettings {
     fn default() -> Self {
         Self { rank: 8, alpha: 16.0, matrices: "query+value".into() }
@@ -45,12 +34,6 @@ impl Default for LoraSettings {
 impl Default for AdapterSettings {
     fn default() -> Self {
         Self { size: 48 }
-    }
-}
-
-impl Default for AdaptiveSettings {
-    fn default() -> Self {
-        Self { every: 50, percentile: 50.0, keep: 1 }
     }
 }
 
@@ -105,6 +88,26 @@ impl Settings {
         }
         lora.layers().map(|_| ())
     }
+
+    /// Whether the other settings fit the policy.
+    pub(crate) fn check_policy(&self) -> Result<(), PlanError> {
+        let Self { policy, unfreeze, save, .. } = self;
+        let fail = |reason| Err(PlanError::Policy { policy: policy.as_str().into(), reason });
+        if save.model && !policy.tuning().keeps_architecture() {
+            return fail(
+                "a Hugging Face folder has no place for what it adds; leave `save.model` off, or learn with +lora, \
+                 which is merged into the weights"
+                    .into(),
+            );
+        }
+        if policy.schedule() == FreezeSchedule::Adaptive && unfreeze.every > 0 {
+            return fail(format!(
+                "it freezes blocks during the run, but `unfreeze.every = {}` unfreezes them; choose one of the two",
+                unfreeze.every
+            ));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +124,35 @@ mod tests {
             let error = layers(wrong).unwrap_err().to_string();
             assert!(error.contains("lora.matrices") && error.contains("attention_output"), "{error}");
         }
+    }
+
+    #[test]
+    fn settings_that_a_policy_rules_out() {
+        let error = |text: &&str| toml::from_str::<Settings>(text).unwrap().check().unwrap_err().to_string();
+        let errors =
+            ["policy = 'none+adaptive'\nunfreeze.every = 1", "policy = 'none+mix'\nsave.model = true"];
+        insta::assert_snapshot!(errors.iter().map(error).collect::<Vec<_>>().join("\n"), @r"
+        the policy `none+adaptive` cannot be: it freezes blocks during the run, but `unfreeze.every = 1` unfreezes them; choose one of the two
+        the policy `none+mix` cannot be: a Hugging Face folder has no place for what it adds; leave `save.model` off, or learn with +lora, which is merged into the weights
+        ");
+    }
+
+    #[test]
+    fn a_policy_that_does_not_exist_is_named_with_its_place() {
+        let mut settings = Settings::default();
+        let errors = [
+            toml::from_str::<Settings>("seed = 3\npolicy = 'frist-4'").unwrap_err().to_string(),
+            settings.set("policy", "frist-4".into()).unwrap_err().to_string(),
+        ];
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        TOML parse error at line 2, column 10
+          |
+        2 | policy = 'frist-4'
+          |          ^^^^^^^^^
+        there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks), alternating, blocks-0.2 (any of 0 to the last block), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
+
+        `"frist-4"` does not fit the setting `policy`: there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks), alternating, blocks-0.2 (any of 0 to the last block), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
+        "#);
     }
 
     #[test]
