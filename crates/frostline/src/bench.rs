@@ -36,7 +36,7 @@ pub struct Step {
     /// Draw the encoder's weights instead of reading them.
     pub random_init: bool,
     /// What is frozen.
-    pub policy: String,
+    pub policy: Policy,
     /// Steps that are timed.
     pub steps: usize,
     /// Steps before them that are not.
@@ -129,7 +129,7 @@ impl Task for StepTask<'_> {
     fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
         let Self { folders, step } = self;
         let mut encoder = inputs::encoder_config(&folders.inputs)?;
-        let policy = Policy::parse(&step.policy, encoder.depth)?;
+        let policy = step.policy.resolve(encoder.depth, &["head"])?;
         encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
         let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
         let head = RandomInit::new(step.seed, HEAD_STD);

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use burn::module::AutodiffModule as _;
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::{ResolvedPolicy, Timeline};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, RandomInit, Tagger};
 use frostline_record::{
@@ -115,7 +115,7 @@ fn run_cell<B: Train>(
     let (settings, folder) = (&cell.settings, Path::new(folder));
     let data = load(cell, *verify, shared)?;
     let stages = Stage::all(settings, &data, *verify)?;
-    let policies: Vec<&Policy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
     let added = extras(settings, &policies, data.encoder.depth)?;
     let encoder = &EncoderConfig { extras: added, ..data.encoder.clone() };
     let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
@@ -216,12 +216,7 @@ impl Stage {
         let mut stages: Vec<Self> = Vec::new();
         for (name, settings) in settings.in_stages()? {
             let heads = head_names(&settings);
-            let policy = Policy::parse_for(&settings.policy, data.encoder.depth, &heads)?;
-            if policy.is_adaptive() && settings.unfreeze.every > 0 {
-                bail!(
-                    "`{policy}` freezes on the way, but `unfreeze.every` thaws on the way; choose one of them"
-                );
-            }
+            let policy = settings.policy.resolve(data.encoder.depth, &heads)?;
             let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
             let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
             let config = train_config(&settings, verify);
@@ -384,7 +379,7 @@ impl At<'_> {
         story.scored_ms += ms(clock);
         Ok(StageOutcome {
             name: stage.name.clone(),
-            policy: stage.settings.policy.clone(),
+            policy: stage.settings.policy.to_string(),
             accounts: accounts(encoder, &data.heads, stage.timeline.last()),
             steps: finished.steps,
             selected_epoch: (story.epochs_before + u64::from(finished.selected)) as u32,

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use frostline_freeze::Policy;
 use frostline_model::{Checkpoint, EncoderConfig};
 use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::tag_set;
@@ -30,7 +29,7 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
             check_export(settings, &encoder)?;
             let depth = encoder.depth;
             for (_, stage) in settings.in_stages()? {
-                let policy = Policy::parse_for(&stage.policy, depth, &head_names(settings))?;
+                let policy = stage.policy.resolve(depth, &head_names(settings))?;
                 extras(settings, &[&policy], depth)?;
             }
         }

@@ -1,6 +1,6 @@
 //! From a stage's settings to what the training loop is told: numbers only.
 
-use frostline_freeze::{Group, Light, Policy, SettlingRule, Timeline};
+use frostline_freeze::{Group, PeftMethod, ResolvedPolicy, SettlingRule, Timeline};
 use frostline_kernels::Precision;
 use frostline_model::{AdapterShape, Extras, LoraShape, Matrix};
 use frostline_record::{self as record, Checkpoints, Settings, UnfreezeUnit};
@@ -9,7 +9,7 @@ use frostline_train::{
 };
 
 /// What is frozen when, in a stage of so many epochs and steps.
-pub(crate) fn timeline(policy: &Policy, settings: &Settings, epochs: u32, steps: u64) -> Timeline {
+pub(crate) fn timeline(policy: &ResolvedPolicy, settings: &Settings, epochs: u32, steps: u64) -> Timeline {
     let every = u64::from(settings.unfreeze.every);
     if every == 0 {
         return policy.clone().into();
@@ -87,13 +87,17 @@ pub(crate) fn pace(checkpoints: &Checkpoints) -> Pace {
 ///
 /// # Errors
 /// Where the settings name a layer that is not there.
-pub(crate) fn extras(settings: &Settings, policies: &[&Policy], depth: usize) -> anyhow::Result<Extras> {
+pub(crate) fn extras(
+    settings: &Settings,
+    policies: &[&ResolvedPolicy],
+    depth: usize,
+) -> anyhow::Result<Extras> {
     let blocks = |way| -> Vec<usize> {
         let learns =
             |block: &usize| policies.iter().any(|policy| policy.learns_by(way, Group::Block(*block)));
         (0..depth).filter(learns).collect()
     };
-    let (lora, adapters) = (blocks(Light::Lora), blocks(Light::Adapters));
+    let (lora, adapters) = (blocks(PeftMethod::Lora), blocks(PeftMethod::Adapters));
     let layers = settings.lora.layers()?;
     let matrices = Matrix::ALL.into_iter().filter(|matrix| layers.contains(&matrix.name())).collect();
     let record::LoraSettings { rank, alpha, .. } = settings.lora;
@@ -106,7 +110,6 @@ pub(crate) fn extras(settings: &Settings, policies: &[&Policy], depth: usize) ->
 }
 
 /// When more freezes on the way, where the policy says that it does.
-pub(crate) fn settling(settings: &Settings, policy: &Policy) -> Option<SettlingRule> {
-    let record::AdaptiveSettings { every, percentile, keep } = settings.adaptive;
-    policy.is_adaptive().then_some(SettlingRule { every, percentile, keep })
+pub(crate) fn settling(settings: &Settings, policy: &ResolvedPolicy) -> Option<SettlingRule> {
+    policy.is_adaptive().then_some(settings.adaptive)
 }

@@ -1,7 +1,7 @@
 //! From what a run found to what a record says.
 
 use anyhow::{Result, ensure};
-use frostline_freeze::{Accounts, Group, Parameter, Policy};
+use frostline_freeze::{Accounts, Group, Parameter, ResolvedPolicy};
 use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record as record;
 use frostline_score::Prediction;
@@ -15,7 +15,7 @@ use crate::version;
 
 /// Parameters of an encoder with heads under a policy, as a record shows them.
 #[must_use]
-pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &Policy) -> record::Accounts {
+pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &ResolvedPolicy) -> record::Accounts {
     let parameters: Vec<Parameter> =
         encoder.parameters(heads).into_iter().map(|(path, shape)| Parameter { path, shape }).collect();
     let accounts = Accounts::of(&parameters, policy);

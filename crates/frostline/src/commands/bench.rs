@@ -70,7 +70,7 @@ struct StepArgs {
     random_init: bool,
     /// What is frozen, for example first-4+embeddings
     #[arg(long, default_value = "none")]
-    policy: String,
+    policy: Policy,
     /// Steps that are timed
     #[arg(long, default_value_t = 30, value_parser = from_one())]
     steps: usize,
@@ -188,8 +188,10 @@ impl StepArgs {
             let reason = format!("{name} has {longest} positions, but --length is {length}; lower it");
             return Err(Stop::Arguments(reason).into());
         }
-        let policy =
-            Policy::parse(&self.policy, encoder.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
+        let policy = self
+            .policy
+            .resolve(encoder.depth, &["head"])
+            .map_err(|error| Stop::Arguments(error.to_string()))?;
         if policy.freezes_all() {
             let reason = "freezes everything, so there is no step to time; leave the head, as head-only does";
             return Err(Stop::Arguments(format!("--policy {policy} {reason}")).into());
