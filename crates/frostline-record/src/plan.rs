@@ -179,6 +179,11 @@ pub struct Checkpoints {
     pub minutes: f64,
 }
 
+impl Checkpoints {
+    /// None at all.
+    pub const NEVER: Self = Self { steps: 0, minutes: 0.0 };
+}
+
 impl Default for Checkpoints {
     fn default() -> Self {
         Self { steps: 0, minutes: 10.0 }

@@ -151,13 +151,14 @@ pub struct TrainSettings {
 }
 
 /// What the operands of linear layers are rounded to; parameters, sums and all else are f32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// Not at all.
     #[default]
     F32,
-    /// To bf16, where the processor or GPU multiplies it natively; a record tells in `made_by.isa`.
+    /// To bf16, forward and backward, where the processor or GPU multiplies it natively; elsewhere not
+    /// at all. A record tells which in `made_by.isa`.
     Bf16,
 }
 
@@ -215,6 +216,17 @@ pub struct OptimizerSettings {
     pub clip_norm: f64,
 }
 
+impl OptimizerSettings {
+    /// The weight decay that acts: none with plain Adam.
+    #[must_use]
+    pub fn decay(&self) -> f64 {
+        match self.kind {
+            OptimizerKind::Adamw => self.weight_decay,
+            OptimizerKind::Adam => 0.0,
+        }
+    }
+}
+
 /// Which rule makes a step of a gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -269,6 +281,14 @@ pub enum Switch {
     On,
     /// It does not.
     Off,
+}
+
+impl Switch {
+    /// Whether it acts.
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        matches!(self, Self::On)
+    }
 }
 
 /// What is scored.

@@ -35,9 +35,9 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-score", &["random"]),
     pure("frostline-assets", &["random"]),
     pure("frostline-report", &["record", "score"]),
-    tensors("frostline-kernels", &["random"]),
+    tensors("frostline-kernels", &["random", "record"]),
     tensors("frostline-model", &["kernels", "random"]),
-    tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "score"]),
+    tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),
     tensors(
         "frostline",
         &["align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "train"],
