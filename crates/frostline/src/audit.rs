@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail, ensure};
 use frostline_freeze::ResolvedPolicy;
 use frostline_model::{Checkpoint, EncoderConfig, HeadShape, RandomInit, Source};
 use frostline_record::{Cell, Outcome, Record, Settings};
+use frostline_train::{extras, timeline};
 
 use crate::cell::{self, HEAD_STD};
-use crate::config::{extras, timeline};
 use crate::data::{head_names, heads, owner};
 use crate::inputs::{self, Verified};
 
@@ -166,7 +166,7 @@ impl Stage {
         let mut before = 0;
         let mut stages = Vec::new();
         for (number, ((policy, settings), found)) in policies.iter().zip(&result.stages).enumerate() {
-            let timeline = timeline(policy, settings, settings.train.epochs, found.steps);
+            let timeline = timeline(policy, settings, found.steps);
             let mut rows = result.epochs.iter().filter(|row| row.stage as usize == number + 1);
             let selected = rows.find(|row| row.epoch == found.selected_epoch);
             // Steps are counted over all stages and from 1, those of a timeline in a stage and from 0.

@@ -12,16 +12,15 @@ use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
 use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger as Model, Vocabulary};
 use frostline_random::Stream;
-use frostline_record::{Init, Input, Inputs, Settings};
+use frostline_record::{Init, Input, Inputs, Settings, Switch};
 use frostline_train::{
-    Dataset, Event, Example, Prefix, Run, Split, TaggedSentence, TrainConfig, Unit, View, compute_prefix,
+    Dataset, Example, Prefix, Run, RunEvent, Split, TaggedSentence, Unit, View, compute_prefix, extras,
     tag_set, train,
 };
 use serde::Serialize;
 
 use crate::backend::Task;
 use crate::cell::HEAD_STD;
-use crate::config::extras;
 use crate::corpus::Labelled;
 use crate::tagger::Tagger;
 use crate::{corpus, cost, inputs, outcome, version};
@@ -136,14 +135,10 @@ impl Task for StepTask<'_> {
         let source = folders.weights(step, &encoder)?;
         let heads = [HeadShape::linear(tags.len())];
         let model = Model::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
-        let mut config = TrainConfig {
-            seed: step.seed,
-            epochs: 1,
-            batch: step.batch,
-            precision: step.precision,
-            ..TrainConfig::default()
-        };
-        config.dropout.frozen = !step.prefix_cache;
+        let mut settings = Settings { seed: step.seed, ..Settings::default() };
+        (settings.train.epochs, settings.train.batch) = (1, step.batch);
+        settings.train.precision = step.precision;
+        settings.dropout.frozen = if step.prefix_cache { Switch::Off } else { Switch::On };
         let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
         if step.prefix_cache && blocks.is_none() {
             bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
@@ -158,7 +153,9 @@ impl Task for StepTask<'_> {
                 anyhow::Ok(())
             };
             let model = model.valid();
-            compute_prefix(&model, &encoder, data, [blocks, 4096], step.precision, &mut take)?;
+            let mut settings = settings.clone();
+            settings.eval.batch_tokens = 4096;
+            compute_prefix(&model, &encoder, data, blocks, &settings, &mut take)?;
         }
         let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
         let starts = all.starts();
@@ -177,8 +174,8 @@ impl Task for StepTask<'_> {
         };
         let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
         let timeline = policy.clone().into();
-        let run = Run::new(&config, &encoder, &timeline, &tasks);
-        let finished = train::<B>(&run, model, None, &mut |_: Event<'_>| {})?;
+        let run = Run::new(&settings, &encoder, &timeline, &tasks);
+        let finished = train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {})?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
         let speaking = train_set.examples.iter().flat_map(|example| &example.words);

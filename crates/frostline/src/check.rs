@@ -7,9 +7,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use frostline_model::{Checkpoint, EncoderConfig};
 use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
-use frostline_train::tag_set;
+use frostline_train::{extras, tag_set};
 
-use crate::config::extras;
 use crate::corpus::Labelled;
 use crate::data::{PADDING, drawn_by, head_names, kind, tag_sets, task_splits, task_texts};
 use crate::inputs;

@@ -9,7 +9,6 @@ pub mod cell;
 mod changes;
 pub mod check;
 pub mod commands;
-mod config;
 pub mod corpus;
 pub mod cost;
 pub mod data;

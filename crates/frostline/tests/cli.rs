@@ -340,7 +340,7 @@ fn demo_cell(save: bool) -> Cell {
     let places = Places::default();
     let (treebank, encoder) =
         (places.treebank("embedded:en").unwrap(), places.encoder("embedded:demo-distilbert", true).unwrap());
-    let mut settings = Settings { policy: "first-4".into(), ..Settings::default() };
+    let mut settings = Settings { policy: "first-4".parse().unwrap(), ..Settings::default() };
     settings.encoder.name = "embedded:demo-distilbert".into();
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, save);
     (settings.optimizer.lr, settings.dropout.encoder) = (5e-3, Switch::Off);

@@ -91,7 +91,7 @@ fn trained(name: &str, max_length: usize, dataset: &str, settings: Settings) -> 
     let places = Places::default();
     let encoder = references().join(name).display().to_string();
     let dataset = places.dataset(dataset).unwrap();
-    let mut settings = Settings { policy: "first-2".into(), ..settings };
+    let mut settings = Settings { policy: "first-2".parse().unwrap(), ..settings };
     settings.encoder.name.clone_from(&encoder);
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
     settings.data.max_length = max_length;

@@ -14,7 +14,6 @@ use frostline_freeze::Policy;
 use super::{Compute, Stop, from_one, named, pool};
 use crate::backend;
 use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
-use crate::config;
 use crate::tagger::{Options, Tagger};
 
 /// Time this build's parts on this machine: one line of JSON.
@@ -131,9 +130,8 @@ impl Bench {
             What::Step(args) => args.run()?,
             What::Gemm(GemmArgs { machine, precision }) => {
                 let backend = named(machine.backend)?;
-                let found = pool(machine.threads)?.install(|| {
-                    backend::on(&backend, Gemm { precision: config::precision(precision.into()) })
-                })?;
+                let found = pool(machine.threads)?
+                    .install(|| backend::on(&backend, Gemm { precision: precision.into() }))?;
                 serde_json::to_string(&found)?
             }
             What::Read(inputs) => {
@@ -171,7 +169,7 @@ impl StepArgs {
             batch: self.batch,
             first: self.first,
             seed: self.seed,
-            precision: config::precision(self.precision.into()),
+            precision: self.precision.into(),
             prefix_cache: self.prefix_cache,
             length: self.length,
         };

@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use frostline_freeze::{LayerDecay, Policy, Prefix, Timeline, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 use frostline_record::{AdapterSettings, LoraSettings, Settings};
+use frostline_train::extras;
 
 use super::Stop;
-use crate::config::extras;
 use crate::params::Outlook;
 use crate::{cost, outcome, params};
 

@@ -59,7 +59,7 @@ impl Task for Build<'_> {
         let sources: [&dyn Source; 2] = [weights, weights];
         let heads = [HeadShape::linear(tags.len())];
         let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
-        let pass = Pass { precision: crate::config::precision(self.precision), ..Pass::plain(config.depth) };
+        let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
         Ok(Box::new(Loaded { model, config: config.clone(), pass }))
     }
 }
