@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use frostline_freeze::{Policy, SettlingRule};
 use serde::{Deserialize, Serialize};
 
-use crate::{AdapterSettings, LoraSettings, Mixing, PlanError, Stage, TaskSettings};
+use crate::{AdapterSettings, LoraSettings, Mixing, PlanError, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct Settings {
     /// there are none, the settings above are the only one.
     pub stages: Vec<Stage>,
 }
+
+/// What a stage changes, as it stands in a plan: settings by path, nested or dotted, and a `name`.
+pub type Stage = BTreeMap<String, toml::Value>;
 
 /// Which pretrained encoder, and how its parameters start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -463,75 +466,23 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks the ranges that types cannot express.
-    ///
-    /// # Errors
-    /// Names the first setting out of range, its value and the range.
-    pub fn check(&self) -> Result<(), PlanError> {
-        let o = &self.optimizer;
-        let t = &self.train;
-        let whole = self.data.first == 0 && self.data.fraction >= 1.0;
-        let rules: [(&str, f64, bool, &str); 19] = [
-            (
-                "train.temperature",
-                t.temperature,
-                t.temperature >= 1.0 && t.temperature.is_finite(),
-                "at least 1",
-            ),
-            (
-                "data.sample",
-                self.data.sample as f64,
-                self.data.sample == 0 || whole,
-                "0 where `data.first` or `data.fraction` chooses the train sentences",
-            ),
-            ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
-            (
-                "data.train_from_dev",
-                self.data.train_from_dev,
-                self.data.train_from_dev > 0.0 && self.data.train_from_dev < 1.0,
-                "in (0, 1)",
-            ),
-            ("train.batch", self.train.batch as f64, self.train.batch >= 1, "at least 1"),
-            ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
-            ("data.max_length", self.data.max_length as f64, self.data.max_length >= 3, "at least 3"),
-            (
-                "data.fraction",
-                self.data.fraction,
-                self.data.fraction > 0.0 && self.data.fraction <= 1.0,
-                "in (0, 1]",
-            ),
-            ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
-            ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),
-            ("optimizer.beta2", o.beta2, (0.0..1.0).contains(&o.beta2), "in [0, 1)"),
-            ("optimizer.eps", o.eps, o.eps > 0.0, "above 0"),
-            ("optimizer.weight_decay", o.weight_decay, o.weight_decay >= 0.0, "0 or more"),
-            (
-                "optimizer.layer_decay",
-                o.layer_decay,
-                o.layer_decay > 0.0 && o.layer_decay <= 1.0,
-                "in (0, 1]",
-            ),
-            ("optimizer.clip_norm", o.clip_norm, o.clip_norm >= 0.0, "0 or more"),
-            (
-                "schedule.warmup",
-                self.schedule.warmup,
-                (0.0..1.0).contains(&self.schedule.warmup),
-                "in [0, 1)",
-            ),
-            ("dropout.head", self.dropout.head, (0.0..1.0).contains(&self.dropout.head), "in [0, 1)"),
-            ("eval.batch_tokens", self.eval.batch_tokens as f64, self.eval.batch_tokens >= 1, "at least 1"),
-            (
-                "optimizer.lr times weight_decay",
-                o.lr * o.weight_decay,
-                o.lr * o.weight_decay < 1.0,
-                "below 1",
-            ),
-        ];
-        match rules.into_iter().find(|rule| !rule.2) {
-            None => self.check_light().and_then(|()| self.check_policy()).and_then(|()| self.check_tasks()),
-            Some((path, value, _, range)) => {
-                Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
-            }
-        }
+    /// The task whose score is the headline.
+    #[must_use]
+    pub fn headline(&self) -> &str {
+        let first = || self.tasks.keys().next().map_or("", String::as_str);
+        if self.eval.task.is_empty() { first() } else { &self.eval.task }
+    }
+
+    /// The dataset of a task, a key of the plan's `[treebanks]`.
+    #[must_use]
+    pub fn dataset_of<'a>(&'a self, task: &'a TaskSettings) -> &'a str {
+        if task.data.is_empty() { &self.lang } else { &task.data }
+    }
+
+    /// The role of a dataset's split among a cell's inputs: `train`, or `NAME/train` where the
+    /// dataset is not the cell's own.
+    #[must_use]
+    pub fn role(&self, dataset: &str, split: &str) -> String {
+        if dataset == self.lang { split.into() } else { format!("{dataset}/{split}") }
     }
 }

@@ -1,11 +1,6 @@
 //! Stages: parts of a run that go on from one another, each with the settings it changes.
 
-use std::collections::BTreeMap;
-
-use crate::{PlanError, Settings};
-
-/// What a stage changes, as it stands in a plan: settings by path, nested or dotted, and a `name`.
-pub type Stage = BTreeMap<String, toml::Value>;
+use crate::{PlanError, Settings, Stage};
 
 /// What a stage may change: how is learned, not what from.
 const CHANGEABLE: [&str; 7] = ["policy", "unfreeze", "adaptive", "train", "optimizer", "schedule", "dropout"];
