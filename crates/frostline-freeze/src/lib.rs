@@ -14,7 +14,7 @@ mod subsets;
 mod timeline;
 
 pub use accounts::{Account, Accounts, Parameter};
-pub use cost::{Cost, Prefix, Shape, Work, Workload};
+pub use cost::{Cost, PrefixMode, Shape, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;
 pub use peft::PeftMethod;

@@ -9,7 +9,7 @@ use crate::{FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedPolicy {
     policy: Policy,
-    /// Of what is frozen: the policy's own, or one that tells how far a run has come.
+    /// The policy's own, or with more frozen for now, one that says how far a run has come.
     name: String,
     depth: usize,
     frozen: BTreeSet<Group>,
@@ -105,7 +105,7 @@ impl ResolvedPolicy {
         &self.policy
     }
 
-    /// The policy's name; where more is frozen for now than it says, with how far the run has come.
+    /// The policy's name; where more is frozen for now than it says, followed by how far the run has come.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

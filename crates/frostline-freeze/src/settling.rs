@@ -1,4 +1,4 @@
-//! Adaptive freezing: groups freeze from the input up while a run goes on, as their gradients settle.
+//! Adaptive freezing: groups freeze from the input up during a run, as their gradients settle.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::{Group, ResolvedPolicy};
 
 /// When a group counts as settled.
 ///
-/// After every window of steps, each group's gradient norms are added up and held against the window
+/// After every window of steps, each group's gradient norms are summed and compared with the window
 /// before: |before - now| / before. A group freezes when all below it are frozen and this change is
 /// among the smallest of those that still learn.
 ///

@@ -26,7 +26,7 @@ pub struct Plan {
     /// Where the outputs of constant prefixes are kept; changes no result.
     #[serde(default)]
     pub prefix_cache: PrefixCache,
-    /// How often a running cell writes down where it is; changes no result.
+    /// How often a running cell writes a checkpoint; changes no result.
     #[serde(default)]
     pub checkpoints: Checkpoints,
     /// Short name to dataset folder, path or `embedded:NAME`.
@@ -56,7 +56,7 @@ pub struct PrefixCache {
     pub keep: Switch,
 }
 
-/// How often a running cell writes down where it is, so that it can go on from there after a crash.
+/// How often a running cell writes a checkpoint, from which it is resumed after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Checkpoints {

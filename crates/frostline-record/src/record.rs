@@ -21,7 +21,7 @@ pub struct Record {
     pub timing: Option<Timing>,
     /// Who made it, on what.
     pub made_by: MadeBy,
-    /// Why the cell failed, for a person.
+    /// Why the cell failed, in words.
     pub error: Option<String>,
 }
 
@@ -81,11 +81,11 @@ pub struct StageOutcome {
     pub tasks: BTreeMap<String, TaskOutcome>,
     /// Whether frozen parameters stayed and trainable ones moved, from its start.
     pub freezing: FreezeCheck,
-    /// What froze on the way, from the input up, where the policy is adaptive.
+    /// What froze during the stage, from the input up, where the policy is adaptive.
     pub settled: Vec<Settled>,
 }
 
-/// A part of the encoder that froze on the way.
+/// A part of the encoder that froze during a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settled {
@@ -140,7 +140,7 @@ impl Outcome {
     }
 }
 
-/// How many numbers learn.
+/// How many parameters learn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounts {
@@ -180,7 +180,7 @@ pub struct Cost {
     pub subwords_per_step: f64,
     /// Subwords that a subword attends to, as a mean over subwords.
     pub context_subwords: f64,
-    /// Positions of a step that speak for a word.
+    /// Label positions of a step: subwords whose row gives a word its label.
     pub speaking_per_step: f64,
     /// Rows that the trained word table carries.
     pub word_rows: u64,
@@ -198,7 +198,7 @@ pub struct EpochRow {
     pub step: u64,
     /// Parameters that learned at its end.
     pub trainable: u64,
-    /// Mean loss of the epoch's steps, in nats per speaking word, dropout on.
+    /// Mean loss of the epoch's steps, in nats per label position, with dropout.
     pub train_loss_nats: f64,
     /// The headline task's dev split after this epoch.
     pub dev: Score,
@@ -228,7 +228,7 @@ pub struct StoredFile {
     pub sha256: String,
 }
 
-/// Law: a frozen parameter is bit-identical after training, a trainable one has moved.
+/// The check that every frozen parameter is bit-identical after training and every trainable one has moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeCheck {
@@ -267,7 +267,7 @@ pub struct Timing {
     pub epochs: Vec<EpochTiming>,
     /// Whether a constant prefix was computed once and read.
     pub prefix: PrefixUse,
-    /// Peak resident memory of the worker so far, in MiB; 0 where the system does not tell.
+    /// Peak resident memory of the worker so far, in MiB; 0 where the system does not report it.
     pub peak_rss_mib: f64,
 }
 

@@ -18,7 +18,7 @@ pub struct Score {
     pub truncated: u64,
     /// Words that yielded no subword; they count as wrong.
     pub vanished: u64,
-    /// Words that have a speaking position but a tag that train lacks; they count as wrong.
+    /// Words that have a label position but a tag that train lacks; they count as wrong.
     pub unseen: u64,
     /// The tags that train lacks, sorted.
     pub unseen_tags: Vec<String>,
@@ -56,8 +56,8 @@ impl Score {
         ratio(self.correct, self.words)
     }
 
-    /// The study's accuracy, in [0, 1]: right words over words that have a speaking position and
-    /// a tag that train knows.
+    /// The original study's accuracy, in [0, 1]: right words over words that have a label position and a
+    /// tag that occurs in train.
     #[must_use]
     pub fn study_accuracy(&self) -> f64 {
         ratio(self.correct, self.words - self.truncated - self.vanished - self.unseen)

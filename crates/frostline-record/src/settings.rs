@@ -47,8 +47,8 @@ pub struct Settings {
     pub eval: EvalSettings,
     /// What a cell leaves behind besides its record.
     pub save: SaveSettings,
-    /// Parts of the run that go on from one another, each with the settings it changes; where
-    /// there are none, the settings above are the only one.
+    /// Parts of the run that continue one another, each with the settings it changes; where there are
+    /// none, the run is one stage with the settings above.
     pub stages: Vec<Stage>,
 }
 
@@ -110,17 +110,17 @@ pub struct DataSettings {
 }
 
 /// Gradual unfreezing: at first only heads learn, then one block more at a time from the top, then
-/// the embeddings; what `policy` freezes never thaws.
+/// the embeddings; what `policy` freezes stays frozen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnfreezeSettings {
-    /// Epochs or steps from one thaw to the next; 0 thaws everything from the start.
+    /// Epochs or steps from one group to the next; 0 lets everything learn from the start.
     pub every: u32,
     /// Which of the two.
     pub unit: UnfreezeUnit,
 }
 
-/// What the time between two thaws is counted in.
+/// What the time from one group to the next is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnfreezeUnit {
@@ -161,7 +161,7 @@ pub enum Precision {
     #[default]
     F32,
     /// To bf16, forward and backward, where the processor or GPU multiplies it natively; elsewhere not
-    /// at all. A record tells which in `made_by.isa`.
+    /// at all. A record says which in `made_by.isa`.
     Bf16,
 }
 

@@ -1,8 +1,8 @@
-//! Stages: parts of a run that go on from one another, each with the settings it changes.
+//! Stages: parts of a run that continue one another, each with the settings it changes.
 
 use crate::{PlanError, Settings, Stage};
 
-/// What a stage may change: how is learned, not what from.
+/// What a stage may change: how the model learns, not what it learns from.
 const CHANGEABLE: [&str; 7] = ["policy", "unfreeze", "adaptive", "train", "optimizer", "schedule", "dropout"];
 
 impl Settings {

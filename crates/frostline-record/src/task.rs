@@ -24,7 +24,7 @@ pub struct TaskSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
-    /// Dropout and one linear layer, on each word's speaking position or on the first position.
+    /// Dropout and one linear layer, on each word's label position or on the first position.
     #[default]
     Linear,
     /// DistilBERT's for sentences: linear, ReLU, dropout, linear.

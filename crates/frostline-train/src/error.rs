@@ -54,7 +54,7 @@ pub enum TrainError {
     Model(#[from] frostline_model::ModelError),
     /// A frozen parameter changed, which is a bug in Frostline.
     #[error("`{path}` is frozen but changed during training; this is a bug in Frostline, please report it")]
-    Thawed {
+    FrozenChanged {
         /// The parameter.
         path: String,
     },

@@ -88,7 +88,7 @@ fn check_freezing(
         let same = end.get(path) == Some(before);
         match (policy.freezes(path) || !stepped, same) {
             (true, true) => found.frozen += 1,
-            (true, false) => return Err(TrainError::Thawed { path: path.clone() }),
+            (true, false) => return Err(TrainError::FrozenChanged { path: path.clone() }),
             (false, false) => found.moved += 1,
             (false, true) => found.unmoved.push(path.clone()),
         }

@@ -1,4 +1,5 @@
-//! What is frozen as a run goes on: by its timeline, and as gradients settle where the policy is adaptive.
+//! What is frozen at each step of a run: by its timeline, and as gradients settle where the policy is
+//! adaptive.
 
 use std::borrow::Cow;
 
@@ -36,7 +37,7 @@ impl<'a> Freezer<'a> {
 
     /// Unfreezes what the timeline unfreezes at this step, counted from 0.
     pub fn before_step<B: Train>(&mut self, step: u64, model: Tagger<B>) -> Tagger<B> {
-        let is_due = self.run.timeline.thaws().any(|(from, _)| from == step);
+        let is_due = self.run.timeline.unfreezings().any(|(from, _)| from == step);
         if is_due { self.apply(step, model) } else { model }
     }
 

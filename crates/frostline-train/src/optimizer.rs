@@ -30,7 +30,7 @@ struct Place {
 }
 
 /// A parameter's state. Its steps count from its own first gradient, as in PyTorch, so that what
-/// thaws late is corrected for its own beginning.
+/// is unfrozen late is corrected for its own beginning.
 struct Moments<B: Backend> {
     steps: u64,
     /// First and second moment, flattened.

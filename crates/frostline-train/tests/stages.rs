@@ -1,5 +1,4 @@
-//! Runs that change while they go on: gradual unfreezing, several tasks and heads, and runs that were
-//! stopped and go on.
+//! Runs that change: gradual unfreezing, several tasks and heads, and runs that were stopped and resumed.
 
 mod common;
 
@@ -47,7 +46,7 @@ fn same(before: &Tagger<B>, after: &Tagger<B>) -> Vec<String> {
 }
 
 #[test]
-fn blocks_thaw_one_by_one() {
+fn blocks_unfreeze_one_by_one() {
     // Five steps an epoch; at the end of the third, the head and two of three blocks have learned.
     let setting = setting(distilbert(), true);
     let before = model(&setting);
@@ -95,8 +94,8 @@ fn a_run_in_which_nothing_learns_only_scores() {
     assert_eq!(finished.dev[0].words.len(), setting.dev.examples.len());
     let settings = settings(|s| s.eval.batch_tokens = 50);
     let rows = features(&finished.model.valid(), &setting.encoder, (&setting.dev).into(), &settings);
-    let speaking = setting.dev.examples.iter().flat_map(|e| &e.words).filter(|word| word.is_ok()).count();
-    assert_eq!(rows.len(), speaking * setting.encoder.hidden);
+    let positions = setting.dev.examples.iter().flat_map(|e| &e.words).filter(|word| word.is_ok()).count();
+    assert_eq!(rows.len(), positions * setting.encoder.hidden);
 }
 
 /// A second task: whether a sentence has an old thing in it.
@@ -154,7 +153,7 @@ fn a_frozen_head_keeps_its_bits_while_its_scores_drift_with_the_encoder() {
     let both = run_on(&setting, &policy("none"), &settings(as_they_are), &tasks([1.0, 1.0]), start);
     assert!(both.freezing.unmoved.is_empty());
     let loss = |finished: &Finished<B>, task: usize| finished.dev[task].loss_nats;
-    // The encoder goes on: the frozen head's bits stay, its scores move.
+    // The encoder learns on: the frozen head's bits stay, its scores move.
     let on = run_on(
         &setting,
         &policy("none+head.words"),
@@ -174,9 +173,9 @@ fn a_frozen_head_keeps_its_bits_while_its_scores_drift_with_the_encoder() {
 }
 
 /// Stopped at twenty moments in the middle of a gradual unfreezing with several tasks, once with the
-/// best epoch kept, and gone on: every bit is as if nothing had happened.
+/// best epoch kept, and resumed: every bit is as if nothing had happened.
 #[test]
-fn a_stopped_run_goes_on_bit_for_bit() {
+fn a_resumed_run_ends_bit_for_bit_the_same() {
     let full = setting(bert(), false);
     for (select, mixing) in [(Select::Last, Mixing::Turns), (Select::Best, Mixing::Temperature)] {
         let (old, old_dev) = (labelled(&full, 3, 30), labelled(&full, 4, 20));
@@ -227,7 +226,7 @@ fn a_stopped_run_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn a_checkpoint_of_another_vocabulary_is_refused() {
+fn a_checkpoint_of_another_vocabulary_is_an_error() {
     let [full, compact] = [false, true].map(|compact| setting(bert(), compact));
     let (settings, timeline) = (settings(as_they_are), ResolvedPolicy::parse("none", 3).unwrap().into());
     let mut files = Vec::new();
@@ -249,7 +248,7 @@ fn a_checkpoint_of_another_vocabulary_is_refused() {
 }
 
 #[test]
-fn bytes_that_are_no_checkpoint_are_refused() {
+fn bytes_that_are_no_checkpoint_are_an_error() {
     let error = Saved::from_bytes(b"not this").unwrap_err().to_string();
     assert!(error.contains("delete it to start the run again"), "{error}");
 }
