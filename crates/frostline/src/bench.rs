@@ -8,7 +8,7 @@ use burn::module::AutodiffModule as _;
 use burn::prelude::*;
 use frostline_align::Aligner;
 use frostline_assets::Places;
-use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
+use frostline_freeze::{Policy, PrefixMode, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
 use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger as Model, Vocabulary};
 use frostline_random::Stream;
@@ -183,7 +183,7 @@ impl Task for StepTask<'_> {
         let lengths = train_set.examples.iter().map(|example| example.ids.len());
         let workload = Workload::of(lengths, speaking, (step.steps + step.warmup) as u64);
         let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
-        let prefix = if blocks.is_some() { PrefixCost::Cached } else { PrefixCost::Computed };
+        let prefix = if blocks.is_some() { PrefixMode::Cached } else { PrefixMode::Computed };
         let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
         let accounts = outcome::accounts(&encoder, &heads, &policy);
         Ok(Timed {

@@ -3,7 +3,7 @@
 
 use frostline::cost::{predict, shape};
 use frostline::outcome::accounts;
-use frostline_freeze::{Cost, Prefix, ResolvedPolicy, Workload};
+use frostline_freeze::{Cost, PrefixMode, ResolvedPolicy, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 
 /// distilbert-base-multilingual-cased.
@@ -110,9 +110,9 @@ fn the_optimiser_sees_what_the_accounts_call_trainable() {
 fn a_step_of_the_study_is_the_work_counted_by_hand() {
     let encoder = EncoderConfig::parse(MULTILINGUAL, "test").unwrap();
     let shape = shape(&encoder, 17, 12_000);
-    let workload = Workload { subwords: 336.0, context: 32.0, speaking: 252.0 };
+    let workload = Workload { subwords: 336.0, context: 32.0, labels: 252.0 };
     let predicted = |policy: &str| {
-        predict(&shape, &workload, &ResolvedPolicy::parse(policy, 6).unwrap(), Prefix::Computed)
+        predict(&shape, &workload, &ResolvedPolicy::parse(policy, 6).unwrap(), PrefixMode::Computed)
     };
     // Five blocks of 7,077,888 weights for every subword; of the last, queries, keys and values for
     // every subword and the other 5,308,416 where somebody speaks; each three times. Attention's six

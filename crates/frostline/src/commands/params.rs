@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use frostline_freeze::{LayerDecay, Policy, Prefix, Timeline, Workload};
+use frostline_freeze::{LayerDecay, Policy, PrefixMode, Timeline, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 use frostline_record::{AdapterSettings, LoraSettings, Settings};
 use frostline_train::extras;
@@ -109,7 +109,7 @@ impl Params {
             return Err(Stop::Arguments(said).into());
         }
         let workload = Workload::typical(self.batch.into(), self.subwords);
-        let prefix = if self.cached_prefix { Prefix::Cached } else { Prefix::Computed };
+        let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };
         let heads = [self.head.shape(self.labels)];
         let mut settings = Settings::default();
         settings.lora.rank = self.lora_rank;
