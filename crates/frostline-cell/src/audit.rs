@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use frostline_freeze::Policy;
+use frostline_freeze::ResolvedPolicy;
 use frostline_model::{Checkpoint, EncoderConfig, HeadShape, RandomInit, Source};
 use frostline_record::{Cell, Outcome, Record, Settings};
+use frostline_train::{extras, timeline};
 
 use crate::cell::{self, HEAD_STD};
-use crate::config::{extras, timeline};
 use crate::data::{head_names, heads, owner};
 use crate::inputs::{self, Verified};
 
@@ -90,11 +90,11 @@ impl Standard {
         let heads = heads(settings, |task| tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
         let mut policies = Vec::new();
         for (_, stage) in settings.in_stages()? {
-            let policy = Policy::parse_for(&stage.policy, encoder.depth, &head_names(settings))?;
+            let policy = stage.policy.resolve(encoder.depth, &head_names(settings))?;
             policies.push((policy, stage));
         }
         let stages = Stage::all(&policies, result)?;
-        let all: Vec<&Policy> = policies.iter().map(|(policy, _)| policy).collect();
+        let all: Vec<&ResolvedPolicy> = policies.iter().map(|(policy, _)| policy).collect();
         let added = extras(settings, &all, encoder.depth)?.parameters(&encoder);
         let merged = |(path, _): (String, Vec<usize>)| {
             let layer = path.strip_suffix(".lora.b")?;
@@ -153,20 +153,20 @@ impl Standard {
 /// What one stage let learn, up to its selected epoch.
 struct Stage {
     /// What was frozen in that epoch's last step; nothing where no step was taken.
-    policy: Option<Policy>,
+    policy: Option<ResolvedPolicy>,
     /// How the paths of heads start that no task of the stage trained.
     idle: Vec<String>,
 }
 
 impl Stage {
     /// The stages of a cell, given the policy and the settings of each.
-    fn all(policies: &[(Policy, Settings)], result: &Outcome) -> Result<Vec<Self>> {
+    fn all(policies: &[(ResolvedPolicy, Settings)], result: &Outcome) -> Result<Vec<Self>> {
         let (told, planned) = (result.stages.len(), policies.len());
         ensure!(told == planned, "its record has {told} stages, its settings {planned}; run the cell again");
         let mut before = 0;
         let mut stages = Vec::new();
         for (number, ((policy, settings), found)) in policies.iter().zip(&result.stages).enumerate() {
-            let timeline = timeline(policy, settings, settings.train.epochs, found.steps);
+            let timeline = timeline(policy, settings, found.steps);
             let mut rows = result.epochs.iter().filter(|row| row.stage as usize == number + 1);
             let selected = rows.find(|row| row.epoch == found.selected_epoch);
             // Steps are counted over all stages and from 1, those of a timeline in a stage and from 0.

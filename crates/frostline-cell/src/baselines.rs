@@ -8,15 +8,17 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
-use frostline_kernels::{Kernels, Precision};
+use frostline_kernels::Kernels;
 use frostline_model::{EncoderConfig, Tagger};
 use frostline_random::Stream;
-use frostline_record::{Baseline, BaselineFit, Cell, Init, MOST_FREQUENT, PROBE, Switch};
+use frostline_record::{
+    Baseline, BaselineFit, Cell, Init, MOST_FREQUENT, PROBE, Precision, Settings, Switch, Unit,
+};
 use frostline_score::baseline::MostFrequentTag;
 use frostline_score::{Prediction, Tally, WordOutcome};
-use frostline_train::{Dataset, Evaluation, Probe, ProbeConfig, Unit, features};
+use frostline_train::{Dataset, Evaluation, Probe, ProbeConfig, features};
 
-use crate::corpus::{Labelled, Splits, unit};
+use crate::corpus::{Labelled, Splits};
 use crate::data::{Data, Shared, TaskData};
 use crate::outcome::score;
 
@@ -54,7 +56,7 @@ pub(crate) fn of_cell<B: Kernels>(
     let found = match shared.probes.get(&key) {
         Some(found) => found.clone(),
         None => {
-            let fitted = probe(model, &data.encoder, data.main(), settings.eval.batch_tokens);
+            let fitted = probe(model, &data.encoder, data.main(), settings);
             shared.probes.insert(key, fitted.clone());
             fitted
         }
@@ -68,7 +70,7 @@ pub(crate) fn of_cell<B: Kernels>(
 /// Gives each word the tag that it has most often in train, words as the model sees them, and a word that
 /// train lacks the most frequent tag of all; to each sentence the most frequent label.
 pub(crate) fn most_frequent(splits: &Splits<'_>, task: &TaskData, lowercase: bool) -> Baseline {
-    let unit = unit(&task.settings);
+    let unit = task.settings.unit();
     let pairs = splits.train.iter().flat_map(|sentence| labelled(sentence, unit, lowercase));
     let model = MostFrequentTag::fit(pairs);
     let index: HashMap<&str, usize> = task.tags.iter().map(String::as_str).zip(0..).collect();
@@ -116,10 +118,12 @@ fn probe<B: Kernels>(
     model: &Tagger<B>,
     encoder: &EncoderConfig,
     task: &TaskData,
-    tokens: usize,
+    settings: &Settings,
 ) -> Option<Baseline> {
+    let mut settings = settings.clone();
+    settings.train.precision = Precision::F32;
     let model = Tagger { mix: None, ..model.clone() };
-    let rows = |set: &Dataset| features(&model, encoder, set.into(), Precision::F32, tokens);
+    let rows = |set: &Dataset| features(&model, encoder, set.into(), &settings);
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);
     let train = sampled(&task.train, most);
@@ -181,7 +185,7 @@ mod tests {
 
     fn task(labels: &str, tags: &[&str], dev: &Dataset) -> TaskData {
         let facts = frostline_record::TaskFacts {
-            unit: frostline_record::Unit::Words,
+            unit: Unit::Words,
             tags: Vec::new(),
             train: Default::default(),
             dev: Default::default(),

@@ -8,19 +8,18 @@ use burn::module::AutodiffModule as _;
 use burn::prelude::*;
 use frostline_align::Aligner;
 use frostline_assets::Places;
-use frostline_freeze::{Policy, Prefix as PrefixCost, Workload};
+use frostline_freeze::{Policy, PrefixMode, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
 use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger as Model, Vocabulary};
 use frostline_random::Stream;
-use frostline_record::{Init, Input, Inputs, Settings};
+use frostline_record::{Init, Input, Inputs, Settings, Switch};
 use frostline_train::{
-    Dataset, Event, Example, Prefix, Run, Split, TaggedSentence, TrainConfig, Unit, View, compute_prefix,
+    Dataset, Example, Prefix, Run, RunEvent, Split, TaggedSentence, Unit, View, compute_prefix, extras,
     tag_set, train,
 };
 use serde::Serialize;
 
 use crate::cell::HEAD_STD;
-use crate::config::extras;
 use crate::corpus::Labelled;
 use crate::{corpus, cost, inputs, outcome, version};
 use frostline_kernels::backend::Work;
@@ -36,7 +35,7 @@ pub struct Step {
     /// Draw the encoder's weights instead of reading them.
     pub random_init: bool,
     /// What is frozen.
-    pub policy: String,
+    pub policy: Policy,
     /// Steps that are timed.
     pub steps: usize,
     /// Steps before them that are not.
@@ -129,21 +128,17 @@ impl Work for StepTask<'_> {
     fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
         let Self { folders, step } = self;
         let mut encoder = inputs::encoder_config(&folders.inputs)?;
-        let policy = Policy::parse(&step.policy, encoder.depth)?;
+        let policy = step.policy.resolve(encoder.depth, &["head"])?;
         encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
         let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
         let heads = [HeadShape::linear(tags.len())];
         let model = Model::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
-        let mut config = TrainConfig {
-            seed: step.seed,
-            epochs: 1,
-            batch: step.batch,
-            precision: step.precision,
-            ..TrainConfig::default()
-        };
-        config.dropout.frozen = !step.prefix_cache;
+        let mut settings = Settings { seed: step.seed, ..Settings::default() };
+        (settings.train.epochs, settings.train.batch) = (1, step.batch);
+        settings.train.precision = step.precision;
+        settings.dropout.frozen = if step.prefix_cache { Switch::Off } else { Switch::On };
         let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
         if step.prefix_cache && blocks.is_none() {
             bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
@@ -158,7 +153,9 @@ impl Work for StepTask<'_> {
                 anyhow::Ok(())
             };
             let model = model.valid();
-            compute_prefix(&model, &encoder, data, [blocks, 4096], step.precision, &mut take)?;
+            let mut settings = settings.clone();
+            settings.eval.batch_tokens = 4096;
+            compute_prefix(&model, &encoder, data, blocks, &settings, &mut take)?;
         }
         let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
         let starts = all.starts();
@@ -177,8 +174,8 @@ impl Work for StepTask<'_> {
         };
         let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
         let timeline = policy.clone().into();
-        let run = Run::new(&config, &encoder, &timeline, &tasks);
-        let finished = train::<B>(&run, model, None, &mut |_: Event<'_>| {})?;
+        let run = Run::new(&settings, &encoder, &timeline, &tasks);
+        let finished = train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {})?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
         let speaking = train_set.examples.iter().flat_map(|example| &example.words);
@@ -186,7 +183,7 @@ impl Work for StepTask<'_> {
         let lengths = train_set.examples.iter().map(|example| example.ids.len());
         let workload = Workload::of(lengths, speaking, (step.steps + step.warmup) as u64);
         let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
-        let prefix = if blocks.is_some() { PrefixCost::Cached } else { PrefixCost::Computed };
+        let prefix = if blocks.is_some() { PrefixMode::Cached } else { PrefixMode::Computed };
         let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
         let accounts = outcome::accounts(&encoder, &heads, &policy);
         Ok(Timed {

@@ -8,21 +8,20 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use burn::module::AutodiffModule as _;
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::{ResolvedPolicy, Timeline};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, RandomInit, Tagger};
 use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome, read_record,
+    self as record, Checkpoints, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome,
+    read_record,
 };
 use frostline_train::{
-    Event as TrainEvent, Finished, Run, Saved, Task as Learned, TrainConfig, evaluate, features, train,
+    Finished, Run, RunEvent, Saved, Task as Learned, evaluate, extras, features, settling_rule, timeline,
+    train,
 };
 
-use crate::config::{extras, pace, settling, timeline, train_config};
 use crate::data::{Data, Shared, head_names, load, prediction_file};
-use crate::outcome::{
-    accounts, epoch_row, freeze_check, loss_point, prediction_lines, score, settled, timing,
-};
+use crate::outcome::{accounts, epoch_row, loss_point, prediction_lines, score, settled, timing};
 use crate::prefix::{Request, Splits};
 use crate::save::Trained;
 use crate::story::Story;
@@ -116,7 +115,7 @@ fn run_cell<B: Train>(
     let (settings, folder) = (&cell.settings, Path::new(folder));
     let data = load(cell, *verify, shared)?;
     let stages = Stage::all(settings, &data, *verify)?;
-    let policies: Vec<&Policy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
     let added = extras(settings, &policies, data.encoder.depth)?;
     let encoder = &EncoderConfig { extras: added, ..data.encoder.clone() };
     let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
@@ -184,14 +183,14 @@ fn run_cell<B: Train>(
         trained.save(&model, &*source, folder)?;
     }
     let changes = match settings.save.changes {
-        true => changes::measure(&data, encoder, &model, [&*source, &head], &last.config)?,
+        true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
         false => Vec::new(),
     };
     let timing = timing(&story, [load_ms, baselines_ms], ms(clock));
     let outcome = Outcome {
         headline: data.main().name.clone(),
         tasks: data.tasks.iter().map(|task| (task.name.clone(), task.facts.clone())).collect(),
-        cost: cost::of_cell(&data, encoder, last.timeline.last(), last.config.batch),
+        cost: cost::of_cell(&data, encoder, last.timeline.last(), last.settings.train.batch),
         steps: story.steps,
         epochs: story.epochs,
         train_loss: story.losses,
@@ -206,7 +205,6 @@ fn run_cell<B: Train>(
 struct Stage {
     name: String,
     settings: Settings,
-    config: TrainConfig,
     timeline: Timeline,
     /// Blocks of the prefix that no stage up to this one changes.
     constant: Option<usize>,
@@ -215,19 +213,16 @@ struct Stage {
 impl Stage {
     fn all(settings: &Settings, data: &Data, verify: bool) -> Result<Vec<Self>> {
         let mut stages: Vec<Self> = Vec::new();
-        for (name, settings) in settings.in_stages()? {
-            let heads = head_names(&settings);
-            let policy = Policy::parse_for(&settings.policy, data.encoder.depth, &heads)?;
-            if policy.is_adaptive() && settings.unfreeze.every > 0 {
-                bail!(
-                    "`{policy}` freezes on the way, but `unfreeze.every` thaws on the way; choose one of them"
-                );
+        for (name, mut settings) in settings.in_stages()? {
+            if verify {
+                settings.train.epochs = settings.train.epochs.min(1);
             }
+            let heads = head_names(&settings);
+            let policy = settings.policy.resolve(data.encoder.depth, &heads)?;
             let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
             let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
-            let config = train_config(&settings, verify);
-            let mut stage = Self { name, config, timeline: policy.clone().into(), constant, settings };
-            stage.timeline = timeline(&policy, &stage.settings, stage.config.epochs, stage.steps(data));
+            let mut stage = Self { name, timeline: policy.clone().into(), constant, settings };
+            stage.timeline = timeline(&policy, &stage.settings, stage.steps(data));
             stages.push(stage);
         }
         if stages.iter().any(|stage| stage.timeline.last().mixes()) {
@@ -265,8 +260,8 @@ impl Stage {
         tasks: &'a [Learned<'a>],
         before: (u64, u64),
     ) -> Run<'a> {
-        let run = Run::new(&self.config, encoder, &self.timeline, tasks);
-        let settling = settling(&self.settings, self.timeline.last());
+        let run = Run::new(&self.settings, encoder, &self.timeline, tasks);
+        let settling = settling_rule(self.timeline.last(), &self.settings);
         Run { headline: data.headline, before, settling, ..run }
     }
 }
@@ -299,7 +294,7 @@ impl At<'_> {
             cell,
             place: prefix_cache.as_ref().filter(|_| !*verify),
             constant: stage.constant,
-            config: &stage.config,
+            settings: &stage.settings,
             data,
             isa: self.isa,
         };
@@ -308,22 +303,22 @@ impl At<'_> {
         let tasks = stage.learned(data, Some(&splits));
         let mut run = stage.as_run(data, encoder, &tasks, story.before());
         run.memory = prefix_cache.as_ref().map_or(0, |place| (place.memory_mib << 20) as usize);
-        run.pace = if *verify { Default::default() } else { pace(&job.checkpoints) };
-        let mut listen = |event: TrainEvent<'_>| match event {
-            TrainEvent::Checkpoint(saved) => story.keep(Path::new(&job.folder), &cell.id, self.isa, saved),
-            TrainEvent::Loss { point, epoch, tokens_per_s, times, .. } => {
+        run.checkpoints = if *verify { Checkpoints::NEVER } else { job.checkpoints };
+        let mut listen = |event: RunEvent<'_>| match event {
+            RunEvent::Checkpoint(saved) => story.keep(Path::new(&job.folder), &cell.id, self.isa, saved),
+            RunEvent::Loss { point, epoch, tokens_per_s, times, .. } => {
                 let point = loss_point(point, story.steps);
                 tell(Event::Step(story.step_event(
                     &cell.id,
                     &point,
                     epoch,
-                    &stage.config,
+                    stage.settings.train.epochs,
                     tokens_per_s,
                     times,
                 )));
                 story.losses.push(point);
             }
-            TrainEvent::Epoch(epoch, dev, policy) => {
+            RunEvent::Epoch(epoch, dev, policy) => {
                 let trainable = accounts(encoder, &data.heads, policy).trainable;
                 let row = epoch_row(
                     epoch,
@@ -355,12 +350,11 @@ impl At<'_> {
         let save = &stage.settings.save;
         let clock = Instant::now();
         let model = finished.model.valid();
-        let TrainConfig { precision, eval_tokens, .. } = stage.config;
         let mut tasks = BTreeMap::new();
         for (number, (task, dev)) in data.tasks.iter().zip(&finished.dev).enumerate() {
             let test = task.test.as_ref().map(|set| {
                 let view = splits.view(set, number, 2);
-                evaluate(&model, task.head, encoder, view, precision, eval_tokens)
+                evaluate(&model, task.head, encoder, view, &stage.settings)
             });
             let mut found = record::TaskOutcome::default();
             let scored = [("dev", Some(dev), Some(&task.dev)), ("test", test.as_ref(), task.test.as_ref())];
@@ -385,12 +379,12 @@ impl At<'_> {
         story.scored_ms += ms(clock);
         Ok(StageOutcome {
             name: stage.name.clone(),
-            policy: stage.settings.policy.clone(),
+            policy: stage.settings.policy.to_string(),
             accounts: accounts(encoder, &data.heads, stage.timeline.last()),
             steps: finished.steps,
             selected_epoch: (story.epochs_before + u64::from(finished.selected)) as u32,
             tasks,
-            freezing: freeze_check(&finished.freezing),
+            freezing: finished.freezing.clone(),
             settled: settled(&finished.settled),
         })
     }
@@ -398,7 +392,7 @@ impl At<'_> {
     /// What goes into the headline's head, \[words or sentences, H\] for each split.
     fn features<B: frostline_kernels::Kernels>(&self, model: &Tagger<B>, splits: &Splits) -> Result<Vec<u8>> {
         use safetensors::{Dtype, tensor::TensorView};
-        let (data, &TrainConfig { precision, eval_tokens, .. }) = (self.data, &self.stage.config);
+        let data = self.data;
         let hidden = data.encoder.hidden;
         let mut all = Vec::new();
         for (number, (name, set)) in
@@ -406,7 +400,7 @@ impl At<'_> {
         {
             let Some(set) = set else { continue };
             let view = splits.view(set, data.headline, number);
-            let rows = features(model, &data.encoder, view, precision, eval_tokens);
+            let rows = features(model, &data.encoder, view, &self.stage.settings);
             let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
             all.push((name, vec![rows.len() / hidden, hidden], bytes));
         }

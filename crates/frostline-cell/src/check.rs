@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use frostline_freeze::Policy;
 use frostline_model::{Checkpoint, EncoderConfig};
 use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
-use frostline_train::tag_set;
+use frostline_train::{extras, tag_set};
 
-use crate::config::extras;
 use crate::corpus::Labelled;
 use crate::data::{PADDING, drawn_by, head_names, kind, tag_sets, task_splits, task_texts};
 use crate::inputs;
@@ -30,7 +28,7 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
             check_export(settings, &encoder)?;
             let depth = encoder.depth;
             for (_, stage) in settings.in_stages()? {
-                let policy = Policy::parse_for(&stage.policy, depth, &head_names(settings))?;
+                let policy = stage.policy.resolve(depth, &head_names(settings))?;
                 extras(settings, &[&policy], depth)?;
             }
         }

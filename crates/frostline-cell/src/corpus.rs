@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use frostline_conllu::Column;
 use frostline_random::Stream;
-use frostline_record::{DataSettings, TaskSettings, Unit};
+use frostline_record::{DataSettings, TaskSettings};
 use frostline_train::TaggedSentence;
 
 /// A sentence as it stands in a file.
@@ -195,15 +195,6 @@ fn take<T>(all: Vec<T>, count: usize, stream: Stream) -> (Vec<T>, Vec<T>) {
     }
     let mut at = chosen.into_iter();
     all.into_iter().partition(|_| at.next().expect("one mark per sentence"))
-}
-
-/// What carries a label, in the training crate's words.
-#[must_use]
-pub fn unit(task: &TaskSettings) -> frostline_train::Unit {
-    match task.unit() {
-        Unit::Words => frostline_train::Unit::Words,
-        Unit::Sentences => frostline_train::Unit::Sentences,
-    }
 }
 
 #[cfg(test)]

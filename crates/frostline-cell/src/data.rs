@@ -11,7 +11,7 @@ use frostline_score::Familiarity;
 use frostline_train::{Dataset, Split, TaggedSentence, TrainError, tag_set};
 
 use crate::baselines::most_frequent;
-use crate::corpus::{Labelled, Splits, Texts, is_drawn, unit};
+use crate::corpus::{Labelled, Splits, Texts, is_drawn};
 use crate::facts::Known;
 use crate::inputs::{self, Verified};
 use crate::prefix::Kept;
@@ -320,7 +320,7 @@ fn build(
     tags: &[String],
 ) -> Result<Dataset> {
     let tagged: Vec<TaggedSentence<'_>> = sentences.iter().map(|sentence| sentence.tagged.clone()).collect();
-    let built = Dataset::build(&Split { name, sentences: &tagged, unit: unit(task) }, aligner, tags);
+    let built = Dataset::build(&Split { name, sentences: &tagged, unit: task.unit() }, aligner, tags);
     built.map_err(|error| {
         let number = match error {
             TrainError::Align { number, .. } | TrainError::NoSubword { number, .. } => number,

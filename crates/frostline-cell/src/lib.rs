@@ -7,7 +7,6 @@ pub mod bench;
 pub mod cell;
 mod changes;
 pub mod check;
-pub mod config;
 pub mod corpus;
 pub mod cost;
 pub mod data;

@@ -1,12 +1,12 @@
 //! From what a run found to what a record says.
 
 use anyhow::{Result, ensure};
-use frostline_freeze::{Accounts, Group, Parameter, Policy};
+use frostline_freeze::{Accounts, Group, Parameter, ResolvedPolicy};
 use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record as record;
 use frostline_score::Prediction;
 use frostline_score::entity::{EntityScores, Scheme};
-use frostline_train::{Dataset, Epoch, Evaluation, Freezing};
+use frostline_train::{Dataset, Epoch, Evaluation};
 
 use crate::data::{Data, Key, TaskData};
 use crate::story::Story;
@@ -15,7 +15,7 @@ use frostline_tagger::NO_TAG;
 
 /// Parameters of an encoder with heads under a policy, as a record shows them.
 #[must_use]
-pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &Policy) -> record::Accounts {
+pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &ResolvedPolicy) -> record::Accounts {
     let parameters: Vec<Parameter> =
         encoder.parameters(heads).into_iter().map(|(path, shape)| Parameter { path, shape }).collect();
     let accounts = Accounts::of(&parameters, policy);
@@ -59,12 +59,8 @@ pub(crate) fn epoch_row(
 }
 
 /// A point of the curve, after the steps of earlier stages.
-pub(crate) fn loss_point(point: &frostline_train::LossPoint, before: u64) -> record::LossPoint {
-    record::LossPoint { step: before + point.step, loss_nats: point.loss_nats, lr: point.lr }
-}
-
-pub(crate) fn freeze_check(found: &Freezing) -> record::FreezeCheck {
-    record::FreezeCheck { frozen: found.frozen, moved: found.moved, unmoved: found.unmoved.clone() }
+pub(crate) fn loss_point(point: &record::LossPoint, before: u64) -> record::LossPoint {
+    record::LossPoint { step: before + point.step, ..point.clone() }
 }
 
 /// What froze on the way, as a record shows it.

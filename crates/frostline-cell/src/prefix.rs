@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 use frostline_kernels::Kernels;
 use frostline_model::Tagger;
 use frostline_record::{
-    Cell, DataSettings, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, sha256,
+    Cell, DataSettings, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, Settings, sha256,
 };
-use frostline_train::{Dataset, Prefix, TrainConfig, View, compute_prefix};
+use frostline_train::{Dataset, Prefix, View, compute_prefix};
 
 use crate::corpus::seed_chooses;
 use crate::data::{Data, Shared, TaskData};
@@ -90,7 +90,8 @@ pub(crate) struct Request<'a> {
     pub place: Option<&'a PrefixPlace>,
     /// Blocks of the prefix that nothing has changed and nothing will.
     pub constant: Option<usize>,
-    pub config: &'a TrainConfig,
+    /// The stage's.
+    pub settings: &'a Settings,
     pub data: &'a Data,
     /// The instruction set of the kernels, and whether it has bf16.
     pub isa: &'a str,
@@ -108,10 +109,10 @@ impl Request<'_> {
         shared: &mut Shared,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Splits> {
-        let dropout = self.config.dropout;
+        let dropout = &self.settings.dropout;
         let state = match (self.constant, self.place) {
             (None, _) => PrefixState::None,
-            _ if dropout.encoder && dropout.frozen => PrefixState::DropoutActs,
+            _ if dropout.encoder.is_on() && dropout.frozen.is_on() => PrefixState::DropoutActs,
             (_, None) => PrefixState::SwitchedOff,
             _ => PrefixState::Shared,
         };
@@ -313,14 +314,15 @@ impl<B: Kernels> Fill<'_, '_, B> {
     }
 
     fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
-        let Request { data, config, .. } = self.request;
-        let size = [self.blocks, FILL_TOKENS];
+        let Request { data, settings, .. } = self.request;
+        let mut settings = (*settings).clone();
+        settings.eval.batch_tokens = FILL_TOKENS;
         progress.add(0);
         let mut take = |rows: &[f32]| {
             progress.add(rows.len() / data.encoder.hidden);
             take(rows)
         };
-        compute_prefix(self.model, &data.encoder, self.set, size, config.precision, &mut take)
+        compute_prefix(self.model, &data.encoder, self.set, self.blocks, &settings, &mut take)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use frostline_freeze::Policy;
+use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Export, Peft, Source, Tagger, hugging_face_config, snapshot};
 use frostline_record::{Cell, Settings, write_atomically};
@@ -21,7 +21,7 @@ pub(crate) struct Trained<'a> {
     /// The last stage's settings.
     pub last: &'a Settings,
     /// The policies of all stages.
-    pub policies: &'a [&'a Policy],
+    pub policies: &'a [&'a ResolvedPolicy],
     /// What a row of the word table without gradient was multiplied with.
     pub untouched: f64,
 }

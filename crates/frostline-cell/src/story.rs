@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use frostline_kernels::Train;
 use frostline_record::{self as record, EpochRow, LossPoint, PrefixState, PrefixUse, StageOutcome};
-use frostline_train::{Finished, Saved, Task, Times, TrainConfig};
+use frostline_train::{Finished, Saved, Task, Times};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
@@ -99,13 +99,13 @@ impl Story {
         id: &str,
         point: &LossPoint,
         epoch: u32,
-        config: &TrainConfig,
+        epochs: u32,
         tokens_per_s: f64,
         times: &Times,
     ) -> record::StepEvent {
         let per_step = times.steps_ms.iter().sum::<f64>() / times.steps_ms.len() as f64;
         let per_eval = times.epochs_ms.iter().map(|[_, eval]| *eval).reduce(f64::max).unwrap_or(per_step);
-        let evals = f64::from(config.epochs) - times.epochs_ms.len() as f64;
+        let evals = f64::from(epochs) - times.epochs_ms.len() as f64;
         let left = (self.steps_in_all - point.step) as f64 * per_step + evals * per_eval;
         record::StepEvent {
             id: id.into(),

@@ -3,7 +3,7 @@
 
 use frostline_cell::cost::{predict, shape};
 use frostline_cell::outcome::accounts;
-use frostline_freeze::{Cost, Policy, Prefix, Workload};
+use frostline_freeze::{Cost, PrefixMode, ResolvedPolicy, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 
 /// distilbert-base-multilingual-cased.
@@ -29,8 +29,11 @@ fn roberta(model_type: &str, vocabulary: usize) -> String {
 
 fn count(config: &str, labels: usize, policy: &str) -> (u64, u64) {
     let config = EncoderConfig::parse(config, "test").unwrap();
-    let found =
-        accounts(&config, &[HeadShape::linear(labels)], &Policy::parse(policy, config.depth).unwrap());
+    let found = accounts(
+        &config,
+        &[HeadShape::linear(labels)],
+        &ResolvedPolicy::parse(policy, config.depth).unwrap(),
+    );
     (found.total, found.trainable)
 }
 
@@ -59,7 +62,7 @@ fn the_sentiment_studys_accounts_are_met() {
     let text = MULTILINGUAL.replace("119547", "30522");
     let config = EncoderConfig::parse(&text, "test").unwrap();
     let heads = [HeadShape { kind: HeadKind::DistilBert, ..HeadShape::linear(2) }];
-    let count = |policy| accounts(&config, &heads, &Policy::parse(policy, config.depth).unwrap());
+    let count = |policy| accounts(&config, &heads, &ResolvedPolicy::parse(policy, config.depth).unwrap());
     let (head, full) = (count("head-only"), count("none"));
     assert_eq!((head.trainable, head.total - head.trainable), (592_130, 66_362_880));
     assert_eq!((full.trainable, full.total - full.trainable), (66_955_010, 0));
@@ -84,7 +87,7 @@ fn deeper_encoders_count_too() {
         assert_eq!(count(&config, 17, "first-11+embeddings").1, block + head, "{family}");
     }
     let config = EncoderConfig::parse(TWELVE, "test").unwrap();
-    assert!(Policy::parse("first-13", config.depth).is_err());
+    assert!(ResolvedPolicy::parse("first-13", config.depth).is_err());
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn the_optimiser_sees_what_the_accounts_call_trainable() {
         let deep = format!("first-{}", encoder.depth - 1);
         for policy in ["none", "all", &deep, "last-2+embeddings", "alternating", "head-only"] {
             let (_, trainable) = count(config, 17, policy);
-            let policy = Policy::parse(policy, encoder.depth).unwrap();
+            let policy = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
             let cost = Cost::of(&shape, &Workload::typical(16.0, 21.0), &policy);
             assert_eq!(cost.total().optimiser_bytes, 32.0 * trainable as f64, "{policy}");
         }
@@ -107,9 +110,10 @@ fn the_optimiser_sees_what_the_accounts_call_trainable() {
 fn a_step_of_the_study_is_the_work_counted_by_hand() {
     let encoder = EncoderConfig::parse(MULTILINGUAL, "test").unwrap();
     let shape = shape(&encoder, 17, 12_000);
-    let workload = Workload { subwords: 336.0, context: 32.0, speaking: 252.0 };
-    let predicted =
-        |policy: &str| predict(&shape, &workload, &Policy::parse(policy, 6).unwrap(), Prefix::Computed);
+    let workload = Workload { subwords: 336.0, context: 32.0, labels: 252.0 };
+    let predicted = |policy: &str| {
+        predict(&shape, &workload, &ResolvedPolicy::parse(policy, 6).unwrap(), PrefixMode::Computed)
+    };
     // Five blocks of 7,077,888 weights for every subword; of the last, queries, keys and values for
     // every subword and the other 5,308,416 where somebody speaks; each three times. Attention's six
     // products; the head.

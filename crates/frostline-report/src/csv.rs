@@ -168,7 +168,7 @@ pub(crate) fn key(report: &Report, view: &CellView) -> Vec<String> {
         view.cell.id.clone(),
         view.state.name().into(),
         settings.lang.clone(),
-        settings.policy.clone(),
+        settings.policy.to_string(),
         settings.seed.to_string(),
     ];
     let raw = |value: &String| if value == NOTHING { String::new() } else { value.clone() };

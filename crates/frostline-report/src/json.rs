@@ -114,7 +114,7 @@ fn cells(report: &Report) -> Vec<CellLine<'_>> {
         .map(|view| CellLine {
             id: &view.cell.id,
             lang: &view.cell.settings.lang,
-            policy: &view.cell.settings.policy,
+            policy: view.cell.settings.policy.as_str(),
             seed: view.cell.settings.seed,
             extras: &view.extras,
             computed_in: view.computed_in(),

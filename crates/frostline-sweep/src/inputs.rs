@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow, bail};
 use frostline_assets::{Dataset, Format, Origin, Places, read};
 use frostline_conllu::{Checks, parse_iob2, parse_labelled, read_strict};
-use frostline_freeze::Policy;
 use frostline_record::{Init, Input, Inputs, Settings};
 
 use crate::args::SweepArgs;
@@ -67,8 +66,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
         for (_, stage) in settings.in_stages().plan()? {
-            let policy = Policy::parse_for(&stage.policy, sources.encoders[name].blocks, &heads).plan()?;
-            check_policy(&policy, &stage).plan()?;
+            stage.policy.resolve(sources.encoders[name].blocks, &heads).plan()?;
         }
     }
     for settings in &study.settings {
@@ -100,21 +98,6 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
         }
     }
     Ok(sources)
-}
-
-/// Settings that a policy rules out.
-fn check_policy(policy: &Policy, settings: &Settings) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        !settings.save.model || policy.stays_in_shape(),
-        "save.model: a Hugging Face folder has no place for what `{policy}` adds; leave save.model off, or learn \
-         with +lora, which is merged into the weights"
-    );
-    anyhow::ensure!(
-        !policy.is_adaptive() || settings.unfreeze.every == 0,
-        "`{policy}` freezes on the way, but unfreeze.every = {} thaws on the way; choose one of them",
-        settings.unfreeze.every
-    );
-    Ok(())
 }
 
 impl Sources {

@@ -88,7 +88,7 @@ impl Search {
         let candidates = self.candidates();
         let mut found: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for cell in cells {
-            let Some(block) = candidates.get(&cell.settings.policy) else { continue };
+            let Some(block) = candidates.get(cell.settings.policy.as_str()) else { continue };
             let Some(accuracy) = record(cell).as_ref().and_then(dev_accuracy) else {
                 println!("greedy    stops here: {} has no result", cell.title());
                 return false;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use frostline_kernels::backend::Work;
-use frostline_kernels::{Kernels, Pack, Precision, Train};
+use frostline_kernels::{Kernels, Pack, Train};
 use frostline_model::{EncoderConfig, HeadShape, Input, Pass, Source, Tagger as Model, Vocabulary};
 use frostline_record as record;
 
@@ -59,11 +59,7 @@ impl Work for Build<'_> {
         let sources: [&dyn Source; 2] = [weights, weights];
         let heads = [HeadShape::linear(tags.len())];
         let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
-        let precision = match self.precision {
-            record::Precision::F32 => Precision::F32,
-            record::Precision::Bf16 => Precision::Bf16,
-        };
-        let pass = Pass { precision, ..Pass::plain(config.depth) };
+        let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
         Ok(Box::new(Loaded { model, config: config.clone(), pass }))
     }
 }

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use frostline_cell::version::code;
 use frostline_assets::{Places, Sources, sha256};
+use frostline_cell::version::code;
 use frostline_record::{Cell, Input, Settings, Switch};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -340,7 +340,7 @@ fn demo_cell(save: bool) -> Cell {
     let places = Places::default();
     let (treebank, encoder) =
         (places.treebank("embedded:en").unwrap(), places.encoder("embedded:demo-distilbert", true).unwrap());
-    let mut settings = Settings { policy: "first-4".into(), ..Settings::default() };
+    let mut settings = Settings { policy: "first-4".parse().unwrap(), ..Settings::default() };
     settings.encoder.name = "embedded:demo-distilbert".into();
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, save);
     (settings.optimizer.lr, settings.dropout.encoder) = (5e-3, Switch::Off);

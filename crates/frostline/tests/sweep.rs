@@ -23,7 +23,8 @@ fn printed(folder: &Path, arguments: &[&str]) -> String {
 #[test]
 fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     let folder = TempDir::new().unwrap();
-    let small = ["--policies", "head-only", "--seeds", "42", "--set", "train.epochs=1", "--set", "data.first=40"];
+    let small =
+        ["--policies", "head-only", "--seeds", "42", "--set", "train.epochs=1", "--set", "data.first=40"];
     let sweep = [&["sweep", "--lang", "en"][..], &small].concat();
     let out = printed(folder.path(), &sweep);
     assert!(out.contains("built-in plan `demo`"), "{out}");

@@ -26,10 +26,11 @@ impl Export {
     /// # Errors
     /// As [`frostline_cell::export::export`].
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let (record, files) = export(&self.run, &self.out).map_err(|error| match error.downcast::<OutputExists>() {
-            Ok(exists) => Stop::Arguments(exists.to_string()).into(),
-            Err(other) => other,
-        })?;
+        let (record, files) =
+            export(&self.run, &self.out).map_err(|error| match error.downcast::<OutputExists>() {
+                Ok(exists) => Stop::Arguments(exists.to_string()).into(),
+                Err(other) => other,
+            })?;
         let place = self.out.display();
         writeln!(out, "{}: {} in {place}", record.cell.title(), files.join(", "))?;
         if record.cell.settings.data.lowercase {

@@ -12,9 +12,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use frostline_conllu::{Checks, read_lenient};
 use frostline_kernels::backend;
 use frostline_tagger::{NO_TAG, Options, Tagger};
-use frostline_conllu::{Checks, read_lenient};
 
 use cell::{LENGTH, cell, recorded, shared};
 

@@ -1,15 +1,15 @@
-//! Light ways to learn: a few numbers of a block learn, or some that are added to it, while its
-//! weights stay.
+//! Parameter-efficient fine-tuning (PEFT): a few parameters of a block learn, or some that are added to
+//! it, while its weights stay.
 
-/// A way in which a group learns that is not frozen.
+/// A method by which a group learns that is not frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Light {
+pub enum PeftMethod {
     /// Biases, those of LayerNorms too.
     ///
     /// # Source
     /// Ben Zaken, Goldberg and Ravfogel, *BitFit*, 2022.
-    Biases,
-    /// Gains and biases of LayerNorms.
+    BitFit,
+    /// Gains (gamma) and biases (beta) of LayerNorms.
     Norms,
     /// Low-rank matrices beside linear layers.
     ///
@@ -24,15 +24,15 @@ pub enum Light {
     Adapters,
 }
 
-impl Light {
+impl PeftMethod {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Biases, Self::Norms, Self::Lora, Self::Adapters];
+    pub const ALL: [Self; 4] = [Self::BitFit, Self::Norms, Self::Lora, Self::Adapters];
 
-    /// What stands behind the `+` of a policy.
+    /// Its name after a policy's `+`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Biases => "bitfit",
+            Self::BitFit => "bitfit",
             Self::Norms => "norms",
             Self::Lora => "lora",
             Self::Adapters => "adapters",
@@ -45,7 +45,7 @@ impl Light {
         matches!(self, Self::Lora | Self::Adapters)
     }
 
-    /// The way to which an added parameter belongs; nothing for one of the encoder's own.
+    /// The method to which an added parameter belongs; nothing for one of the encoder's own.
     pub(crate) fn adding(path: &str) -> Option<Self> {
         path.split('.').find_map(|segment| match segment {
             "lora" => Some(Self::Lora),
@@ -54,13 +54,13 @@ impl Light {
         })
     }
 
-    /// Whether the parameter at this path learns this way.
+    /// Whether the parameter at this path learns by this method.
     #[must_use]
     pub fn selects(self, path: &str) -> bool {
         let leaf = path.rsplit('.').next().unwrap_or(path);
         match (self, Self::adding(path)) {
-            (way, Some(added)) => way == added,
-            (Self::Biases, None) => matches!(leaf, "bias" | "beta"),
+            (method, Some(added)) => method == added,
+            (Self::BitFit, None) => matches!(leaf, "bias" | "beta"),
             (Self::Norms, None) => matches!(leaf, "gamma" | "beta"),
             (Self::Lora | Self::Adapters, None) => false,
         }
@@ -72,13 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_selects_its_own() {
-        let ways = |path| Light::ALL.into_iter().filter(|way| way.selects(path)).collect::<Vec<_>>();
-        assert_eq!(ways("encoder.blocks.0.query.weight"), []);
-        assert_eq!(ways("encoder.blocks.0.query.bias"), [Light::Biases]);
-        assert_eq!(ways("encoder.blocks.0.output_norm.beta"), [Light::Biases, Light::Norms]);
-        assert_eq!(ways("encoder.embeddings.norm.gamma"), [Light::Norms]);
-        assert_eq!(ways("encoder.blocks.0.query.lora.a"), [Light::Lora]);
-        assert_eq!(ways("encoder.blocks.0.adapter.down.bias"), [Light::Adapters]);
+    fn each_method_selects_its_own() {
+        let methods =
+            |path| PeftMethod::ALL.into_iter().filter(|method| method.selects(path)).collect::<Vec<_>>();
+        assert_eq!(methods("encoder.blocks.0.query.weight"), []);
+        assert_eq!(methods("encoder.blocks.0.query.bias"), [PeftMethod::BitFit]);
+        assert_eq!(methods("encoder.blocks.0.output_norm.beta"), [PeftMethod::BitFit, PeftMethod::Norms]);
+        assert_eq!(methods("encoder.embeddings.norm.gamma"), [PeftMethod::Norms]);
+        assert_eq!(methods("encoder.blocks.0.query.lora.a"), [PeftMethod::Lora]);
+        assert_eq!(methods("encoder.blocks.0.adapter.down.bias"), [PeftMethod::Adapters]);
     }
 }
