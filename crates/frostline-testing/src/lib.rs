@@ -77,8 +77,7 @@ pub fn python() -> Option<PathBuf> {
 #[track_caller]
 pub fn skipped(lack: Lack, reason: &str) {
     static COUNTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let thread = std::thread::current();
-    let line = line(lack, Location::caller(), thread.name().unwrap_or_default(), reason);
+    let line = line(lack, reason);
     if !COUNTED.lock().expect("no test panics while it counts").insert(line.clone()) {
         return;
     }
@@ -91,10 +90,17 @@ pub fn skipped(lack: Lack, reason: &str) {
     }
 }
 
-/// What is lacking, the test's file with the line, the test, the reason; between them tabs.
-fn line(lack: Lack, place: &Location<'_>, test: &str, reason: &str) -> String {
+/// A skip as the file has it: what is lacking, the caller's file and line, the test, the reason, with tabs
+/// between them.
+#[must_use]
+#[track_caller]
+pub fn line(lack: Lack, reason: &str) -> String {
     let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
+    let place = Location::caller();
     let place = format!("{}:{}", place.file().replace('\\', "/"), place.line());
+    // The test harness names a test's thread after the test.
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default();
     format!("{}\t{}\t{}\t{}\n", lack.name(), plain(&place), plain(test), plain(reason))
 }
 
@@ -109,10 +115,10 @@ mod tests {
 
     #[test]
     fn a_line_has_four_fields_whatever_the_reason_holds() {
-        let text = line(Lack::Build, Location::caller(), "module::test", "no\tbackend\nbut flex");
+        let text = line(Lack::Build, "no\tbackend\nbut flex");
         let fields: Vec<&str> = text.trim_end().split('\t').collect();
         assert_eq!(fields.len(), 4, "{text:?}");
         assert!(fields[1].starts_with("crates/frostline-testing/src/lib.rs:"), "{text:?}");
-        assert_eq!([fields[0], fields[2], fields[3]], ["build", "module::test", "no backend but flex"]);
+        assert_eq!([fields[0], fields[3]], ["build", "no backend but flex"]);
     }
 }
