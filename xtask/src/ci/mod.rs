@@ -7,7 +7,7 @@ mod python;
 mod skips;
 mod steps;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::units::{clock, counted};
 use crate::{Ending, workspace};
 
 use skips::Skip;
+pub(crate) use skips::add as add_skip;
 use steps::{Call, Step, Work};
 
 /// How a step ended.
@@ -196,6 +197,8 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

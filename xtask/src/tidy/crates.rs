@@ -48,6 +48,11 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-e2e", &["frostline", "record", "xtask"]),
 ];
 
+/// The crates' names without the project's: `score`, `frostline`, `xtask`.
+pub(super) fn short_names() -> impl Iterator<Item = String> {
+    CHARTERS.iter().map(|charter| charter.name.strip_prefix("frostline-").unwrap_or(charter.name).into())
+}
+
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
