@@ -2,9 +2,11 @@
 //!
 //! It reads and changes nothing.
 
+mod circles;
 mod commits;
 mod crates;
 mod files;
+mod tokens;
 
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +26,14 @@ pub(crate) fn tidy() -> Result<Ending> {
     let files = files_of_the_project().environment()?;
     let mut faults = crates::check().environment()?;
     faults.extend(files::check(&files));
+    let read = |name: &str| std::fs::read_to_string(workspace::root().join(name)).ok();
+    let circles = circles::check(&files, read);
+    for needs in &circles {
+        println!("circle    {}", needs.join("\n          "));
+    }
+    if circles.len() > circles::MOST {
+        faults.push(format!("{} import circles; at most {}", circles.len(), circles::MOST));
+    }
     match commits::check().environment()? {
         commits::Subjects::Read(wrong) => faults.extend(wrong),
         commits::Subjects::Unknown(reason) => {
@@ -35,7 +45,11 @@ pub(crate) fn tidy() -> Result<Ending> {
         eprintln!("{fault}");
     }
     if faults.is_empty() {
-        println!("tidy      {} files, all in order", files.len());
+        println!(
+            "tidy      {} files, {}, all in order",
+            files.len(),
+            counted(circles.len(), "import circle")
+        );
         return Ok(Ending::Done);
     }
     eprintln!("tidy: {} to fix", counted(faults.len(), "place"));
@@ -73,7 +87,10 @@ fn walk(folder: &Path, below: &str, found: &mut Vec<String>) -> anyhow::Result<(
         let entry = entry.with_context(place)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let kind = entry.file_type().with_context(place)?;
-        if kind.is_dir() && !IGNORED.contains(&name.as_str()) {
+        if IGNORED.contains(&name.as_str()) {
+            continue;
+        }
+        if kind.is_dir() {
             walk(&entry.path(), &format!("{below}{name}/"), found)?;
         } else if kind.is_file() {
             found.push(format!("{below}{name}"));
