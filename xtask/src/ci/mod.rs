@@ -154,7 +154,7 @@ impl Session {
         let wrong = shown.iter().filter(|skip| !excused.allow(skip)).count();
         println!("\n{} in tests and checks", counted(shown.len(), "skip"));
         for skip in &shown {
-            println!("  {:<9} {skip}", if excused.allow(skip) { "allowed" } else { "NOT SO" });
+            println!("  {:<11} {skip}", if excused.allow(skip) { "allowed" } else { "NOT ALLOWED" });
         }
         println!();
         for row in rows {
