@@ -170,18 +170,32 @@ impl Folder {
         }
     }
 
-    /// Says the last word and, after `--verify`, takes the folder away unless a cell failed.
+    /// Prints what was done, what failed and how to continue. After `--verify` it removes the folder unless a cell
+    /// failed.
     pub(crate) fn close(self, outcome: &Outcome) -> Ending {
-        if self.verify && outcome.failed.is_empty() {
-            let _ = fs::remove_dir_all(&self.path);
+        if self.verify {
+            self.print_verified(outcome);
         }
-        outcome.tell(&self);
+        let path = place::shown(&self.path);
+        if outcome.interrupted {
+            let done = counted(self.done + outcome.done, "cell");
+            println!("stopped   {done} done, kept in {path}; the same command again runs the others");
+        } else if !self.verify && !outcome.failed.is_empty() {
+            let failed = counted(outcome.failed.len(), "cell");
+            println!("failed    {failed}; the full errors are in {path}/cells/*/record.json");
+            println!("          the same command again runs the failed cells again");
+        }
         outcome.ending()
     }
 
-    /// Whether this is the temporary folder of `--verify`.
-    pub(crate) fn verifies(&self) -> bool {
-        self.verify
+    fn print_verified(&self, outcome: &Outcome) {
+        if outcome.failed.is_empty() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+        println!("verified  {} took one step each; no record was written", counted(outcome.done, "cell"));
+        for (title, error) in &outcome.failed {
+            println!("failed    {title}: {}", error.lines().next().unwrap_or_default());
+        }
     }
 }
 

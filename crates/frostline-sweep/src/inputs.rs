@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow, bail};
 use frostline_assets::{Dataset, Format, Origin, Places, read};
 use frostline_conllu::{Checks, parse_iob2, parse_labelled, read_strict};
-use frostline_record::{Init, Input, Inputs, Settings};
+use frostline_record::{Cell, Init, Input, Inputs, Settings};
 
 use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result, environment};
+use crate::program::Program;
 use crate::study::Study;
 
 /// All inputs of a study, by the name its settings use.
@@ -101,8 +102,17 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
 }
 
 impl Sources {
+    /// The study's cells, each with the files it reads.
+    pub(crate) fn cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
+        let backend = study.backend.to_string();
+        let cell = |settings: &Settings| {
+            Cell::new(settings.clone(), self.inputs(settings), &backend, &program.about.code)
+        };
+        study.settings.iter().map(cell).collect()
+    }
+
     /// What a cell with these settings reads.
-    pub(crate) fn inputs(&self, settings: &Settings) -> Inputs {
+    fn inputs(&self, settings: &Settings) -> Inputs {
         let test = settings.eval.test && settings.data.cut_test == 0.0;
         let needed = |role: &str| match role {
             _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,

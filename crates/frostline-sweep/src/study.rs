@@ -9,10 +9,8 @@ use frostline_record::{
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
-use crate::inputs::Sources;
 use crate::place::Place;
 use crate::plans::{self, PlanText};
-use crate::program::Program;
 use crate::sets::{self, Search};
 
 /// A plan, the changes the command line makes to it, and the settings of its cells in order.
@@ -89,18 +87,6 @@ impl Study {
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];
         place.folder.join("sweeps").join(format!("{}-{hash}", self.plan.name))
-    }
-
-    /// The cells, each with what it reads.
-    pub(crate) fn cells(&self, sources: &Sources, program: &Program) -> Vec<Cell> {
-        let backend = self.backend.to_string();
-        self.settings
-            .iter()
-            .map(|settings| {
-                let inputs = sources.inputs(settings);
-                Cell::new(settings.clone(), inputs, &backend, &program.about.code)
-            })
-            .collect()
     }
 
     /// What `sweep.json` holds.

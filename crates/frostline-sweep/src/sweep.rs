@@ -30,7 +30,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     if args.data_report {
         let program = program()?;
         list::introduce(&study, &sources, &program);
-        let cells = study.cells(&sources, &program);
+        let cells = sources.cells(&study, &program);
         data::print(&study, &cells, &program.data(&cells)?);
         return Ok(Ending::Done);
     }
@@ -40,7 +40,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
 
     // Once, except for a greedy search, where a round's records decide what the next one runs.
     loop {
-        let cells = study.cells(&sources, &program);
+        let cells = sources.cells(&study, &program);
         program.check(&cells)?;
         let folder =
             if args.verify { Folder::temporary(cells)? } else { Folder::open(&out, study.sweep(cells))? };

@@ -54,12 +54,6 @@ enum Command {
     Man(Man),
 }
 
-/// The command line as clap describes it, for completions and man pages.
-#[must_use]
-pub fn command() -> clap::Command {
-    Cli::command()
-}
-
 /// Runs one command and gives its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match Cli::parse_from(arguments).command {
@@ -101,8 +95,8 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Worker(worker) => worker.run(),
         Command::Check(check) => check.run(),
         Command::Version(version) => version.run(&mut out),
-        Command::Completions(completions) => completions.run(&mut out),
-        Command::Man(man) => man.run(&mut out),
+        Command::Completions(completions) => completions.run(Cli::command(), &mut out),
+        Command::Man(man) => man.run(Cli::command(), &mut out),
         Command::Sweep(_) | Command::Report(_) | Command::Fetch(_) => unreachable!("they have run already"),
     };
     // Also what was written before an error.

@@ -4,4 +4,4 @@
 mod cli;
 pub mod commands;
 
-pub use cli::{command, run};
+pub use cli::run;

@@ -15,14 +15,14 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints the script.
+    /// Prints the script for this command line.
     ///
     /// # Errors
     /// Where the output cannot be written.
-    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+    pub fn run(self, mut command: clap::Command, out: &mut dyn Write) -> Result<()> {
         // The generator panics where it cannot write, so it writes to memory first.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::command(), "frostline", &mut script);
+        clap_complete::generate(self.shell, &mut command, "frostline", &mut script);
         Ok(out.write_all(&script)?)
     }
 }

@@ -16,17 +16,17 @@ pub struct Man {
 }
 
 impl Man {
-    /// Prints the main page, or writes all pages.
+    /// Prints the main page of this command line, or writes all pages.
     ///
     /// # Errors
     /// Where the output or the folder cannot be written.
-    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+    pub fn run(self, command: clap::Command, out: &mut dyn Write) -> Result<()> {
         let Some(folder) = self.out else {
-            return Ok(clap_mangen::Man::new(crate::command()).render(&mut &mut *out)?);
+            return Ok(clap_mangen::Man::new(command).render(&mut &mut *out)?);
         };
         let place = || format!("{}: the pages cannot be written; choose another --out", folder.display());
         fs::create_dir_all(&folder).with_context(place)?;
-        clap_mangen::generate_to(crate::command(), &folder).with_context(place)?;
+        clap_mangen::generate_to(command, &folder).with_context(place)?;
         Ok(writeln!(out, "{}", folder.display())?)
     }
 }
