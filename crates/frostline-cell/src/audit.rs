@@ -14,7 +14,7 @@ use frostline_record::{Cell, Outcome, Record, Settings};
 use frostline_train::{extras, timeline};
 
 use crate::cell::{self, HEAD_STD};
-use crate::data::{head_names, heads, owner};
+use crate::heads::{head_names, heads, owner};
 use crate::inputs::{self, Verified};
 
 /// What was found in the models that one cell saved; a tensor that several of them hold counts once.

@@ -1,8 +1,8 @@
 //! What is reached on a cell's data without training its encoder: each word's most frequent tag, and a
 //! logistic regression on the features of the encoder as it was pretrained.
 //!
-//! It owns what a baseline is fitted to and what makes two the same. A baseline is a function of data and
-//! encoder, so the cells of a worker share it, and no training time contains it.
+//! A baseline is a function of data and encoder, so the cells of a worker share it, and no training time
+//! contains it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -18,8 +18,9 @@ use frostline_score::baseline::MostFrequentTag;
 use frostline_score::{Prediction, Tally, WordOutcome};
 use frostline_train::{Dataset, Evaluation, Probe, ProbeConfig, features};
 
-use crate::corpus::{Labelled, Splits};
-use crate::data::{Data, Shared, TaskData};
+use crate::aligned::AlignedTask;
+use crate::data::{Data, TaskData};
+use crate::document::Labelled;
 use crate::outcome::score;
 
 /// The most words (or sentences) that a probe is fitted to: their features take 400 MB at most at 1,024
@@ -32,46 +33,43 @@ const MOST_LOGITS: usize = 5_000_000;
 /// Baselines of every task, by their name.
 pub(crate) type Baselines = BTreeMap<String, BTreeMap<String, Baseline>>;
 
+/// Logistic regressions by what they were fitted to; nothing where there is nothing to fit.
+#[derive(Default)]
+pub(crate) struct Probes(HashMap<String, Option<Baseline>>);
+
 /// The baselines of a cell; `model` has the encoder as it was pretrained.
+///
+/// # Errors
+/// None in practice: where settings cannot be written as JSON.
 pub(crate) fn of_cell<B: Kernels>(
     cell: &Cell,
     data: &Data,
     model: &Tagger<B>,
-    shared: &mut Shared,
+    probes: &mut Probes,
 ) -> Result<Baselines> {
     let settings = &cell.settings;
     if settings.eval.baselines == Switch::Off {
         return Ok(Baselines::new());
     }
-    let mut all: Baselines = data
-        .tasks
-        .iter()
-        .map(|task| {
-            let words = task.most_frequent.clone().into_iter();
-            (task.name.clone(), words.map(|baseline| (MOST_FREQUENT.into(), baseline)).collect())
-        })
-        .collect();
+    let mut all = Baselines::new();
+    for task in &data.tasks {
+        let words = task.most_frequent.clone().map(|baseline| (MOST_FREQUENT.to_string(), baseline));
+        all.insert(task.name.clone(), words.into_iter().collect());
+    }
     let drawn = (settings.encoder.init == Init::Random).then_some(settings.seed);
     let key = serde_json::to_string(&(&data.key, drawn))?;
-    let found = match shared.probes.get(&key) {
-        Some(found) => found.clone(),
-        None => {
-            let fitted = probe(model, &data.encoder, data.main(), settings);
-            shared.probes.insert(key, fitted.clone());
-            fitted
-        }
-    };
-    if let Some(probe) = found {
-        all.entry(data.main().name.clone()).or_default().insert(PROBE.into(), probe);
+    let fit = || probe(model, &data.encoder, data.main(), settings);
+    if let Some(probe) = probes.0.entry(key).or_insert_with(fit) {
+        all.entry(data.main().name.clone()).or_default().insert(PROBE.into(), probe.clone());
     }
     Ok(all)
 }
 
-/// Gives each word the tag that it has most often in train, words as the model sees them, and a word that
-/// train lacks the most frequent tag of all; to each sentence the most frequent label.
-pub(crate) fn most_frequent(splits: &Splits<'_>, task: &TaskData, lowercase: bool) -> Baseline {
+/// Gives each word the tag that it has most often in train, words as the model sees them, and unseen words
+/// the most frequent tag of all; to each sentence the most frequent label.
+pub(crate) fn most_frequent(sentences: &AlignedTask<'_>, task: &TaskData, lowercase: bool) -> Baseline {
     let unit = task.settings.unit();
-    let pairs = splits.train.iter().flat_map(|sentence| labelled(sentence, unit, lowercase));
+    let pairs = sentences.train.sentences.iter().flat_map(|sentence| labelled(sentence, unit, lowercase));
     let model = MostFrequentTag::fit(pairs);
     let index: HashMap<&str, usize> = task.tags.iter().map(String::as_str).zip(0..).collect();
     let outcomes = |sentence: &Labelled<'_>| -> Vec<WordOutcome> {
@@ -85,13 +83,12 @@ pub(crate) fn most_frequent(splits: &Splits<'_>, task: &TaskData, lowercase: boo
         });
         outcome.collect()
     };
-    let scored =
-        [("dev", Some(&splits.dev), Some(&task.dev)), ("test", splits.test.as_ref(), task.test.as_ref())];
-    let scores = scored.into_iter().zip(&task.keys).filter_map(|((split, sentences, set), keys)| {
-        let words: Vec<Vec<WordOutcome>> = sentences?.iter().map(outcomes).collect();
+    let scores = task.scored().zip([Some(&sentences.dev), sentences.test.as_ref()].into_iter().flatten());
+    let scores = scores.map(|((split, scored), sentences)| {
+        let words: Vec<Vec<WordOutcome>> = sentences.sentences.iter().map(outcomes).collect();
         let mut tally = Tally::default();
         tally.extend(words.iter().flatten().copied());
-        Some((split.to_string(), score(&Evaluation { loss_nats: 0.0, tally, words }, set?, keys, task)))
+        (split.to_string(), score(&Evaluation { loss_nats: 0.0, tally, words }, scored, task))
     });
     Baseline { scores: scores.collect(), fit: None }
 }
@@ -113,7 +110,7 @@ fn labelled<'a>(
 }
 
 /// The logistic regression, in f32 features whatever the cell's precision; nothing where no word of train
-/// speaks. It reads the last block's output also where the cell's heads read a mix of blocks.
+/// has a label position. It reads the last block's output also where the cell's heads read a mix of blocks.
 fn probe<B: Kernels>(
     model: &Tagger<B>,
     encoder: &EncoderConfig,
@@ -127,22 +124,21 @@ fn probe<B: Kernels>(
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);
     let train = sampled(&task.train, most);
-    let labels: Vec<u32> = train.examples.iter().flat_map(speaking).collect();
+    let labels: Vec<u32> = train.examples.iter().flat_map(gold).collect();
     if labels.is_empty() {
         return None;
     }
     let probe = Probe::fit(&rows(&train), encoder.hidden, &labels, classes, &ProbeConfig::default());
-    let scored = [("dev", Some(&task.dev)), ("test", task.test.as_ref())];
-    let scores = scored.into_iter().zip(&task.keys).filter_map(|((split, set), keys)| {
-        let set = set?;
-        Some((split.to_string(), score(&probe.evaluate(set, &rows(set)), set, keys, task)))
+    let scores = task.scored().map(|(split, scored)| {
+        let evaluation = probe.evaluate(&scored.set, &rows(&scored.set));
+        (split.to_string(), score(&evaluation, scored, task))
     });
     let fit = &probe.fit;
     Some(Baseline {
         scores: scores.collect(),
         fit: Some(BaselineFit {
             fitted: fit.rows as u64,
-            of: task.train.examples.iter().map(|example| speaking(example).count() as u64).sum(),
+            of: task.train.examples.iter().map(|example| gold(example).count() as u64).sum(),
             iterations: fit.iterations.into(),
             converged: fit.converged,
             loss_nats: fit.loss_nats,
@@ -150,8 +146,8 @@ fn probe<B: Kernels>(
     })
 }
 
-/// The labels of the words that speak. Train knows its own tags, so each has one.
-fn speaking(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
+/// The labels of the words with a label position. Train knows its own tags, so each has one.
+fn gold(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
     let words = example.words.iter().zip(&example.gold);
     words.filter(|(word, _)| word.is_ok()).filter_map(|(_, gold)| *gold)
 }
@@ -159,7 +155,7 @@ fn speaking(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '
 /// All sentences, or as many drawn ones as have this number of words. The draw has a seed of its own, so
 /// that all cells on the same data have the same baseline.
 fn sampled(train: &Dataset, most: usize) -> Dataset {
-    let counts: Vec<usize> = train.examples.iter().map(|example| speaking(example).count()).collect();
+    let counts: Vec<usize> = train.examples.iter().map(|example| gold(example).count()).collect();
     let mut chosen = vec![true; counts.len()];
     if counts.iter().sum::<usize>() > most {
         let mut left = most;
@@ -174,35 +170,71 @@ fn sampled(train: &Dataset, most: usize) -> Dataset {
 
 #[cfg(test)]
 mod tests {
-    use frostline_train::{Example, TaggedSentence};
+    use std::sync::Arc;
+
+    use frostline_record::{TaskFacts, TaskSettings};
+    use frostline_train::Example;
 
     use super::*;
+    use crate::aligned::AlignedSplit;
+    use crate::corpus::{File, Portion};
+    use crate::data::Scored;
+    use crate::document::{Document, Format};
 
-    fn sentence(words: &[&'static str], tags: &[&'static str]) -> Labelled<'static> {
-        let tagged = TaggedSentence { words: words.to_vec(), tags: tags.to_vec() };
-        Labelled { id: "-".into(), numbers: vec!["0"; tags.len()], tagged }
+    /// A file of sentences, written as `form/TAG form/TAG` or, where they are labelled, `text TAB label`.
+    fn portion(labels: &str, sentences: &[&str]) -> Portion {
+        let format = Format::of(labels);
+        let mut text = String::new();
+        for sentence in sentences {
+            let rows = sentence.split(' ').zip(1..).map(|(word, number)| {
+                let (form, tag) = word.split_once('/').expect("form and tag");
+                let head = if number == 1 { "0\troot" } else { "1\tdep" };
+                format!("{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t_\t_\n")
+            });
+            match format {
+                Format::Sentences => text += sentence,
+                _ => text.extend(rows),
+            }
+            text.push('\n');
+        }
+        let document = Arc::new(Document::parse(text.into(), "file", format).unwrap());
+        let sentences = (0..sentences.len() as u32).collect();
+        Portion { file: File { path: "file".into(), key: "file".into(), document }, sentences }
     }
 
-    fn task(labels: &str, tags: &[&str], dev: &Dataset) -> TaskData {
-        let facts = frostline_record::TaskFacts {
-            unit: Unit::Words,
-            tags: Vec::new(),
-            train: Default::default(),
-            dev: Default::default(),
+    fn split<'a>(name: &'static str, labels: &str, portion: &'a Portion) -> AlignedSplit<'a> {
+        let sentences = portion.labelled(labels);
+        AlignedSplit { path: "file", name, unit: Unit::Words, sentences, aligned: Vec::new() }
+    }
+
+    /// What the most frequent tags reach on dev: words, correct and unseen.
+    fn reached(labels: &str, [train, dev]: [&[&str]; 2], lowercase: bool) -> [u64; 3] {
+        let [train, dev] = [train, dev].map(|sentences| portion(labels, sentences));
+        let sentences = AlignedTask {
+            train: split("train", labels, &train),
+            dev: split("dev", labels, &dev),
             test: None,
         };
-        TaskData {
+        let set = || Dataset { examples: Vec::new(), unseen_tags: Vec::new() };
+        let task = TaskData {
             name: "task".into(),
             head: 0,
-            settings: frostline_record::TaskSettings { labels: labels.into(), ..Default::default() },
-            tags: tags.iter().map(ToString::to_string).collect(),
-            train: dev.clone(),
-            dev: dev.clone(),
+            settings: TaskSettings { labels: labels.into(), ..Default::default() },
+            tags: train.tag_set(labels).into_iter().map(String::from).collect(),
+            train: set(),
+            dev: Scored { set: set(), sentences: dev.clone(), known: Vec::new() },
             test: None,
-            keys: Default::default(),
-            facts,
+            facts: TaskFacts {
+                unit: Unit::Words,
+                tags: Vec::new(),
+                train: Default::default(),
+                dev: Default::default(),
+                test: None,
+            },
             most_frequent: None,
-        }
+        };
+        let score = &most_frequent(&sentences, &task, lowercase).scores["dev"];
+        [score.words, score.correct, score.unseen]
     }
 
     fn examples(sizes: &[usize]) -> Dataset {
@@ -217,30 +249,18 @@ mod tests {
 
     #[test]
     fn words_get_their_most_frequent_tag_as_the_model_sees_them() {
-        let train = vec![
-            sentence(&["The", "run", "runs"], &["DET", "NOUN", "VERB"]),
-            sentence(&["Run", "the", "run", "#"], &["VERB", "DET", "NOUN", "_"]),
-        ];
-        let dev = vec![
-            sentence(&["RUN", "the", "cat", "?"], &["NOUN", "DET", "X", "_"]),
-            sentence(&["dogs"], &["DET"]),
-        ];
-        let splits = Splits { train, dev, test: None };
-        let task = task("upos", &["DET", "NOUN", "VERB"], &examples(&[3, 1]));
-        let scores = |lowercase| most_frequent(&splits, &task, lowercase).scores["dev"].clone();
-        // Lowercased, `RUN` is the noun it mostly is; a stranger is `DET`, the smallest of three equals.
-        let folded = scores(true);
-        assert_eq!((folded.words, folded.correct, folded.unseen, folded.truncated), (4, 3, 1, 0));
-        assert_eq!((scores(false).words, scores(false).correct), (4, 2), "`RUN` is a stranger");
+        let train = ["The/DET run/NOUN runs/VERB", "Run/VERB the/DET run/NOUN #/_"];
+        let dev = ["RUN/NOUN the/DET cat/X ?/_", "dogs/DET"];
+        // Lowercased, `RUN` is the noun it mostly is; unseen words get `DET`, the smallest of three equals.
+        assert_eq!(reached("upos", [&train, &dev], true), [4, 3, 1]);
+        assert_eq!(reached("upos", [&train, &dev], false), [4, 2, 1], "`RUN` is unseen");
     }
 
     #[test]
     fn sentences_get_the_most_frequent_label() {
-        let train = ["bad", "good", "good"].map(|label| sentence(&["some", "words"], &[label])).to_vec();
-        let dev = ["good", "bad", "good"].map(|label| sentence(&["other", "words"], &[label])).to_vec();
-        let splits = Splits { train, dev, test: None };
-        let found = most_frequent(&splits, &task("label", &["bad", "good"], &examples(&[1, 1, 1])), true);
-        assert_eq!((found.scores["dev"].words, found.scores["dev"].correct), (3, 2));
+        let train = ["some words\tbad", "some words\tgood", "some words\tgood"];
+        let dev = ["other words\tgood", "other words\tbad", "other words\tgood"];
+        assert_eq!(reached("label", [&train, &dev], true), [3, 2, 0]);
     }
 
     #[test]

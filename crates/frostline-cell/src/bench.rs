@@ -1,6 +1,7 @@
 //! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
 //! nothing here is a second version of what it times.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -20,8 +21,8 @@ use frostline_train::{
 use serde::Serialize;
 
 use crate::cell::HEAD_STD;
-use crate::corpus::Labelled;
-use crate::{corpus, cost, inputs, outcome, version};
+use crate::document::{Document, Format, Labelled};
+use crate::{cost, inputs, outcome, version};
 use frostline_kernels::backend::Work;
 use frostline_tagger::Tagger;
 
@@ -103,8 +104,13 @@ impl Folders {
     }
 
     /// A split's text and where it was read.
-    fn text(&self, split: &str) -> Result<(String, &str)> {
-        Ok((inputs::text(&self.inputs, split)?, &inputs::input(&self.inputs, split)?.path))
+    fn text(&self, split: &str) -> Result<(Arc<str>, &str)> {
+        Ok((inputs::text(&self.inputs, split)?.into(), &inputs::input(&self.inputs, split)?.path))
+    }
+
+    fn treebank(&self, split: &str) -> Result<Document> {
+        let (text, path) = self.text(split)?;
+        Document::parse(text, path, Format::Treebank)
     }
 
     fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn Source>> {
@@ -203,16 +209,11 @@ impl Work for StepTask<'_> {
 /// Train and dev as examples, the tags, and the rows that occur.
 fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>, Vocabulary)> {
     let aligner = folders.aligner()?;
-    let (train_text, train_path) = folders.text("train")?;
-    let (dev_text, dev_path) = folders.text("dev")?;
-    let tagged = |text, path| -> Result<Vec<TaggedSentence<'_>>> {
-        Ok(corpus::sentences(text, path, "upos")?.into_iter().map(|sentence| sentence.tagged).collect())
-    };
-    let mut train = tagged(&train_text, train_path)?;
+    let [train, dev] = [folders.treebank("train")?, folders.treebank("dev")?];
+    let [mut train, dev] = [&train, &dev].map(tagged);
     if step.first > 0 {
         train.truncate(step.first);
     }
-    let dev = tagged(&dev_text, dev_path)?;
     let tags = tag_set(&train);
     let build = |name, sentences: &[_]| {
         Dataset::build(&Split { name, sentences, unit: Unit::Words }, &aligner, &tags)
@@ -227,6 +228,11 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
         set.compact(&vocabulary);
     }
     Ok((sets, tags, vocabulary))
+}
+
+/// Every sentence of a treebank with its parts of speech.
+fn tagged(document: &Document) -> Vec<TaggedSentence<'_>> {
+    document.all_labelled("upos").into_iter().map(|sentence| sentence.tagged).collect()
 }
 
 /// Places of as many sentences as are wanted, drawn anew whenever all were used.
@@ -301,12 +307,14 @@ impl Reading {
         const PASSES: usize = 5;
         let (text, path) = folders.text("train")?;
         let aligner = folders.aligner()?.with_cache(false);
-        let sentences = corpus::sentences(&text, path, "upos")?;
-        let parse = fastest(PASSES, || corpus::sentences(&text, path, "upos").map(|found| found.len()))?;
+        let parsed = || Document::parse(text.clone(), path, Format::Treebank);
+        let document = parsed()?;
+        let parse = fastest(PASSES, || parsed().map(|document| document.len()))?;
+        let words: Vec<Vec<&str>> = (0..document.len()).map(|at| document.words(at)).collect();
         let align = fastest(PASSES, || {
-            sentences.iter().try_fold(0, |sum, s| Ok(sum + aligner.align(&s.tagged.words)?.ids.len()))
+            words.iter().try_fold(0, |sum, words| Ok(sum + aligner.align(words)?.ids.len()))
         })?;
-        let count = sentences.len() as f64;
+        let count = document.len() as f64;
         Ok(Self {
             parse_mb_per_s: text.len() as f64 / 1e6 / parse,
             parse_sentences_per_s: count / parse,
@@ -340,14 +348,14 @@ impl Tagging {
     /// Where a file cannot be read.
     pub fn measure(tagger: &Tagger, treebank: &str) -> Result<Self> {
         let sources = Places::default().treebank(treebank)?.sources;
-        let text = |split: &str| -> Result<(String, String)> {
+        let read = |split: &str| -> Result<Document> {
             let Some(source) = sources.get(split) else { bail!("{treebank} has no {split} file to tag") };
             let bytes = frostline_assets::read(&source.path)?.into_owned();
-            Ok((String::from_utf8(bytes).with_context(|| source.path.clone())?, source.path.clone()))
+            let text = String::from_utf8(bytes).with_context(|| source.path.clone())?;
+            Document::parse(text.into(), &source.path, Format::Treebank)
         };
-        let [dev, test] = [text("dev")?, text("test")?];
-        let dev = corpus::sentences(&dev.0, &dev.1, "upos")?;
-        let test = corpus::sentences(&test.0, &test.1, "upos")?;
+        let documents = [read("dev")?, read("test")?];
+        let [dev, test] = [0, 1].map(|split: usize| documents[split].all_labelled("upos"));
         let words = |sentences: &[Labelled<'_>]| -> Vec<Vec<String>> {
             let owned =
                 |sentence: &Labelled<'_>| sentence.tagged.words.iter().map(|it| (*it).into()).collect();

@@ -20,10 +20,13 @@ use frostline_train::{
     train,
 };
 
-use crate::data::{Data, Shared, head_names, load, prediction_file};
-use crate::outcome::{accounts, epoch_row, loss_point, prediction_lines, score, settled, timing};
+use crate::data::{Data, TaskData};
+use crate::heads::head_names;
+use crate::load::load;
+use crate::outcome::{accounts, epoch_row, loss_point, prediction_file, prediction_lines, score, settled};
 use crate::prefix::{Request, Splits};
 use crate::save::Trained;
+use crate::shared::Shared;
 use crate::story::Story;
 use crate::version::isa_on;
 use crate::{baselines, changes, cost, inputs, story};
@@ -156,8 +159,11 @@ fn run_cell<B: Train>(
         tell(event);
     };
     let clock = Instant::now();
-    let baselines =
-        if *verify { Default::default() } else { baselines::of_cell(cell, &data, &model.valid(), shared)? };
+    let baselines = if *verify {
+        Default::default()
+    } else {
+        baselines::of_cell(cell, &data, &model.valid(), &mut shared.probes)?
+    };
     let baselines_ms = ms(clock);
     let begun = story.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
@@ -186,7 +192,7 @@ fn run_cell<B: Train>(
         true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
         false => Vec::new(),
     };
-    let timing = timing(&story, [load_ms, baselines_ms], ms(clock));
+    let timing = story.timing([load_ms, baselines_ms], ms(clock));
     let outcome = Outcome {
         headline: data.main().name.clone(),
         tasks: data.tasks.iter().map(|task| (task.name.clone(), task.facts.clone())).collect(),
@@ -233,7 +239,7 @@ impl Stage {
     }
 
     fn learned<'a>(&self, data: &'a Data, splits: Option<&'a Splits>) -> Vec<Learned<'a>> {
-        let learned = |(number, task): (usize, &'a crate::data::TaskData)| {
+        let learned = |(number, task): (usize, &'a TaskData)| {
             let view = |set: &'a _, split| match splits {
                 Some(splits) => splits.view(set, number, split),
                 None => set.into(),
@@ -243,7 +249,7 @@ impl Stage {
                 head: task.head,
                 weight: self.settings.tasks[&task.name].weight,
                 train: view(&task.train, 0),
-                dev: view(&task.dev, 1),
+                dev: view(&task.dev.set, 1),
             }
         };
         data.tasks.iter().enumerate().map(learned).collect()
@@ -298,7 +304,7 @@ impl At<'_> {
             data,
             isa: self.isa,
         };
-        let splits = request.splits(&model.valid(), shared, tell)?;
+        let splits = request.splits(&model.valid(), &mut shared.prefixes, tell)?;
         story.add_prefix(splits.used);
         let tasks = stage.learned(data, Some(&splits));
         let mut run = stage.as_run(data, encoder, &tasks, story.before());
@@ -352,17 +358,17 @@ impl At<'_> {
         let model = finished.model.valid();
         let mut tasks = BTreeMap::new();
         for (number, (task, dev)) in data.tasks.iter().zip(&finished.dev).enumerate() {
-            let test = task.test.as_ref().map(|set| {
-                let view = splits.view(set, number, 2);
+            let test = task.test.as_ref().map(|test| {
+                let view = splits.view(&test.set, number, 2);
                 evaluate(&model, task.head, encoder, view, &stage.settings)
             });
             let mut found = record::TaskOutcome::default();
-            let scored = [("dev", Some(dev), Some(&task.dev)), ("test", test.as_ref(), task.test.as_ref())];
-            for ((split, evaluation, set), keys) in scored.into_iter().zip(&task.keys) {
-                let (Some(evaluation), Some(set)) = (evaluation, set) else { continue };
-                found.scores.insert(split.into(), score(evaluation, set, keys, task));
+            for ((split, scored), evaluation) in
+                task.scored().zip([Some(dev), test.as_ref()].into_iter().flatten())
+            {
+                found.scores.insert(split.into(), score(evaluation, scored, task));
                 if save.predictions {
-                    let text = prediction_lines(task, keys, evaluation)?;
+                    let text = prediction_lines(task, scored, evaluation)?;
                     let name = (number != data.headline).then_some(task.name.as_str());
                     let file = prediction_file((!self.last).then_some(&stage.name), name, split);
                     record::write_atomically(&folder.join(&file), text.as_bytes())?;

@@ -21,7 +21,7 @@ pub(crate) fn measure<B: Train>(
     let start = Tagger::<B>::build(&plain, &data.vocabulary, &data.heads, sources, &trained.device())?;
     let end = merged(&snapshot(trained), encoder);
     let relative = relative_changes(&snapshot(&start), &end);
-    let dev = View::from(&data.main().dev);
+    let dev = View::from(&data.main().dev.set);
     let cka = linear_cka([&start.valid(), &trained.valid()], encoder, dev, settings);
     let change = |((group, relative), cka): ((frostline_freeze::Group, f64), f64)| Change {
         group: group.to_string(),

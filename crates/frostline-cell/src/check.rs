@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use frostline_model::{Checkpoint, EncoderConfig};
 use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
-use frostline_train::{extras, tag_set};
+use frostline_train::extras;
 
-use crate::corpus::Labelled;
-use crate::data::{PADDING, drawn_by, head_names, kind, tag_sets, task_splits, task_texts};
+use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
+use crate::corpus::Portions;
+use crate::heads::{head_names, kind};
 use crate::inputs;
 
 /// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
@@ -19,7 +20,7 @@ use crate::inputs;
 /// # Errors
 /// The first fault, naming file and place.
 pub fn cells(cells: &[Cell]) -> Result<()> {
-    let mut seen = HashSet::new();
+    let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
     for cell in cells {
         let settings = &cell.settings;
         let key = (&settings.policy, &settings.stages, &settings.tasks, &settings.save.model, &cell.inputs);
@@ -34,7 +35,7 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
         }
         let key = (&settings.data, &settings.tasks, &settings.encoder, drawn_by(cell), &cell.inputs);
         if seen.insert(serde_json::to_string(&key)?) {
-            check_inputs(cell)?;
+            check_inputs(cell, &mut corpora)?;
         }
     }
     Ok(())
@@ -57,11 +58,12 @@ fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
     Ok(())
 }
 
-fn check_inputs(cell: &Cell) -> Result<()> {
+/// Whether a cell's files can be read and belong together.
+fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
-    inputs::aligner(&cell.inputs, &settings.data)?;
+    corpora.aligner(&cell.inputs, &settings.data)?;
     if settings.encoder.init == Init::Pretrained {
         let input = inputs::weights(&cell.inputs, settings)?;
         match input.path.strip_prefix("embedded:") {
@@ -72,43 +74,45 @@ fn check_inputs(cell: &Cell) -> Result<()> {
             None => Checkpoint::open(Path::new(&input.path), encoder.family)?.check(&encoder)?,
         }
     }
-    let texts = task_texts(cell)?;
-    let splits = task_splits(settings, &texts)?;
-    let sets = tag_sets(settings, &splits);
-    for (((splits, texts), tags), (name, task)) in splits.iter().zip(&texts).zip(sets).zip(&settings.tasks) {
-        if splits.train.is_empty() {
-            bail!(
-                "no sentence is left to learn from for the task `{name}`; check the train file and `data.leave_out`"
-            );
+    for task in corpora.tasks(cell)? {
+        check_sentences(settings, &task)?;
+    }
+    Ok(())
+}
+
+/// Whether a task has something to learn from and something to score, and with `strict_tags` the same tags in both.
+fn check_sentences(settings: &Settings, task: &TaskSentences) -> Result<()> {
+    let TaskSentences { name, settings: TaskSettings { labels, .. }, portions, tags } = task;
+    let Portions { train, dev, test } = portions;
+    let learned = train.sentences.len();
+    ensure!(
+        learned > 0,
+        "no sentence is left to learn from for the task `{name}`; check the train file and `data.leave_out`"
+    );
+    ensure!(
+        tags.iter().any(|tag| tag != PADDING),
+        "{}: none of the {learned} train sentences is labelled for the task `{name}` (`labels = \"{labels}\"`); choose \
+         labels that the file has",
+        train.file.path
+    );
+    for scored in [Some(dev), test.as_ref()].into_iter().flatten() {
+        let path = &scored.file.path;
+        if scored.sentences.is_empty() {
+            let why = match settings.data.scored_genre.is_empty() {
+                true => "",
+                false => ": `data.scored_genre` leaves none",
+            };
+            bail!("{path} has no sentence to score{why}");
         }
-        if tags.iter().all(|tag| tag == PADDING) {
-            let path = texts.train.as_ref().map_or(&texts.dev.1, |(_, path)| path);
-            bail!(
-                "{path}: none of the {} train sentences is labelled for the task `{name}` (`labels = \"{}\"`); choose \
-                 labels that the file has",
-                splits.train.len(),
-                task.labels
+        if settings.data.strict_tags {
+            let found = scored.tag_set(labels).into_iter();
+            let unseen: Vec<&str> = found.filter(|tag| !tags.iter().any(|known| known == tag)).collect();
+            ensure!(
+                unseen.is_empty(),
+                "{path} has tags that the {learned} chosen train sentences lack: {}; without data.strict_tags such words \
+                 count as wrong answers and are reported",
+                unseen.join(", ")
             );
-        }
-        let test = texts.test.as_ref().map_or("test", |(_, path)| path);
-        let scored = [(texts.dev.1.as_str(), Some(&splits.dev)), (test, splits.test.as_ref())];
-        for (path, sentences) in scored {
-            if sentences.is_some_and(Vec::is_empty) {
-                let genre = &settings.data.scored_genre;
-                let why = if genre.is_empty() { "" } else { ": `data.scored_genre` leaves none" };
-                bail!("{path} has no sentence to score{why}");
-            }
-            let tagged = |all: &'_ Vec<Labelled<'_>>| tag_set(all.iter().map(|sentence| &sentence.tagged));
-            let found = sentences.map_or_else(Vec::new, tagged);
-            let unseen: Vec<String> = found.into_iter().filter(|tag| !tags.contains(tag)).collect();
-            if settings.data.strict_tags && !unseen.is_empty() {
-                bail!(
-                    "{path} has tags that the {} chosen train sentences lack: {}; without data.strict_tags such words \
-                     count as wrong answers and are reported",
-                    splits.train.len(),
-                    unseen.join(", ")
-                );
-            }
         }
     }
     Ok(())

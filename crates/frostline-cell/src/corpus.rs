@@ -1,58 +1,66 @@
-//! Files as labelled sentences, and the choice of what is learned from and what is scored.
+//! The choice of what is learned from and what is scored: lists of sentences of documents.
 
-use anyhow::{Result, anyhow};
-use frostline_conllu::Column;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use frostline_random::Stream;
-use frostline_record::{DataSettings, TaskSettings};
-use frostline_train::TaggedSentence;
+use frostline_record::DataSettings;
 
-/// A sentence as it stands in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labelled<'a> {
-    /// Its `sent_id`, or its line's number.
-    pub id: String,
-    /// The words' own numbers; the sentence's own, `0`, where it is the sentence that is labelled.
-    pub numbers: Vec<&'a str>,
-    /// What it says, word for word.
-    pub tagged: TaggedSentence<'a>,
+use crate::document::{Document, Labelled};
+
+/// A file of a dataset, parsed, and where it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    pub path: String,
+    /// Its format and the hash of its bytes: files of one key have one document.
+    pub key: String,
+    pub document: Arc<Document>,
 }
 
-/// A dataset's splits, as a task sees them.
-#[derive(Clone, Debug, Default)]
-pub struct Splits<'a> {
-    /// What is learned from.
-    pub train: Vec<Labelled<'a>>,
-    /// What chooses the best epoch.
-    pub dev: Vec<Labelled<'a>>,
-    /// What is scored at the end.
-    pub test: Option<Vec<Labelled<'a>>>,
-}
-
-/// The files' texts with the places where they were read; train may be missing.
-#[derive(Clone, Debug, Default)]
-pub struct Texts {
+/// The files of a dataset; train may be missing.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
     /// `*-train.*`
-    pub train: Option<(String, String)>,
+    pub train: Option<File>,
     /// `*-dev.*`
-    pub dev: (String, String),
+    pub dev: File,
     /// `*-test.*`
-    pub test: Option<(String, String)>,
+    pub test: Option<File>,
 }
 
-impl Texts {
-    /// The splits of a task: read, and cut as the settings say.
-    ///
-    /// # Errors
-    /// The first fault, as `path:line:column: message`.
-    pub fn splits(&self, task: &TaskSettings, data: &DataSettings, seed: u64) -> Result<Splits<'_>> {
-        let read = |(text, path)| sentences(text, path, &task.labels);
-        let pair = |file| {
-            let (text, path): &(String, String) = file;
-            (text.as_str(), path.as_str())
-        };
-        let mut dev = read(pair(&self.dev))?;
+/// Some sentences of a file, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Portion {
+    pub file: File,
+    /// Their places in the document.
+    pub sentences: Vec<u32>,
+}
+
+/// The sentences that a task learns from and those that are scored.
+#[derive(Clone, Debug)]
+pub(crate) struct Portions {
+    pub train: Portion,
+    /// What chooses the best epoch.
+    pub dev: Portion,
+    /// What is scored at the end.
+    pub test: Option<Portion>,
+}
+
+/// The same as places alone, without the files.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    train: Vec<u32>,
+    dev: Vec<u32>,
+    test: Option<Vec<u32>>,
+}
+
+impl Files {
+    /// Chooses the sentences of each split, as the settings say.
+    pub fn choose(&self, data: &DataSettings, seed: u64) -> Chosen {
+        let all = |file: &File| (0..file.document.len() as u32).collect::<Vec<u32>>();
+        let mut dev = all(&self.dev);
         let mut train = match &self.train {
-            Some(file) => read(pair(file))?,
+            Some(file) => all(file),
             None => {
                 let (kept, rest) = cut(dev, data.train_from_dev, Stream::new(seed, "train from dev"));
                 dev = rest;
@@ -64,23 +72,65 @@ impl Texts {
             train = rest;
             Some(kept)
         } else {
-            self.test.as_ref().map(|file| read(pair(file))).transpose()?
+            self.test.as_ref().map(all)
+        };
+        let from_genre = |document: &Document, sentence: u32, genre: &str| {
+            document.genre(sentence as usize) == Some(genre)
         };
         if !data.leave_out.is_empty() {
-            train.retain(|sentence| genre(&sentence.id) != Some(&data.leave_out));
+            let document = &self.of_train().document;
+            train.retain(|&sentence| !from_genre(document, sentence, &data.leave_out));
         }
         if !data.scored_genre.is_empty() {
-            for scored in [Some(&mut dev), test.as_mut()].into_iter().flatten() {
-                scored.retain(|sentence| genre(&sentence.id) == Some(&data.scored_genre));
+            let scored = [(Some(&mut dev), Some(&self.dev)), (test.as_mut(), self.of_test(data))];
+            for (sentences, file) in scored {
+                let (Some(sentences), Some(file)) = (sentences, file) else { continue };
+                sentences.retain(|&sentence| from_genre(&file.document, sentence, &data.scored_genre));
             }
         }
-        Ok(Splits { train: choose(train, data, seed), dev, test })
+        Chosen { train: choose(train, data, seed), dev, test }
+    }
+
+    /// The chosen sentences with the files in which they stand.
+    pub fn portions(&self, data: &DataSettings, chosen: &Chosen) -> Portions {
+        let portion =
+            |file: &File, sentences: &Vec<u32>| Portion { file: file.clone(), sentences: sentences.clone() };
+        let test = self.of_test(data).zip(chosen.test.as_ref());
+        Portions {
+            train: portion(self.of_train(), &chosen.train),
+            dev: portion(&self.dev, &chosen.dev),
+            test: test.map(|(file, sentences)| portion(file, sentences)),
+        }
+    }
+
+    /// The file from which train is taken.
+    fn of_train(&self) -> &File {
+        self.train.as_ref().unwrap_or(&self.dev)
+    }
+
+    /// The file from which test is taken.
+    fn of_test(&self, data: &DataSettings) -> Option<&File> {
+        if data.cut_test > 0.0 { Some(self.of_train()) } else { self.test.as_ref() }
+    }
+}
+
+impl Portion {
+    /// The sentences with the labels of this name.
+    pub fn labelled(&self, labels: &str) -> Vec<Labelled<'_>> {
+        let document = &self.file.document;
+        self.sentences.iter().map(|&sentence| document.labelled(sentence as usize, labels)).collect()
+    }
+
+    /// The labels of this name that occur, sorted.
+    pub fn tag_set(&self, labels: &str) -> BTreeSet<&str> {
+        let all = self.labelled(labels).into_iter().flat_map(|sentence| sentence.tagged.tags);
+        all.filter(|tag| *tag != "_").collect()
     }
 }
 
 /// Whether the choice of sentences depends on the seed.
 #[must_use]
-pub fn is_drawn(data: &DataSettings, has_train: bool) -> bool {
+pub(crate) fn is_drawn(data: &DataSettings, has_train: bool) -> bool {
     seed_chooses(data) || data.cut_test > 0.0 || !has_train
 }
 
@@ -89,84 +139,9 @@ pub(crate) fn seed_chooses(data: &DataSettings) -> bool {
     data.fraction < 1.0 || (data.sample > 0 && data.draw == 0)
 }
 
-/// Every sentence of a file with its labels; the file's format follows from what is labelled.
-///
-/// # Errors
-/// The first fault, as `path:line:column: message`.
-pub fn sentences<'a>(text: &'a str, path: &str, labels: &str) -> Result<Vec<Labelled<'a>>> {
-    let fault = |fault: frostline_conllu::Fault| anyhow!("{}", fault.at(path));
-    let found: Result<Vec<Labelled<'a>>> = match labels {
-        "label" => frostline_conllu::parse_labelled(text)
-            .map(|sentence| {
-                let sentence = sentence.map_err(fault)?;
-                Ok(Labelled {
-                    id: sentence.line.to_string(),
-                    numbers: vec!["0"],
-                    tagged: TaggedSentence {
-                        words: sentence.text.split_whitespace().collect(),
-                        tags: vec![sentence.label],
-                    },
-                })
-            })
-            .collect(),
-        "entity" => frostline_conllu::parse_iob2(text)
-            .map(|sentence| {
-                let sentence = sentence.map_err(fault)?;
-                let mut out =
-                    Labelled { id: sentence.sent_id().unwrap_or("-").into(), ..Labelled::default() };
-                for row in &sentence.rows {
-                    out.numbers.push(row.id);
-                    out.tagged.words.push(row.form);
-                    out.tagged.tags.push(row.tag);
-                }
-                Ok(out)
-            })
-            .collect(),
-        labels => frostline_conllu::parse(text)
-            .map(|sentence| Ok(of_treebank(&sentence.map_err(fault)?, labels)))
-            .collect(),
-    };
-    Ok(found?.into_iter().filter(|sentence| !sentence.tagged.words.is_empty()).collect())
-}
-
-/// The integer-id words of a treebank's sentence with a column's values, or with its genre.
-fn of_treebank<'a>(sentence: &frostline_conllu::Sentence<'a>, labels: &str) -> Labelled<'a> {
-    let id = sentence.sent_id();
-    let mut out = Labelled { id: id.unwrap_or("-").into(), ..Labelled::default() };
-    for word in sentence.words() {
-        out.tagged.words.push(word.get(Column::Form).unwrap_or("_"));
-        if labels == "genre" {
-            continue;
-        }
-        out.numbers.push(word.id());
-        let column = |column| word.get(column).unwrap_or("_");
-        out.tagged.tags.push(match labels {
-            "upos" => column(Column::Upos),
-            "xpos" => column(Column::Xpos),
-            "deprel" => column(Column::Deprel),
-            feature => {
-                let name = feature.strip_prefix("feats.").unwrap_or(feature);
-                let mut all = column(Column::Feats).split('|').filter_map(|one| one.split_once('='));
-                all.find(|(key, _)| *key == name).map_or("none", |(_, value)| value)
-            }
-        });
-    }
-    if labels == "genre" && !out.tagged.words.is_empty() {
-        let genre = id.and_then(genre).unwrap_or("_");
-        (out.numbers, out.tagged.tags) = (vec!["0"], vec![genre]);
-    }
-    out
-}
-
-/// What a `sent_id` says before the first `-`.
-fn genre(id: &str) -> Option<&str> {
-    id.split_once('-').map(|(genre, _)| genre)
-}
-
 /// The train sentences a cell learns from: a drawn sample of N, or else the first N and a seeded share of
 /// them; in order. Of one draw, a larger sample holds the smaller ones.
-#[must_use]
-pub fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
+fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
     if data.sample > 0 {
         let draw = if data.draw > 0 { data.draw } else { seed };
         return take(all, data.sample, Stream::new(draw, "sample")).0;

@@ -1,22 +1,47 @@
 //! What a task's data are, before anything is learned: counts for the record, and what train knows of
 //! a word.
 //!
-//! Owns which words count as spelled alike: those that are after lowercasing, where the settings ask
-//! for it. What a tokenizer itself makes of case is not looked at. Refuses tensors.
+//! Words count as spelled alike where they are after lowercasing, if the settings ask for that. What a tokenizer
+//! itself makes of case is not looked at.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use anyhow::{Context, Result};
-use frostline_align::{Aligned, Aligner, lowercase};
-use frostline_record::{Forms, SplitFacts, TaskFacts, TaskSettings, Unit};
+use anyhow::Result;
+use frostline_align::{Aligned, lowercase};
+use frostline_record::{Cell, CellFacts, Forms, SplitFacts, TaskFacts, TaskSettings, Unit};
 use frostline_score::{Familiarity, Lexicon};
-use rayon::prelude::*;
 
-use crate::corpus::{Labelled, Splits};
+use crate::aligned::{AlignedSplit, AlignedTask};
+use crate::corpora::{self, Corpora};
+use crate::document::Labelled;
+
+/// What the data of each kind of cell are, as a record would say it. Of the encoder only the tokenizer is read.
+///
+/// # Errors
+/// Where a file cannot be read, has a fault or has changed, or a sentence cannot be aligned.
+pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
+    let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
+    let mut all = Vec::new();
+    for cell in cells {
+        if !seen.insert(corpora::key(cell, false)?) {
+            continue;
+        }
+        let data = &cell.settings.data;
+        let aligner = corpora.aligner(&cell.inputs, data)?;
+        let mut tasks = BTreeMap::new();
+        for task in corpora.tasks(cell)? {
+            let aligned = corpora.align(&task, &aligner)?;
+            let known = Known::of(&aligned.train.sentences, &task.settings, data.lowercase);
+            tasks.insert(task.name.clone(), known.facts(&aligned, &task.tags));
+        }
+        all.push(CellFacts { cell: cell.id.clone(), tasks });
+    }
+    Ok(all)
+}
 
 /// What train knows: its words, each with one tag or several, and its sentences.
-pub struct Known {
+pub(crate) struct Known {
     unit: Unit,
     lowercase: bool,
     lexicon: Lexicon,
@@ -52,39 +77,33 @@ impl Known {
     }
 
     /// What a task's record says of its data; `tags` is its tag set.
-    ///
-    /// # Errors
-    /// Where a sentence cannot be aligned.
-    pub fn facts(&self, splits: &Splits<'_>, aligner: &Aligner, tags: &[String]) -> Result<TaskFacts> {
-        let of = |split: &str, sentences: &[Labelled<'_>]| {
-            self.split(sentences, aligner).with_context(|| format!("the {split} split"))
-        };
-        let mut train = of("train", &splits.train)?;
+    #[must_use]
+    pub fn facts(&self, task: &AlignedTask<'_>, tags: &[String]) -> TaskFacts {
+        let mut train = self.split(&task.train);
         train.repeated = self.repeats;
-        Ok(TaskFacts {
+        TaskFacts {
             unit: self.unit,
             tags: tags.to_vec(),
             train,
-            dev: of("dev", &splits.dev)?,
-            test: splits.test.as_deref().map(|test| of("test", test)).transpose()?,
-        })
+            dev: self.split(&task.dev),
+            test: task.test.as_ref().map(|test| self.split(test)),
+        }
     }
 
-    fn split(&self, sentences: &[Labelled<'_>], aligner: &Aligner) -> Result<SplitFacts> {
-        let aligned = sentences.par_iter().map(|sentence| Ok(aligner.align(&sentence.tagged.words)?));
-        let aligned = aligned.collect::<Result<Vec<Aligned>>>()?;
+    fn split(&self, split: &AlignedSplit<'_>) -> SplitFacts {
+        let sentences = &split.sentences;
         let mut facts = SplitFacts { sentences: sentences.len() as u64, ..SplitFacts::default() };
-        for (sentence, aligned) in sentences.iter().zip(&aligned) {
+        for (sentence, aligned) in sentences.iter().zip(&split.aligned) {
             self.spell(sentence, aligned, &mut facts);
             facts.repeated += u64::from(self.sentences.contains(&self.text(sentence)));
         }
         facts.tags = tags(sentences);
         facts.words = facts.tags.values().sum();
         facts.forms = self.count(sentences);
-        Ok(facts)
+        facts
     }
 
-    /// Counts a sentence's subwords, and the labelled words that none speaks for.
+    /// Counts a sentence's subwords, and the labelled words without a label position.
     fn spell(&self, sentence: &Labelled<'_>, aligned: &Aligned, facts: &mut SplitFacts) {
         facts.subwords += aligned.ids.len() as u64;
         let mut last = None;
@@ -149,3 +168,6 @@ fn tags(sentences: &[Labelled<'_>]) -> BTreeMap<String, u64> {
     }
     counts.into_iter().map(|(tag, count)| (tag.to_string(), count)).collect()
 }
+
+#[cfg(test)]
+mod tests;

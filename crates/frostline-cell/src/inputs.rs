@@ -9,6 +9,9 @@ use frostline_assets::{Origin, read_pinned};
 use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 
+/// The roles of the files from which an aligner is made.
+pub(crate) const TOKENIZER: [&str; 3] = ["tokenizer", "tokenizer-config", "vocabulary"];
+
 /// The input of a role.
 ///
 /// # Errors
@@ -22,7 +25,14 @@ pub fn input<'a>(inputs: &'a Inputs, role: &str) -> Result<&'a Input> {
 /// # Errors
 /// Where it cannot be read, changed since the sweep began, or is no UTF-8.
 pub fn text(inputs: &Inputs, role: &str) -> Result<String> {
-    let input = input(inputs, role)?;
+    text_of(input(inputs, role)?)
+}
+
+/// The same, given the input.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) fn text_of(input: &Input) -> Result<String> {
     let bytes = read_pinned(&input.path, &input.sha256)?;
     String::from_utf8(bytes.into_owned())
         .map_err(|error| anyhow!("{}: no UTF-8 from byte {}", input.path, error.utf8_error().valid_up_to()))

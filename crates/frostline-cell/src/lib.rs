@@ -1,24 +1,31 @@
 #![doc = include_str!("../README.md")]
 #![recursion_limit = "256"]
 
+mod aligned;
 pub mod audit;
 mod baselines;
 pub mod bench;
-pub mod cell;
+mod cell;
 mod changes;
 pub mod check;
-pub mod corpus;
+mod corpora;
+mod corpus;
 pub mod cost;
-pub mod data;
+mod data;
+mod document;
 pub mod export;
 pub mod facts;
+mod heads;
 pub mod inputs;
+mod load;
 pub mod outcome;
 pub mod params;
-pub mod prefix;
+mod prefix;
 pub mod pretrain;
+mod recent;
 mod save;
 mod saved_model;
+mod shared;
 mod story;
 pub mod version;
 pub mod worker;

@@ -6,11 +6,9 @@ use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record as record;
 use frostline_score::Prediction;
 use frostline_score::entity::{EntityScores, Scheme};
-use frostline_train::{Dataset, Epoch, Evaluation};
+use frostline_train::{Epoch, Evaluation};
 
-use crate::data::{Data, Key, TaskData};
-use crate::story::Story;
-use crate::version;
+use crate::data::{Data, Key, KeyWord, Scored, TaskData};
 use frostline_tagger::NO_TAG;
 
 /// Parameters of an encoder with heads under a policy, as a record shows them.
@@ -44,7 +42,7 @@ pub(crate) fn epoch_row(
 ) -> record::EpochRow {
     let score = |task: usize| {
         let here = &data.tasks[task];
-        score(&dev[task], &here.dev, &here.keys[0], here)
+        score(&dev[task], &here.dev, here)
     };
     let others = (0..data.tasks.len()).filter(|task| *task != data.headline);
     record::EpochRow {
@@ -68,28 +66,29 @@ pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
     found.iter().map(|(group, step)| record::Settled { group: group.to_string(), step: *step }).collect()
 }
 
-/// What a split's tags are worth; `keys` say what its words are in truth.
-pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, keys: &[Key], task: &TaskData) -> record::Score {
+/// What a split's tags are worth.
+pub(crate) fn score(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -> record::Score {
     let tally = &evaluation.tally;
+    let names_entities = task.settings.labels == "entity";
     record::Score {
         loss_nats: evaluation.loss_nats,
-        sentences: data.examples.len() as u64,
+        sentences: scored.set.examples.len() as u64,
         words: tally.words,
         correct: tally.correct,
         truncated: tally.truncated,
         vanished: tally.vanished,
         unseen: tally.unseen_scored,
-        unseen_tags: data.unseen_tags.clone(),
-        entities: (task.settings.labels == "entity").then(|| entities(evaluation, keys, &task.tags)),
+        unseen_tags: scored.set.unseen_tags.clone(),
+        entities: names_entities.then(|| entities(evaluation, &task.keys(scored), &task.tags)),
     }
 }
 
 /// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any. Gold tags
 /// are the data's own, since train may lack some.
-fn entities(evaluation: &Evaluation, keys: &[Key], tags: &[String]) -> record::Entities {
+fn entities(evaluation: &Evaluation, keys: &[Key<'_>], tags: &[String]) -> record::Entities {
     let mut scores = EntityScores::new(Scheme::Lenient);
     for (key, words) in keys.iter().zip(&evaluation.words) {
-        let gold: Vec<&str> = key.words.iter().map(|[_, _, gold]| gold.as_str()).collect();
+        let gold: Vec<&str> = key.words.iter().map(|word| word.gold).collect();
         let predicted = words.iter().map(|word| match word.predicted {
             Prediction::Tag(tag) => tags[tag].as_str(),
             _ => "O",
@@ -108,20 +107,24 @@ fn entities(evaluation: &Evaluation, keys: &[Key], tags: &[String]) -> record::E
 
 /// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
 /// predicted; `_`, which is no label, where there is no prediction. For words also what train knows of them.
-pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evaluation) -> Result<String> {
+///
+/// # Errors
+/// Where there are not as many predictions as sentences and words.
+pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Evaluation) -> Result<String> {
+    let keys = task.keys(scored);
     ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
     let of_words = task.settings.unit() == record::Unit::Words;
     let mut out = String::from("sent_id\tid\tform\tgold\tpredicted");
     out += if of_words { "\ttrain\n" } else { "\n" };
-    for (key, outcomes) in keys.iter().zip(&evaluation.words) {
+    for ((key, outcomes), known) in keys.iter().zip(&evaluation.words).zip(&scored.known) {
         ensure!(key.words.len() == outcomes.len(), "as many predictions as words");
-        for (at, ([number, form, gold], outcome)) in key.words.iter().zip(outcomes).enumerate() {
+        for (at, (KeyWord { number, form, gold }, outcome)) in key.words.iter().zip(outcomes).enumerate() {
             let predicted = match outcome.predicted {
                 Prediction::Tag(tag) => &task.tags[tag],
                 _ => NO_TAG,
             };
-            let known = key.known.get(at).map_or("", |known| known.name());
-            let fields = [&key.id, number, form, gold, predicted, known];
+            let known = known.get(at).map_or("", |known| known.name());
+            let fields = [&*key.id, number, form, gold, predicted, known];
             out += &fields[..if of_words { 6 } else { 5 }].join("\t");
             out.push('\n');
         }
@@ -129,32 +132,10 @@ pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evalu
     Ok(out)
 }
 
-/// Where a cell's time went; `rest_ms` is what is none of the others.
-pub(crate) fn timing(story: &Story, [load_ms, baselines_ms]: [f64; 2], rest_ms: f64) -> record::Timing {
-    let times = &story.times;
-    let train_ms: f64 = times.steps_ms.iter().sum();
-    let eval_ms = times.epochs_ms.iter().map(|[_, eval]| eval).sum::<f64>() + story.scored_ms;
-    let mut steady: Vec<f64> = times.steps_ms.iter().skip(3).copied().collect();
-    steady.sort_by(f64::total_cmp);
-    let per_s = |count: f64| 1e3 * count / train_ms.max(1e-9);
-    record::Timing {
-        load_ms,
-        train_ms,
-        eval_ms,
-        baselines_ms,
-        total_ms: train_ms + eval_ms + story.prefix.fill_ms + load_ms + baselines_ms + rest_ms,
-        step_ms_median: steady.get(steady.len() / 2).copied().unwrap_or(0.0),
-        samples_per_s: per_s(story.seen.0 as f64),
-        steps_per_s: per_s(story.steps as f64),
-        tokens_per_s: per_s(story.seen.1 as f64),
-        epochs: times
-            .epochs_ms
-            .iter()
-            .map(|&[train_ms, eval_ms]| record::EpochTiming { train_ms, eval_ms })
-            .collect(),
-        prefix: story.prefix,
-        peak_rss_mib: version::peak_rss_mib(),
-    }
+/// The name by which a split's predictions are stored.
+pub(crate) fn prediction_file(stage: Option<&str>, task: Option<&str>, split: &str) -> String {
+    let parts = [stage, task].into_iter().flatten().map(|part| part.replace(' ', "-"));
+    parts.chain([split.to_string()]).collect::<Vec<_>>().join(".") + ".tsv"
 }
 
 #[cfg(test)]
@@ -165,8 +146,8 @@ mod tests {
     #[test]
     fn a_gold_tag_that_train_lacks_goes_on_an_entity_all_the_same() {
         let tags = ["B-LOC".to_string(), "O".into()];
-        let words = ["B-LOC", "I-LOC", "O"].map(|gold| [String::new(), String::new(), gold.into()]);
-        let keys = [Key { id: "1".into(), words: words.to_vec(), known: Vec::new() }];
+        let words = ["B-LOC", "I-LOC", "O"].map(|gold| KeyWord { number: "", form: "".into(), gold });
+        let keys = [Key { id: "1".into(), words: words.to_vec() }];
         let outcome = |gold, predicted| WordOutcome { gold, predicted: Prediction::Tag(predicted) };
         let words = vec![vec![outcome(Some(0), 0), outcome(None, 1), outcome(Some(1), 1)]];
         let evaluation = Evaluation { loss_nats: 0.0, tally: Tally::default(), words };

@@ -16,7 +16,7 @@ use frostline_record::{
 use frostline_train::{Dataset, Prefix, View, compute_prefix};
 
 use crate::corpus::seed_chooses;
-use crate::data::{Data, Shared, TaskData};
+use crate::data::{Data, TaskData};
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
 const FILL_TOKENS: usize = 4096;
@@ -26,13 +26,13 @@ const PACE: Duration = Duration::from_millis(500);
 
 /// The prefixes that one worker keeps in memory, those used last at the end.
 #[derive(Default)]
-pub struct Kept {
+pub(crate) struct Kept {
     entries: Vec<(String, Arc<Rows>)>,
 }
 
 /// The hidden states above a prefix for one split.
 #[derive(Debug)]
-pub struct Rows {
+pub(crate) struct Rows {
     values: Values,
     starts: Vec<usize>,
 }
@@ -106,7 +106,7 @@ impl Request<'_> {
     pub fn splits<B: Kernels>(
         &self,
         model: &Tagger<B>,
-        shared: &mut Shared,
+        kept: &mut Kept,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Splits> {
         let dropout = &self.settings.dropout;
@@ -140,20 +140,20 @@ impl Request<'_> {
             for ((slot, role), set) in slots.iter_mut().zip(["train", "dev", "test"]).zip(task.splits()) {
                 let Some(set) = set else { continue };
                 let key = self.key(task, role, blocks)?;
-                let rows = match shared.prefixes.find(&key) {
+                let rows = match kept.find(&key) {
                     Some(rows) => rows,
                     None => {
                         let fill = Fill { request: self, model, set, blocks };
                         let fits = held + fill.bytes() <= limit;
                         if fits {
-                            shared.prefixes.make_room(limit - fill.bytes());
+                            kept.make_room(limit - fill.bytes());
                         }
                         let folder = (!fits).then_some(Path::new(&place.folder));
                         let (rows, computed) = fill.at(folder, &key, &mut progress)?;
                         if computed {
                             splits.used.state = PrefixState::Computed;
                         }
-                        shared.prefixes.keep(key, rows)
+                        kept.keep(key, rows)
                     }
                 };
                 held += rows.bytes_in_memory();

@@ -9,11 +9,12 @@ use frostline_train::{Finished, Saved, Task, Times};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
+use crate::version;
 
 /// The file in a cell's folder.
 const FILE: &str = "checkpoint.safetensors";
 
-/// What is known of a cell at the start of a stage, and of the rows told since.
+/// What is known of a cell at the start of a stage, and the rows reported since.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Story {
     /// Steps of all stages.
@@ -71,7 +72,7 @@ pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (Story, Option<Saved
     found.unwrap_or_default()
 }
 
-/// Removes a checkpoint that nobody needs any more, and what a killed worker left of one.
+/// Removes a checkpoint that is no longer needed, and what a killed worker left of one.
 pub(crate) fn forget(folder: &Path) {
     let path = folder.join(FILE);
     let _ = fs::remove_file(path.with_added_extension("part"));
@@ -94,6 +95,7 @@ impl Story {
         }
     }
 
+    /// A step as the screen shows it, with the time that is left.
     pub fn step_event(
         &self,
         id: &str,
@@ -119,7 +121,7 @@ impl Story {
         }
     }
 
-    /// What became of a stage's constant prefix: the first that there was is told.
+    /// What became of a stage's constant prefix; the record names the first that there was.
     pub fn add_prefix(&mut self, used: PrefixUse) {
         let fill_ms = self.prefix.fill_ms + used.fill_ms;
         if self.prefix.state == PrefixState::None {
@@ -144,6 +146,35 @@ impl Story {
         }
     }
 
+    /// Where a cell's time went; `rest_ms` is what is none of the others.
+    pub fn timing(&self, [load_ms, baselines_ms]: [f64; 2], rest_ms: f64) -> record::Timing {
+        let times = &self.times;
+        let train_ms: f64 = times.steps_ms.iter().sum();
+        let eval_ms = times.epochs_ms.iter().map(|[_, eval]| eval).sum::<f64>() + self.scored_ms;
+        let mut steady: Vec<f64> = times.steps_ms.iter().skip(3).copied().collect();
+        steady.sort_by(f64::total_cmp);
+        let per_s = |count: f64| 1e3 * count / train_ms.max(1e-9);
+        record::Timing {
+            load_ms,
+            train_ms,
+            eval_ms,
+            baselines_ms,
+            total_ms: train_ms + eval_ms + self.prefix.fill_ms + load_ms + baselines_ms + rest_ms,
+            step_ms_median: steady.get(steady.len() / 2).copied().unwrap_or(0.0),
+            samples_per_s: per_s(self.seen.0 as f64),
+            steps_per_s: per_s(self.steps as f64),
+            tokens_per_s: per_s(self.seen.1 as f64),
+            epochs: times
+                .epochs_ms
+                .iter()
+                .map(|&[train_ms, eval_ms]| record::EpochTiming { train_ms, eval_ms })
+                .collect(),
+            prefix: self.prefix,
+            peak_rss_mib: version::peak_rss_mib(),
+        }
+    }
+
+    /// Takes over a finished stage's outcome.
     pub fn add_stage(&mut self, stage: StageOutcome) {
         self.stages.push(stage);
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use frostline_record::{Event, Job};
 
 use crate::cell::CellTask;
-use crate::data::Shared;
+use crate::shared::Shared;
 use crate::version::made_by;
 use frostline_kernels::backend;
 

@@ -1,5 +1,6 @@
-//! Sentences as examples: subword ids, label positions and labels. Aligned once, in parallel.
+//! Sentences as examples: subword ids, label positions and labels.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 
 use frostline_align::{Aligned, Aligner};
@@ -61,34 +62,50 @@ pub fn tag_set<'a>(sentences: impl IntoIterator<Item = &'a TaggedSentence<'a>>) 
 }
 
 impl Dataset {
-    /// Aligns a split. Words tagged `_` are left in the text but have no label and no score.
+    /// Aligns a split and makes examples of it, see [`Dataset::from_aligned`].
     ///
     /// # Errors
     /// Where a sentence cannot be aligned or has no subword, or there is none.
     pub fn build(split: &Split<'_>, aligner: &Aligner, tags: &[String]) -> Result<Self, TrainError> {
-        let index: HashMap<&str, u32> = tags.iter().zip(0..).map(|(tag, i)| (tag.as_str(), i)).collect();
-        let examples = split
-            .sentences
-            .par_iter()
-            .enumerate()
-            .map(|(number, sentence)| {
-                let aligned = aligner.align(&sentence.words).map_err(|source| TrainError::Align {
-                    split: split.name.into(),
-                    number: number + 1,
-                    source,
-                })?;
-                if aligned.ids.is_empty() {
-                    return Err(TrainError::NoSubword { split: split.name.into(), number: number + 1 });
-                }
-                Ok(example(sentence, &aligned, &index, split.unit))
+        let align = |(number, sentence): (usize, &TaggedSentence<'_>)| {
+            aligner.align(&sentence.words).map_err(|source| TrainError::Align {
+                split: split.name.into(),
+                number: number + 1,
+                source,
             })
-            .collect::<Result<Vec<_>, TrainError>>()?;
-        if examples.is_empty() {
+        };
+        let aligned = split.sentences.par_iter().enumerate().map(align);
+        Self::from_aligned(split, &aligned.collect::<Result<Vec<Aligned>, _>>()?, tags)
+    }
+
+    /// Makes examples of a split whose sentences are aligned already, one alignment per sentence. Words tagged
+    /// `_` stay in the text but have no label and no score.
+    ///
+    /// # Errors
+    /// Where a sentence has no subword, or there is none.
+    ///
+    /// # Panics
+    /// Where there are not as many alignments as sentences.
+    pub fn from_aligned<A: Borrow<Aligned> + Sync>(
+        split: &Split<'_>,
+        aligned: &[A],
+        tags: &[String],
+    ) -> Result<Self, TrainError> {
+        assert_eq!(split.sentences.len(), aligned.len(), "one alignment per sentence");
+        let empty = aligned.iter().position(|aligned| aligned.borrow().ids.is_empty());
+        if let Some(at) = empty {
+            return Err(TrainError::NoSubword { split: split.name.into(), number: at + 1 });
+        }
+        if aligned.is_empty() {
             return Err(TrainError::EmptySplit { split: split.name.into() });
         }
+        let index: HashMap<&str, u32> = tags.iter().zip(0..).map(|(tag, i)| (tag.as_str(), i)).collect();
+        let pairs = split.sentences.par_iter().zip(aligned);
+        let examples =
+            pairs.map(|(sentence, aligned)| example(sentence, aligned.borrow(), &index, split.unit));
         let all: BTreeSet<&str> = split.sentences.iter().flat_map(|s| s.tags.iter().copied()).collect();
         let unseen = all.into_iter().filter(|tag| *tag != "_" && !index.contains_key(tag));
-        Ok(Self { examples, unseen_tags: unseen.map(String::from).collect() })
+        Ok(Self { examples: examples.collect(), unseen_tags: unseen.map(String::from).collect() })
     }
 
     /// Every id that occurs.

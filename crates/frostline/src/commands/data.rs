@@ -18,7 +18,7 @@ impl Data {
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let cells: Vec<frostline_record::Cell> =
             serde_json::from_reader(std::io::stdin().lock()).context("standard input: no list of cells")?;
-        writeln!(out, "{}", serde_json::to_string(&frostline_cell::data::facts(&cells)?)?)?;
+        writeln!(out, "{}", serde_json::to_string(&frostline_cell::facts::of_cells(&cells)?)?)?;
         Ok(())
     }
 }

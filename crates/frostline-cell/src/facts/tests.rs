@@ -1,10 +1,15 @@
 //! What a treebank's splits are said to be: a treebank of seven sentences, counted by hand.
 
+use std::sync::Arc;
+
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
-use frostline_cell::corpus::{Splits, Texts};
-use frostline_cell::facts::Known;
 use frostline_record::{DataSettings, Forms, Spelled, SplitFacts, TaskFacts, TaskSettings, Unit};
 use frostline_score::Familiarity;
+
+use super::Known;
+use crate::aligned::{AlignedSplit, AlignedTask, Alignments};
+use crate::corpus::{File, Files, Portion, Portions};
+use crate::document::{Document, Format};
 
 /// Room for two subwords beside `[CLS]` and `[SEP]`.
 const MAX_LENGTH: usize = 4;
@@ -24,7 +29,14 @@ fn conllu(sentences: &[&str]) -> String {
     text
 }
 
-fn texts() -> Texts {
+/// A text as a parsed file.
+fn file(text: &str, name: &str, format: Format) -> File {
+    let document = Arc::new(Document::parse(text.into(), name, format).expect("sentences"));
+    File { path: name.into(), key: name.into(), document }
+}
+
+/// The splits of the treebank.
+fn splits(data: &DataSettings) -> Portions {
     let train = conllu(&[
         "The/DET dog/NOUN barks/VERB",
         "the/DET dog/NOUN barks/VERB",
@@ -33,20 +45,37 @@ fn texts() -> Texts {
     ]);
     let dev = conllu(&["the/DET dog/NOUN barks/VERB", "Fly/VERB away/ADV \u{200b}/SYM"]);
     let test = conllu(&["dogs/NOUN fly/VERB"]);
-    let file = |text, name: &str| (text, name.to_string());
-    Texts {
-        train: Some(file(train, "train.conllu")),
-        dev: file(dev, "dev.conllu"),
-        test: Some(file(test, "test.conllu")),
-    }
+    let file = |text: &str, name| file(text, name, Format::Treebank);
+    let files = Files {
+        train: Some(file(&train, "train.conllu")),
+        dev: file(&dev, "dev.conllu"),
+        test: Some(file(&test, "test.conllu")),
+    };
+    files.portions(data, &files.choose(data, 42))
 }
 
-fn facts(splits: &Splits<'_>, task: &TaskSettings, lowercase: bool) -> TaskFacts {
+fn facts(splits: &Portions, task: &TaskSettings, lowercase: bool) -> TaskFacts {
     let vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ndog\n##s\nbark\nfly\naway\na\nuh\n";
     let options = AlignOptions { max_length: MAX_LENGTH, lowercase, ..AlignOptions::default() };
     let aligner = Aligner::from_vocab(vocab, &VocabOptions::default()).expect("a vocabulary");
     let aligner = aligner.with_options(options).expect("room");
-    Known::of(&splits.train, task, lowercase).facts(splits, &aligner, &[]).expect("facts")
+    let split = |name, portion| aligned(name, portion, task, &aligner);
+    let aligned = AlignedTask {
+        train: split("train", &splits.train),
+        dev: split("dev", &splits.dev),
+        test: splits.test.as_ref().map(|test| split("test", test)),
+    };
+    Known::of(&aligned.train.sentences, task, lowercase).facts(&aligned, &[])
+}
+
+fn aligned<'a>(
+    name: &'static str,
+    portion: &'a Portion,
+    task: &TaskSettings,
+    aligner: &Aligner,
+) -> AlignedSplit<'a> {
+    let alignments = Alignments::new(&portion.file.document);
+    AlignedSplit::new((name, portion), (&task.labels, task.unit()), &alignments, aligner).expect("alignments")
 }
 
 fn tags<const N: usize>(counts: [(&str, u64); N]) -> std::collections::BTreeMap<String, u64> {
@@ -55,8 +84,7 @@ fn tags<const N: usize>(counts: [(&str, u64); N]) -> std::collections::BTreeMap<
 
 #[test]
 fn a_small_treebank_is_counted_as_by_hand() {
-    let (texts, task) = (texts(), TaskSettings::default());
-    let splits = texts.splits(&task, &DataSettings::default(), 42).expect("sentences");
+    let (splits, task) = (splits(&DataSettings::default()), TaskSettings::default());
     let found = facts(&splits, &task, true);
     assert_eq!(found.unit, Unit::Words);
     // Only two subwords of a sentence are left: `barks` goes twice, `fly` behind `dog ##s` once.
@@ -104,8 +132,7 @@ fn a_small_treebank_is_counted_as_by_hand() {
 
 #[test]
 fn case_counts_where_it_is_kept() {
-    let (texts, task) = (texts(), TaskSettings::default());
-    let splits = texts.splits(&task, &DataSettings::default(), 42).expect("sentences");
+    let (splits, task) = (splits(&DataSettings::default()), TaskSettings::default());
     let found = facts(&splits, &task, false);
     assert_eq!((found.train.forms.types, found.train.repeated), (7, 0), "`The` is not `the`");
     let forms = found.dev.forms;
@@ -114,7 +141,7 @@ fn case_counts_where_it_is_kept() {
     assert_eq!(found.test.expect("test").repeated, 0);
 
     for (lowercase, expected) in [(true, Familiarity::Ambiguous), (false, Familiarity::Unknown)] {
-        let known = Known::of(&splits.train, &task, lowercase);
+        let known = Known::of(&splits.train.labelled("upos"), &task, lowercase);
         assert_eq!(known.familiarity("Fly"), expected);
         assert_eq!(known.familiarity("dog"), Familiarity::Unambiguous);
         assert_eq!(known.familiarity("uh"), Familiarity::Unknown, "it has no tag in train");
@@ -123,22 +150,20 @@ fn case_counts_where_it_is_kept() {
 
 #[test]
 fn what_was_cut_from_train_is_unknown() {
-    let (texts, task) = (texts(), TaskSettings::default());
-    let data = DataSettings { first: 1, ..DataSettings::default() };
-    let splits = texts.splits(&task, &data, 42).expect("sentences");
-    let found = facts(&splits, &task, true);
+    let splits = splits(&DataSettings { first: 1, ..DataSettings::default() });
+    let found = facts(&splits, &TaskSettings::default(), true);
     assert_eq!((found.train.sentences, found.train.repeated), (1, 0));
     assert_eq!(found.dev.forms.unknown_words, 3, "`fly` too");
 }
 
 #[test]
 fn labelled_sentences_have_words_without_tags() {
-    let file = |text: &str| (text.to_string(), "x.tsv".to_string());
-    let texts =
-        Texts { train: Some(file("the dog\t1\nThe dog\t0\n")), dev: file("the fly\t1\n"), test: None };
+    let file = |text: &str| file(text, "x.tsv", Format::Sentences);
+    let files =
+        Files { train: Some(file("the dog\t1\nThe dog\t0\n")), dev: file("the fly\t1\n"), test: None };
     let task = TaskSettings { labels: "label".into(), ..TaskSettings::default() };
-    let splits = texts.splits(&task, &DataSettings::default(), 42).expect("sentences");
-    let found = facts(&splits, &task, true);
+    let data = DataSettings::default();
+    let found = facts(&files.portions(&data, &files.choose(&data, 42)), &task, true);
     assert_eq!(found.unit, Unit::Sentences);
     assert_eq!((found.train.words, found.train.forms.words, found.train.forms.types), (2, 4, 2));
     assert_eq!((found.train.repeated, found.train.tags), (1, tags([("0", 1), ("1", 1)])));

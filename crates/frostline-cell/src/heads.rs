@@ -1,0 +1,37 @@
+//! A cell's heads: which tasks have one, what it is called, and how many tags it has.
+
+use frostline_model::{HeadKind, HeadShape};
+use frostline_record::{self as record, Settings};
+
+/// A head's kind as the model names it.
+pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
+    match kind {
+        record::HeadKind::Linear => HeadKind::Linear,
+        record::HeadKind::Distilbert => HeadKind::DistilBert,
+        record::HeadKind::Pooler => HeadKind::Pooler,
+    }
+}
+
+/// The task whose head a task reads: its own, or the one that it shares.
+pub(crate) fn owner<'a>(settings: &'a Settings, task: &'a str) -> &'a str {
+    let shared = settings.tasks.get(task).map_or("", |task| task.shares.as_str());
+    if shared.is_empty() { task } else { shared }
+}
+
+/// The names of the heads, in the model's order: those of the tasks that have their own.
+pub(crate) fn head_names(settings: &Settings) -> Vec<&str> {
+    let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
+    own.map(|(name, _)| name.as_str()).collect()
+}
+
+/// The heads, given each task's tags. The headline's parameters do not depend on what else is
+/// learned.
+pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]) -> Vec<HeadShape> {
+    let main = owner(settings, settings.headline());
+    let shape = |name: &str| HeadShape {
+        name: if name == main { "head".into() } else { format!("head.{name}") },
+        kind: kind(settings.tasks[name].head),
+        labels: tags(name).len(),
+    };
+    head_names(settings).into_iter().map(shape).collect()
+}
