@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::Report;
 use crate::number;
 use crate::stages::{Metric, value};
-use crate::stat::{Interval, Stat};
 use crate::summary::{CellView, Group, distinct};
 use crate::words;
+use frostline_score::{MeanStd, ShareInterval};
 
 /// Stands for a further axis whose values all have the same baselines.
 pub(crate) const ANY: &str = "any";
@@ -37,11 +37,11 @@ pub(crate) struct BaselineStats {
 /// A baseline's accuracy on one split, in [0, 1].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct BaselineScore {
-    pub accuracy: Stat,
-    pub accuracy_interval: Option<Interval>,
-    pub study_accuracy: Stat,
+    pub accuracy: MeanStd,
+    pub accuracy_interval: Option<ShareInterval>,
+    pub study_accuracy: MeanStd,
     /// By the task's own metric.
-    pub score: Stat,
+    pub score: MeanStd,
 }
 
 impl BaselineStats {
@@ -145,20 +145,20 @@ fn split(found: &[&Baseline], split: &str) -> Option<BaselineScore> {
     let accuracy = over(&scores, Score::accuracy)?;
     Some(BaselineScore {
         accuracy,
-        accuracy_interval: Interval::of_share(accuracy.mean, scores[0].words),
+        accuracy_interval: ShareInterval::of(accuracy.mean, scores[0].words),
         study_accuracy: over(&scores, Score::study_accuracy)?,
         score: over(&scores, value)?,
     })
 }
 
-fn over(scores: &[&Score], get: fn(&Score) -> f64) -> Option<Stat> {
+fn over(scores: &[&Score], get: fn(&Score) -> f64) -> Option<MeanStd> {
     spread(&scores.iter().map(|score| get(score)).collect::<Vec<_>>())
 }
 
 /// Over seeds; where they all have the same data there is nothing to spread.
-pub(crate) fn spread(values: &[f64]) -> Option<Stat> {
+pub(crate) fn spread(values: &[f64]) -> Option<MeanStd> {
     let same = values.windows(2).all(|pair| pair[0] == pair[1]);
-    Stat::of(if same { &values[..values.len().min(1)] } else { values })
+    MeanStd::of(if same { &values[..values.len().min(1)] } else { values })
 }
 
 /// Who stays below a baseline on dev in a language, in words; places with the same answer in one.

@@ -6,15 +6,15 @@ use frostline_record::Outcome;
 
 use crate::Report;
 use crate::csv;
-use crate::stat::Stat;
 use crate::summary::{CellView, Group, distinct};
+use frostline_score::MeanStd;
 
 /// A part of the encoder over seeds.
 pub(crate) struct ChangeStats {
     /// `embeddings`, `block 0`, ...
     pub part: String,
-    pub relative: Stat,
-    pub cka: Stat,
+    pub relative: MeanStd,
+    pub cka: MeanStd,
 }
 
 /// Whether any record tells it.
@@ -32,8 +32,8 @@ pub(crate) fn of(report: &Report, group: &Group) -> Vec<ChangeStats> {
         let of_part = || all().filter(|change| change.group == part);
         Some(ChangeStats {
             part: part.into(),
-            relative: Stat::of(&of_part().map(|change| change.relative).collect::<Vec<_>>())?,
-            cka: Stat::of(&of_part().map(|change| change.cka).collect::<Vec<_>>())?,
+            relative: MeanStd::of(&of_part().map(|change| change.relative).collect::<Vec<_>>())?,
+            cka: MeanStd::of(&of_part().map(|change| change.cka).collect::<Vec<_>>())?,
         })
     };
     parts.into_iter().filter_map(stats).collect()

@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::Report;
 use crate::baselines;
 use crate::baselines::BaselineStats;
-use crate::stat::Stat;
 use crate::summary::{CellView, distinct};
+use frostline_score::MeanStd;
 
 /// The axes that choose how many sentences are learned from.
 const SIZES: [&str; 3] = ["data.sample", "data.first", "data.fraction"];
@@ -44,8 +44,8 @@ pub(crate) struct Curve {
 pub(crate) struct Point {
     pub sentences: u64,
     /// Over seeds, and over draws where they are an axis and leave sentences out.
-    pub dev: Stat,
-    pub test: Option<Stat>,
+    pub dev: MeanStd,
+    pub test: Option<MeanStd>,
 }
 
 impl Curves {
@@ -95,7 +95,7 @@ fn policies(report: &Report, cells: &[&CellView]) -> Vec<Curve> {
     let curve = |policy: &str| {
         let own = cells.iter().filter(|view| view.cell.settings.policy == policy);
         let score = |view: &CellView, split: &str| Some(view.done()?.score(split)?.accuracy());
-        let curve = curve(policy, &own.copied().collect::<Vec<_>>(), score, Stat::of);
+        let curve = curve(policy, &own.copied().collect::<Vec<_>>(), score, MeanStd::of);
         (!curve.points.is_empty()).then_some(curve)
     };
     report.policies().into_iter().filter_map(curve).collect()
@@ -122,7 +122,7 @@ fn curve(
     name: &str,
     cells: &[&CellView],
     score: impl Fn(&CellView, &str) -> Option<f64>,
-    stat: fn(&[f64]) -> Option<Stat>,
+    stat: fn(&[f64]) -> Option<MeanStd>,
 ) -> Curve {
     let size = |view: &CellView| view.done().map(|done| done.result.facts().train.sentences);
     let mut sizes = distinct(cells.iter().filter_map(|view| size(view)));

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use frostline_record::EpochRow;
 use serde::Serialize;
 
-use crate::stat::Stat;
 use crate::summary::{Done, distinct, over};
+use frostline_score::MeanStd;
 
 /// One epoch over seeds.
 #[derive(Clone, Debug, Serialize)]
@@ -21,17 +21,17 @@ pub(crate) struct EpochStats {
     /// Parameters that learned at its end, where that changes within a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trainable_parameters: Option<u64>,
-    pub dev_accuracy: Stat,
-    pub dev_study_accuracy: Stat,
-    pub dev_loss_nats: Stat,
-    pub train_loss_nats: Stat,
+    pub dev_accuracy: MeanStd,
+    pub dev_study_accuracy: MeanStd,
+    pub dev_loss_nats: MeanStd,
+    pub train_loss_nats: MeanStd,
 }
 
 /// One point of the train-loss curve over seeds.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CurvePoint {
     pub step: u64,
-    pub loss_nats: Stat,
+    pub loss_nats: MeanStd,
 }
 
 pub(crate) fn epochs(done: &[&Done]) -> Vec<EpochStats> {
@@ -51,10 +51,10 @@ pub(crate) fn epochs(done: &[&Done]) -> Vec<EpochStats> {
                 epoch,
                 stage: stage(rows.first()?),
                 trainable_parameters: rows.first().filter(|_| thaws).map(|row| row.trainable),
-                dev_accuracy: Stat::of(&over(&rows, |row| row.dev.accuracy()))?,
-                dev_study_accuracy: Stat::of(&over(&rows, |row| row.dev.study_accuracy()))?,
-                dev_loss_nats: Stat::of(&over(&rows, |row| row.dev.loss_nats))?,
-                train_loss_nats: Stat::of(&over(&rows, |row| row.train_loss_nats))?,
+                dev_accuracy: MeanStd::of(&over(&rows, |row| row.dev.accuracy()))?,
+                dev_study_accuracy: MeanStd::of(&over(&rows, |row| row.dev.study_accuracy()))?,
+                dev_loss_nats: MeanStd::of(&over(&rows, |row| row.dev.loss_nats))?,
+                train_loss_nats: MeanStd::of(&over(&rows, |row| row.train_loss_nats))?,
             })
         })
         .collect()
@@ -80,6 +80,6 @@ pub(crate) fn curve(done: &[&Done]) -> Vec<CurvePoint> {
     }
     steps
         .into_iter()
-        .filter_map(|(step, losses)| Stat::of(&losses).map(|loss_nats| CurvePoint { step, loss_nats }))
+        .filter_map(|(step, losses)| MeanStd::of(&losses).map(|loss_nats| CurvePoint { step, loss_nats }))
         .collect()
 }

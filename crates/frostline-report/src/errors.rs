@@ -11,9 +11,9 @@ use frostline_score::{ByFamiliarity, ByLength, Confusion, Tally, WordOutcome};
 use serde::Serialize;
 
 use crate::sentences::SPLITS;
-use crate::stat::{Interval, Stat};
 use crate::summary::{BASELINE, CellView, Group};
 use crate::tagged::{Said, Tag, Tagged, outcome};
+use frostline_score::{MeanStd, ShareInterval};
 
 pub(crate) use versus::{Example, Shown, Versus};
 
@@ -85,13 +85,13 @@ pub(crate) struct GroupErrors {
     pub words: u64,
     /// Whether other cells of this language hold other words, or know others from train.
     pub varies: bool,
-    pub accuracy: Stat,
+    pub accuracy: MeanStd,
     /// The most frequent first.
     pub tags: Vec<TagErrors>,
     /// Every tag counts the same.
-    pub macro_f1: Stat,
+    pub macro_f1: MeanStd,
     /// The same minus the baseline's, paired by seed.
-    pub macro_f1_gain: Option<Stat>,
+    pub macro_f1_gain: Option<MeanStd>,
     /// Words that are wrong, summed over cells.
     pub errors: u64,
     /// The most frequent first.
@@ -105,11 +105,11 @@ pub(crate) struct TagErrors {
     pub tag: String,
     /// Words of this tag in the first cell.
     pub support: u64,
-    pub precision: Stat,
-    pub recall: Stat,
-    pub f1: Stat,
+    pub precision: MeanStd,
+    pub recall: MeanStd,
+    pub f1: MeanStd,
     /// F1 minus the baseline's, paired by seed.
-    pub f1_gain: Option<Stat>,
+    pub f1_gain: Option<MeanStd>,
 }
 
 /// A tag taken for another, or for nothing.
@@ -129,9 +129,9 @@ pub(crate) struct StratumErrors {
     pub name: String,
     /// Words of it in the first cell.
     pub words: u64,
-    pub accuracy: Stat,
+    pub accuracy: MeanStd,
     /// 95 % Wilson interval of the mean accuracy at this number of words.
-    pub interval: Option<Interval>,
+    pub interval: Option<ShareInterval>,
 }
 
 impl Errors {
@@ -253,13 +253,13 @@ fn is_baseline_of(cells: &[CellView], base: &CellErrors, mine: &CellErrors) -> b
     base.cell.settings.policy == BASELINE && base.is_twin_of(&cells[mine.cell])
 }
 
-fn over(members: &[&CellErrors], get: impl Fn(&CellErrors) -> f64) -> Option<Stat> {
-    Stat::of(&members.iter().map(|found| get(found)).collect::<Vec<_>>())
+fn over(members: &[&CellErrors], get: impl Fn(&CellErrors) -> f64) -> Option<MeanStd> {
+    MeanStd::of(&members.iter().map(|found| get(found)).collect::<Vec<_>>())
 }
 
-fn gain(twins: &[(&CellErrors, &CellErrors)], get: impl Fn(&CellErrors) -> Option<f64>) -> Option<Stat> {
+fn gain(twins: &[(&CellErrors, &CellErrors)], get: impl Fn(&CellErrors) -> Option<f64>) -> Option<MeanStd> {
     let gains = twins.iter().filter_map(|(mine, base)| Some(get(mine)? - get(base)?));
-    Stat::of(&gains.collect::<Vec<_>>())
+    MeanStd::of(&gains.collect::<Vec<_>>())
 }
 
 /// Tags that occur in the first cell's words; the most frequent first, then by name.
@@ -275,7 +275,7 @@ fn tags(members: &[&CellErrors], twins: &[(&CellErrors, &CellErrors)]) -> Vec<Ta
         let all =
             || scored.iter().filter_map(|(_, scores)| scores.iter().find(|other| other.tag == score.tag));
         let stat = |get: fn(&frostline_score::Prf) -> f64| {
-            Stat::of(&all().map(|score| get(&score.prf)).collect::<Vec<_>>())
+            MeanStd::of(&all().map(|score| get(&score.prf)).collect::<Vec<_>>())
         };
         let (Some(precision), Some(recall), Some(mean)) =
             (stat(|prf| prf.precision), stat(|prf| prf.recall), stat(|prf| prf.f1))
@@ -323,13 +323,13 @@ fn strata(members: &[&CellErrors]) -> Vec<StratumErrors> {
         let all = members.iter().flat_map(|found| &found.strata);
         let alike = all.filter(|other| (other.by, &other.name) == (stratum.by, &stratum.name));
         let shares: Vec<f64> = alike.map(|other| other.correct as f64 / other.words as f64).collect();
-        let accuracy = Stat::of(&shares)?;
+        let accuracy = MeanStd::of(&shares)?;
         Some(StratumErrors {
             by: stratum.by,
             name: stratum.name.clone(),
             words: stratum.words,
             accuracy,
-            interval: Interval::of_share(accuracy.mean, stratum.words),
+            interval: ShareInterval::of(accuracy.mean, stratum.words),
         })
     };
     first.strata.iter().filter_map(of).collect()

@@ -9,8 +9,8 @@ use frostline_record::{PrefixState, PrefixUse};
 use serde::Serialize;
 
 use crate::number::{decimals, listed, plural, plus_minus};
-use crate::stat::Stat;
 use crate::summary::Done;
+use frostline_score::MeanStd;
 
 /// The constant prefix of cells that differ only in their seed.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +20,7 @@ pub(crate) struct PrefixStats {
     /// Cells by what became of it.
     pub cells: BTreeMap<&'static str, usize>,
     /// Time over cells that computed it.
-    pub computed_s: Option<Stat>,
+    pub computed_s: Option<MeanStd>,
 }
 
 impl PrefixStats {
@@ -34,7 +34,7 @@ impl PrefixStats {
         for used in &uses {
             *cells.entry(used.state.name()).or_default() += 1;
         }
-        Some(Self { blocks: uses.first()?.blocks, cells, computed_s: Stat::of(&computed) })
+        Some(Self { blocks: uses.first()?.blocks, cells, computed_s: MeanStd::of(&computed) })
     }
 
     /// How many cells came to this.

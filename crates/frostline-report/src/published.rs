@@ -194,7 +194,7 @@ fn cost_row(group: &Group, figures: &Figures, study: &Study, language: &Language
 /// Accuracy and losses per epoch, the study's row above ours.
 fn epochs(report: &Report, language: &Language, lang: &str, text: &mut String) {
     type Theirs = fn(&Figures) -> &[f64];
-    type Ours = fn(&crate::epoch::EpochStats) -> crate::stat::Stat;
+    type Ours = fn(&crate::epoch::EpochStats) -> frostline_score::MeanStd;
     let tables: [(&str, f64, usize, Theirs, Ours); 3] = [
         ("Dev accuracy % after each epoch", 100.0, 2, |f| &f.dev_accuracy, |row| row.dev_study_accuracy),
         ("Dev loss after each epoch, nats", 1.0, 4, |f| &f.dev_loss_nats, |row| row.dev_loss_nats),

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::Report;
 use crate::predictions::sum;
-use crate::stat::Stat;
 use crate::summary::{Group, distinct};
+use frostline_score::MeanStd;
 
 /// A sentence task on one split after a stage, over cells that differ only in their seed.
 #[derive(Clone, Debug, Serialize)]
@@ -24,9 +24,9 @@ pub(crate) struct SentenceStats {
     /// Cells whose predictions were read.
     pub cells: usize,
     /// Every label counts the same; the mean over cells.
-    pub macro_f1: Stat,
+    pub macro_f1: MeanStd,
     /// Every label counts as often as it occurs; the mean over cells.
-    pub weighted_f1: Stat,
+    pub weighted_f1: MeanStd,
     /// Counts of gold and predicted labels, summed over cells.
     pub confusion: Confusion,
 }
@@ -72,7 +72,7 @@ pub(crate) fn of(report: &Report) -> Vec<SentenceStats> {
 fn one(report: &Report, group: &Group, at: usize, task: &str, split: &'static str) -> Option<SentenceStats> {
     let read = report.members(group).filter_map(|view| report.predictions.get(&view.cell, at, task, split));
     let read: Vec<&Confusion> = read.collect();
-    let f1 = |get: fn(&Confusion) -> f64| Stat::of(&read.iter().map(|one| get(one)).collect::<Vec<_>>());
+    let f1 = |get: fn(&Confusion) -> f64| MeanStd::of(&read.iter().map(|one| get(one)).collect::<Vec<_>>());
     Some(SentenceStats {
         lang: group.lang.clone(),
         policy: group.policy.clone(),

@@ -5,9 +5,9 @@
 use frostline_record::{EpochRow, Outcome, Score, Settings, StageOutcome, Unit};
 use serde::Serialize;
 
-use crate::stat::{Interval, Stat};
-use crate::student::Mean;
 use crate::summary::{CellView, Done};
+use frostline_score::MeanInterval;
+use frostline_score::{MeanStd, ShareInterval};
 
 /// One stage.
 #[derive(Clone, Debug, Serialize)]
@@ -69,9 +69,9 @@ pub(crate) fn value(score: &Score) -> f64 {
 pub(crate) struct Scored {
     /// Words or sentences in the split.
     pub units: u64,
-    pub score: Stat,
+    pub score: MeanStd,
     /// 95 % Wilson interval of a mean accuracy at this number of words or sentences.
-    pub interval: Option<Interval>,
+    pub interval: Option<ShareInterval>,
     /// Every seed's score, in the cells' order.
     pub seeds: Vec<f64>,
     /// Against the stage before, each cell with itself.
@@ -82,11 +82,11 @@ pub(crate) struct Scored {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Change {
     /// After minus before.
-    pub points: Mean,
+    pub points: MeanInterval,
     /// The same as a share of the score before.
-    pub relative: Option<Stat>,
+    pub relative: Option<MeanStd>,
     /// The share of what was wrong before that is gone.
-    pub error_reduction: Option<Stat>,
+    pub error_reduction: Option<MeanStd>,
     /// Cells whose predictions are stored for both.
     pub compared: usize,
     /// Those in which they are equal bit for bit.
@@ -161,11 +161,11 @@ fn scored(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Score
     let units = scores.first()?.words;
     let accuracy = Metric::of(scores[0]) == Metric::Accuracy;
     let seeds: Vec<f64> = scores.iter().map(|score| value(score)).collect();
-    let score = Stat::of(&seeds)?;
+    let score = MeanStd::of(&seeds)?;
     Some(Scored {
         units,
         score,
-        interval: Interval::of_share(score.mean, units).filter(|_| accuracy),
+        interval: ShareInterval::of(score.mean, units).filter(|_| accuracy),
         seeds,
         change: change(at, task, split, done),
     })
@@ -187,9 +187,9 @@ fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Chang
         pairs.iter().filter_map(|&(old, new)| get(old, new)).collect()
     };
     Some(Change {
-        points: Mean::of(&over(|old, new| Some(new - old)))?,
-        relative: Stat::of(&over(|old, new| (old > 0.0).then(|| (new - old) / old))),
-        error_reduction: Stat::of(&over(|old, new| (old < 1.0).then(|| (new - old) / (1.0 - old)))),
+        points: MeanInterval::of(&over(|old, new| Some(new - old)))?,
+        relative: MeanStd::of(&over(|old, new| (old > 0.0).then(|| (new - old) / old))),
+        error_reduction: MeanStd::of(&over(|old, new| (old < 1.0).then(|| (new - old) / (1.0 - old)))),
         compared: same.len(),
         identical: same.iter().filter(|&&same| same).count(),
     })

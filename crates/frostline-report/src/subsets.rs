@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::Report;
 use crate::predictions::{checked, is_nothing};
-use crate::shapley::{cluster_error, coefficient, effects, shapley};
-use crate::stat::Stat;
-use crate::student::Mean;
 use crate::summary::{CellView, distinct};
+use frostline_score::MeanInterval;
+use frostline_score::MeanStd;
+use frostline_score::shapley::{cluster_error, coefficient, effects, shapley};
 
 /// Half the width of a normal distribution's 95 % interval, in standard errors.
 const NORMAL: f64 = 1.959_964;
@@ -55,8 +55,8 @@ pub(crate) struct BlockWorth {
 
 impl Lattice<'_> {
     /// Dev accuracy of a set over seeds.
-    pub fn accuracy(&self, set: usize) -> Option<Stat> {
-        Stat::of(&self.seeds.iter().map(|cells| accuracy(cells[set])).collect::<Vec<_>>())
+    pub fn accuracy(&self, set: usize) -> Option<MeanStd> {
+        MeanStd::of(&self.seeds.iter().map(|cells| accuracy(cells[set])).collect::<Vec<_>>())
     }
 
     /// How many sets there are.
@@ -88,7 +88,7 @@ impl Lattice<'_> {
         (0..self.blocks)
             .map(|block| {
                 let values: Vec<f64> = by_seed.iter().map(|values| values[block]).collect();
-                let over_seeds = Mean::of(&values).zip(Stat::of(&values));
+                let over_seeds = MeanInterval::of(&values).zip(MeanStd::of(&values));
                 let (mean, stat) = over_seeds.expect("a lattice has a seed");
                 let of_seeds = stat.std.map(|std| std / (values.len() as f64).sqrt());
                 let sampled = sampled.filter(|_| of_seeds.is_none()).map(|errors| errors[block]);
@@ -146,7 +146,7 @@ pub(crate) struct BestSet {
     /// The blocks, counted from the input.
     pub frozen: Vec<usize>,
     /// Dev accuracy over seeds.
-    pub accuracy: Stat,
+    pub accuracy: MeanStd,
     /// How many sets of this many blocks were run.
     pub of: usize,
 }
@@ -161,7 +161,7 @@ pub(crate) fn best_sets(report: &Report) -> Vec<BestSet> {
 
 fn best_of(report: &Report, lang: &str, extras: &[String]) -> Vec<BestSet> {
     let mut depth = 0;
-    let mut sets: BTreeMap<usize, Stat> = BTreeMap::new();
+    let mut sets: BTreeMap<usize, MeanStd> = BTreeMap::new();
     for group in report.groups_of(lang).filter(|group| group.extras == extras) {
         let done = report.members(group).find_map(CellView::done);
         let Some((blocks, set)) = done.and_then(|done| frozen_set(&done.result)) else { continue };

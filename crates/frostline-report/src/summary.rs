@@ -11,7 +11,7 @@ use crate::epoch::{self, CurvePoint, EpochStats};
 use crate::paired::Paired;
 use crate::prefix::PrefixStats;
 use crate::stages::{self, StageStats};
-use crate::stat::{Interval, Stat};
+use frostline_score::{MeanStd, ShareInterval};
 
 /// The policy that freezes nothing: what the others are compared with.
 pub(crate) const BASELINE: &str = "none";
@@ -136,9 +136,9 @@ pub(crate) struct Group {
     pub dev: Option<SplitStats>,
     pub test: Option<SplitStats>,
     /// Dev accuracy over all words minus the baseline's, paired by seed.
-    pub dev_accuracy_gain: Option<Stat>,
+    pub dev_accuracy_gain: Option<MeanStd>,
     /// Share of the baseline's training time that is saved, paired by seed.
-    pub train_time_saving: Option<Stat>,
+    pub train_time_saving: Option<MeanStd>,
     pub cost: Option<CostStats>,
     pub times: Option<Times>,
     pub prefix: Option<PrefixStats>,
@@ -161,11 +161,11 @@ pub(crate) struct Parameters {
 /// What a step was predicted to cost, and how that turned out.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CostStats {
-    pub gflop_per_step: Stat,
+    pub gflop_per_step: MeanStd,
     /// How many times as fast as the baseline a step should be.
-    pub predicted_speedup: Stat,
+    pub predicted_speedup: MeanStd,
     /// The baseline's median step time over this one's, paired by seed.
-    pub measured_speedup: Option<Stat>,
+    pub measured_speedup: Option<MeanStd>,
 }
 
 /// Scores on one split over seeds.
@@ -173,11 +173,11 @@ pub(crate) struct CostStats {
 pub(crate) struct SplitStats {
     /// Words in the split.
     pub words: u64,
-    pub accuracy: Stat,
+    pub accuracy: MeanStd,
     /// 95 % Wilson interval of the mean accuracy at this number of words.
-    pub accuracy_interval: Option<Interval>,
-    pub study_accuracy: Stat,
-    pub loss_nats: Stat,
+    pub accuracy_interval: Option<ShareInterval>,
+    pub study_accuracy: MeanStd,
+    pub loss_nats: MeanStd,
     /// Every seed's accuracy over all words, in the cells' order.
     pub seeds: Vec<f64>,
 }
@@ -185,16 +185,16 @@ pub(crate) struct SplitStats {
 /// Times and speeds over seeds.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Times {
-    pub load_s: Stat,
+    pub load_s: MeanStd,
     /// Computing a constant prefix, finding it or waiting for it; part of no training time.
-    pub prefix_s: Stat,
-    pub train_s: Stat,
-    pub eval_s: Stat,
-    pub total_s: Stat,
-    pub step_ms_median: Stat,
-    pub samples_per_s: Stat,
-    pub steps_per_s: Stat,
-    pub tokens_per_s: Stat,
+    pub prefix_s: MeanStd,
+    pub train_s: MeanStd,
+    pub eval_s: MeanStd,
+    pub total_s: MeanStd,
+    pub step_ms_median: MeanStd,
+    pub samples_per_s: MeanStd,
+    pub steps_per_s: MeanStd,
+    pub tokens_per_s: MeanStd,
     pub peak_rss_mib_max: f64,
 }
 
@@ -252,8 +252,8 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         steps: done.first().map(|done| done.result.steps),
         dev: split(&done, "dev"),
         test: split(&done, "test"),
-        dev_accuracy_gain: Stat::of(&gains),
-        train_time_saving: Stat::of(&savings),
+        dev_accuracy_gain: MeanStd::of(&gains),
+        train_time_saving: MeanStd::of(&savings),
         cost: cost(&done, &speedups),
         times: times(&done),
         prefix: PrefixStats::of(&done),
@@ -265,9 +265,9 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
 
 fn cost(done: &[&Done], speedups: &[f64]) -> Option<CostStats> {
     Some(CostStats {
-        gflop_per_step: Stat::of(&over(done, |done| done.result.cost.gflop_per_step))?,
-        predicted_speedup: Stat::of(&over(done, predicted_speedup))?,
-        measured_speedup: Stat::of(speedups),
+        gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
+        predicted_speedup: MeanStd::of(&over(done, predicted_speedup))?,
+        measured_speedup: MeanStd::of(speedups),
     })
 }
 
@@ -295,20 +295,20 @@ fn split(done: &[&Done], name: &str) -> Option<SplitStats> {
     let scores: Vec<&Score> = done.iter().filter_map(|done| done.score(name)).collect();
     let words = scores.first()?.words;
     let seeds = over(&scores, |score| score.accuracy());
-    let accuracy = Stat::of(&seeds)?;
+    let accuracy = MeanStd::of(&seeds)?;
     Some(SplitStats {
         words,
         accuracy,
-        accuracy_interval: Interval::of_share(accuracy.mean, words),
-        study_accuracy: Stat::of(&over(&scores, |score| score.study_accuracy()))?,
-        loss_nats: Stat::of(&over(&scores, |score| score.loss_nats))?,
+        accuracy_interval: ShareInterval::of(accuracy.mean, words),
+        study_accuracy: MeanStd::of(&over(&scores, |score| score.study_accuracy()))?,
+        loss_nats: MeanStd::of(&over(&scores, |score| score.loss_nats))?,
         seeds,
     })
 }
 
 fn times(done: &[&Done]) -> Option<Times> {
     let timings: Vec<&Timing> = done.iter().filter_map(|d| d.timing.as_ref()).collect();
-    let stat = |get: fn(&Timing) -> f64| Stat::of(&over(&timings, get));
+    let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(&timings, get));
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
     Some(Times {
         load_s: seconds(|t| t.load_ms)?,

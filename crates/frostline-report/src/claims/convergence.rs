@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::Report;
 use crate::claims::{Found, Tested, Verdict, Wanted, short};
 use crate::number::fixed;
-use crate::stat::Stat;
-use crate::student::Mean;
 use crate::summary::{CellView, distinct};
 use crate::words;
+use frostline_score::MeanInterval;
+use frostline_score::MeanStd;
 
 /// How many cells are near their end.
 #[derive(Clone, Debug, Serialize)]
@@ -32,7 +32,7 @@ pub(crate) struct Convergence {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Share {
     #[serde(rename = "share")]
-    pub mean: Mean,
+    pub mean: MeanInterval,
     /// Whose interval it has.
     #[serde(rename = "share_interval")]
     pub interval: Interval,
@@ -57,7 +57,7 @@ pub(crate) struct Near {
     pub near: usize,
     pub of: usize,
     /// What is still to gain after the epoch asked for, in points.
-    pub gap: Stat,
+    pub gap: MeanStd,
 }
 
 /// A cell's dev accuracies in percent, by epoch.
@@ -146,7 +146,7 @@ fn near(test: &Converged, courses: &[&Course], cells: String, policy: String) ->
         policy,
         near: courses.iter().filter(|course| course.is_near(epoch, test.within)).count(),
         of: courses.len(),
-        gap: Stat::of(&gaps)?,
+        gap: MeanStd::of(&gaps)?,
     })
 }
 
@@ -158,14 +158,17 @@ fn share_by_seed(test: &Converged, courses: &[&Course]) -> Share {
         near as f64 / of_seed.len() as f64
     };
     let shares: Vec<f64> = seeds.iter().map(share).collect();
-    let mean = Mean::of(&shares).expect("every course has a seed");
+    let mean = MeanInterval::of(&shares).expect("every course has a seed");
     let agree = shares.len() > 1 && shares.iter().all(|share| *share == shares[0]);
     if !agree {
         return Share { mean, interval: Interval::Student };
     }
     let near = courses.iter().filter(|course| course.is_near(test.epoch as usize, test.within)).count();
     let of_cells = wilson(near as u64, courses.len() as u64, 0.95);
-    Share { mean: Mean { interval: Some([of_cells.low, of_cells.high]), ..mean }, interval: Interval::Wilson }
+    Share {
+        mean: MeanInterval { interval: Some([of_cells.low, of_cells.high]), ..mean },
+        interval: Interval::Wilson,
+    }
 }
 
 /// The share of near cells after each epoch, of those that go on after it.

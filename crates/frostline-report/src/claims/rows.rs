@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::claims::gauge::Gauge;
 use crate::claims::{Verdict, Wanted};
-use crate::student::Mean;
 use crate::summary::{CellView, distinct};
+use frostline_score::MeanInterval;
 
 /// Differences A − B, paired by seed.
 #[derive(Clone, Debug, Serialize)]
@@ -35,7 +35,7 @@ pub(crate) struct Row {
     pub seeds: Vec<u64>,
     /// A − B by seed.
     pub differences: Vec<f64>,
-    pub mean: Mean,
+    pub mean: MeanInterval,
     pub verdict: Verdict,
 }
 
@@ -106,7 +106,7 @@ fn row(
     let over = |get: &dyn Fn(&Pair) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
     let differences = over(&|pair| gauge.difference(pair.values));
     let sides = [0, 1].map(|side| over(&|pair| pair.values[side]));
-    let found = Mean::of(&differences)?;
+    let found = MeanInterval::of(&differences)?;
     let mut counted = pairs.iter().filter(|pair| seeds.contains(&pair.seed));
     let same = counted.all(|pair| gauge.difference(pair.values).abs() < ROUNDING);
     let verdict = wanted.verdict(telling(found.interval, same));

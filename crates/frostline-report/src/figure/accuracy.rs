@@ -9,9 +9,9 @@ use crate::figure::sheet::{Area, LABEL, Panel, Sheet, TICK, panels, row_height, 
 use crate::figure::svg::{Anchor, text_width};
 use crate::figure::{Figure, GRID, INK, SOFT, style};
 use crate::number::{fixed, plus_minus};
-use crate::stat::{Interval, Stat};
 use crate::summary::{Group, SplitStats};
 use crate::words;
+use frostline_score::{MeanStd, ShareInterval};
 
 /// Room for a number and its deviation at the right of a bar.
 const NUMBER: f64 = 108.0;
@@ -136,7 +136,7 @@ fn reference_lines(sheet: &mut Sheet, area: Area, all: &[(&str, f64)], plot: Are
 pub(super) fn value_bar(
     sheet: &mut Sheet,
     scale: &Scale,
-    (value, interval): (Stat, Option<Interval>),
+    (value, interval): (MeanStd, Option<ShareInterval>),
     (colour, opacity): (&str, f64),
     (middle, height): (f64, f64),
 ) {
@@ -192,7 +192,7 @@ fn range(report: &Report) -> (f64, f64) {
 }
 
 /// The same for any shares with their intervals.
-pub(super) fn axis_range(shares: impl Iterator<Item = (Stat, Option<Interval>)>) -> (f64, f64) {
+pub(super) fn axis_range(shares: impl Iterator<Item = (MeanStd, Option<ShareInterval>)>) -> (f64, f64) {
     let shares: Vec<_> = shares.collect();
     let ends = |sign: f64| {
         shares.iter().flat_map(move |(share, interval)| {

@@ -9,7 +9,7 @@ use crate::figure::sheet::{Area, LABEL, Sheet, TICK, widest};
 use crate::figure::svg::{Anchor, text_width};
 use crate::figure::{Figure, GRID, style};
 use crate::number::fixed;
-use crate::stat::{Interval, Stat};
+use frostline_score::{MeanStd, ShareInterval};
 
 /// Room for a number and its deviation at the right of a bar.
 const NUMBER: f64 = 108.0;
@@ -37,9 +37,9 @@ pub(super) struct Row {
 /// One bar, in shares of 1.
 pub(super) struct Bar {
     pub name: String,
-    pub value: Stat,
+    pub value: MeanStd,
     /// What sampling alone would let it differ.
-    pub interval: Option<Interval>,
+    pub interval: Option<ShareInterval>,
 }
 
 impl Chart {

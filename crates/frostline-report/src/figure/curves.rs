@@ -10,7 +10,7 @@ use crate::figure::sheet::{Area, LABEL, Sheet, spread, widest};
 use crate::figure::svg::Shape;
 use crate::figure::{Figure, SOFT, Style, style};
 use crate::number::{count, fixed};
-use crate::stat::Stat;
+use frostline_score::MeanStd;
 
 const SIZE: (f64, f64) = (360.0, 360.0);
 /// Height of a line's name, and room for the piece of line beside it.
@@ -35,7 +35,7 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let stats = || every().flat_map(|curve| curve.points.iter().map(|point| point.dev));
     let low = stats().map(|stat| stat.mean - stat.std.unwrap_or(0.0)).fold(1.0, f64::min);
     // On an axis stretched towards 100 % a deviation that reaches it would take all the room.
-    let above = |stat: Stat| stat.std.unwrap_or(0.0).min((1.0 - stat.mean) / 2.0);
+    let above = |stat: MeanStd| stat.std.unwrap_or(0.0).min((1.0 - stat.mean) / 2.0);
     let high = stats().map(|stat| stat.mean + above(stat)).fold(0.0, f64::max);
     let (spacing, range) = accuracy_range(low, high);
     for (i, curves) in all.iter().enumerate() {

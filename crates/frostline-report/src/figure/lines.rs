@@ -7,9 +7,9 @@ use crate::figure::scale::{Scale, Spacing, nice_step};
 use crate::figure::sheet::{Area, LABEL, NAMED, Panel, Sheet, named, panels, spread, unnamed_note, widest};
 use crate::figure::{Figure, SOFT, Style, UNNAMED, style};
 use crate::number::{count, fixed};
-use crate::stat::Stat;
 use crate::summary::Group;
 use crate::words;
+use frostline_score::MeanStd;
 
 const SIZE: (f64, f64) = (330.0, 360.0);
 /// Height of a line's name.
@@ -21,7 +21,7 @@ const SAMPLE: f64 = 22.0;
 struct Series {
     name: Option<String>,
     style: Style,
-    points: Vec<(f64, Stat)>,
+    points: Vec<(f64, MeanStd)>,
 }
 
 /// How the values of a figure are drawn.
@@ -79,7 +79,7 @@ fn draw(
     report: &Report,
     figure: &Figure,
     look: &Look,
-    series: &dyn Fn(&Group) -> Vec<(f64, Stat)>,
+    series: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>,
     label: impl Fn(f64) -> String,
     notes: &[String],
 ) -> String {
@@ -110,7 +110,7 @@ fn draw(
     sheet.finish(&notes)
 }
 
-fn lines(report: &Report, panel: &Panel<'_>, series: &dyn Fn(&Group) -> Vec<(f64, Stat)>) -> Vec<Series> {
+fn lines(report: &Report, panel: &Panel<'_>, series: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>) -> Vec<Series> {
     let lines = panel.groups.iter().filter_map(|group| {
         let mut points = series(group);
         points.retain(|(_, stat)| stat.mean.is_finite());
@@ -191,10 +191,10 @@ fn band(sheet: &mut Sheet, line: &Series, x: &Scale, y: &Scale) {
 }
 
 /// The lowest and highest value that is drawn.
-fn range(report: &Report, series: &dyn Fn(&Group) -> Vec<(f64, Stat)>, bands: bool) -> (f64, f64) {
-    let stats: Vec<Stat> =
+fn range(report: &Report, series: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>, bands: bool) -> (f64, f64) {
+    let stats: Vec<MeanStd> =
         report.groups.iter().flat_map(|group| series(group).into_iter().map(|(_, stat)| stat)).collect();
-    let std = |stat: &Stat| if bands { stat.std.unwrap_or(0.0) } else { 0.0 };
+    let std = |stat: &MeanStd| if bands { stat.std.unwrap_or(0.0) } else { 0.0 };
     let low = stats.iter().map(|stat| stat.mean - std(stat));
     let high = stats.iter().map(|stat| stat.mean + std(stat));
     (low.fold(f64::INFINITY, f64::min).min(1e9), high.fold(0.0, f64::max))

@@ -10,8 +10,8 @@ use crate::figure::sheet::{Area, Sheet, TICK};
 use crate::figure::svg::{Anchor, Shape};
 use crate::figure::{COLOURS, Figure, GRID, INK, SOFT};
 use crate::number::fixed;
-use crate::stat::Stat;
 use crate::subsets::{Lattice, lattices};
+use frostline_score::MeanStd;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 240.0;
@@ -27,9 +27,9 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
     let most = lattices.iter().map(|lattice| lattice.blocks).max().unwrap_or(1) as f64;
     let size = (NAMES + WIDTH, 26.0 + HEIGHT + 12.0 + most * ROW + 60.0);
     let mut sheet = Sheet::titled(report, figure, &titles, size, 1);
-    let columns: Vec<Vec<(usize, Stat)>> = lattices.iter().map(columns).collect();
+    let columns: Vec<Vec<(usize, MeanStd)>> = lattices.iter().map(columns).collect();
     let stats = || columns.iter().flatten().map(|(_, stat)| stat);
-    let std = |stat: &Stat| stat.std.unwrap_or(0.0);
+    let std = |stat: &MeanStd| stat.std.unwrap_or(0.0);
     let low = stats().map(|stat| stat.mean - std(stat)).fold(1.0, f64::min);
     let high = stats().map(|stat| stat.mean + std(stat)).fold(0.0, f64::max);
     let (spacing, range) = accuracy_range(low, high);
@@ -54,16 +54,16 @@ pub(super) fn draw(report: &Report, figure: &Figure) -> String {
 }
 
 /// Sets with their accuracies, by how many blocks they have, the most accurate of a size first.
-fn columns(lattice: &Lattice<'_>) -> Vec<(usize, Stat)> {
+fn columns(lattice: &Lattice<'_>) -> Vec<(usize, MeanStd)> {
     let all = (0..lattice.sets()).filter_map(|set| Some((set, lattice.accuracy(set)?)));
-    let mut all: Vec<(usize, Stat)> = all.collect();
+    let mut all: Vec<(usize, MeanStd)> = all.collect();
     all.sort_by(|(a, one), (b, other)| {
         a.count_ones().cmp(&b.count_ones()).then(other.mean.total_cmp(&one.mean)).then(a.cmp(b))
     });
     all
 }
 
-fn panel(sheet: &mut Sheet, lattice: &Lattice<'_>, columns: &[(usize, Stat)], plot: Area, y: &Scale) {
+fn panel(sheet: &mut Sheet, lattice: &Lattice<'_>, columns: &[(usize, MeanStd)], plot: Area, y: &Scale) {
     let step = plot.width / columns.len() as f64;
     let x = |column: usize| plot.x + (column as f64 + 0.5) * step;
     let pattern = plot.bottom() + 12.0;
@@ -98,7 +98,7 @@ fn panel(sheet: &mut Sheet, lattice: &Lattice<'_>, columns: &[(usize, Stat)], pl
 fn sizes(
     sheet: &mut Sheet,
     lattice: &Lattice<'_>,
-    columns: &[(usize, Stat)],
+    columns: &[(usize, MeanStd)],
     plot: Area,
     (step, foot): (f64, f64),
 ) {

@@ -7,14 +7,14 @@ use crate::Report;
 use crate::epoch::EpochStats;
 use crate::number::{NONE, count, fixed, or_dash, plus_minus, signed_plus_minus};
 use crate::page::{baselines, key, keyed, paragraph, section, thaw};
-use crate::stat::Stat;
 use crate::summary::{BASELINE, Group};
 use crate::words;
+use frostline_score::MeanStd;
 
 /// Dev accuracy, the study's accuracy where words are tagged, and test accuracy of a group, in percent.
 pub(super) fn columns(report: &Report, group: &Group) -> [String; 3] {
     let of_words = words::units(report) != words::SENTENCES;
-    let percent = |stat: Stat| plus_minus(stat.times(100.0), 2);
+    let percent = |stat: MeanStd| plus_minus(stat.times(100.0), 2);
     [
         or_dash(group.dev.as_ref(), |dev| percent(dev.accuracy)),
         or_dash(group.dev.as_ref().filter(|_| of_words), |dev| percent(dev.study_accuracy)),

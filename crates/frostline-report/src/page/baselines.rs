@@ -6,11 +6,11 @@ use crate::Report;
 use crate::baselines::{self, BaselineScore, BaselineStats};
 use crate::number::{NONE, count, or_dash, plus_minus};
 use crate::page::paragraph;
-use crate::stat::Stat;
 use crate::table::Table;
 use crate::words;
+use frostline_score::MeanStd;
 
-fn percent(stat: Stat) -> String {
+fn percent(stat: MeanStd) -> String {
     plus_minus(stat.times(100.0), 2)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn side_by_side(report: &Report, table: &mut Table) {
 pub(super) fn rows(report: &Report, lang: &str, columns: usize, table: &mut Table) {
     let of_words = words::units(report) != words::SENTENCES;
     for one in baselines::of(report, lang) {
-        let of = |split: &Option<BaselineScore>, get: fn(&BaselineScore) -> Stat| {
+        let of = |split: &Option<BaselineScore>, get: fn(&BaselineScore) -> MeanStd| {
             or_dash(split.as_ref(), |split| percent(get(split)))
         };
         let mut row = key(&one);

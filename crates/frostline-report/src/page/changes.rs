@@ -6,8 +6,8 @@ use crate::Report;
 use crate::changes::{self, ChangeStats};
 use crate::number::{fixed, plus_minus};
 use crate::page::{key, keyed, paragraph, section};
-use crate::stat::Stat;
 use crate::summary::CellView;
+use frostline_score::MeanStd;
 
 /// Relative change and CKA of every part of the encoder, a table each.
 pub(super) fn table(report: &Report, lang: &str, text: &mut String) {
@@ -63,7 +63,7 @@ pub(super) fn settled(report: &Report, lang: &str, text: &mut String) {
                     found.map(|settled| settled.step as f64 / stage.steps.max(1) as f64)
                 });
                 let shares: Vec<f64> = of_part.collect();
-                let share = Stat::of(&shares)?.times(100.0);
+                let share = MeanStd::of(&shares)?.times(100.0);
                 let seeds = cells().count();
                 let all = if shares.len() == seeds {
                     String::new()

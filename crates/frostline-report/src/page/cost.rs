@@ -7,8 +7,8 @@ use crate::epoch::is_steady;
 use crate::number::{NONE, count, decimals, fixed, or_dash, plus_minus};
 use crate::page::{key, keyed, paragraph, section};
 use crate::prefix::PrefixStats;
-use crate::stat::Stat;
 use crate::summary::{BASELINE, CellView, Group, Times};
+use frostline_score::MeanStd;
 
 /// Trainable parameters, their share, saving, training time, its saving, samples/s, steps/s.
 pub(super) fn columns(group: &Group) -> [String; 7] {
@@ -33,7 +33,7 @@ pub(super) fn columns(group: &Group) -> [String; 7] {
 pub(super) fn times(report: &Report, lang: &str, text: &mut String) {
     section(text, 3, "Where the time goes");
     let mut table = keyed(report);
-    type Get = fn(&Times) -> Stat;
+    type Get = fn(&Times) -> MeanStd;
     let columns: [(&str, Get); 6] = [
         ("Loading s", |t| t.load_s),
         ("Training s", |t| t.train_s),
@@ -120,6 +120,6 @@ pub(super) fn speedups(report: &Report, lang: &str, text: &mut String) {
 }
 
 /// A measured quantity with about three digits.
-fn measured(stat: Stat) -> String {
+fn measured(stat: MeanStd) -> String {
     plus_minus(stat, decimals(stat.mean))
 }

@@ -275,7 +275,7 @@ fn key(group: &GroupErrors) -> Vec<String> {
 fn scores(group: &GroupErrors, text: &mut String) {
     let mut table = Table::default().left("Tag", 0).right("Words", 0).right("Precision %", 0);
     table = table.right("Recall %", 0).right("F1 %", 0).right("vs none, points", 1);
-    let gain = |gain: Option<crate::stat::Stat>| {
+    let gain = |gain: Option<frostline_score::MeanStd>| {
         let other = gain.filter(|_| group.policy != crate::summary::BASELINE);
         or_dash(other, |gain| signed_plus_minus(gain.times(100.0), 2))
     };

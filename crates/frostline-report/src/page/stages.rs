@@ -6,8 +6,8 @@ use crate::Report;
 use crate::number::{NONE, count, fixed, or_dash, plus_minus, signed, signed_plus_minus};
 use crate::page::{key, keyed, paragraph, section};
 use crate::stages::{Change, Metric, Scored, StageStats, TaskStats};
-use crate::student::Mean;
 use crate::summary::{Group, distinct};
+use frostline_score::MeanInterval;
 
 /// The headline after every stage, and what became of it.
 pub(super) fn table(report: &Report, lang: &str, text: &mut String) {
@@ -133,8 +133,9 @@ fn change(scored: Option<&Scored>) -> Option<&Change> {
 
 /// A relative change and the share of errors that are gone, in percent.
 pub(super) fn relative(change: Option<&Change>) -> [String; 2] {
-    let percent =
-        |stat: Option<crate::stat::Stat>| or_dash(stat, |stat| signed_plus_minus(stat.times(100.0), 2));
+    let percent = |stat: Option<frostline_score::MeanStd>| {
+        or_dash(stat, |stat| signed_plus_minus(stat.times(100.0), 2))
+    };
     [
         percent(change.and_then(|change| change.relative)),
         percent(change.and_then(|change| change.error_reduction)),
@@ -142,7 +143,7 @@ pub(super) fn relative(change: Option<&Change>) -> [String; 2] {
 }
 
 /// `+0.25 [+0.10, +0.40]`, in points.
-pub(super) fn points(mean: Mean) -> String {
+pub(super) fn points(mean: MeanInterval) -> String {
     let mean = mean.times(100.0);
     let interval = mean.interval.map(|[low, high]| format!(" [{}, {}]", signed(low, 2), signed(high, 2)));
     signed(mean.mean, 2) + &interval.unwrap_or_default()

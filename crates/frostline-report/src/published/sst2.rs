@@ -11,9 +11,9 @@ use crate::number::{count, fixed, or_dash, plus_minus, signed, signed_plus_minus
 use crate::published::sibling::{Run, Sibling};
 use crate::sentences::{self, SentenceStats};
 use crate::stages::{StageStats, TaskStats, score_at, value};
-use crate::stat::Stat;
 use crate::summary::{CellView, Group, distinct};
 use crate::table::Table;
+use frostline_score::MeanStd;
 
 /// The plan whose page this is.
 pub(super) const PLAN: &str = "sst2";
@@ -108,7 +108,7 @@ impl Ours<'_> {
         scores(self).into_iter().filter_map(pair).collect()
     }
 
-    fn test_accuracy(&self) -> Option<Stat> {
+    fn test_accuracy(&self) -> Option<MeanStd> {
         self.task.test.as_ref().map(|test| test.score)
     }
 
@@ -180,7 +180,7 @@ fn improvement(report: &Report, sibling: &Sibling, ours: &[Vec<Ours<'_>>], text:
             let pairs = head.pairs(report, full);
             let points: Vec<f64> = pairs.iter().map(|(old, new)| (new - old) * 100.0).collect();
             let relative: Vec<f64> = pairs.iter().map(|(old, new)| (new - old) / old * 100.0).collect();
-            if let (Some(points), Some(relative)) = (Stat::of(&points), Stat::of(&relative)) {
+            if let (Some(points), Some(relative)) = (MeanStd::of(&points), MeanStd::of(&relative)) {
                 *text += &format!(
                     "- **Ours**, {} to {}: {} points, {} % relative.\n",
                     head.name(),
@@ -195,7 +195,7 @@ fn improvement(report: &Report, sibling: &Sibling, ours: &[Vec<Ours<'_>>], text:
 
 fn epochs(sibling: &Sibling, ours: &[Vec<Ours<'_>>], text: &mut String) {
     type Theirs = fn(&Run) -> &[f64];
-    type Mine = fn(&crate::epoch::EpochStats) -> Stat;
+    type Mine = fn(&crate::epoch::EpochStats) -> MeanStd;
     let tables: [(&str, f64, usize, Theirs, Mine); 3] = [
         ("Dev accuracy % after each epoch", 100.0, 2, |run| &run.dev_accuracy, |row| row.dev_accuracy),
         ("Dev loss after each epoch, nats", 1.0, 4, |run| &run.dev_loss_nats, |row| row.dev_loss_nats),

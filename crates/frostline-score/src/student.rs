@@ -1,26 +1,39 @@
-//! Owns the mean of a few paired differences with its 95 % interval over seeds.
+//! The mean of a few values with Student's 95 % interval, such as differences between two systems seed by seed.
 //!
-//! Refuses an interval from one value: one seed says nothing about another.
+//! One value has no interval: one seed says nothing about another.
 //!
 //! # Source
 //! Student, *The probable error of a mean* (1908); the distribution for whole degrees of freedom as
 //! finite sums: Abramowitz and Stegun, *Handbook of Mathematical Functions* (1964), 26.7.3 and 26.7.4.
 
-use frostline_score::mean_std;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// The mean of some values, and where it may lie with other seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Mean {
+use crate::mean_std;
+
+/// The mean of some values, and where it may lie with other values of the same kind.
+///
+/// ```
+/// use frostline_score::student::MeanInterval;
+///
+/// // Hours of sleep gained by ten patients, from Student's own paper.
+/// let gains = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
+/// let gained = MeanInterval::of(&gains).expect("ten values");
+/// let [low, high] = gained.interval.expect("more than one value");
+/// assert!((low - 0.70).abs() < 0.01 && (high - 2.46).abs() < 0.01);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MeanInterval {
     /// How many values; at least 1.
     pub n: usize,
+    /// Their mean.
     pub mean: f64,
-    /// The ends of a 95 % interval, Student's from [`Mean::of`]; absent for one value.
+    /// The ends of a 95 % interval, Student's from [`MeanInterval::of`]; absent for one value.
     pub interval: Option<[f64; 2]>,
 }
 
-impl Mean {
-    /// Nothing where there are no values.
+impl MeanInterval {
+    /// The mean and its interval; `None` where there are no values.
+    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -35,14 +48,20 @@ impl Mean {
     }
 
     /// Mean and interval times a factor above 0.
+    #[must_use]
     pub fn times(self, factor: f64) -> Self {
         let interval = self.interval.map(|ends| ends.map(|end| end * factor));
         Self { n: self.n, mean: self.mean * factor, interval }
     }
 }
 
-/// What 97.5 % of Student's distribution with this many degrees of freedom lie below.
-fn quantile_975(freedom: usize) -> f64 {
+/// The value below which 97.5 % of Student's distribution with this many degrees of freedom lie.
+///
+/// # Panics
+/// Where `freedom` is 0.
+#[must_use]
+pub fn quantile_975(freedom: usize) -> f64 {
+    assert!(freedom > 0, "Student's distribution needs at least one degree of freedom");
     // With one degree it is below 13. Bisection down to neighbouring numbers.
     let (mut low, mut high) = (1.9, 13.0);
     loop {
@@ -99,13 +118,13 @@ mod tests {
 
     #[test]
     fn one_seed_has_no_interval_and_equal_ones_have_no_width() {
-        assert_eq!(Mean::of(&[]), None);
-        assert_eq!(Mean::of(&[0.5]), Some(Mean { n: 1, mean: 0.5, interval: None }));
-        let same = Mean::of(&[0.1, 0.1, 0.1]).expect("three values");
+        assert_eq!(MeanInterval::of(&[]), None);
+        assert_eq!(MeanInterval::of(&[0.5]), Some(MeanInterval { n: 1, mean: 0.5, interval: None }));
+        let same = MeanInterval::of(&[0.1, 0.1, 0.1]).expect("three values");
         assert_eq!(same.interval, Some([0.1, 0.1]));
         // Sleep gained in ten patients (Student, 1908): 1.58 ± 0.8801.
         let gains = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
-        let gained = Mean::of(&gains).expect("ten values");
+        let gained = MeanInterval::of(&gains).expect("ten values");
         let [low, high] = gained.interval.expect("an interval");
         assert!((gained.mean - 1.58).abs() < 1e-12);
         assert!((low - 0.700_11).abs() < 1e-4 && (high - 2.459_89).abs() < 1e-4, "{low} {high}");

@@ -1,16 +1,19 @@
-//! Owns what each block is worth where every set of blocks was frozen once: Shapley values and main
-//! effects.
+//! What each player of a game is worth where every subset of the players was tried: Shapley values and the main
+//! effects of a linear model.
 //!
-//! Refuses incomplete games: both need the value of every subset. A subset is a number whose bit `i` says
-//! that block `i` is in it.
+//! In a freezing study the players are an encoder's blocks and a subset's value is what freezing it costs. A subset
+//! is a number whose bit `i` says that player `i` is in it; a game holds one value for each of the 2^n subsets.
 //!
 //! # Source
 //! Shapley, *A value for n-person games* (1953). The main effects of a full two-level factorial design:
 //! Yates, *The design and analysis of factorial experiments* (1937).
 
-/// What a subset's value counts in the Shapley value of one player among `players`: `|S|! (n - |S| - 1)! / n!`
-/// for each set without the player, taken from the same set with it.
-pub(crate) fn coefficient(player: usize, players: usize, subset: usize) -> f64 {
+use serde::{Deserialize, Serialize};
+
+/// The weight of a subset's value in the Shapley value of one player among `players`: `|S|! (n - |S| - 1)! / n!`
+/// for a set with the player, where `S` are its other members, and the same below 0 for `S` alone.
+#[must_use]
+pub fn coefficient(player: usize, players: usize, subset: usize) -> f64 {
     let has = subset >> player & 1 == 1;
     let others = subset.count_ones() as usize - usize::from(has);
     // 1 / (n * C(n - 1, others))
@@ -20,8 +23,19 @@ pub(crate) fn coefficient(player: usize, players: usize, subset: usize) -> f64 {
 }
 
 /// Each player's Shapley value in a game with these values, one for each of the 2^n subsets.
-pub(crate) fn shapley(values: &[f64]) -> Vec<f64> {
-    let players = values.len().ilog2() as usize;
+///
+/// ```
+/// use frostline_score::shapley::shapley;
+///
+/// // Player 0 alone brings 1, player 1 alone 2, both together 5: the 2 on top are shared.
+/// assert_eq!(shapley(&[0.0, 1.0, 2.0, 5.0]), [2.0, 3.0]);
+/// ```
+///
+/// # Panics
+/// Where the number of values is no power of two.
+#[must_use]
+pub fn shapley(values: &[f64]) -> Vec<f64> {
+    let players = players(values.len());
     let worth = |player| {
         let parts = values.iter().enumerate();
         parts.map(|(subset, value)| coefficient(player, players, subset) * value).sum()
@@ -30,17 +44,23 @@ pub(crate) fn shapley(values: &[f64]) -> Vec<f64> {
 }
 
 /// A player's effect in a linear model, with its standard error where residuals give one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Effect {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The mean value of subsets with the player minus that of subsets without it.
     pub value: f64,
+    /// Its standard error; absent where no degree of freedom is left for residuals.
     pub error: Option<f64>,
 }
 
 /// The least-squares effects of the players in several games, each with an intercept of its own. The design
-/// is balanced, so an effect is the mean value with a player minus that without it.
-pub(crate) fn effects(games: &[Vec<f64>]) -> Vec<Effect> {
+/// is balanced, so an effect is the mean value with a player minus that without it. Without a game there are none.
+///
+/// # Panics
+/// Where the number of a game's values is no power of two.
+#[must_use]
+pub fn effects(games: &[Vec<f64>]) -> Vec<Effect> {
     let Some(size) = games.first().map(Vec::len) else { return Vec::new() };
-    let players = size.ilog2() as usize;
+    let players = players(size);
     let all = (games.len() * size) as f64;
     let sign = |player: usize, subset: usize| if subset >> player & 1 == 1 { 1.0 } else { -1.0 };
     let effect = |player| {
@@ -62,16 +82,23 @@ pub(crate) fn effects(games: &[Vec<f64>]) -> Vec<Effect> {
     values.into_iter().map(|value| Effect { value, error }).collect()
 }
 
-/// The standard error of each player's Shapley value when the values are shares of units that were drawn in
+/// How many players a game with this many values has.
+fn players(values: usize) -> usize {
+    assert!(values.is_power_of_two(), "a game needs a value for each subset: {values} is no power of two");
+    values.ilog2() as usize
+}
+
+/// The standard error of a player's Shapley value when the values are shares of units that were drawn in
 /// clusters (words in sentences), the same ones for every subset: that of a ratio's linear expansion, which
 /// is what resampling clusters would come to.
 ///
-/// `parts` holds what each cluster adds to a player's value before it is divided by all units, `sizes` each
-/// cluster's units.
+/// `parts` holds what each cluster adds to the player's value before it is divided by all units, `sizes` each
+/// cluster's units. `None` for fewer than two clusters, or where there are no units.
 ///
 /// # Source
 /// Cochran, *Sampling Techniques* (1977), chapter 6.
-pub(crate) fn cluster_error(parts: &[f64], sizes: &[f64]) -> Option<f64> {
+#[must_use]
+pub fn cluster_error(parts: &[f64], sizes: &[f64]) -> Option<f64> {
     let (count, units) = (sizes.len() as f64, sizes.iter().sum::<f64>());
     if sizes.len() < 2 || units <= 0.0 {
         return None;
