@@ -19,6 +19,7 @@ fn every_plan_expands() {
     let mut names: Vec<String> = std::fs::read_dir(configs())
         .expect("the plans")
         .flatten()
+        .filter(|entry| entry.path().is_file())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();

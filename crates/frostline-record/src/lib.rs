@@ -10,6 +10,7 @@ mod folder;
 mod light;
 mod plan;
 mod record;
+mod reference;
 mod saved;
 mod settings;
 mod stage;
@@ -27,6 +28,9 @@ pub use record::{
     AccountRow, Accounts, Change, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy,
     NATIVE_BF16, Outcome, PrefixState, PrefixUse, Record, Score, Settled, StageOutcome, StoredFile,
     TaskOutcome, Timing,
+};
+pub use reference::{
+    CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,
 };
 pub use saved::{MODEL_SCHEMA, SavedModel};
 pub use settings::{

@@ -1,54 +1,20 @@
-//! Owns `published.md`: what the study published, beside what this sweep found.
+//! `published.md`: the published figures that the plan names, beside what this sweep found.
 //!
-//! Refuses a comparison where it would mislead: synthetic data has none, and every setting that
-//! differs from the study's is named. Refuses tasks other than the study's.
+//! There is no comparison where it would mislead: synthetic data has none, every setting that differs from the
+//! reference's is named, and other tasks than its own are not compared.
 
 mod differences;
-mod sibling;
-mod sst2;
+mod stages;
 
-use std::collections::BTreeMap;
+use frostline_record::{CompareWith, Counted, PublishedRun, Reference, ReferenceData};
 
-use serde::Deserialize;
+use frostline_score::MeanStd;
 
 use crate::Report;
-use crate::number::{count, fixed, or_dash, plus_minus, signed};
-use crate::summary::{BASELINE, Group};
+use crate::epoch::EpochStats;
+use crate::number::{count, fixed, listed, or_dash, plus_minus, signed};
+use crate::summary::{BASELINE, Group, distinct};
 use crate::table::Table;
-
-/// The study's figures; see the head of the file for their source.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Study {
-    total_parameters: u64,
-    lang: BTreeMap<String, Language>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Language {
-    treebank: String,
-    policy: BTreeMap<String, Figures>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Figures {
-    dev_accuracy: Vec<f64>,
-    dev_loss_nats: Vec<f64>,
-    train_loss_nats: Vec<f64>,
-    trainable: u64,
-    steps: u64,
-    train_s: f64,
-    samples_per_s: f64,
-    steps_per_s: f64,
-}
-
-impl Study {
-    fn load() -> Self {
-        toml::from_str(include_str!("../data/published.toml")).expect("a test reads the same embedded file")
-    }
-}
 
 /// `published.md`.
 pub(crate) fn page(report: &Report) -> String {
@@ -62,102 +28,133 @@ pub(crate) fn page(report: &Report) -> String {
                  `cargo xtask sweep --plan configs/paper.toml`.\n";
         return text;
     }
-    if report.sweep.plan.name == sst2::PLAN {
-        return text + &sst2::body(report);
-    }
-    let study = Study::load();
-    let langs: Vec<&str> = report
-        .langs()
-        .into_iter()
-        .filter(|lang| study.lang.contains_key(*lang))
-        .filter(|lang| tags_upos(report, lang))
-        .filter(|lang| matches(report, &study.lang[*lang], lang).next().is_some())
-        .collect();
-    if langs.is_empty() {
-        text += "There is no comparison here: the study published `en` and `pcm` with the policies \
-                 `none`, `all`, `first-2`, `first-4` and `alternating`, and this sweep has a \
-                 result for none of these.\n";
+    let Some(reference) = &report.sweep.reference else {
+        text += "There is no comparison here: the plan names no published figures. A plan sets them beside its own \
+                 with `reference = \"FILE\"`; `configs/references/` holds some.\n";
         return text;
-    }
-    text += "The study fine-tuned distilbert-base-multilingual-cased on Universal Dependencies \
-             2.16 with Hugging Face Trainer on one NVIDIA T4. It ran each policy once, with seed \
-             42. Its accuracy counts only words that the model could answer, so the column *ours* \
-             does the same here. Other pages of this report count every word.\n\n\
-             The study's seconds and ours come from different machines. Compare the savings, not \
-             the seconds. The study timed whole runs, with the evaluation after every epoch; ours \
-             are training steps alone.\n";
-    differences::list(report, &study, &langs, &mut text);
-    for lang in langs {
-        language(report, &study, lang, &mut text);
+    };
+    match reference.compare {
+        CompareWith::Cells => text += &cells(report, reference),
+        CompareWith::Stages => text += &stages::body(report, reference),
     }
     text
 }
 
-/// Whether a language's headline is the study's task: its own words' universal parts of speech.
-fn tags_upos(report: &Report, lang: &str) -> bool {
+/// The reference's figures beside the end of cells with the same policy.
+fn cells(report: &Report, reference: &Reference) -> String {
+    let langs: Vec<&str> = report
+        .langs()
+        .into_iter()
+        .filter(|lang| {
+            reference.lang.get(*lang).is_some_and(|data| {
+                labels_the_same(report, data, lang) && matches(report, data, lang).next().is_some()
+            })
+        })
+        .collect();
+    if langs.is_empty() {
+        return no_match(reference, "this sweep has a result for none of these");
+    }
+    let mut text = opening(reference);
+    differences::list(report, reference, &langs, &mut text);
+    for lang in langs {
+        language(report, reference, lang, &mut text);
+    }
+    text
+}
+
+/// What the page says first: whose figures these are.
+fn opening(reference: &Reference) -> String {
+    format!("Published figures: {}\n\n{}\n", reference.citation, reference.about.trim())
+}
+
+/// That nothing can be compared, and what could be.
+fn no_match(reference: &Reference, why: &str) -> String {
+    let quoted =
+        |names: Vec<&String>| listed(&names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
+    let langs = quoted(reference.lang.keys().collect());
+    let policies = quoted(distinct(reference.lang.values().flat_map(|data| data.policy.keys())));
+    format!(
+        "There is no comparison here: the {} published {langs} with the policies {policies}, and {why}.\n\n\
+         Published figures: {}\n",
+        reference.name, reference.citation
+    )
+}
+
+/// A reference's name at the start of a sentence or head.
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What a reference says of a kind of figure, as a paragraph; nothing where it says nothing.
+fn defined(reference: &Reference, figure: &str) -> String {
+    reference.defined.get(figure).map_or_else(String::new, |words| format!("\n{}\n", words.trim()))
+}
+
+/// Whether a language's headline is the reference's task: its own data with the same labels.
+fn labels_the_same(report: &Report, data: &ReferenceData, lang: &str) -> bool {
     let mut cells = report.cells.iter().map(|view| &view.cell.settings).filter(|s| s.lang == lang);
     cells.all(|settings| {
         let task = settings.tasks.get(settings.headline());
-        task.is_some_and(|task| task.labels == "upos" && settings.dataset_of(task) == lang)
+        task.is_some_and(|task| task.labels == data.labels && settings.dataset_of(task) == lang)
     })
 }
 
-/// Groups with a result whose policy the study ran too.
+/// Groups with a result whose policy the reference has too.
 fn matches<'a>(
     report: &'a Report,
-    language: &'a Language,
+    data: &'a ReferenceData,
     lang: &'a str,
-) -> impl Iterator<Item = (&'a Group, &'a Figures)> {
+) -> impl Iterator<Item = (&'a Group, &'a PublishedRun)> {
     report.groups_of(lang).filter_map(|group| {
-        let figures = language.policy.get(&group.policy)?;
-        group.dev.as_ref().map(|_| (group, figures))
+        let run = data.policy.get(&group.policy)?;
+        group.dev.as_ref().map(|_| (group, run))
     })
 }
 
-fn language(report: &Report, study: &Study, lang: &str, text: &mut String) {
-    let language = &study.lang[lang];
+fn language(report: &Report, reference: &Reference, lang: &str, text: &mut String) {
+    let data = &reference.lang[lang];
     *text += &format!("\n## {}\n\n", report.lang_title(lang));
-    let head = |last: &[&str]| {
+    let (name, study) = (&reference.name, capital(&reference.name));
+    let head = |last: &[String]| {
         let mut table = Table::default().left("Frozen", 0);
         for axis in report.axes() {
             table = table.left(format!("`{axis}`"), 0);
         }
-        last.iter().fold(table, |table, head| table.right(*head, 0))
+        last.iter().fold(table, |table, head| table.right(head, u8::from(head.starts_with(&study))))
     };
-    let mut accuracy = head(&["Study %", "Ours %", "Ours − study, points", "Our seeds"]);
-    let mut cost = head(&[
-        "Study: steps",
-        "Ours: steps",
-        "Study: trainable",
-        "Ours: trainable",
-        "Study: trainable %",
-        "Ours: trainable %",
-        "Study: s",
-        "Ours: s",
-        "Study: time saving %",
-        "Ours: time saving %",
-        "Study: samples/s",
-        "Ours: samples/s",
-        "Study: steps/s",
-        "Ours: steps/s",
-    ]);
-    for (group, figures) in matches(report, language, lang) {
-        accuracy.row(key(group).chain(accuracy_row(group, figures)));
-        cost.row(key(group).chain(cost_row(group, figures, study, language)));
+    let mut accuracy =
+        head(&[format!("{study} %"), "Ours %".into(), format!("Ours − {name}, points"), "Our seeds".into()]);
+    let both = ["steps", "trainable", "trainable %", "s", "time saving %", "samples/s", "steps/s"];
+    let both: Vec<String> =
+        both.iter().flat_map(|what| [format!("{study}: {what}"), format!("Ours: {what}")]).collect();
+    let mut cost = head(&both);
+    for (group, run) in matches(report, data, lang) {
+        accuracy.row(key(group).chain(accuracy_row(reference, group, run)));
+        cost.row(key(group).chain(cost_row(group, run, reference, data)));
     }
     *text += &accuracy.markdown();
-    *text += "\nAccuracy on dev after the last epoch, speaking positions only.\n\n";
+    *text += &defined(reference, "dev_accuracy");
+    text.push('\n');
     *text += &cost.markdown();
-    epochs(report, language, lang, text);
+    epochs(report, reference, lang, text);
 }
 
 fn key(group: &Group) -> impl Iterator<Item = String> {
     std::iter::once(group.policy.clone()).chain(group.extras.iter().cloned())
 }
 
-fn accuracy_row(group: &Group, figures: &Figures) -> [String; 4] {
-    let theirs = figures.dev_accuracy.last().copied();
-    let ours = group.dev.as_ref().map(|dev| dev.study_accuracy);
+/// The accuracy of ours that counts what the reference counts.
+fn ours_of(reference: &Reference, all: MeanStd, at_label_positions: MeanStd) -> MeanStd {
+    match reference.counts {
+        Counted::All => all,
+        Counted::LabelPositions => at_label_positions,
+    }
+}
+
+fn accuracy_row(reference: &Reference, group: &Group, run: &PublishedRun) -> [String; 4] {
+    let theirs = run.dev_accuracy.last().copied();
+    let ours = group.dev.as_ref().map(|dev| ours_of(reference, dev.accuracy, dev.study_accuracy));
     let gap = theirs.zip(ours).map(|(theirs, ours)| ours.mean - theirs);
     [
         or_dash(theirs, |theirs| fixed(theirs * 100.0, 2)),
@@ -167,47 +164,50 @@ fn accuracy_row(group: &Group, figures: &Figures) -> [String; 4] {
     ]
 }
 
-fn cost_row(group: &Group, figures: &Figures, study: &Study, language: &Language) -> [String; 14] {
-    let baseline = language.policy.get(BASELINE);
-    let their_saving = baseline.map(|base| 1.0 - figures.train_s / base.train_s);
+fn cost_row(group: &Group, run: &PublishedRun, reference: &Reference, data: &ReferenceData) -> [String; 14] {
+    let baseline = data.policy.get(BASELINE).and_then(|base| base.train_s);
+    let their_saving = run.train_s.zip(baseline).map(|(own, base)| 1.0 - own / base);
     let ours = group.parameters.as_ref();
     let times = group.times.as_ref();
-    let share = figures.trainable as f64 / study.total_parameters as f64;
+    let share = run.trainable.zip(reference.total_parameters).map(|(part, all)| part as f64 / all as f64);
     [
-        count(figures.steps),
+        or_dash(run.steps, count),
         or_dash(group.steps, count),
-        count(figures.trainable),
+        or_dash(run.trainable, count),
         or_dash(ours, |p| count(p.trainable)),
-        fixed(share * 100.0, 1),
+        or_dash(share, |share| fixed(share * 100.0, 1)),
         or_dash(ours, |p| fixed(p.trainable_share * 100.0, 1)),
-        fixed(figures.train_s, 0),
+        or_dash(run.train_s, |s| fixed(s, 0)),
         or_dash(times, |times| fixed(times.train_s.mean, 0)),
         or_dash(their_saving, |saving| fixed(saving * 100.0, 1)),
         or_dash(group.train_time_saving, |saving| plus_minus(saving.times(100.0), 1)),
-        fixed(figures.samples_per_s, 1),
+        or_dash(run.samples_per_s, |speed| fixed(speed, 1)),
         or_dash(times, |times| fixed(times.samples_per_s.mean, 1)),
-        fixed(figures.steps_per_s, 2),
+        or_dash(run.steps_per_s, |speed| fixed(speed, 2)),
         or_dash(times, |times| fixed(times.steps_per_s.mean, 2)),
     ]
 }
 
-/// Accuracy and losses per epoch, the study's row above ours.
-fn epochs(report: &Report, language: &Language, lang: &str, text: &mut String) {
-    type Theirs = fn(&Figures) -> &[f64];
-    type Ours = fn(&crate::epoch::EpochStats) -> frostline_score::MeanStd;
-    let tables: [(&str, f64, usize, Theirs, Ours); 3] = [
-        ("Dev accuracy % after each epoch", 100.0, 2, |f| &f.dev_accuracy, |row| row.dev_study_accuracy),
-        ("Dev loss after each epoch, nats", 1.0, 4, |f| &f.dev_loss_nats, |row| row.dev_loss_nats),
-        ("Train loss of each epoch, nats", 1.0, 4, |f| &f.train_loss_nats, |row| row.train_loss_nats),
+/// Accuracy and losses per epoch, the reference's row above ours.
+fn epochs(report: &Report, reference: &Reference, lang: &str, text: &mut String) {
+    type Theirs = fn(&PublishedRun) -> &[f64];
+    let data = &reference.lang[lang];
+    let accuracy = |row: &EpochStats| ours_of(reference, row.dev_accuracy, row.dev_study_accuracy);
+    let dev_loss = |row: &EpochStats| row.dev_loss_nats;
+    let train_loss = |row: &EpochStats| row.train_loss_nats;
+    let tables: [(&str, f64, usize, Theirs, &dyn Fn(&EpochStats) -> MeanStd); 3] = [
+        ("Dev accuracy % after each epoch", 100.0, 2, |run| &run.dev_accuracy, &accuracy),
+        ("Dev loss after each epoch, nats", 1.0, 4, |run| &run.dev_loss_nats, &dev_loss),
+        ("Train loss of each epoch, nats", 1.0, 4, |run| &run.train_loss_nats, &train_loss),
     ];
     for (title, factor, decimals, theirs, ours) in tables {
+        let pairs: Vec<_> = matches(report, data, lang).collect();
+        if pairs.iter().all(|(_, run)| theirs(run).is_empty()) {
+            continue;
+        }
         *text += &format!("\n### {title}\n\n");
-        let pairs: Vec<_> = matches(report, language, lang).collect();
-        let longest = pairs
-            .iter()
-            .flat_map(|(group, figures)| [group.epochs.len(), theirs(figures).len()])
-            .max()
-            .unwrap_or(0);
+        let longest =
+            pairs.iter().flat_map(|(group, run)| [group.epochs.len(), theirs(run).len()]).max().unwrap_or(0);
         let mut table = Table::default().left("Frozen", 0);
         for axis in report.axes() {
             table = table.left(format!("`{axis}`"), 0);
@@ -216,45 +216,17 @@ fn epochs(report: &Report, language: &Language, lang: &str, text: &mut String) {
         for epoch in 1..=longest {
             table = table.right(epoch.to_string(), 0);
         }
-        for (group, figures) in pairs {
-            let study =
-                (0..longest).map(|i| or_dash(theirs(figures).get(i), |v| fixed(v * factor, decimals)));
+        for (group, run) in pairs {
+            let published =
+                (0..longest).map(|i| or_dash(theirs(run).get(i), |v| fixed(v * factor, decimals)));
             let mine = (0..longest)
                 .map(|i| or_dash(group.epochs.get(i), |row| plus_minus(ours(row).times(factor), decimals)));
-            table.row(key(group).chain(["study".to_string()]).chain(study));
+            table.row(key(group).chain([reference.name.clone()]).chain(published));
             table.row(key(group).chain(["ours".to_string()]).chain(mine));
         }
         *text += &table.markdown();
         if title.starts_with("Train loss") {
-            *text += "\nThe study shows the loss that it logged last in the epoch, a mean over at most \
-                      50 steps; ours is the mean of all steps of the epoch.\n";
+            *text += &defined(reference, "train_loss_nats");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_embedded_figures_are_whole() {
-        let study = Study::load();
-        assert_eq!(study.total_parameters, 134_741_770);
-        let langs: Vec<_> = study.lang.keys().map(String::as_str).collect();
-        assert_eq!(langs, ["en", "pcm"]);
-        for language in study.lang.values() {
-            assert_eq!(language.policy.len(), 5);
-            for figures in language.policy.values() {
-                for list in [&figures.dev_accuracy, &figures.dev_loss_nats, &figures.train_loss_nats] {
-                    assert_eq!(list.len(), 5);
-                }
-                let steps = figures.train_s * figures.steps_per_s;
-                assert!((steps / figures.steps as f64 - 1.0).abs() < 1e-3, "{steps}");
-                assert!(figures.samples_per_s > figures.steps_per_s);
-            }
-            let all = &language.policy["all"];
-            assert!(all.dev_accuracy[4] < language.policy[BASELINE].dev_accuracy[4]);
-        }
-        assert_eq!(study.lang["en"].policy[BASELINE].trainable, 134_741_770);
     }
 }

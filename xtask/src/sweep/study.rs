@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use frostline_record::{
-    Cell, Checkpoints, Plan, PrefixCache, Record, SCHEMA, Settings, Sweep, Switch, sha256,
+    Cell, Checkpoints, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -29,6 +29,8 @@ pub(crate) struct Study {
     pub backend: Backend,
     /// A search among sets of blocks, where the grid asks for one.
     pub search: Option<Search>,
+    /// The published figures that the plan names.
+    pub reference: Option<Reference>,
 }
 
 impl Study {
@@ -53,7 +55,8 @@ impl Study {
         // Kept with the sweep, since the report warns of times taken side by side.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let settings = plan.expand().plan()?;
-        Ok(Self { plan, path, overrides, settings, backend: args.backend, search: None })
+        let reference = Reference::of_plan(&plan, &path).plan()?;
+        Ok(Self { plan, path, overrides, settings, backend: args.backend, search: None, reference })
     }
 
     /// Names the sets of blocks that the grid asks for by a word. `depths` are the blocks of the study's encoders.
@@ -91,6 +94,7 @@ impl Study {
         plan.settings.seed = usual.seed;
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
+        plan.reference = String::new();
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];
@@ -111,7 +115,8 @@ impl Study {
 
     /// What `sweep.json` holds.
     pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
-        Sweep { schema: SCHEMA, plan: self.plan.clone(), overrides: self.overrides.clone(), cells }
+        let (plan, overrides) = (self.plan.clone(), self.overrides.clone());
+        Sweep { schema: SCHEMA, plan, overrides, cells, reference: self.reference.clone() }
     }
 }
 

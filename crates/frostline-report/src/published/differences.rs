@@ -1,73 +1,131 @@
-//! Owns the list of what this sweep did otherwise than the study.
-//!
-//! Refuses silence about a setting: each that differs is named, with both values.
+//! The list of what this sweep did otherwise than the study whose figures stand beside its own: each setting that
+//! differs is named, with both values.
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Init, Mixing, Select, Settings, TaskSettings};
+use frostline_record::{Init, Mixing, Reference, Select, Settings, TaskSettings, Unlisted};
 use serde_json::Value;
 
 use crate::Report;
-use crate::published::Study;
-use crate::summary::{distinct, shown};
+use crate::number::{count, listed};
+use crate::published::capital;
+use crate::summary::{CellView, distinct, shown};
 
-/// What this sweep did otherwise than the study, from the settings of its cells.
-pub(super) fn list(report: &Report, study: &Study, langs: &[&str], text: &mut String) {
-    let mut found = Vec::new();
-    for lang in langs {
-        let place = report.sweep.plan.treebanks.get(*lang);
-        let place = place.map_or("", String::as_str);
-        let treebank = &study.lang[*lang].treebank;
-        if !place.contains(treebank.as_str()) {
-            found.push(format!("treebank of {lang}: study {treebank}, here {place}"));
-        }
-    }
+/// What this sweep did otherwise, from the settings of the cells that are compared.
+pub(super) fn list(report: &Report, reference: &Reference, langs: &[&str], text: &mut String) {
+    let name = &reference.name;
+    let mut found = treebanks(report, reference, langs);
     let cells = report.cells.iter().map(|view| &view.cell.settings);
     let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
-    let stages = distinct(cells.iter().map(|settings| settings.stages.len().max(1)));
-    if stages != [1] {
-        let stages: Vec<String> = stages.iter().map(usize::to_string).collect();
-        found.push(format!("stages: study 1, here {}", stages.join(" or ")));
+    if reference.unlisted == Unlisted::Defaults {
+        let stages = distinct(cells.iter().map(|settings| settings.stages.len().max(1)));
+        if stages != [1] {
+            let stages: Vec<String> = stages.iter().map(usize::to_string).collect();
+            found.push(format!("stages: {name} 1, here {}", stages.join(" or ")));
+        }
     }
+    found.extend(settings(reference, &cells));
+    found.extend(sizes(report, reference, langs));
+    *text += &format!("\n## What is different from the {name}\n\n");
+    if !found.is_empty() {
+        *text += &format!(
+            "**This sweep does not repeat the {name}.** These differ, so the numbers need not agree:\n\n"
+        );
+        for line in found {
+            *text += &format!("- {line}\n");
+        }
+    } else if reference.unlisted == Unlisted::Defaults {
+        *text += &format!(
+            "No setting differs. What remains: seeds{}, the machine, the libraries, and the order of random draws.\n",
+            beyond(&reference.seeds)
+        );
+    } else {
+        *text += &format!("{} says nothing that differs here.\n", capital(&format!("the {name}")));
+    }
+    let remarks = reference.remarks.trim();
+    if !remarks.is_empty() {
+        *text += &format!("\n{remarks}\n");
+    }
+}
+
+/// ` beyond 42`; nothing where the reference does not say.
+fn beyond(seeds: &[u64]) -> String {
+    let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    if seeds.is_empty() { String::new() } else { format!(" beyond {}", listed(&seeds)) }
+}
+
+/// Datasets that lie elsewhere than under the reference's name.
+fn treebanks(report: &Report, reference: &Reference, langs: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for lang in langs {
+        let place = report.sweep.plan.treebanks.get(*lang).map_or("", String::as_str);
+        let Some(treebank) = &reference.lang[*lang].treebank else { continue };
+        if !place.contains(treebank.as_str()) {
+            found.push(format!("treebank of {lang}: {} {treebank}, here {place}", reference.name));
+        }
+    }
+    found
+}
+
+/// Settings, each stage's as it is used.
+fn settings(reference: &Reference, cells: &[&Settings]) -> Vec<String> {
     let in_stages = |settings: &&Settings| settings.in_stages().unwrap_or_default();
     let cells: Vec<Settings> = cells.iter().flat_map(in_stages).map(|(_, settings)| settings).collect();
-    let studys = Settings::default();
+    let theirs = reference.as_settings().unwrap_or_default();
+    let listed = reference.listed();
+    let is_said =
+        |path: &str| reference.unlisted == Unlisted::Defaults || listed.iter().any(|said| within(said, path));
     let mut known: Vec<&str> = APART.to_vec();
+    let mut found = Vec::new();
+    let mut compare = |name: String, ours: Vec<String>, theirs: String| {
+        if !ours.is_empty() && ours != [theirs.clone()] {
+            found.push(format!("{name}: {} {theirs}, here {}", reference.name, ours.join(" or ")));
+        }
+    };
     for (path, name, get) in FACTS {
         known.push(path);
-        let ours = distinct(cells.iter().map(get));
-        let theirs = get(&studys);
-        if ours != [theirs.clone()] {
-            found.push(format!("{name}: study {theirs}, here {}", ours.join(" or ")));
+        if is_said(path) {
+            compare((*name).into(), distinct(cells.iter().map(get)), get(&theirs));
         }
     }
     let all: Vec<BTreeMap<String, String>> = cells.iter().map(paths).collect();
-    for (path, theirs) in paths(&studys) {
-        if known.iter().any(|known| within(&path, known)) {
-            continue;
-        }
-        let ours = distinct(all.iter().map(|paths| paths[&path].as_str()));
-        if ours != [theirs.as_str()] {
-            found.push(format!("`{path}`: study {theirs}, here {}", ours.join(" or ")));
+    for (path, theirs) in paths(&theirs) {
+        if is_said(&path) && !known.iter().any(|known| within(&path, known)) {
+            compare(format!("`{path}`"), distinct(all.iter().map(|paths| paths[&path].clone())), theirs);
         }
     }
-    *text += "\n## What is different from the study\n\n";
-    if found.is_empty() {
-        *text += "No setting differs. What remains: seeds beyond 42, the machine, the libraries, \
-                  and the order of random draws.\n";
-        return;
+    found
+}
+
+/// How many sentences were learned from and scored on test, where the reference says it.
+fn sizes(report: &Report, reference: &Reference, langs: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for lang in langs {
+        let data = &reference.lang[*lang];
+        let done = || {
+            let of_lang = report.cells.iter().filter(|view| view.cell.settings.lang == *lang);
+            of_lang.filter_map(CellView::done)
+        };
+        let train = distinct(done().map(|done| done.result.facts().train.sentences));
+        let test = distinct(done().filter_map(|done| Some(done.score("test")?.words)));
+        for (split, theirs, ours) in
+            [("train", data.train_sentences, train), ("test", data.test_sentences, test)]
+        {
+            let Some(theirs) = theirs.filter(|theirs| !ours.is_empty() && ours != [*theirs]) else {
+                continue;
+            };
+            let ours: Vec<String> = ours.into_iter().map(count).collect();
+            let (name, theirs) = (&reference.name, count(theirs));
+            found.push(format!("{split} sentences: {name} {theirs}, here {}", ours.join(" or ")));
+        }
     }
-    *text += "**This sweep does not repeat the study.** These settings differ, so the numbers need \
-              not agree:\n\n";
-    for line in found {
-        *text += &format!("- {line}\n");
-    }
+    found
 }
 
 /// A setting or a table of settings, its name in words, and how its value reads.
 type Fact = (&'static str, &'static str, fn(&Settings) -> String);
 
-/// The settings that people know by name; [`list`] holds the others against the study's too.
+/// The settings that people know by name; [`settings`] compares the others too.
 const FACTS: &[Fact] = &[
     ("encoder.name", "encoder", |s| s.encoder.name.clone()),
     ("encoder.init", "encoder's start", |s| match s.encoder.init {
@@ -115,9 +173,9 @@ const FACTS: &[Fact] = &[
     }),
 ];
 
-/// What says nothing of how a cell of the study's was trained: what the page's rows are told apart by, what
-/// is looked at, refused and kept, settings that only policies read which the study does not have, and those
-/// that stand in a line above with another.
+/// Settings that tell nothing of how a published cell was trained: those that tell the page's rows apart, those of
+/// what is looked at, refused and kept, those that only some policies read, and those that stand in a line above
+/// with another.
 const APART: &[&str] = &[
     "lang",
     "policy",

@@ -8,6 +8,7 @@ mod detailed;
 mod figures;
 mod grids;
 mod mistakes;
+mod references;
 mod stories;
 
 use std::path::PathBuf;

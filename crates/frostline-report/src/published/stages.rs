@@ -1,24 +1,27 @@
-//! Owns `published.md` of a plan named `sst2`: what the study's sibling published on sentiment, beside
-//! what this sweep found.
-//!
-//! Refuses to pair runs by anything but what learned: the head alone, or everything.
+//! Published figures beside the stages of this sweep that had the same policy. Runs are paired by what learned
+//! alone.
 
-use frostline_record::Settings;
+use frostline_record::{PublishedRun, Reference};
 use frostline_score::Confusion;
 
 use crate::Report;
 use crate::number::{count, fixed, or_dash, plus_minus, signed, signed_plus_minus};
-use crate::published::sibling::{Run, Sibling};
+use crate::published::{capital, defined, differences, labels_the_same, no_match, opening};
 use crate::sentences::{self, SentenceStats};
 use crate::stages::{StageStats, TaskStats, score_at, value};
-use crate::summary::{CellView, Group, distinct};
+use crate::summary::{BASELINE, CellView, Group};
 use crate::table::Table;
 use frostline_score::MeanStd;
 
-/// The plan whose page this is.
-pub(super) const PLAN: &str = "sst2";
+/// A published run with ours beside it.
+struct Pairing<'a> {
+    name: &'a str,
+    policy: &'a str,
+    theirs: &'a PublishedRun,
+    ours: Vec<Ours<'a>>,
+}
 
-/// A run of ours that learned what one of the sibling's did.
+/// A run of ours that learned what a published one did.
 struct Ours<'a> {
     group: &'a Group,
     /// The stage's place in its cells.
@@ -29,33 +32,41 @@ struct Ours<'a> {
 }
 
 /// What follows the title and the banner.
-pub(super) fn body(report: &Report) -> String {
-    let sibling = Sibling::load();
+pub(super) fn body(report: &Report, reference: &Reference) -> String {
     let found = sentences::of(report);
-    let ours: Vec<Vec<Ours<'_>>> =
-        sibling.runs().iter().map(|(policy, ..)| runs_with(report, &found, policy)).collect();
-    if ours.iter().all(Vec::is_empty) {
-        return "There is no comparison here: the sibling study published one run in which the head alone \
-                learned and one in which everything did. This sweep has no result of a stage with the \
-                policy `head-only` or `none`.\n"
-            .into();
+    let langs: Vec<&str> = report
+        .langs()
+        .into_iter()
+        .filter(|lang| reference.lang.get(*lang).is_some_and(|data| labels_the_same(report, data, lang)))
+        .collect();
+    let runs = langs.iter().flat_map(|lang| reference.lang[*lang].policy.iter().map(move |run| (*lang, run)));
+    let pairings: Vec<Pairing<'_>> = runs
+        .map(|(lang, (policy, theirs))| Pairing {
+            name: theirs.name(policy),
+            policy,
+            theirs,
+            ours: runs_with(report, &found, lang, policy),
+        })
+        .collect();
+    if pairings.iter().all(|pairing| pairing.ours.is_empty()) {
+        return no_match(reference, "this sweep has no result of a stage with one of these");
     }
-    let mut text = String::from(
-        "A sibling of the study fine-tuned distilbert-base-uncased on the sentiment of SST-2, once with the \
-         head alone and once with everything learning. Each is a single run. Its test split was cut from \
-         the train file, and its dev split is the public one. Here stand its figures beside the stages of \
-         this sweep that froze the same.\n",
-    );
-    differences(report, &sibling, &mut text);
-    results(report, &sibling, &ours, &mut text);
-    improvement(report, &sibling, &ours, &mut text);
-    epochs(&sibling, &ours, &mut text);
-    confusions(&sibling, &ours, &mut text);
+    let mut text = opening(reference);
+    differences::list(report, reference, &langs, &mut text);
+    results(report, reference, &pairings, &mut text);
+    improvement(report, reference, &pairings, &mut text);
+    epochs(reference, &pairings, &mut text);
+    confusions(reference, &pairings, &mut text);
     text
 }
 
-fn runs_with<'a>(report: &'a Report, found: &'a [SentenceStats], policy: &str) -> Vec<Ours<'a>> {
-    let stages = report.groups.iter().flat_map(|group| {
+fn runs_with<'a>(
+    report: &'a Report,
+    found: &'a [SentenceStats],
+    lang: &'a str,
+    policy: &'a str,
+) -> Vec<Ours<'a>> {
+    let stages = report.groups_of(lang).flat_map(|group| {
         let stages = group.stages.iter().enumerate();
         stages.map(move |(at, stage)| (group, at, stage))
     });
@@ -121,62 +132,66 @@ impl Ours<'_> {
     }
 }
 
-fn results(report: &Report, sibling: &Sibling, ours: &[Vec<Ours<'_>>], text: &mut String) {
+fn results(report: &Report, reference: &Reference, pairings: &[Pairing<'_>], text: &mut String) {
     *text += "\n## Test and dev\n\n";
-    let mut table = Table::default().left("Learned", 0).left("Ours", 0);
-    for head in [
-        "Sibling: test accuracy %",
-        "Ours: test accuracy %",
-        "Ours − sibling, points",
-        "Sibling: test F1 %",
-        "Ours: test F1 %",
-        "Sibling: dev accuracy %",
-        "Ours: dev accuracy %",
-        "Sibling: trainable",
-        "Ours: trainable",
-        "Our seeds",
-    ] {
-        table = table.right(head, 0);
-    }
-    for ((_, name, theirs), ours) in sibling.runs().iter().zip(ours) {
+    let (name, study) = (&reference.name, capital(&reference.name));
+    let mut table = Table::default()
+        .left("Learned", 0)
+        .left("Ours", 0)
+        .right(format!("{study}: test accuracy %"), 1)
+        .right("Ours: test accuracy %", 0)
+        .right(format!("Ours − {name}, points"), 1)
+        .right(format!("{study}: test F1 %"), 1)
+        .right("Ours: test F1 %", 0)
+        .right(format!("{study}: dev accuracy %"), 1)
+        .right("Ours: dev accuracy %", 0)
+        .right(format!("{study}: trainable"), 1)
+        .right("Ours: trainable", 0)
+        .right("Our seeds", 0);
+    for Pairing { name, theirs, ours, .. } in pairings {
         for run in ours {
             let test = run.test_accuracy();
             let dev = run.task.dev.as_ref().map(|dev| dev.score);
+            let gap = test.zip(theirs.test_accuracy).map(|(test, theirs)| test.mean - theirs);
             table.row([
                 (*name).to_string(),
                 run.name(),
-                fixed(theirs.test_accuracy * 100.0, 2),
+                or_dash(theirs.test_accuracy, |test| fixed(test * 100.0, 2)),
                 or_dash(test, |test| plus_minus(test.times(100.0), 2)),
-                or_dash(test, |test| signed((test.mean - theirs.test_accuracy) * 100.0, 2)),
-                fixed(theirs.test_f1 * 100.0, 2),
+                or_dash(gap, |gap| signed(gap * 100.0, 2)),
+                or_dash(theirs.test_f1, |f1| fixed(f1 * 100.0, 2)),
                 or_dash(run.test_f1(), |f1| fixed(f1 * 100.0, 2)),
                 or_dash(theirs.dev_accuracy.last(), |dev| fixed(dev * 100.0, 2)),
                 or_dash(dev, |dev| plus_minus(dev.times(100.0), 2)),
-                count(theirs.trainable),
+                or_dash(theirs.trainable, count),
                 count(run.stage.trainable_parameters),
                 run.group.seeds_done.to_string(),
             ]);
         }
     }
     *text += &table.markdown();
-    *text += "\nF1 is that of the positive label; ours is taken from counts summed over seeds.";
+    *text += defined(reference, "test_f1").trim_end();
     if report.predictions.is_empty() {
         *text += " It needs the stored predictions, which were not read.";
     }
     text.push('\n');
 }
 
-/// From the head alone to everything, in points and as a share.
-fn improvement(report: &Report, sibling: &Sibling, ours: &[Vec<Ours<'_>>], text: &mut String) {
-    let gain = sibling.full.test_accuracy - sibling.head_only.test_accuracy;
+/// From the head alone to everything, in points and as a share, where both were published.
+fn improvement(report: &Report, reference: &Reference, pairings: &[Pairing<'_>], text: &mut String) {
+    let of = |policy: &str| pairings.iter().find(|pairing| pairing.policy == policy);
+    let (Some(head), Some(full)) = (of("head-only"), of(BASELINE)) else { return };
+    let tests = head.theirs.test_accuracy.zip(full.theirs.test_accuracy);
+    let Some((from, to)) = tests else { return };
     *text += "\n## From the head alone to everything\n\n";
     *text += &format!(
-        "- **Sibling**: {} points of test accuracy, {} % relative.\n",
-        signed(gain * 100.0, 2),
-        signed(gain / sibling.head_only.test_accuracy * 100.0, 2)
+        "- **{}**: {} points of test accuracy, {} % relative.\n",
+        capital(&reference.name),
+        signed((to - from) * 100.0, 2),
+        signed((to - from) / from * 100.0, 2)
     );
-    for head in &ours[0] {
-        for full in ours[1].iter().filter(|full| full.is_beside(head)) {
+    for head in &head.ours {
+        for full in full.ours.iter().filter(|full| full.is_beside(head)) {
             let pairs = head.pairs(report, full);
             let points: Vec<f64> = pairs.iter().map(|(old, new)| (new - old) * 100.0).collect();
             let relative: Vec<f64> = pairs.iter().map(|(old, new)| (new - old) / old * 100.0).collect();
@@ -193,8 +208,8 @@ fn improvement(report: &Report, sibling: &Sibling, ours: &[Vec<Ours<'_>>], text:
     }
 }
 
-fn epochs(sibling: &Sibling, ours: &[Vec<Ours<'_>>], text: &mut String) {
-    type Theirs = fn(&Run) -> &[f64];
+fn epochs(reference: &Reference, pairings: &[Pairing<'_>], text: &mut String) {
+    type Theirs = fn(&PublishedRun) -> &[f64];
     type Mine = fn(&crate::epoch::EpochStats) -> MeanStd;
     let tables: [(&str, f64, usize, Theirs, Mine); 3] = [
         ("Dev accuracy % after each epoch", 100.0, 2, |run| &run.dev_accuracy, |row| row.dev_accuracy),
@@ -202,39 +217,48 @@ fn epochs(sibling: &Sibling, ours: &[Vec<Ours<'_>>], text: &mut String) {
         ("Train loss of each epoch, nats", 1.0, 4, |run| &run.train_loss_nats, |row| row.train_loss_nats),
     ];
     for (title, factor, decimals, theirs, mine) in tables {
+        let longest_of_theirs =
+            pairings.iter().map(|pairing| theirs(pairing.theirs).len()).max().unwrap_or(0);
+        if longest_of_theirs == 0 {
+            continue;
+        }
         *text += &format!("\n### {title}\n\n");
         let rows_of = |run: &Ours<'_>| {
             let stage = (run.group.stages.len() > 1).then(|| run.stage.name.clone());
             let rows = run.group.epochs.iter().filter(move |row| row.stage == stage);
             rows.map(|row| plus_minus(mine(row).times(factor), decimals)).collect::<Vec<String>>()
         };
-        let longest = ours.iter().flatten().map(|run| rows_of(run).len()).max().unwrap_or(0);
-        let longest = longest.max(sibling.epochs as usize);
+        let ours = pairings.iter().flat_map(|pairing| &pairing.ours);
+        let longest = ours.map(|run| rows_of(run).len()).max().unwrap_or(0).max(longest_of_theirs);
         let mut table = Table::default().left("Learned", 0).left("Whose", 0);
         for epoch in 1..=longest {
             table = table.right(epoch.to_string(), 0);
         }
-        for ((_, name, run), ours) in sibling.runs().iter().zip(ours) {
-            let cells =
-                |values: Vec<String>| (0..longest).map(move |at| or_dash(values.get(at), String::clone));
+        let padded = |values: Vec<String>| (0..longest).map(move |at| or_dash(values.get(at), String::clone));
+        for Pairing { name, theirs: run, ours, .. } in pairings {
             let published = theirs(run).iter().map(|value| fixed(value * factor, decimals)).collect();
-            table.row([(*name).to_string(), "sibling".into()].into_iter().chain(cells(published)));
+            let whose = [(*name).to_string(), reference.name.clone()];
+            table.row(whose.into_iter().chain(padded(published)));
             for run in ours {
-                table.row([(*name).to_string(), run.name()].into_iter().chain(cells(rows_of(run))));
+                table.row([(*name).to_string(), run.name()].into_iter().chain(padded(rows_of(run))));
             }
         }
         *text += &table.markdown();
     }
 }
 
-fn confusions(sibling: &Sibling, ours: &[Vec<Ours<'_>>], text: &mut String) {
-    *text += "\n## Confusions on test\n\nRows are gold, columns predicted.\n";
-    for ((_, name, run), ours) in sibling.runs().iter().zip(ours) {
-        let theirs = Confusion {
-            counts: run.confusion.iter().map(|row| row.to_vec()).collect(),
-            ..Confusion::new(["negative", "positive"])
+fn confusions(reference: &Reference, pairings: &[Pairing<'_>], text: &mut String) {
+    if pairings.iter().all(|pairing| pairing.theirs.confusion.is_empty()) {
+        return;
+    }
+    *text += "\n## Confusions on test\n";
+    *text += &defined(reference, "confusion");
+    for Pairing { name, theirs, ours, .. } in pairings {
+        let counts = Confusion {
+            counts: theirs.confusion.clone(),
+            ..Confusion::new(theirs.labels.iter().map(String::as_str))
         };
-        *text += &format!("\n### {name}: sibling\n\n{}", matrix(&theirs));
+        *text += &format!("\n### {name}: {}\n\n{}", reference.name, matrix(&counts));
         for run in ours {
             let Some(found) = run.found else { continue };
             let sum =
@@ -253,34 +277,4 @@ fn matrix(counts: &Confusion) -> String {
         table.row([format!("`{tag}`")].into_iter().chain(row.iter().map(|&sentences| count(sentences))));
     }
     table.markdown()
-}
-
-/// What this sweep did otherwise, as far as the sibling's figures tell what it did.
-fn differences(report: &Report, sibling: &Sibling, text: &mut String) {
-    let mut found = Vec::new();
-    let cells = || report.cells.iter().map(|view| &view.cell.settings);
-    let mut told = |name: &str, theirs: String, ours: Vec<String>| {
-        if !ours.is_empty() && ours != [theirs.clone()] {
-            found.push(format!("- {name}: sibling {theirs}, here {}\n", ours.join(" or ")));
-        }
-    };
-    told("encoder", sibling.encoder.clone(), distinct(cells().map(|settings| settings.encoder.name.clone())));
-    let stages = |settings: &Settings| settings.in_stages().unwrap_or_default();
-    let epochs =
-        cells().flat_map(|settings| stages(settings).into_iter().map(|(_, s)| s.train.epochs.to_string()));
-    told("epochs", sibling.epochs.to_string(), distinct(epochs));
-    let done = || report.cells.iter().filter_map(|view| view.done());
-    let train = done().map(|done| count(done.result.facts().train.sentences));
-    told("train sentences", count(sibling.train_sentences), distinct(train));
-    let test = done().filter_map(|done| Some(count(done.score("test")?.words)));
-    told("test sentences", count(sibling.test_sentences), distinct(test));
-    *text += "\n## What is different from the sibling\n\n";
-    if !found.is_empty() {
-        *text +=
-            "**This sweep does not repeat the sibling.** These differ, so the numbers need not agree:\n\n";
-        *text += &found.concat();
-        text.push('\n');
-    }
-    *text += "Its figures do not say at which learning rate, batch size and seed it ran, nor whether it went on \
-              from the head alone to everything or started twice. Its single runs have no spread.\n";
 }
