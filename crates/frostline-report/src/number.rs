@@ -1,6 +1,4 @@
-//! Owns how numbers look in pages, tables and figures.
-//!
-//! Refuses false precision: a standard deviation that one seed cannot give is left away.
+//! How numbers look in pages, tables and figures. A standard deviation that one seed cannot give is omitted.
 
 use frostline_score::MeanStd;
 
@@ -42,11 +40,6 @@ pub(crate) fn signed_plus_minus(stat: MeanStd, decimals: usize) -> String {
     spread(signed(stat.mean, decimals), stat, decimals)
 }
 
-/// A dash where there is no statistic.
-pub(crate) fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| NONE.into(), show)
-}
-
 /// Decimals that leave about three digits to see.
 pub(crate) fn decimals(value: f64) -> usize {
     match value.abs() {
@@ -60,6 +53,12 @@ pub(crate) fn decimals(value: f64) -> usize {
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {noun}{s}", self::count(count as u64))
+}
+
+/// Words at the start of a sentence.
+pub(crate) fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Words joined as in a sentence: `a, b and c`.

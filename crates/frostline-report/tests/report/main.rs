@@ -7,6 +7,7 @@ mod common;
 mod detailed;
 mod figures;
 mod grids;
+mod json;
 mod mistakes;
 mod references;
 mod stories;
@@ -144,7 +145,6 @@ fn further_axes_and_one_seed() {
     let files = files("axes", &sweep, &records);
     insta::assert_snapshot!("axes_report", text(&files, "report.md"));
     insta::assert_snapshot!("axes_published", text(&files, "published.md"));
-    insta::assert_snapshot!("axes_json", text(&files, "report.json"));
     insta::assert_snapshot!("axes_terminal", Report::new(&sweep, &records).terminal_table(70));
 }
 
