@@ -8,7 +8,7 @@ use crate::study::baselines::{self, BaselineStats};
 use crate::study::groups::Group;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
-use crate::table::{Columns, DataFile, Table, Unit, Value};
+use crate::table::{Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
 use frostline_record::{Precision, PrefixUse, SCHEMA};
@@ -81,11 +81,12 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
     let columns = keys::frozen(study, |row: &SideRow| row.name.clone(), |row: &SideRow| &row.extras).each(
         langs.clone(),
         |(_, lang)| format!("{lang}: dev accuracy"),
-        Unit::Percent(2),
+        Quantity::Percent(2),
         |row, (at, _)| row.of[*at].0,
     );
     let columns = langs.into_iter().fold(columns, |columns, (at, lang)| {
-        columns.optional(format!("{lang}: time saving"), Unit::Percent(1), move |row| row.of[at].1.clone())
+        columns
+            .optional(format!("{lang}: time saving"), Quantity::Percent(1), move |row| row.of[at].1.clone())
     });
     page.table(columns.table(policy_rows(study).into_iter().chain(baseline_rows(study))));
     for lang in study.langs() {
@@ -171,7 +172,7 @@ fn study_table(study: &Study, topics: &Topics, lang: &str) -> Table {
     let below = baselines::of(study, lang);
     let columns = keys::frozen(study, name, extras_of);
     let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.study_columns(study)));
-    let columns = columns.column("Seeds", Unit::Count, |row| row.group().map(words::seeds));
+    let columns = columns.column("Seeds", Quantity::Count, |row| row.group().map(words::seeds));
     let below = below.iter().map(StudyRow::Baseline);
     columns.table(study.groups_of(lang).map(StudyRow::Policy).chain(below))
 }
@@ -188,32 +189,32 @@ pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
     let test = study.groups_of(lang).any(|group| group.test.is_some());
     let other = |group: &&Group| group.policy != BASELINE;
     let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
-        .column("dev acc.", Unit::Percent(2), |group| group.dev.as_ref().map(|dev| dev.accuracy))
-        .ranked(3, "vs none", Unit::Change(2), move |group| {
+        .column("dev acc.", Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.accuracy))
+        .ranked(3, "vs none", Quantity::Change(2), move |group| {
             Some(group).filter(|group| other(group)).and_then(|group| group.dev_accuracy_gain)
         })
-        .ranked(if test { 4 } else { 9 }, "test acc.", Unit::Percent(2), |group| {
+        .ranked(if test { 4 } else { 9 }, "test acc.", Quantity::Percent(2), |group| {
             group.test.as_ref().map(|test| test.accuracy)
         })
-        .ranked(5, "trainable", Unit::Count, |group| group.parameters.as_ref().map(|p| p.trainable))
-        .ranked(6, "saved", Unit::Percent(1), |group| group.parameters.as_ref().map(|p| p.saving))
-        .ranked(1, "train", Unit::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
-        .ranked(2, "saved time", Unit::Percent(1), move |group| {
+        .ranked(5, "trainable", Quantity::Count, |group| group.parameters.as_ref().map(|p| p.trainable))
+        .ranked(6, "saved", Quantity::Percent(1), |group| group.parameters.as_ref().map(|p| p.saving))
+        .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
+        .ranked(2, "saved time", Quantity::Percent(1), move |group| {
             Some(group).filter(|group| other(group)).and_then(|group| group.train_time_saving)
         })
-        .ranked(7, "samples", Unit::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
-        .ranked(8, "steps", Unit::Number(2, "/s"), |g| g.times.as_ref().map(|t| t.steps_per_s.mean))
-        .ranked(4, "seeds", Unit::Count, |group| words::seeds(group));
+        .ranked(7, "samples", Quantity::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
+        .ranked(8, "steps", Quantity::Number(2, "/s"), |g| g.times.as_ref().map(|t| t.steps_per_s.mean))
+        .ranked(4, "seeds", Quantity::Count, |group| words::seeds(group));
     let table = columns.table(study.groups_of(lang));
     let below = baselines::of(study, lang);
     let nothing = |_: &&BaselineStats| Value::Missing;
     let names = ["trainable", "saved", "train", "saved time", "samples", "steps", "seeds"];
     let lines =
         short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
-            .column("dev acc.", Unit::Percent(2), |one| one.dev.as_ref().map(|dev| dev.accuracy))
-            .column("vs none", Unit::Change(2), nothing)
-            .column("test acc.", Unit::Percent(2), |one| one.test.as_ref().map(|test| test.accuracy))
-            .each(names, |name| (*name).into(), Unit::Text, move |one, _| nothing(one));
+            .column("dev acc.", Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.accuracy))
+            .column("vs none", Quantity::Change(2), nothing)
+            .column("test acc.", Quantity::Percent(2), |one| one.test.as_ref().map(|test| test.accuracy))
+            .each(names, |name| (*name).into(), Quantity::Text, move |one, _| nothing(one));
     table.with_rows(lines.table(&below))
 }
 
@@ -224,10 +225,10 @@ fn short_keys<'a, R: 'a>(
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
 ) -> Columns<'a, R> {
     let axes = study.axes().into_iter().map(String::from).enumerate();
-    Columns::default().column("frozen", Unit::Text, policy).each(
+    Columns::default().column("frozen", Quantity::Text, policy).each(
         axes,
         |(_, axis)| axis.clone(),
-        Unit::Text,
+        Quantity::Text,
         move |row, (at, _)| extras(row).get(*at).cloned(),
     )
 }
@@ -240,9 +241,9 @@ fn undone(study: &Study, page: &mut Page) {
     page.section(2, "Missing and failed cells");
     page.paragraph("These cells gave no numbers. Means above are over the seeds that are left.");
     let columns = Columns::default()
-        .column("Cell", Unit::Text, |row: &(String, &'static str, String)| row.0.clone())
-        .column("State", Unit::Text, |row| row.1)
-        .column("Why", Unit::Text, |row| {
+        .column("Cell", Quantity::Text, |row: &(String, &'static str, String)| row.0.clone())
+        .column("State", Quantity::Text, |row| row.1)
+        .column("Why", Quantity::Text, |row| {
             let why = row.2.lines().map(str::trim).collect::<Vec<_>>().join(" ");
             format!("`` {} ``", why.replace("``", "''"))
         });
@@ -287,7 +288,7 @@ fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
 pub(crate) fn cells_file(study: &Study, topics: &Topics) -> DataFile {
     let columns = keys::of_cell(study, |view: &&CellView| *view);
     let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.cell_columns(study)));
-    let columns = columns.column("error", Unit::Text, |view| match &view.state {
+    let columns = columns.column("error", Quantity::Text, |view| match &view.state {
         State::Failed { error, .. } => Some(error.clone()),
         _ => None,
     });

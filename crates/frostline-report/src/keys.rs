@@ -3,7 +3,7 @@
 use crate::study::cells::NOTHING;
 use crate::study::words::extras_name;
 use crate::study::{CellView, Group, Study};
-use crate::table::{Columns, Unit, Value};
+use crate::table::{Columns, Quantity, Value};
 
 /// The policy and the values of the further axes, from a row's own.
 pub(crate) fn frozen<'a, R: 'a>(
@@ -11,7 +11,7 @@ pub(crate) fn frozen<'a, R: 'a>(
     policy: impl Fn(&R) -> String + 'a,
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
 ) -> Columns<'a, R> {
-    let columns = Columns::default().column("Frozen", Unit::Text, policy);
+    let columns = Columns::default().column("Frozen", Quantity::Text, policy);
     columns.and(axes(study, extras))
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn axes<'a, R: 'a>(
     Columns::default().each(
         names,
         |(_, axis)| format!("`{axis}`"),
-        Unit::Text,
+        Quantity::Text,
         move |row, (at, _)| extras(row).get(*at).cloned(),
     )
 }
@@ -56,12 +56,12 @@ pub(crate) fn of_cell<'a, R: 'a>(
     };
     let synthetic = study.synthetic();
     let columns = Columns::default()
-        .column("synthetic", Unit::Text, move |_| synthetic)
-        .column("cell", Unit::Text, get(|view| view.cell.id.as_str().into()))
-        .column("status", Unit::Text, get(|view| view.state.name().into()))
-        .column("lang", Unit::Text, get(|view| view.cell.settings.lang.as_str().into()))
-        .column("policy", Unit::Text, get(|view| view.cell.settings.policy.as_str().into()))
-        .column("seed", Unit::Count, get(|view| view.cell.settings.seed.into()));
+        .column("synthetic", Quantity::Text, move |_| synthetic)
+        .column("cell", Quantity::Text, get(|view| view.cell.id.as_str().into()))
+        .column("status", Quantity::Text, get(|view| view.state.name().into()))
+        .column("lang", Quantity::Text, get(|view| view.cell.settings.lang.as_str().into()))
+        .column("policy", Quantity::Text, get(|view| view.cell.settings.policy.as_str().into()))
+        .column("seed", Quantity::Count, get(|view| view.cell.settings.seed.into()));
     columns.and(raw_axes(study, move |row| &cell(row).extras))
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn raw_axes<'a, R: 'a>(
     Columns::default().each(
         names,
         |(_, axis)| axis.clone(),
-        Unit::Text,
+        Quantity::Text,
         move |row, (at, _)| extras(row).get(*at).filter(|value| *value != NOTHING).cloned(),
     )
 }

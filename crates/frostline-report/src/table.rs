@@ -24,7 +24,7 @@ pub(crate) enum Value {
 
 /// What a value is measured in, and how finely it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum Quantity {
     /// Words.
     Text,
     /// A whole number.
@@ -53,7 +53,7 @@ pub(crate) enum Unit {
     Probability,
 }
 
-impl Unit {
+impl Quantity {
     /// Whether its values are words.
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Text)
@@ -79,7 +79,7 @@ impl Unit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub name: String,
-    pub unit: Unit,
+    pub unit: Quantity,
     /// 0 is always shown. Others are omitted where they are empty; a narrow terminal omits the highest first.
     pub rank: u8,
 }
@@ -106,7 +106,7 @@ impl<'a, R> Columns<'a, R> {
     pub fn column<V: Into<Value>>(
         self,
         name: impl Into<String>,
-        unit: Unit,
+        unit: Quantity,
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
         self.ranked(0, name, unit, get)
@@ -116,7 +116,7 @@ impl<'a, R> Columns<'a, R> {
     pub fn optional<V: Into<Value>>(
         self,
         name: impl Into<String>,
-        unit: Unit,
+        unit: Quantity,
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
         self.ranked(1, name, unit, get)
@@ -127,7 +127,7 @@ impl<'a, R> Columns<'a, R> {
         mut self,
         rank: u8,
         name: impl Into<String>,
-        unit: Unit,
+        unit: Quantity,
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
         let head = Head { name: name.into(), unit, rank };
@@ -140,7 +140,7 @@ impl<'a, R> Columns<'a, R> {
         self,
         condition: bool,
         name: impl Into<String>,
-        unit: Unit,
+        unit: Quantity,
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
         if condition { self.column(name, unit, get) } else { self }
@@ -151,7 +151,7 @@ impl<'a, R> Columns<'a, R> {
         self,
         items: impl IntoIterator<Item = T>,
         name: impl Fn(&T) -> String,
-        unit: Unit,
+        unit: Quantity,
         get: impl Fn(&R, &T) -> V + Clone + 'a,
     ) -> Self {
         items.into_iter().fold(self, |columns, item| {

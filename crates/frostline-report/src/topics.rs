@@ -25,7 +25,7 @@ use crate::topic::Topic;
 /// All topics, in the order in which the report has them.
 pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>> {
     vec![
-        Box::new(accuracy::Accuracy),
+        Box::new(accuracy::Accuracies),
         Box::new(curves::LearningCurves::of(study)),
         Box::new(blocks::Blocks::of(study, stored)),
         Box::new(stages::Stages),
@@ -35,7 +35,7 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
         Box::new(data::Data),
         Box::new(parameters::Parameters),
         Box::new(changes::Changes),
-        Box::new(cost::Cost::of(study)),
+        Box::new(cost::TrainingCost::of(study)),
         Box::new(train_loss::TrainLoss),
         Box::new(baselines::Baselines::of(study)),
         Box::new(claims::Claims::of(study)),

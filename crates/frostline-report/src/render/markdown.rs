@@ -57,14 +57,14 @@ fn escaped(row: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Columns, Unit, Value};
+    use crate::table::{Columns, Quantity, Value};
 
     #[test]
     fn tables_are_padded_escaped_and_without_empty_columns() {
         let columns = Columns::default()
-            .column("Policy", Unit::Text, |row: &(&str, f64)| row.0)
-            .optional("Accuracy", Unit::Percent(1), |row| row.1)
-            .optional("Test", Unit::Percent(1), |_| Value::Missing);
+            .column("Policy", Quantity::Text, |row: &(&str, f64)| row.0)
+            .optional("Accuracy", Quantity::Percent(1), |row| row.1)
+            .optional("Test", Quantity::Percent(1), |_| Value::Missing);
         let found = columns.table([("none", 0.964), ("a|b", 0.091)]);
         assert_eq!(
             table(&found),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_bar_in_a_head_makes_no_column() {
-        let found = Columns::default().column("NN|UTR", Unit::Text, |row: &u64| *row).table([1]);
+        let found = Columns::default().column("NN|UTR", Quantity::Text, |row: &u64| *row).table([1]);
         assert_eq!(table(&found), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
     }
 

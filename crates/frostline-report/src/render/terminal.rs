@@ -31,14 +31,14 @@ pub(crate) fn table(table: &Table, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Columns, Unit};
+    use crate::table::{Columns, Quantity};
 
     #[test]
     fn narrow_terminals_omit_the_least_important_columns() {
         let columns = Columns::default()
-            .column("Policy", Unit::Text, |row: &(&str, f64, f64)| row.0)
-            .ranked(1, "Accuracy", Unit::Number(1, ""), |row| row.1)
-            .ranked(2, "Speed", Unit::Number(1, ""), |row| row.2);
+            .column("Policy", Quantity::Text, |row: &(&str, f64, f64)| row.0)
+            .ranked(1, "Accuracy", Quantity::Number(1, ""), |row| row.1)
+            .ranked(2, "Speed", Quantity::Number(1, ""), |row| row.2);
         let found = columns.table([("none", 96.4, 7.4), ("all", 9.1, 11.2)]);
         assert!(table(&found, 23).starts_with("Policy  Accuracy  Speed\n"));
         assert!(table(&found, 22).starts_with("Policy  Accuracy\n"));

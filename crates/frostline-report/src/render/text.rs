@@ -1,7 +1,7 @@
 //! Values as a reader sees them, by their unit.
 
 use crate::number::{NONE, count, decimals, fixed, plus_minus, signed, signed_plus_minus};
-use crate::table::{Head, Table, Unit, Value};
+use crate::table::{Head, Quantity, Table, Value};
 
 /// A column's head: its name and unit.
 pub(super) fn head(head: &Head) -> String {
@@ -17,7 +17,7 @@ pub(super) fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
 }
 
 /// A value in its unit.
-pub(super) fn shown(value: &Value, unit: Unit) -> String {
+pub(super) fn shown(value: &Value, unit: Quantity) -> String {
     match value {
         Value::Missing => NONE.into(),
         Value::Text(text) => text.clone(),
@@ -25,13 +25,13 @@ pub(super) fn shown(value: &Value, unit: Unit) -> String {
         Value::Count(value) => count(*value),
         Value::Number(value) => number(*value, unit),
         Value::Spread(stat) => match unit {
-            Unit::Percent(places) | Unit::Share(places) => plus_minus(stat.times(100.0), places),
-            Unit::Points(places) | Unit::Change(places) | Unit::SignedPercent(places) => {
+            Quantity::Percent(places) | Quantity::Share(places) => plus_minus(stat.times(100.0), places),
+            Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
                 signed_plus_minus(stat.times(100.0), places)
             }
-            Unit::Measured(_) => plus_minus(*stat, decimals(stat.mean)),
-            Unit::Fine(_) => plus_minus(*stat, decimals(stat.mean).max(1)),
-            Unit::Number(places, _) => plus_minus(*stat, places),
+            Quantity::Measured(_) => plus_minus(*stat, decimals(stat.mean)),
+            Quantity::Fine(_) => plus_minus(*stat, decimals(stat.mean).max(1)),
+            Quantity::Number(places, _) => plus_minus(*stat, places),
             _ => plus_minus(*stat, 2),
         },
         Value::Mean(mean) => {
@@ -48,20 +48,20 @@ pub(super) fn shown(value: &Value, unit: Unit) -> String {
     }
 }
 
-fn number(value: f64, unit: Unit) -> String {
+fn number(value: f64, unit: Quantity) -> String {
     match unit {
-        Unit::Percent(places) | Unit::Share(places) => fixed(value * 100.0, places),
-        Unit::Points(places) | Unit::Change(places) | Unit::SignedPercent(places) => {
+        Quantity::Percent(places) | Quantity::Share(places) => fixed(value * 100.0, places),
+        Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
             signed(value * 100.0, places)
         }
-        Unit::HalfWidth(places) => format!("± {}", fixed(value * 100.0, places)),
-        Unit::Measured(_) => fixed(value, decimals(value)),
-        Unit::Fine(_) => fixed(value, decimals(value).max(1)),
-        Unit::Number(places, _) => fixed(value, places),
-        Unit::Signed(places) => signed(value, places),
-        Unit::Probability if value < 0.0001 => "< 0.0001".into(),
-        Unit::Probability => fixed(value, 4),
-        Unit::Text | Unit::Count => fixed(value, 2),
+        Quantity::HalfWidth(places) => format!("± {}", fixed(value * 100.0, places)),
+        Quantity::Measured(_) => fixed(value, decimals(value)),
+        Quantity::Fine(_) => fixed(value, decimals(value).max(1)),
+        Quantity::Number(places, _) => fixed(value, places),
+        Quantity::Signed(places) => signed(value, places),
+        Quantity::Probability if value < 0.0001 => "< 0.0001".into(),
+        Quantity::Probability => fixed(value, 4),
+        Quantity::Text | Quantity::Count => fixed(value, 2),
     }
 }
 

@@ -5,7 +5,7 @@ use frostline_record::{Baseline, BaselineFit, MOST_FREQUENT, PROBE, Score, Unit}
 use serde::Serialize;
 
 use crate::study::cells::{CellView, distinct};
-use crate::study::stages::{Metric, value};
+use crate::study::stages::{ScoredBy, value};
 use crate::study::whole::Study;
 use frostline_score::{MeanStd, ShareInterval};
 
@@ -20,7 +20,7 @@ pub(crate) struct BaselineStats {
     pub extras: Vec<String>,
     pub task: String,
     pub unit: Unit,
-    pub metric: Metric,
+    pub metric: ScoredBy,
     /// `most-frequent` or `probe`.
     pub baseline: String,
     pub dev: Option<BaselineScore>,
@@ -128,7 +128,7 @@ fn stats(name: &str, task: Option<&str>, cells: &[&CellView]) -> Option<Baseline
         extras: first.extras.clone(),
         task: task.into(),
         unit: first.done()?.result.tasks.get(task)?.unit,
-        metric: Metric::of(baseline.scores.values().next()?),
+        metric: ScoredBy::of(baseline.scores.values().next()?),
         baseline: name.into(),
         dev: split(&found, "dev"),
         test: split(&found, "test"),

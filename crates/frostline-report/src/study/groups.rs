@@ -27,7 +27,7 @@ pub(crate) struct Group {
     pub seeds_planned: usize,
     pub seeds_done: usize,
     pub seeds_failed: usize,
-    pub parameters: Option<Parameters>,
+    pub parameters: Option<ParameterCounts>,
     /// Optimiser steps of a cell.
     pub steps: Option<u64>,
     pub dev: Option<SplitStats>,
@@ -44,7 +44,7 @@ pub(crate) struct Group {
 
 /// How much learns; the same for all seeds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Parameters {
+pub(crate) struct ParameterCounts {
     pub total: u64,
     pub trainable: u64,
     pub trainable_share: f64,
@@ -128,10 +128,10 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     }
 }
 
-fn parameters(done: &Done) -> Parameters {
+fn parameters(done: &Done) -> ParameterCounts {
     let accounts = done.result.accounts();
     let share = if accounts.total == 0 { 0.0 } else { accounts.trainable as f64 / accounts.total as f64 };
-    Parameters {
+    ParameterCounts {
         total: accounts.total,
         trainable: accounts.trainable,
         trainable_share: share,

@@ -27,7 +27,7 @@ pub(crate) struct StageStats {
 pub(crate) struct TaskStats {
     pub task: String,
     pub unit: Unit,
-    pub metric: Metric,
+    pub metric: ScoredBy,
     /// Whether the stage learned from it.
     pub learned: bool,
     pub dev: Option<Scored>,
@@ -37,14 +37,14 @@ pub(crate) struct TaskStats {
 /// What a task is scored by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Metric {
+pub(crate) enum ScoredBy {
     /// Right words or sentences over all.
     Accuracy,
     /// The F1 of entities, all counting the same.
     EntityF1,
 }
 
-impl Metric {
+impl ScoredBy {
     pub const fn of(score: &Score) -> Self {
         if score.entities.is_some() { Self::EntityF1 } else { Self::Accuracy }
     }
@@ -74,12 +74,12 @@ pub(crate) struct Scored {
     /// Every seed's score, in the cells' order.
     pub seeds: Vec<f64>,
     /// Against the stage before, each cell with itself.
-    pub change: Option<Change>,
+    pub change: Option<StageChange>,
 }
 
 /// A score after a stage beside the same cell's before it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Change {
+pub(crate) struct StageChange {
     /// After minus before.
     pub points: MeanInterval,
     /// The same as a share of the score before.
@@ -128,7 +128,7 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
         TaskStats {
             task: name.clone(),
             unit: result.tasks[name].unit,
-            metric: scores.map_or(Metric::Accuracy, Metric::of),
+            metric: scores.map_or(ScoredBy::Accuracy, ScoredBy::of),
             learned,
             dev,
             test,
@@ -158,7 +158,7 @@ pub(crate) fn score_at<'a>(result: &'a Outcome, at: usize, task: &str, split: &s
 fn scored(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Scored> {
     let scores: Vec<&Score> = done.iter().filter_map(|result| score_at(result, at, task, split)).collect();
     let units = scores.first()?.words;
-    let accuracy = Metric::of(scores[0]) == Metric::Accuracy;
+    let accuracy = ScoredBy::of(scores[0]) == ScoredBy::Accuracy;
     let seeds: Vec<f64> = scores.iter().map(|score| value(score)).collect();
     let score = MeanStd::of(&seeds)?;
     Some(Scored {
@@ -170,7 +170,7 @@ fn scored(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Score
     })
 }
 
-fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Change> {
+fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<StageChange> {
     let before = at.checked_sub(1)?;
     let stored = |result: &Outcome, at: usize| {
         Some(result.stages.get(at)?.tasks.get(task)?.predictions.get(split)?.sha256.clone())
@@ -185,7 +185,7 @@ fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Chang
     let over = |get: fn(f64, f64) -> Option<f64>| -> Vec<f64> {
         pairs.iter().filter_map(|&(old, new)| get(old, new)).collect()
     };
-    Some(Change {
+    Some(StageChange {
         points: MeanInterval::of(&over(|old, new| Some(new - old)))?,
         relative: MeanStd::of(&over(|old, new| (old > 0.0).then(|| (new - old) / old))),
         error_reduction: MeanStd::of(&over(|old, new| (old < 1.0).then(|| (new - old) / (1.0 - old)))),

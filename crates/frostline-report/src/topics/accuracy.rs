@@ -11,13 +11,13 @@ use crate::page::Page;
 use crate::study::baselines::{self, BaselineScore};
 use crate::study::words::{self, SENTENCES, units};
 use crate::study::{BASELINE, CellView, Group, SplitStats, Study, panels};
-use crate::table::{Columns, Unit, Value};
+use crate::table::{Columns, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
 /// Accuracy.
-pub(crate) struct Accuracy;
+pub(crate) struct Accuracies;
 
-impl Topic for Accuracy {
+impl Topic for Accuracies {
     fn reading(&self, study: &Study) -> Vec<String> {
         let said: &[&str] = match units(study) {
             SENTENCES => {
@@ -45,11 +45,11 @@ impl Topic for Accuracy {
             StudyRow::Baseline(one) => one.test.as_ref().map(|test: &BaselineScore| test.accuracy),
         };
         Columns::default()
-            .column("Dev accuracy", Unit::Percent(2), move |row| dev(row).map(|dev| dev.0))
-            .ranked(u8::from(!of_words), "Study's accuracy", Unit::Percent(2), move |row| {
+            .column("Dev accuracy", Quantity::Percent(2), move |row| dev(row).map(|dev| dev.0))
+            .ranked(u8::from(!of_words), "Study's accuracy", Quantity::Percent(2), move |row| {
                 dev(row).filter(|_| of_words).map(|dev| dev.1)
             })
-            .optional("Test accuracy", Unit::Percent(2), test)
+            .optional("Test accuracy", Quantity::Percent(2), test)
     }
 
     fn language(&self, study: &Study, lang: &str, page: &mut Page) {
@@ -72,18 +72,22 @@ impl Topic for Accuracy {
         let dev = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "dev").map(of));
         let test = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "test").map(of));
         Columns::default()
-            .column("dev_accuracy", Unit::Share(2), move |view| dev(view, |score| score.accuracy().into()))
-            .column("dev_study_accuracy", Unit::Share(2), move |v| dev(v, |s| s.study_accuracy().into()))
-            .column("dev_loss_nats", Unit::Number(4, "nats"), move |v| dev(v, |s| s.loss_nats.into()))
-            .column("dev_words", Unit::Count, move |view| dev(view, |score| score.words.into()))
-            .column("dev_correct", Unit::Count, move |view| dev(view, |score| score.correct.into()))
-            .column("dev_truncated", Unit::Count, move |view| dev(view, |score| score.truncated.into()))
-            .column("dev_vanished", Unit::Count, move |view| dev(view, |score| score.vanished.into()))
-            .column("dev_unseen", Unit::Count, move |view| dev(view, |score| score.unseen.into()))
-            .column("test_accuracy", Unit::Share(2), move |v| test(v, |s| s.accuracy().into()))
-            .column("test_study_accuracy", Unit::Share(2), move |v| test(v, |s| s.study_accuracy().into()))
-            .column("test_loss_nats", Unit::Number(4, "nats"), move |v| test(v, |s| s.loss_nats.into()))
-            .column("test_words", Unit::Count, move |view| test(view, |score| score.words.into()))
+            .column("dev_accuracy", Quantity::Share(2), move |view| {
+                dev(view, |score| score.accuracy().into())
+            })
+            .column("dev_study_accuracy", Quantity::Share(2), move |v| dev(v, |s| s.study_accuracy().into()))
+            .column("dev_loss_nats", Quantity::Number(4, "nats"), move |v| dev(v, |s| s.loss_nats.into()))
+            .column("dev_words", Quantity::Count, move |view| dev(view, |score| score.words.into()))
+            .column("dev_correct", Quantity::Count, move |view| dev(view, |score| score.correct.into()))
+            .column("dev_truncated", Quantity::Count, move |view| dev(view, |score| score.truncated.into()))
+            .column("dev_vanished", Quantity::Count, move |view| dev(view, |score| score.vanished.into()))
+            .column("dev_unseen", Quantity::Count, move |view| dev(view, |score| score.unseen.into()))
+            .column("test_accuracy", Quantity::Share(2), move |v| test(v, |s| s.accuracy().into()))
+            .column("test_study_accuracy", Quantity::Share(2), move |v| {
+                test(v, |s| s.study_accuracy().into())
+            })
+            .column("test_loss_nats", Quantity::Number(4, "nats"), move |v| test(v, |s| s.loss_nats.into()))
+            .column("test_words", Quantity::Count, move |view| test(view, |score| score.words.into()))
     }
 
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {
@@ -106,15 +110,17 @@ fn differences(study: &Study, lang: &str, page: &mut Page) {
         study.groups_of(lang).find(|other| other.policy == BASELINE && other.extras == group.extras)
     };
     let columns = keys::of_group(study)
-        .column(format!("Dev {}", units.many), Unit::Count, |group| group.dev.as_ref().map(|dev| dev.words))
-        .column("Half of 95 % interval", Unit::HalfWidth(2), |group| {
+        .column(format!("Dev {}", units.many), Quantity::Count, |group| {
+            group.dev.as_ref().map(|dev| dev.words)
+        })
+        .column("Half of 95 % interval", Quantity::HalfWidth(2), |group| {
             Some(group.dev.as_ref()?.accuracy_interval?.half_width())
         })
-        .optional("vs none", Unit::Points(2), |group| match group.policy.as_str() {
+        .optional("vs none", Quantity::Points(2), |group| match group.policy.as_str() {
             BASELINE => Value::from("baseline"),
             _ => group.dev_accuracy_gain.into(),
         })
-        .optional("Beyond sampling error?", Unit::Text, move |group| {
+        .optional("Beyond sampling error?", Quantity::Text, move |group| {
             let other = group.policy != BASELINE;
             other.then(|| words::gain_is_clear(group, baseline(group)?)).flatten()
         });

@@ -8,7 +8,7 @@ use crate::number::{count, fixed, listed};
 use crate::study::baselines::{self, ANY, BaselineStats, first_of_seeds};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{CellView, Group, Study, distinct};
-use crate::table::{Columns, DataFile, Unit};
+use crate::table::{Columns, DataFile, Quantity};
 use crate::topic::Topic;
 
 /// Baselines of all languages.
@@ -62,7 +62,7 @@ impl Topic for Baselines {
     }
 
     fn tables(&self, study: &Study) -> Vec<DataFile> {
-        let rows: Vec<SplitRow<'_>> = first_of_seeds(study).flat_map(rows).collect();
+        let rows: Vec<BaselineSplit<'_>> = first_of_seeds(study).flat_map(rows).collect();
         if first_of_seeds(study).next().is_none() {
             return Vec::new();
         }
@@ -79,7 +79,7 @@ impl Topic for Baselines {
 }
 
 /// A baseline on a split.
-struct SplitRow<'a> {
+struct BaselineSplit<'a> {
     view: &'a CellView,
     task: &'a str,
     name: &'a str,
@@ -88,42 +88,49 @@ struct SplitRow<'a> {
     score: &'a Score,
 }
 
-fn rows(view: &CellView) -> Vec<SplitRow<'_>> {
+fn rows(view: &CellView) -> Vec<BaselineSplit<'_>> {
     let mut rows = Vec::new();
     for (task, all) in view.done().into_iter().flat_map(|done| &done.result.baselines) {
         for (name, baseline) in all {
             let scores = baseline.scores.iter();
-            rows.extend(scores.map(|(split, score)| SplitRow { view, task, name, split, baseline, score }));
+            rows.extend(scores.map(|(split, score)| BaselineSplit {
+                view,
+                task,
+                name,
+                split,
+                baseline,
+                score,
+            }));
         }
     }
     rows
 }
 
-fn columns(study: &Study) -> Columns<'_, SplitRow<'_>> {
+fn columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
     let synthetic = study.synthetic();
     Columns::default()
-        .column("synthetic", Unit::Text, move |_| synthetic)
-        .column("lang", Unit::Text, |row: &SplitRow<'_>| row.view.cell.settings.lang.clone())
-        .column("seed", Unit::Count, |row| row.view.cell.settings.seed)
-        .and(keys::raw_axes(study, |row: &SplitRow<'_>| &row.view.extras))
-        .column("task", Unit::Text, |row| row.task)
-        .column("baseline", Unit::Text, |row| row.name)
-        .column("split", Unit::Text, |row| row.split)
-        .column("accuracy", Unit::Share(2), |row| row.score.accuracy())
-        .column("study_accuracy", Unit::Share(2), |row| row.score.study_accuracy())
+        .column("synthetic", Quantity::Text, move |_| synthetic)
+        .column("lang", Quantity::Text, |row: &BaselineSplit<'_>| row.view.cell.settings.lang.clone())
+        .column("seed", Quantity::Count, |row| row.view.cell.settings.seed)
+        .and(keys::raw_axes(study, |row: &BaselineSplit<'_>| &row.view.extras))
+        .column("task", Quantity::Text, |row| row.task)
+        .column("baseline", Quantity::Text, |row| row.name)
+        .column("split", Quantity::Text, |row| row.split)
+        .column("accuracy", Quantity::Share(2), |row| row.score.accuracy())
+        .column("study_accuracy", Quantity::Share(2), |row| row.score.study_accuracy())
         // Without probabilities there is no loss.
-        .column("loss_nats", Unit::Number(4, "nats"), |row| {
+        .column("loss_nats", Quantity::Number(4, "nats"), |row| {
             row.baseline.fit.as_ref().map(|_| row.score.loss_nats)
         })
-        .column("units", Unit::Count, |row| row.score.words)
-        .column("correct", Unit::Count, |row| row.score.correct)
-        .column("gold_entities", Unit::Count, |row| row.score.entities.map(|e| e.gold))
-        .column("predicted_entities", Unit::Count, |row| row.score.entities.map(|e| e.predicted))
-        .column("correct_entities", Unit::Count, |row| row.score.entities.map(|e| e.correct))
-        .column("fitted", Unit::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.fitted))
-        .column("fitted_of", Unit::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.of))
-        .column("iterations", Unit::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.iterations))
-        .column("converged", Unit::Text, |row| row.baseline.fit.as_ref().map(|fit| fit.converged))
+        .column("units", Quantity::Count, |row| row.score.words)
+        .column("correct", Quantity::Count, |row| row.score.correct)
+        .column("gold_entities", Quantity::Count, |row| row.score.entities.map(|e| e.gold))
+        .column("predicted_entities", Quantity::Count, |row| row.score.entities.map(|e| e.predicted))
+        .column("correct_entities", Quantity::Count, |row| row.score.entities.map(|e| e.correct))
+        .column("fitted", Quantity::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.fitted))
+        .column("fitted_of", Quantity::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.of))
+        .column("iterations", Quantity::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.iterations))
+        .column("converged", Quantity::Text, |row| row.baseline.fit.as_ref().map(|fit| fit.converged))
 }
 
 /// Who stays below a baseline on dev in a language, in words; places with the same answer in one.

@@ -8,7 +8,7 @@ use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::{CellView, Group, Study, distinct, panels};
-use crate::table::{DataFile, Unit};
+use crate::table::{DataFile, Quantity};
 use crate::topic::Topic;
 
 /// Changes of the encoder.
@@ -45,9 +45,9 @@ impl Topic for Changes {
         let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
         let rows = done.flat_map(|(view, done)| done.result.changes.iter().map(move |change| (view, change)));
         let columns = keys::of_cell(study, |row: &(&CellView, &Change)| row.0)
-            .column("part", Unit::Text, |row| row.1.group.clone())
-            .column("relative_change", Unit::Share(2), |row| row.1.relative)
-            .column("cka", Unit::Number(3, ""), |row| row.1.cka);
+            .column("part", Quantity::Text, |row| row.1.group.clone())
+            .column("relative_change", Quantity::Share(2), |row| row.1.relative)
+            .column("cka", Quantity::Number(3, ""), |row| row.1.cka);
         vec![DataFile {
             path: "changes.csv",
             about: "one row per cell and part of the encoder: how far it moved.".into(),
@@ -88,17 +88,17 @@ fn moved(study: &Study, lang: &str, page: &mut Page) {
         .collect();
     let Some((_, first)) = rows.first() else { return };
     page.section(3, "How far each block moved");
-    let kinds: [(&str, Unit, PartFigure); 2] = [
+    let kinds: [(&str, Quantity, PartFigure); 2] = [
         (
             "Relative change in percent: the norm of the difference of a part's parameters from its start, over \
              their norm at the start. LoRA counts as merged; what else was added is left out.",
-            Unit::Share(2),
+            Quantity::Share(2),
             |part| part.relative,
         ),
         (
             "Linear CKA between a part's outputs before and after, over the words of dev. 1 means that nothing \
              changed but direction and scale; what comes in from below counts too.",
-            Unit::Number(3, ""),
+            Quantity::Number(3, ""),
             |part| part.cka,
         ),
     ];

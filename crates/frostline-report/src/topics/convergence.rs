@@ -11,7 +11,7 @@ use crate::study::epochs::{EpochStats, thaws};
 use crate::study::panels::NAMED;
 use crate::study::words::units;
 use crate::study::{CellView, Done, Group, Panel, Study, distinct, named, panels, unnamed_note};
-use crate::table::{Columns, DataFile, Unit};
+use crate::table::{Columns, DataFile, Quantity};
 use crate::topic::Topic;
 
 /// Convergence.
@@ -56,8 +56,8 @@ impl Topic for Convergence {
     fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
         let selected = |done: &Done| done.result.last().selected_epoch;
         Columns::default()
-            .column("selected_epoch", Unit::Count, move |view: &&CellView| view.done().map(selected))
-            .column("steps", Unit::Count, |view| view.done().map(|done| done.result.steps))
+            .column("selected_epoch", Quantity::Count, move |view: &&CellView| view.done().map(selected))
+            .column("steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
     }
 
     fn tables(&self, study: &Study) -> Vec<DataFile> {
@@ -89,20 +89,20 @@ fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
     };
     let changing = study.is_staged() || study.cells.iter().filter_map(CellView::done).any(thaws);
     keys::of_cell(study, |row: &CellEpoch<'_>| row.0)
-        .column("epoch", Unit::Count, |row| row.3.epoch)
-        .column("step", Unit::Count, |row| row.3.step)
-        .column("selected", Unit::Text, |row| row.3.epoch == row.1.result.last().selected_epoch)
-        .column("train_loss_nats", Unit::Number(4, "nats"), |row| row.3.train_loss_nats)
-        .column("dev_loss_nats", Unit::Number(4, "nats"), |row| row.3.dev.loss_nats)
-        .column("dev_accuracy", Unit::Share(2), |row| row.3.dev.accuracy())
-        .column("dev_study_accuracy", Unit::Share(2), |row| row.3.dev.study_accuracy())
-        .column("train_ms", Unit::Measured("ms"), move |row| time(row, |t| t.train_ms))
-        .column("eval_ms", Unit::Measured("ms"), move |row| time(row, |t| t.eval_ms))
-        .column_if(changing, "stage", Unit::Text, |row| {
+        .column("epoch", Quantity::Count, |row| row.3.epoch)
+        .column("step", Quantity::Count, |row| row.3.step)
+        .column("selected", Quantity::Text, |row| row.3.epoch == row.1.result.last().selected_epoch)
+        .column("train_loss_nats", Quantity::Number(4, "nats"), |row| row.3.train_loss_nats)
+        .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.3.dev.loss_nats)
+        .column("dev_accuracy", Quantity::Share(2), |row| row.3.dev.accuracy())
+        .column("dev_study_accuracy", Quantity::Share(2), |row| row.3.dev.study_accuracy())
+        .column("train_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.train_ms))
+        .column("eval_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.eval_ms))
+        .column_if(changing, "stage", Quantity::Text, |row| {
             let stage = row.1.result.stages.get((row.3.stage as usize).wrapping_sub(1));
             stage.map(|stage| stage.name.clone())
         })
-        .column_if(changing, "trainable_parameters", Unit::Count, |row| row.3.trainable)
+        .column_if(changing, "trainable_parameters", Quantity::Count, |row| row.3.trainable)
 }
 
 /// A group's row of an epoch.
@@ -114,10 +114,14 @@ fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
 fn epochs(study: &Study, lang: &str, page: &mut Page) {
     type Get = fn(&EpochStats) -> MeanStd;
     let per = units(study).one;
-    let tables: [(String, Unit, Get); 3] = [
-        ("Dev accuracy % after each epoch".into(), Unit::Share(2), |row| row.dev_accuracy),
-        (format!("Dev loss after each epoch, nats per {per}"), Unit::Number(4, ""), |row| row.dev_loss_nats),
-        (format!("Train loss of each epoch, nats per {per}"), Unit::Number(4, ""), |row| row.train_loss_nats),
+    let tables: [(String, Quantity, Get); 3] = [
+        ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| row.dev_accuracy),
+        (format!("Dev loss after each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
+            row.dev_loss_nats
+        }),
+        (format!("Train loss of each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
+            row.train_loss_nats
+        }),
     ];
     let all = study.groups_of(lang).flat_map(|group| group.epochs.iter().map(|row| row.epoch));
     let last = all.max().unwrap_or(0);
@@ -183,7 +187,7 @@ fn trainable(study: &Study, lang: &str, page: &mut Page) {
     let columns = keys::of_group(study).each(
         heads,
         |(_, head)| head.clone(),
-        Unit::Count,
+        Quantity::Count,
         |group, (epoch, _)| row_of(group, *epoch).and_then(|row| row.trainable_parameters),
     );
     let others = study.groups_of(lang).count() > thawing.len();

@@ -14,7 +14,7 @@ use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::words::units;
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Unit};
+use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
 
 /// The curves of every language.
@@ -42,11 +42,12 @@ impl Topic for LearningCurves {
             }
             let rows = curves.policies.iter().map(|curve| (curve.name.clone(), curve));
             let below = curves.baselines.iter().map(|curve| (format!("*{}*", curve.name), curve));
-            let columns =
-                Columns::default().column("Frozen", Unit::Text, |row: &(String, &Curve)| row.0.clone()).each(
+            let columns = Columns::default()
+                .column("Frozen", Quantity::Text, |row: &(String, &Curve)| row.0.clone())
+                .each(
                     curves.sizes(),
                     |&size| count(size),
-                    Unit::Share(2),
+                    Quantity::Share(2),
                     |row, &size| {
                         row.1.points.iter().find(|point| point.sentences == size).map(|point| point.dev)
                     },

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{SplitFacts, TaskFacts, Unit as Labelled};
+use frostline_record::{SplitFacts, TaskFacts, Unit};
 
 use crate::number::count;
 use crate::page::{Page, PageFile};
 use crate::render::markdown;
 use crate::study::words::{banner, extras_name};
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Unit};
+use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
 use crate::topics::stages::capital;
 
@@ -66,9 +66,9 @@ impl Topic for Data {
             view.done().map(|done| get(&done.result.facts().train))
         };
         Columns::default()
-            .column("train_sentences", Unit::Count, move |view| train(view, |split| split.sentences))
-            .column("train_words", Unit::Count, move |view| train(view, |split| split.words))
-            .column("train_subwords", Unit::Count, move |view| train(view, |split| split.subwords))
+            .column("train_sentences", Quantity::Count, move |view| train(view, |split| split.sentences))
+            .column("train_words", Quantity::Count, move |view| train(view, |split| split.words))
+            .column("train_subwords", Quantity::Count, move |view| train(view, |split| split.subwords))
     }
 }
 
@@ -128,13 +128,13 @@ fn tables(all: &[LearnedFrom<'_>], page: &mut Page) {
 }
 
 /// A split of some data.
-struct SplitRow<'a> {
+struct DataSplit<'a> {
     which: &'a str,
     name: &'a str,
     split: &'a SplitFacts,
 }
 
-impl SplitRow<'_> {
+impl DataSplit<'_> {
     fn share(part: u64, whole: u64) -> Option<f64> {
         (whole > 0).then(|| part as f64 / whole as f64)
     }
@@ -147,45 +147,45 @@ impl SplitRow<'_> {
 
 /// A row per split.
 fn splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
-    let words = all.iter().all(|(_, facts)| facts.unit == Labelled::Words);
+    let words = all.iter().all(|(_, facts)| facts.unit == Unit::Words);
     let columns = Columns::default()
-        .column("Split", Unit::Text, |row: &SplitRow<'_>| row.name)
-        .column_if(all.len() > 1, "Cells", Unit::Text, |row| row.which)
-        .column("Sentences", Unit::Count, |row| row.split.sentences)
-        .column("Words", Unit::Count, |row| row.split.forms.words)
-        .optional("Subwords per word", Unit::Number(3, ""), |row| row.split.spelled.subwords_per_word())
-        .optional("Cut off", Unit::Count, |row| words.then_some(row.split.truncated))
-        .optional("Vanished", Unit::Count, |row| words.then_some(row.split.vanished))
-        .column("Forms", Unit::Count, |row| row.split.forms.types)
-        .optional("Unknown words", Unit::Percent(2), |row| {
+        .column("Split", Quantity::Text, |row: &DataSplit<'_>| row.name)
+        .column_if(all.len() > 1, "Cells", Quantity::Text, |row| row.which)
+        .column("Sentences", Quantity::Count, |row| row.split.sentences)
+        .column("Words", Quantity::Count, |row| row.split.forms.words)
+        .optional("Subwords per word", Quantity::Number(3, ""), |row| row.split.spelled.subwords_per_word())
+        .optional("Cut off", Quantity::Count, |row| words.then_some(row.split.truncated))
+        .optional("Vanished", Quantity::Count, |row| words.then_some(row.split.vanished))
+        .column("Forms", Quantity::Count, |row| row.split.forms.types)
+        .optional("Unknown words", Quantity::Percent(2), |row| {
             row.of_scored(row.split.forms.unknown_words, row.split.forms.words)
         })
-        .optional("Unknown forms", Unit::Percent(2), |row| {
+        .optional("Unknown forms", Quantity::Percent(2), |row| {
             row.of_scored(row.split.forms.unknown_types, row.split.forms.types)
         })
-        .optional("Words with several tags", Unit::Percent(2), |row| {
-            SplitRow::share(row.split.forms.ambiguous_words, row.split.forms.words).filter(|_| words)
+        .optional("Words with several tags", Quantity::Percent(2), |row| {
+            DataSplit::share(row.split.forms.ambiguous_words, row.split.forms.words).filter(|_| words)
         })
-        .column("Sentences seen", Unit::Percent(2), |row| {
-            SplitRow::share(row.split.repeated, row.split.sentences)
+        .column("Sentences seen", Quantity::Percent(2), |row| {
+            DataSplit::share(row.split.repeated, row.split.sentences)
         });
     let rows = all
         .iter()
-        .flat_map(|(which, facts)| facts.splits().map(move |(name, split)| SplitRow { which, name, split }));
+        .flat_map(|(which, facts)| facts.splits().map(move |(name, split)| DataSplit { which, name, split }));
     page.table(columns.table(rows));
 }
 
 /// How often each tag occurs, the most frequent in train first, and which train lacks.
 fn tags(facts: &TaskFacts, page: &mut Page) {
-    let unit = if facts.unit == Labelled::Words { "Tag" } else { "Label" };
+    let unit = if facts.unit == Unit::Words { "Tag" } else { "Label" };
     let found = |split: &SplitFacts, tag: &String| split.tags.get(tag).copied().unwrap_or(0);
     let mut names = distinct(facts.splits().flat_map(|(_, split)| split.tags.keys()));
     names.sort_by_key(|name| (std::cmp::Reverse(found(&facts.train, name)), *name));
-    let columns = Columns::default().column(unit, Unit::Text, |tag: &&String| format!("`{tag}`"));
+    let columns = Columns::default().column(unit, Quantity::Text, |tag: &&String| format!("`{tag}`"));
     let columns = facts.splits().fold(columns, |columns, (name, split)| {
-        columns.column(capital(name), Unit::Count, move |tag| found(split, tag)).column(
+        columns.column(capital(name), Quantity::Count, move |tag| found(split, tag)).column(
             "%",
-            Unit::Share(2),
+            Quantity::Share(2),
             move |tag| found(split, tag) as f64 / split.words.max(1) as f64,
         )
     });

@@ -8,7 +8,7 @@ use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Ton
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::study::{CellView, Done, Group, Panel, Study, named, panels, unnamed_note};
-use crate::table::{Columns, Unit};
+use crate::table::{Columns, Quantity};
 use crate::topic::{StudyRow, Topic};
 
 /// Parameters.
@@ -26,9 +26,9 @@ impl Topic for Parameters {
     fn study_columns<'a>(&self, _: &'a Study) -> Columns<'a, StudyRow<'a>> {
         let of = |row: &StudyRow<'a>| row.group().and_then(|group| group.parameters.as_ref());
         Columns::default()
-            .column("Trainable parameters", Unit::Count, move |row| of(row).map(|p| p.trainable))
-            .column("Trainable", Unit::Percent(1), move |row| of(row).map(|p| p.trainable_share))
-            .column("Parameter saving", Unit::Percent(1), move |row| of(row).map(|p| p.saving))
+            .column("Trainable parameters", Quantity::Count, move |row| of(row).map(|p| p.trainable))
+            .column("Trainable", Quantity::Percent(1), move |row| of(row).map(|p| p.trainable_share))
+            .column("Parameter saving", Quantity::Percent(1), move |row| of(row).map(|p| p.saving))
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -42,8 +42,10 @@ impl Topic for Parameters {
     fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
         let accounts = |view: &&'a CellView| view.done().map(|done| done.result.accounts());
         Columns::default()
-            .column("total_parameters", Unit::Count, move |view| accounts(view).map(|a: &Accounts| a.total))
-            .column("trainable_parameters", Unit::Count, move |view| accounts(view).map(|a| a.trainable))
+            .column("total_parameters", Quantity::Count, move |view| {
+                accounts(view).map(|a: &Accounts| a.total)
+            })
+            .column("trainable_parameters", Quantity::Count, move |view| accounts(view).map(|a| a.trainable))
     }
 
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {

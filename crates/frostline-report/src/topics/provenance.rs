@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Unit};
+use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
 
 /// Provenance.
@@ -53,14 +53,14 @@ impl Topic for Provenance {
     fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
         let by = |view: &&'a CellView, get: fn(&MadeBy) -> &str| view.made_by().map(|by| get(by).to_string());
         Columns::default()
-            .column("version", Unit::Text, move |view| by(view, |by| &by.version))
-            .column("revision", Unit::Text, move |view| by(view, |by| &by.revision))
-            .column("code", Unit::Text, move |view| by(view, |by| &by.code))
-            .column("backend", Unit::Text, move |view| by(view, |by| &by.backend))
-            .column("device", Unit::Text, move |view| by(view, |by| &by.device))
-            .column("isa", Unit::Text, move |view| by(view, |by| &by.isa))
-            .column("computed_in", Unit::Text, |view| view.computed_in().map(Precision::name))
-            .column("threads", Unit::Count, |view| view.made_by().map(|by| by.threads))
+            .column("version", Quantity::Text, move |view| by(view, |by| &by.version))
+            .column("revision", Quantity::Text, move |view| by(view, |by| &by.revision))
+            .column("code", Quantity::Text, move |view| by(view, |by| &by.code))
+            .column("backend", Quantity::Text, move |view| by(view, |by| &by.backend))
+            .column("device", Quantity::Text, move |view| by(view, |by| &by.device))
+            .column("isa", Quantity::Text, move |view| by(view, |by| &by.isa))
+            .column("computed_in", Quantity::Text, |view| view.computed_in().map(Precision::name))
+            .column("threads", Quantity::Count, |view| view.made_by().map(|by| by.threads))
     }
 
     fn fields(&self, study: &Study) -> Fields {
@@ -152,11 +152,11 @@ fn inputs(study: &Study, page: &mut Page) {
         Some((study.langs().into_iter().filter(holds).collect(), role, file))
     });
     let columns = Columns::default()
-        .column("Languages", Unit::Text, |row: &InputRow<'_>| row.0.join(", "))
-        .column("Role", Unit::Text, |row| row.1.clone())
-        .column("File", Unit::Text, |row| format!("`{}`", short(&row.2.path)))
-        .column("Bytes", Unit::Count, |row| row.2.bytes)
-        .column("SHA-256", Unit::Text, |row| format!("`{}`", row.2.sha256));
+        .column("Languages", Quantity::Text, |row: &InputRow<'_>| row.0.join(", "))
+        .column("Role", Quantity::Text, |row| row.1.clone())
+        .column("File", Quantity::Text, |row| format!("`{}`", short(&row.2.path)))
+        .column("Bytes", Quantity::Count, |row| row.2.bytes)
+        .column("SHA-256", Quantity::Text, |row| format!("`{}`", row.2.sha256));
     page.table(columns.table(rows));
 }
 
@@ -182,13 +182,13 @@ fn made_by(study: &Study, page: &mut Page) {
     }
     let said = |text: &str| (!text.is_empty()).then(|| text.to_string());
     let columns = Columns::default()
-        .column("Records", Unit::Count, |row: &(&MadeBy, usize)| row.1.to_string())
-        .column("Frostline", Unit::Text, |row| row.0.version.clone())
-        .column("Revision", Unit::Text, move |row| said(&row.0.revision))
-        .column("Code", Unit::Text, move |row| said(&row.0.code))
-        .column("Backend", Unit::Text, |row| row.0.backend.clone())
-        .column("Device", Unit::Text, |row| row.0.device.clone())
-        .column("Instructions", Unit::Text, |row| row.0.isa.clone())
-        .column("Threads", Unit::Count, |row| row.0.threads.to_string());
+        .column("Records", Quantity::Count, |row: &(&MadeBy, usize)| row.1.to_string())
+        .column("Frostline", Quantity::Text, |row| row.0.version.clone())
+        .column("Revision", Quantity::Text, move |row| said(&row.0.revision))
+        .column("Code", Quantity::Text, move |row| said(&row.0.code))
+        .column("Backend", Quantity::Text, |row| row.0.backend.clone())
+        .column("Device", Quantity::Text, |row| row.0.device.clone())
+        .column("Instructions", Quantity::Text, |row| row.0.isa.clone())
+        .column("Threads", Quantity::Count, |row| row.0.threads.to_string());
     page.table(columns.table(makers));
 }

@@ -6,9 +6,9 @@ use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, To
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::stages::{Change, Metric, Scored, StageStats, TaskStats, value};
+use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats, value};
 use crate::study::{CellView, Done, Group, SPLITS, Study, distinct, panels};
-use crate::table::{Columns, DataFile, Unit};
+use crate::table::{Columns, DataFile, Quantity};
 use crate::topic::Topic;
 use crate::topics::accuracy::seeds_note;
 
@@ -66,18 +66,18 @@ fn file_columns(study: &Study) -> Columns<'_, CellStage<'_>> {
         Some(value(score))
     };
     keys::of_cell(study, |row: &CellStage<'_>| row.0)
-        .column("number", Unit::Count, |row| row.2 + 1)
-        .column("stage", Unit::Text, |row| row.3.name.clone())
-        .column("stage_policy", Unit::Text, |row| row.3.policy.clone())
-        .column("total_parameters", Unit::Count, |row| row.3.accounts.total)
-        .column("trainable_parameters", Unit::Count, |row| row.3.accounts.trainable)
-        .column("epochs", Unit::Count, |(_, done, at, _)| {
+        .column("number", Quantity::Count, |row| row.2 + 1)
+        .column("stage", Quantity::Text, |row| row.3.name.clone())
+        .column("stage_policy", Quantity::Text, |row| row.3.policy.clone())
+        .column("total_parameters", Quantity::Count, |row| row.3.accounts.total)
+        .column("trainable_parameters", Quantity::Count, |row| row.3.accounts.trainable)
+        .column("epochs", Quantity::Count, |(_, done, at, _)| {
             done.result.epochs.iter().filter(|epoch| epoch.stage as usize == at + 1).count()
         })
-        .column("steps", Unit::Count, |row| row.3.steps)
-        .column("selected_epoch", Unit::Count, |row| row.3.selected_epoch)
-        .column("dev_score", Unit::Share(2), move |row| score(row, "dev"))
-        .column("test_score", Unit::Share(2), move |row| score(row, "test"))
+        .column("steps", Quantity::Count, |row| row.3.steps)
+        .column("selected_epoch", Quantity::Count, |row| row.3.selected_epoch)
+        .column("dev_score", Quantity::Share(2), move |row| score(row, "dev"))
+        .column("test_score", Quantity::Share(2), move |row| score(row, "test"))
 }
 
 fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StageRow<'a>> {
@@ -88,21 +88,21 @@ fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StageRow<'a
 fn keyed<'a>(study: &Study) -> Columns<'a, StageRow<'a>> {
     keys::frozen(study, |row: &StageRow<'a>| row.0.policy.clone(), |row: &StageRow<'a>| &row.0.extras).column(
         "Stage",
-        Unit::Text,
+        Quantity::Text,
         |row| row.1.name.clone(),
     )
 }
 
 fn learned(study: &Study, lang: &str, page: &mut Page) {
     let columns = keyed(study)
-        .column("Frozen in it", Unit::Text, |row| row.1.policy.clone())
-        .column("Trainable parameters", Unit::Count, |row| row.1.trainable_parameters)
-        .column("Trainable", Unit::Percent(1), |row| {
+        .column("Frozen in it", Quantity::Text, |row| row.1.policy.clone())
+        .column("Trainable parameters", Quantity::Count, |row| row.1.trainable_parameters)
+        .column("Trainable", Quantity::Percent(1), |row| {
             row.1.trainable_parameters as f64 / row.1.total_parameters.max(1) as f64
         })
-        .column("Epochs", Unit::Count, |row| row.1.epochs)
-        .column("Steps", Unit::Count, |row| row.1.steps)
-        .optional("Learns from", Unit::Text, |(_, stage)| {
+        .column("Epochs", Quantity::Count, |row| row.1.epochs)
+        .column("Steps", Quantity::Count, |row| row.1.steps)
+        .optional("Learns from", Quantity::Text, |(_, stage)| {
             let learned = stage.tasks.iter().filter(|task| task.learned);
             let learned: Vec<&str> = learned.map(|task| task.task.as_str()).collect();
             (stage.tasks.len() > 1).then(|| learned.join(", "))
@@ -118,7 +118,7 @@ fn headline(stage: &StageStats) -> Option<&TaskStats> {
 fn metric_name<'a>(tasks: impl Iterator<Item = &'a TaskStats>) -> &'static str {
     match distinct(tasks.map(|task| task.metric)).as_slice() {
         [one] => one.name(),
-        [] => Metric::Accuracy.name(),
+        [] => ScoredBy::Accuracy.name(),
         _ => "score",
     }
 }
@@ -129,7 +129,7 @@ pub(crate) fn scored<'a>(task: &'a TaskStats, split: &str) -> Option<&'a Scored>
 }
 
 /// What a stage changed of a task's score on a split.
-pub(crate) fn change<'a>(task: &'a TaskStats, split: &str) -> Option<&'a Change> {
+pub(crate) fn change<'a>(task: &'a TaskStats, split: &str) -> Option<&'a StageChange> {
     scored(task, split)?.change.as_ref()
 }
 
@@ -147,10 +147,10 @@ fn scores(study: &Study, lang: &str, page: &mut Page) {
     let columns = SPLITS.into_iter().fold(keyed(study), |columns, split| {
         let capital = capital(split);
         columns
-            .optional(format!("{capital} {name}"), Unit::Percent(2), move |row| {
+            .optional(format!("{capital} {name}"), Quantity::Percent(2), move |row| {
                 Some(scored(headline(row.1)?, split)?.score)
             })
-            .optional(format!("{capital}: change"), Unit::Points(2), move |row| {
+            .optional(format!("{capital}: change"), Quantity::Points(2), move |row| {
                 Some(change(headline(row.1)?, split)?.points)
             })
     });
@@ -165,20 +165,20 @@ fn scores(study: &Study, lang: &str, page: &mut Page) {
 pub(crate) fn relative<'a, R: 'a>(
     columns: Columns<'a, R>,
     split: &'static str,
-    of: impl Fn(&R) -> Option<&'a Change> + Clone + 'a,
+    of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
 ) -> Columns<'a, R> {
     let (capital, errors) = (capital(split), of.clone());
     columns
-        .optional(format!("{capital}: relative change"), Unit::SignedPercent(2), move |row| {
+        .optional(format!("{capital}: relative change"), Quantity::SignedPercent(2), move |row| {
             of(row).and_then(|change| change.relative)
         })
-        .optional(format!("{capital}: fewer errors"), Unit::SignedPercent(2), move |row| {
+        .optional(format!("{capital}: fewer errors"), Quantity::SignedPercent(2), move |row| {
             errors(row).and_then(|change| change.error_reduction)
         })
 }
 
 /// What a stage changed of the headline on a split.
-fn of_headline<'a>(row: &StageRow<'a>, split: &str) -> Option<&'a Change> {
+fn of_headline<'a>(row: &StageRow<'a>, split: &str) -> Option<&'a StageChange> {
     change(headline(row.1)?, split)
 }
 
@@ -231,7 +231,7 @@ fn figure(study: &Study) -> Figure {
             .into(),
     ];
     let mut tasks = study.groups.iter().flat_map(|group| &group.stages).flat_map(|stage| &stage.tasks);
-    if tasks.any(|task| task.metric == Metric::EntityF1) {
+    if tasks.any(|task| task.metric == ScoredBy::EntityF1) {
         notes.push("Entity F1 has no such interval.".into());
     }
     notes.push(seeds_note(study).into());

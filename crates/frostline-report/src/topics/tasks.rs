@@ -1,15 +1,15 @@
 //! Several tasks: every score, and what a stage did to tasks that it did not learn from. Predictions are called
 //! identical only where they are so bit for bit.
 
-use frostline_record::{Score, TaskOutcome, Unit as Labelled};
+use frostline_record::{Score, TaskOutcome, Unit};
 
 use crate::keys;
 use crate::number::{count, plural};
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
-use crate::study::stages::{Change, Metric, StageStats, TaskStats, learns, value};
+use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns, value};
 use crate::study::{CellView, Group, SPLITS, Study, distinct};
-use crate::table::{Columns, DataFile, Unit, Value};
+use crate::table::{Columns, DataFile, Quantity, Value};
 use crate::topic::Topic;
 use crate::topics::stages::{capital, change, relative, scored};
 
@@ -22,7 +22,7 @@ type TaskRow<'a> = (&'a Group, &'a StageStats, &'a TaskStats);
 impl Topic for Tasks {
     fn language(&self, study: &Study, lang: &str, page: &mut Page) {
         let rows = rows(study, lang);
-        let several = |row: &TaskRow<'_>| row.1.tasks.len() > 1 || row.2.metric == Metric::EntityF1;
+        let several = |row: &TaskRow<'_>| row.1.tasks.len() > 1 || row.2.metric == ScoredBy::EntityF1;
         if !rows.iter().any(several) {
             return;
         }
@@ -51,7 +51,7 @@ struct ScoredSplit<'a> {
     number: usize,
     stage: &'a str,
     task: &'a str,
-    unit: Option<Labelled>,
+    unit: Option<Unit>,
     learned: bool,
     split: &'static str,
     score: &'a Score,
@@ -87,34 +87,36 @@ fn file_rows(study: &Study) -> Vec<ScoredSplit<'_>> {
 
 fn file_columns(study: &Study) -> Columns<'_, ScoredSplit<'_>> {
     keys::of_cell(study, |row: &ScoredSplit<'_>| row.view)
-        .column("number", Unit::Count, |row| row.number)
-        .column("stage", Unit::Text, |row| row.stage)
-        .column("task", Unit::Text, |row| row.task)
-        .column("unit", Unit::Text, |row| row.unit.map(unit_name))
-        .column("learned", Unit::Text, |row| row.learned)
-        .column("split", Unit::Text, |row| row.split)
-        .column("metric", Unit::Text, |row| Metric::of(row.score).name().replace(' ', "_").to_lowercase())
-        .column("score", Unit::Share(2), |row| value(row.score))
-        .column("accuracy", Unit::Share(2), |row| row.score.accuracy())
-        .column("loss_nats", Unit::Number(4, "nats"), |row| row.score.loss_nats)
-        .column("sentences", Unit::Count, |row| row.score.sentences)
-        .column("units", Unit::Count, |row| row.score.words)
-        .column("correct", Unit::Count, |row| row.score.correct)
-        .column("truncated", Unit::Count, |row| row.score.truncated)
-        .column("vanished", Unit::Count, |row| row.score.vanished)
-        .column("unseen", Unit::Count, |row| row.score.unseen)
-        .column("gold_entities", Unit::Count, |row| row.score.entities.map(|e| e.gold))
-        .column("predicted_entities", Unit::Count, |row| row.score.entities.map(|e| e.predicted))
-        .column("correct_entities", Unit::Count, |row| row.score.entities.map(|e| e.correct))
-        .column("predictions_sha256", Unit::Text, |row| {
+        .column("number", Quantity::Count, |row| row.number)
+        .column("stage", Quantity::Text, |row| row.stage)
+        .column("task", Quantity::Text, |row| row.task)
+        .column("unit", Quantity::Text, |row| row.unit.map(unit_name))
+        .column("learned", Quantity::Text, |row| row.learned)
+        .column("split", Quantity::Text, |row| row.split)
+        .column("metric", Quantity::Text, |row| {
+            ScoredBy::of(row.score).name().replace(' ', "_").to_lowercase()
+        })
+        .column("score", Quantity::Share(2), |row| value(row.score))
+        .column("accuracy", Quantity::Share(2), |row| row.score.accuracy())
+        .column("loss_nats", Quantity::Number(4, "nats"), |row| row.score.loss_nats)
+        .column("sentences", Quantity::Count, |row| row.score.sentences)
+        .column("units", Quantity::Count, |row| row.score.words)
+        .column("correct", Quantity::Count, |row| row.score.correct)
+        .column("truncated", Quantity::Count, |row| row.score.truncated)
+        .column("vanished", Quantity::Count, |row| row.score.vanished)
+        .column("unseen", Quantity::Count, |row| row.score.unseen)
+        .column("gold_entities", Quantity::Count, |row| row.score.entities.map(|e| e.gold))
+        .column("predicted_entities", Quantity::Count, |row| row.score.entities.map(|e| e.predicted))
+        .column("correct_entities", Quantity::Count, |row| row.score.entities.map(|e| e.correct))
+        .column("predictions_sha256", Quantity::Text, |row| {
             row.found.predictions.get(row.split).map(|file| file.sha256.clone())
         })
 }
 
-const fn unit_name(unit: Labelled) -> &'static str {
+const fn unit_name(unit: Unit) -> &'static str {
     match unit {
-        Labelled::Words => "words",
-        Labelled::Sentences => "sentences",
+        Unit::Words => "words",
+        Unit::Sentences => "sentences",
     }
 }
 
@@ -131,19 +133,19 @@ fn rows<'a>(study: &'a Study, lang: &'a str) -> Vec<TaskRow<'a>> {
 
 fn keyed<'a>(study: &Study, staged: bool) -> Columns<'a, TaskRow<'a>> {
     Columns::default()
-        .column("Task", Unit::Text, |row: &TaskRow<'a>| row.2.task.clone())
+        .column("Task", Quantity::Text, |row: &TaskRow<'a>| row.2.task.clone())
         .and(keys::frozen(study, |row: &TaskRow<'a>| row.0.policy.clone(), |row: &TaskRow<'a>| &row.0.extras))
-        .column_if(staged, "Stage", Unit::Text, |row| row.1.name.clone())
+        .column_if(staged, "Stage", Quantity::Text, |row| row.1.name.clone())
 }
 
 fn scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut Page) {
     let staged = rows.iter().any(|(group, ..)| group.stages.len() > 1);
     let columns = keyed(study, staged)
-        .column("Learned", Unit::Text, |row| row.2.learned)
-        .column("Scored by", Unit::Text, |row| row.2.metric.name())
-        .column("Dev", Unit::Percent(2), |row| scored(row.2, "dev").map(|scored| scored.score))
-        .optional("Test", Unit::Percent(2), |row| scored(row.2, "test").map(|scored| scored.score))
-        .column("Dev size", Unit::Count, |(.., task)| {
+        .column("Learned", Quantity::Text, |row| row.2.learned)
+        .column("Scored by", Quantity::Text, |row| row.2.metric.name())
+        .column("Dev", Quantity::Percent(2), |row| scored(row.2, "dev").map(|scored| scored.score))
+        .optional("Test", Quantity::Percent(2), |row| scored(row.2, "test").map(|scored| scored.score))
+        .column("Dev size", Quantity::Count, |(.., task)| {
             task.dev.as_ref().map(|dev| format!("{} {}", count(dev.units), unit_name(task.unit)))
         });
     let names = distinct(rows.iter().map(|row| row.2.task.as_str()));
@@ -151,7 +153,7 @@ fn scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut Page) {
         names.into_iter().flat_map(|task| baselines::of_task(study, lang, Some(task))).collect();
     let below = baseline_columns(study, staged).table(&below);
     page.table(columns.table(rows.iter().copied()).with_rows(below));
-    if rows.iter().any(|(_, _, task)| task.metric == Metric::EntityF1) {
+    if rows.iter().any(|(_, _, task)| task.metric == ScoredBy::EntityF1) {
         page.paragraph(
             "**Entity F1** is the harmonic mean of precision and recall over all entities of a cell's \
              split; an entity is right where its words and its type are. ± is over seeds.",
@@ -163,18 +165,18 @@ fn scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut Page) {
 fn baseline_columns<'a>(study: &Study, staged: bool) -> Columns<'a, &'a BaselineStats> {
     let nothing = |_: &&BaselineStats| Value::Missing;
     Columns::default()
-        .column("Task", Unit::Text, |one: &&'a BaselineStats| one.task.clone())
+        .column("Task", Quantity::Text, |one: &&'a BaselineStats| one.task.clone())
         .and(keys::frozen(
             study,
             |one: &&'a BaselineStats| format!("*{}*", one.title()),
             |one: &&'a BaselineStats| &one.extras,
         ))
-        .column_if(staged, "Stage", Unit::Text, nothing)
-        .column("Learned", Unit::Text, nothing)
-        .column("Scored by", Unit::Text, |one| one.metric.name())
-        .column("Dev", Unit::Percent(2), |one| one.dev.as_ref().map(|split| split.score))
-        .optional("Test", Unit::Percent(2), |one| one.test.as_ref().map(|split| split.score))
-        .column("Dev size", Unit::Count, nothing)
+        .column_if(staged, "Stage", Quantity::Text, nothing)
+        .column("Learned", Quantity::Text, nothing)
+        .column("Scored by", Quantity::Text, |one| one.metric.name())
+        .column("Dev", Quantity::Percent(2), |one| one.dev.as_ref().map(|split| split.score))
+        .optional("Test", Quantity::Percent(2), |one| one.test.as_ref().map(|split| split.score))
+        .column("Dev size", Quantity::Count, nothing)
 }
 
 /// Rows that a stage changed, of those that are asked for.
@@ -192,9 +194,10 @@ fn gains(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
     }
     page.section(4, "What stages changed in the other tasks that they learned");
     let columns = SPLITS.into_iter().fold(keyed(study, true), |columns, split| {
-        let columns = columns.optional(format!("{}: change", capital(split)), Unit::Points(2), move |row| {
-            change(row.2, split).map(|change| change.points)
-        });
+        let columns =
+            columns.optional(format!("{}: change", capital(split)), Quantity::Points(2), move |row| {
+                change(row.2, split).map(|change| change.points)
+            });
         relative(columns, split, move |row: &TaskRow<'_>| change(row.2, split))
     });
     page.table(columns.table(rows));
@@ -210,9 +213,9 @@ fn drift(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
     let points =
         |split: &'static str| move |row: &TaskRow<'_>| change(row.2, split).map(|change| change.points);
     let columns = keyed(study, true)
-        .column("Dev: drift", Unit::Points(2), points("dev"))
-        .optional("Test: drift", Unit::Points(2), points("test"))
-        .optional("Predictions", Unit::Text, |row| identical(SPLITS.map(|split| change(row.2, split))));
+        .column("Dev: drift", Quantity::Points(2), points("dev"))
+        .optional("Test: drift", Quantity::Points(2), points("test"))
+        .optional("Predictions", Quantity::Text, |row| identical(SPLITS.map(|split| change(row.2, split))));
     page.table(columns.table(rows));
     page.paragraph(
         "Drift is the score after the stage minus that of the same cell before it: the mean over seeds \
@@ -222,8 +225,9 @@ fn drift(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
 }
 
 /// Whether predictions are the same bytes before and after, over the splits that are stored.
-fn identical(changes: [Option<&Change>; 2]) -> Option<String> {
-    let sum = |get: fn(&Change) -> usize| changes.iter().flatten().map(|change| get(change)).sum::<usize>();
+fn identical(changes: [Option<&StageChange>; 2]) -> Option<String> {
+    let sum =
+        |get: fn(&StageChange) -> usize| changes.iter().flatten().map(|change| get(change)).sum::<usize>();
     let (same, all) = (sum(|change| change.identical), sum(|change| change.compared));
     match (same, all) {
         (_, 0) => None,

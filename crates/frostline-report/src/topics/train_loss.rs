@@ -12,7 +12,7 @@ use crate::keys;
 use crate::study::panels::NAMED;
 use crate::study::words::{SENTENCES, units};
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::table::{DataFile, Unit};
+use crate::table::{DataFile, Quantity};
 use crate::topic::Topic;
 use crate::topics::convergence::policy_lines;
 
@@ -70,9 +70,9 @@ impl Topic for TrainLoss {
         let points =
             points.flat_map(|(view, done)| done.result.train_loss.iter().map(move |point| (view, point)));
         let columns = keys::of_cell(study, |row: &(&CellView, &LossPoint)| row.0)
-            .column("step", Unit::Count, |row| row.1.step)
-            .column("loss_nats", Unit::Number(4, "nats"), |row| row.1.loss_nats)
-            .column("lr", Unit::Number(6, ""), |row| row.1.lr);
+            .column("step", Quantity::Count, |row| row.1.step)
+            .column("loss_nats", Quantity::Number(4, "nats"), |row| row.1.loss_nats)
+            .column("lr", Quantity::Number(6, ""), |row| row.1.lr);
         vec![DataFile {
             path: "train_loss.csv",
             about: "one row per point of the train-loss curve.".into(),

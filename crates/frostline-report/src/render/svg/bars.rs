@@ -4,10 +4,9 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Figure, Lengths};
 use crate::number::{decimals, fixed, plus_minus, signed};
-use crate::render::svg::Frame;
 use crate::render::svg::canvas::{Anchor, Lettering, Shape, text_width};
 use crate::render::svg::scale::{Scale, Spacing, nice_step, tick_decimals};
-use crate::render::svg::sheet::{Area, LABEL, Sheet, TICK, notes, widest};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, TICK, notes, widest};
 use crate::render::svg::style::{COLOURS, GRID, INK, PARTS, REFERENCES, SOFT, style};
 
 /// The legend's height above a plot, and that of a reference's line in it.
@@ -18,7 +17,7 @@ const GAP: f64 = 11.0;
 const INSIDE: Lettering = Lettering::new(13.0, "#FFFFFF").bold();
 
 /// Sizes in pixels, by what bars measure.
-struct Look {
+struct BarSizes {
     /// The height of a bar's row, and the share of it that the bar takes.
     row: f64,
     thick: f64,
@@ -32,7 +31,7 @@ struct Look {
     ticks: f64,
 }
 
-impl Look {
+impl BarSizes {
     fn of(bars: &Bars) -> Self {
         let rows = widest(bars.names.iter().map(String::as_str));
         let most = bars.panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(0);
@@ -74,7 +73,7 @@ impl Look {
 }
 
 /// An axis: its range in what is told, the factor to it, and a unit's sign after its title.
-struct Axis {
+struct BarAxis {
     range: (f64, f64),
     factor: f64,
     sign: &'static str,
@@ -82,7 +81,7 @@ struct Axis {
 
 /// Draws bars.
 pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> String {
-    let look = Look::of(bars);
+    let look = BarSizes::of(bars);
     let references = bars.panels.iter().map(|panel| panel.references.len()).max().unwrap_or(0);
     let legends = LEGEND + references as f64 * LINE;
     let least = if bars.panels.iter().any(|panel| !panel.rows.is_empty()) { 0.0 } else { look.row };
@@ -120,7 +119,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> String {
 }
 
 /// The axis that panels of a kind share.
-fn axis(bars: &Bars, kind: &str) -> Axis {
+fn axis(bars: &Bars, kind: &str) -> BarAxis {
     let alike = || bars.panels.iter().filter(|panel| panel.kind == kind);
     let all = || alike().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
     match &bars.lengths {
@@ -128,7 +127,7 @@ fn axis(bars: &Bars, kind: &str) -> Axis {
             let range = share_range(all());
             // A reference above all bars widens the axis; one far below them does not.
             let references = alike().flat_map(|panel| &panel.references).map(|(_, value)| value * 100.0);
-            Axis { range: (range.0, references.fold(range.1, f64::max)), factor: 100.0, sign: "" }
+            BarAxis { range: (range.0, references.fold(range.1, f64::max)), factor: 100.0, sign: "" }
         }
         Lengths::Differences => {
             let ends = all().flat_map(|bar| {
@@ -136,12 +135,12 @@ fn axis(bars: &Bars, kind: &str) -> Axis {
                 [low, high, bar.diamond.unwrap_or(low)]
             });
             let widen = |(low, high): (f64, f64), end: f64| (low.min(end * 100.0), high.max(end * 100.0));
-            Axis { range: ends.fold((0.0, 0.0), widen), factor: 100.0, sign: "" }
+            BarAxis { range: ends.fold((0.0, 0.0), widen), factor: 100.0, sign: "" }
         }
         Lengths::Parts(_) => {
             let most = all().map(|bar| bar.parts.iter().sum::<f64>()).fold(0.0, f64::max);
             let (unit, sign) = time_unit(most);
-            Axis { range: (0.0, most / unit), factor: 1.0 / unit, sign }
+            BarAxis { range: (0.0, most / unit), factor: 1.0 / unit, sign }
         }
     }
 }
@@ -218,7 +217,7 @@ fn legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
     }
 }
 
-fn draw_panel(sheet: &mut Sheet, bars: &Bars, panel: &BarPanel, plot: Area, look: &Look, axis: &Axis) {
+fn draw_panel(sheet: &mut Sheet, bars: &Bars, panel: &BarPanel, plot: Area, look: &BarSizes, axis: &BarAxis) {
     let scale = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
     let is_cut = axis.range.0 > 0.0;
     let mut values = scale.ticks(look.ticks);
@@ -253,9 +252,9 @@ fn draw_row(
     bars: &Bars,
     row: &BarRow,
     scale: &Scale,
-    look: &Look,
+    look: &BarSizes,
     (left, top): (f64, f64),
-    axis: &Axis,
+    axis: &BarAxis,
 ) {
     let middle = top + row.bars.len().max(1) as f64 * look.row / 2.0;
     sheet.svg.text(left - look.names, middle + 4.5, &row.name, LABEL.anchor(Anchor::End));
@@ -326,7 +325,7 @@ fn difference(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f6
 }
 
 /// A bar of parts: the first one's number inside it with its spread, the sum's at the end.
-fn parts(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f64, f64), axis: &Axis) {
+fn parts(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f64, f64), axis: &BarAxis) {
     let mut end = 0.0;
     for (part, colour) in bar.parts.iter().zip(PARTS) {
         let (from, to) = (scale.at(end * axis.factor), scale.at((end + part) * axis.factor));
@@ -350,7 +349,7 @@ fn parts(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f64, f6
 }
 
 /// A dashed line at each reference, and its number above the plot; one left of a cut axis is only told.
-fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, axis: &Axis) {
+fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, axis: &BarAxis) {
     let scale = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
     for (at, ((name, value), dash)) in panel.references.iter().zip(REFERENCES).enumerate() {
         let value = value * 100.0;

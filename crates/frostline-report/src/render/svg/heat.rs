@@ -1,10 +1,9 @@
 //! Tables whose fields are shaded.
 
 use crate::chart::{Figure, Heat, HeatColour, HeatPanel};
-use crate::render::svg::Frame;
 use crate::render::svg::canvas::{Anchor, Lettering, text_width};
 use crate::render::svg::scale::Spacing;
-use crate::render::svg::sheet::{Area, LABEL, Sheet, TICK, notes, widest};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, TICK, notes, widest};
 use crate::render::svg::style::{COLOURS, INK, MISSING};
 
 /// A field's height, and the least width that a number needs.

@@ -4,16 +4,15 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Figure, Line, LineKey, Lines, Spread, XAxis, YAxis};
 use crate::number::{count, fixed};
-use crate::render::svg::Frame;
 use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range};
-use crate::render::svg::sheet::{Area, LABEL, Sheet, notes, spread, widest};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes, spread, widest};
 use crate::render::svg::style::{SOFT, style};
 
 /// Height of a line's name.
 const NAME: f64 = 17.0;
 
 /// What depends on how lines are told apart, in pixels.
-struct Look {
+struct LineSizes {
     width: f64,
     /// Room for the piece of line beside a name.
     sample: f64,
@@ -26,7 +25,7 @@ struct Look {
     marks: bool,
 }
 
-impl Look {
+impl LineSizes {
     const fn of(key: LineKey) -> Self {
         match key {
             LineKey::Marks => {
@@ -44,7 +43,7 @@ impl Look {
 
 /// Draws lines.
 pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> String {
-    let look = Look::of(lines.key);
+    let look = LineSizes::of(lines.key);
     let room = widest(lines.names.iter().map(String::as_str)) + look.sample;
     let height = 360.0_f64.max(lines.most as f64 * NAME + 110.0);
     let titles: Vec<&str> = lines.panels.iter().map(|panel| panel.title.as_str()).collect();
@@ -166,7 +165,7 @@ fn draw_line(sheet: &mut Sheet, lines: &Lines, line: &Line, x: &Scale, y: &Scale
     }
     let places: Vec<(f64, f64)> = line.points.iter().map(|(at, stat)| (x.at(*at), y.at(stat.mean))).collect();
     sheet.svg.polyline(&places, style.colour, 1.8, style.dash);
-    let marks = Look::of(lines.key).marks && line.name.is_some() || places.len() == 1;
+    let marks = LineSizes::of(lines.key).marks && line.name.is_some() || places.len() == 1;
     for place in places.iter().filter(|_| marks) {
         sheet.svg.mark(style.shape, *place, 4.0, style.colour);
     }
@@ -179,7 +178,7 @@ fn names(sheet: &mut Sheet, key: LineKey, plot: Area, lines: &[Line], (x, y): (&
     let named: Vec<(&Line, &str, (f64, f64))> = named.collect();
     let heights: Vec<f64> = named.iter().map(|(_, _, end)| end.1).collect();
     let places = spread(&heights, NAME, plot.y + 2.0, plot.bottom() - 2.0);
-    let look = Look::of(key);
+    let look = LineSizes::of(key);
     for ((line, name, end), place) in named.iter().zip(places) {
         let left = plot.right() + look.names;
         let style = style(line.tone);

@@ -12,14 +12,7 @@ mod style;
 
 use crate::chart::{Chart, Figure};
 
-/// What every figure of a report says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame<'a> {
-    /// The plan's name.
-    pub name: &'a str,
-    /// A banner for the picture, and the same for those who cannot see it.
-    pub banner: Option<[&'a str; 2]>,
-}
+pub(crate) use sheet::Frame;
 
 /// A figure as a file.
 pub(crate) fn draw(frame: Frame<'_>, figure: &Figure) -> String {

@@ -3,10 +3,9 @@
 
 use crate::chart::{Figure, Scatter, ScatterPanel};
 use crate::number::{count, fixed, plural};
-use crate::render::svg::Frame;
 use crate::render::svg::canvas::{Anchor, text_width};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range, tick_decimals};
-use crate::render::svg::sheet::{Area, LABEL, Sheet, notes};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes};
 use crate::render::svg::style::{SOFT, Style, style};
 
 const SIZE: (f64, f64) = (400.0, 390.0);
@@ -36,7 +35,7 @@ impl Dot {
 type Taken = (f64, f64, f64, f64);
 
 /// The horizontal axis.
-struct Axis {
+struct CountAxis {
     spacing: Spacing,
     /// In units.
     range: (f64, f64),
@@ -44,7 +43,7 @@ struct Axis {
     unit_name: &'static str,
 }
 
-impl Axis {
+impl CountAxis {
     /// From 0 in equal steps, unless most points would then crowd at its left end.
     fn of(scatter: &Scatter) -> Self {
         let points = scatter.panels.iter().flat_map(|panel| &panel.points);
@@ -76,7 +75,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
     let lows = all().map(|point| point.interval.map_or(point.y, |ends| ends[0]));
     let highs = all().map(|point| point.interval.map_or(point.y, |ends| ends[1]));
     let (spacing, range) = accuracy_range(lows.fold(1.0, f64::min), highs.fold(0.0, f64::max));
-    let axis = Axis::of(scatter);
+    let axis = CountAxis::of(scatter);
     let titles: Vec<&str> = scatter.panels.iter().map(|panel| panel.title.as_str()).collect();
     let mut sheet = Sheet::new(frame, figure, &titles, SIZE);
     let mut unplaced = 0;

@@ -4,10 +4,9 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Figure, SetPanel, Sets};
 use crate::number::fixed;
-use crate::render::svg::Frame;
 use crate::render::svg::canvas::{Anchor, Shape};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range};
-use crate::render::svg::sheet::{Area, Sheet, TICK, notes};
+use crate::render::svg::sheet::{Area, Frame, Sheet, TICK, notes};
 use crate::render::svg::style::{COLOURS, GRID, INK, SOFT};
 
 const WIDTH: f64 = 720.0;

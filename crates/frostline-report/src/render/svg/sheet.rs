@@ -1,7 +1,6 @@
 //! The frame of every figure: title, banner, panels side by side, notes.
 
 use crate::chart::{Figure, Note};
-use crate::render::svg::Frame;
 use crate::render::svg::canvas::{Anchor, Lettering, Svg, text_width, wrapped};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_note};
 use crate::render::svg::style::{GRID, INK, SOFT, WARN};
@@ -14,6 +13,15 @@ const PANEL: Lettering = Lettering::new(14.0, INK).bold();
 const NOTE: Lettering = Lettering::new(12.0, SOFT);
 pub(super) const LABEL: Lettering = Lettering::new(13.0, INK);
 pub(super) const TICK: Lettering = Lettering::new(12.0, SOFT);
+
+/// What every figure of a report says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// The plan's name.
+    pub name: &'a str,
+    /// A banner for the picture, and the same for those who cannot see it.
+    pub banner: Option<[&'a str; 2]>,
+}
 
 /// A part of the image.
 #[derive(Clone, Copy, Debug)]

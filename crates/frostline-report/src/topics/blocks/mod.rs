@@ -9,7 +9,7 @@ use crate::number::{count, signed};
 use crate::page::Page;
 use crate::study::words::{extras_name, units};
 use crate::study::{Stored, Study};
-use crate::table::{Columns, DataFile, Unit, Value};
+use crate::table::{Columns, DataFile, Quantity, Value};
 use crate::topic::Topic;
 
 use frostline_score::MeanStd;
@@ -51,18 +51,18 @@ impl Topic for Blocks {
         }
         let synthetic = study.synthetic();
         let columns = Columns::default()
-            .column("synthetic", Unit::Text, move |_| synthetic)
-            .column("lang", Unit::Text, |worth: &&BlockWorth| worth.lang.clone())
+            .column("synthetic", Quantity::Text, move |_| synthetic)
+            .column("lang", Quantity::Text, |worth: &&BlockWorth| worth.lang.clone())
             .and(keys::raw_axes(study, |worth: &&BlockWorth| &worth.extras))
-            .column("block", Unit::Count, |worth| worth.block)
-            .column("shapley_loss", Unit::Change(2), |worth| worth.shapley_loss)
-            .column("standard_error", Unit::Share(2), |worth| worth.standard_error)
-            .column("low", Unit::Change(2), |worth| worth.interval.map(|ends| ends[0]))
-            .column("high", Unit::Change(2), |worth| worth.interval.map(|ends| ends[1]))
-            .column("error_over", Unit::Text, |worth| worth.error_over)
-            .column("regression_loss", Unit::Change(2), |worth| worth.regression_loss)
-            .column("regression_error", Unit::Share(2), |worth| worth.regression_error)
-            .column("seeds", Unit::Count, |worth| worth.seeds);
+            .column("block", Quantity::Count, |worth| worth.block)
+            .column("shapley_loss", Quantity::Change(2), |worth| worth.shapley_loss)
+            .column("standard_error", Quantity::Share(2), |worth| worth.standard_error)
+            .column("low", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[0]))
+            .column("high", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[1]))
+            .column("error_over", Quantity::Text, |worth| worth.error_over)
+            .column("regression_loss", Quantity::Change(2), |worth| worth.regression_loss)
+            .column("regression_error", Quantity::Share(2), |worth| worth.regression_error)
+            .column("seeds", Quantity::Count, |worth| worth.seeds);
         vec![DataFile {
             path: "blocks.csv",
             about: "what freezing each block costs, with its error.".into(),
@@ -88,13 +88,13 @@ impl Blocks {
         }
         page.section(3, "The best set of each size");
         let columns = keys::axes(study, |best: &&BestSet| &best.extras)
-            .column("Frozen blocks", Unit::Count, |best| best.frozen.len())
-            .column("Which", Unit::Text, |best| {
+            .column("Frozen blocks", Quantity::Count, |best| best.frozen.len())
+            .column("Which", Quantity::Text, |best| {
                 let which: Vec<String> = best.frozen.iter().map(ToString::to_string).collect();
                 (!which.is_empty()).then(|| which.join(", "))
             })
-            .column("Dev acc.", Unit::Percent(2), |best| best.accuracy)
-            .column("Best of", Unit::Count, |best| best.of);
+            .column("Dev acc.", Quantity::Percent(2), |best| best.accuracy)
+            .column("Best of", Quantity::Count, |best| best.of);
         page.table(columns.table(sets));
         page.paragraph(
             "The embeddings learn. A set was chosen on the split that it is scored on: of near equals it is the \
@@ -112,13 +112,13 @@ impl Blocks {
             .iter()
             .flat_map(|lattice| self.of_lattice(lattice).rev().map(move |worth| (worth, lattice.blocks)));
         let columns = keys::axes(study, |row: &(&BlockWorth, usize)| &row.0.extras)
-            .column("Block", Unit::Text, |(worth, blocks)| block_name(worth.block, *blocks))
-            .column("Lost by freezing it", Unit::Points(2), |row| row.0.shapley_loss)
-            .column("95 % interval", Unit::Change(2), |row| row.0.interval)
-            .column("In a linear model", Unit::Points(2), |row| {
+            .column("Block", Quantity::Text, |(worth, blocks)| block_name(worth.block, *blocks))
+            .column("Lost by freezing it", Quantity::Points(2), |row| row.0.shapley_loss)
+            .column("95 % interval", Quantity::Change(2), |row| row.0.interval)
+            .column("In a linear model", Quantity::Points(2), |row| {
                 Value::Error(row.0.regression_loss, row.0.regression_error)
             })
-            .column("Seeds", Unit::Count, |row| row.0.seeds);
+            .column("Seeds", Quantity::Count, |row| row.0.seeds);
         page.table(columns.table(rows));
         for lattice in &lattices {
             page.item(self.sum_note(study, lattice));

@@ -12,12 +12,12 @@ use crate::topics::claims::verdict::{Answer, Verdict, Wanted, short};
 
 /// How many cells are near their end.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Convergence {
+pub(crate) struct NearEnd {
     pub rows: Vec<Near>,
     /// All rows together.
     pub all: Near,
     #[serde(flatten)]
-    pub share: Share,
+    pub share: NearShare,
     /// By epoch, from the first: the share of cells that are near their end, of those that go on.
     pub shares: Vec<f64>,
     /// Cells that ended at the epoch asked for, or before.
@@ -26,7 +26,7 @@ pub(crate) struct Convergence {
 
 /// The share of near cells within each seed, over seeds: policies are no sample, seeds are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Share {
+pub(crate) struct NearShare {
     #[serde(rename = "share")]
     pub mean: MeanInterval,
     /// Whose interval it has.
@@ -91,7 +91,7 @@ impl Course {
     }
 }
 
-pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) -> Answer<Convergence> {
+pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) -> Answer<NearEnd> {
     let epoch = test.epoch as usize;
     let end = match test.of {
         End::Last => "its last epoch",
@@ -124,7 +124,7 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
     // How far the share lies above the one that is claimed.
     let ahead = share.mean.interval.map(|ends| ends.map(|end| end - test.share));
     let verdict = Wanted::Above(0.0).verdict(ahead);
-    let found = Convergence {
+    let found = NearEnd {
         rows: rows.collect(),
         share,
         shares: shares(&long, test.within),
@@ -146,7 +146,7 @@ fn near(test: &Converged, courses: &[&Course], cells: String, policy: String) ->
     })
 }
 
-fn share_by_seed(test: &Converged, courses: &[&Course]) -> Share {
+fn share_by_seed(test: &Converged, courses: &[&Course]) -> NearShare {
     let seeds = distinct(courses.iter().map(|course| course.seed));
     let share = |seed: &u64| {
         let of_seed: Vec<_> = courses.iter().filter(|course| course.seed == *seed).collect();
@@ -157,11 +157,11 @@ fn share_by_seed(test: &Converged, courses: &[&Course]) -> Share {
     let mean = MeanInterval::of(&shares).expect("every course has a seed");
     let agree = shares.len() > 1 && shares.iter().all(|share| *share == shares[0]);
     if !agree {
-        return Share { mean, interval: IntervalKind::Student };
+        return NearShare { mean, interval: IntervalKind::Student };
     }
     let near = courses.iter().filter(|course| course.is_near(test.epoch as usize, test.within)).count();
     let of_cells = wilson(near as u64, courses.len() as u64, 0.95);
-    Share {
+    NearShare {
         mean: MeanInterval { interval: Some([of_cells.low, of_cells.high]), ..mean },
         interval: IntervalKind::Wilson,
     }
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// Cells by seed: how many of how many are near their end after the first epoch.
-    fn share(seeds: &[(u64, usize, usize)]) -> Share {
+    fn share(seeds: &[(u64, usize, usize)]) -> NearShare {
         let course = |seed: u64, near: bool| Course {
             cells: "en".into(),
             policy: "none".into(),
@@ -210,7 +210,7 @@ mod tests {
         share_by_seed(&test, &courses.iter().collect::<Vec<_>>())
     }
 
-    fn interval(share: Share) -> Option<[f64; 2]> {
+    fn interval(share: NearShare) -> Option<[f64; 2]> {
         share.mean.interval.map(|ends| ends.map(|end| (1e4 * end).round() / 1e4))
     }
 

@@ -3,7 +3,7 @@
 
 use frostline_record::Measure;
 
-use crate::study::stages::{Metric, score_at, value};
+use crate::study::stages::{ScoredBy, score_at, value};
 use crate::study::{CellView, Done};
 
 /// What is measured of a cell.
@@ -22,10 +22,10 @@ impl<'a> Gauge<'a> {
         if let Some(split) = gauge.split() {
             let metric = cells.iter().find_map(|view| {
                 let result = &view.done()?.result;
-                Some(Metric::of(score_at(result, 0, gauge.task(view.done()?), split)?))
+                Some(ScoredBy::of(score_at(result, 0, gauge.task(view.done()?), split)?))
             });
             let of = if task.is_empty() { String::new() } else { format!(" of `{task}`") };
-            gauge.name = format!("{split} {}{of}", metric.unwrap_or(Metric::Accuracy).name());
+            gauge.name = format!("{split} {}{of}", metric.unwrap_or(ScoredBy::Accuracy).name());
         }
         gauge
     }

@@ -4,7 +4,7 @@ use frostline_record::{Claim, ClaimTest, Needs};
 use serde::Serialize;
 
 use crate::study::{CellView, Study};
-use crate::topics::claims::convergence::{self, Convergence};
+use crate::topics::claims::convergence::{self, NearEnd};
 use crate::topics::claims::differences;
 use crate::topics::claims::rows::Differences;
 use crate::topics::claims::verdict::{Answer, Verdict, has};
@@ -32,7 +32,7 @@ pub(crate) struct Tested {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Found {
     Differences(Differences),
-    Convergence(Convergence),
+    Convergence(NearEnd),
     /// Why there is nothing.
     Nothing(String),
 }

@@ -14,12 +14,12 @@ use crate::number::{capital, fixed, listed, plural, signed};
 use crate::page::{Page, PageFile};
 use crate::study::Study;
 use crate::study::words::banner;
-use crate::table::{Columns, Unit, Value};
+use crate::table::{Columns, Quantity, Value};
 use crate::topic::Topic;
 
-use convergence::{Convergence, IntervalKind, Near};
+use convergence::{IntervalKind, Near, NearEnd};
 use judge::{Found, Judged, Tested, judge};
-use rows::{Comparison, Differences};
+use rows::{Differences, PairedComparison};
 use verdict::Verdict;
 
 /// Claims with their verdicts.
@@ -113,7 +113,7 @@ fn gist(test: &Tested) -> String {
 }
 
 /// `, 95 % interval -1.00 to +1.00`; nothing where there is none.
-fn interval(row: &Comparison) -> String {
+fn interval(row: &PairedComparison) -> String {
     row.mean.interval.map_or_else(String::new, |[low, high]| {
         format!(", 95 % interval {} to {}", signed(low, 2), signed(high, 2))
     })
@@ -143,27 +143,27 @@ fn one(page: &mut Page, number: usize, claim: &Judged) {
 }
 
 fn differences(page: &mut Page, found: &Differences) {
-    let name = |row: &&Comparison, at: usize| match &row.names {
+    let name = |row: &&PairedComparison, at: usize| match &row.names {
         Some(names) => names[at].clone(),
         None => ["together", ""][at].into(),
     };
     let columns = Columns::default()
-        .column("Cells", Unit::Text, |row: &&Comparison| row.cells.clone())
-        .column("A", Unit::Text, move |row| name(row, 0))
-        .column("B", Unit::Text, move |row| name(row, 1))
-        .column(format!("A: {}", found.measured), Unit::Number(2, ""), |row| row.means[0])
-        .column("B", Unit::Number(2, ""), |row| row.means[1])
-        .column(format!("A − B by seed, {}", found.unit), Unit::Text, |row| {
+        .column("Cells", Quantity::Text, |row: &&PairedComparison| row.cells.clone())
+        .column("A", Quantity::Text, move |row| name(row, 0))
+        .column("B", Quantity::Text, move |row| name(row, 1))
+        .column(format!("A: {}", found.measured), Quantity::Number(2, ""), |row| row.means[0])
+        .column("B", Quantity::Number(2, ""), |row| row.means[1])
+        .column(format!("A − B by seed, {}", found.unit), Quantity::Text, |row| {
             let by_seed = row.seeds.iter().zip(&row.differences);
             let by_seed = by_seed.map(|(seed, value)| format!("{seed}: {}", signed(*value, 2)));
             by_seed.collect::<Vec<_>>().join(", ")
         })
-        .column("Mean", Unit::Signed(2), |row| row.mean.mean)
-        .column("95 % interval", Unit::Signed(2), |row| row.mean.interval)
-        .column("Seeds", Unit::Count, |row| row.seeds.len())
-        .column("Verdict", Unit::Text, |row| row.verdict.name());
+        .column("Mean", Quantity::Signed(2), |row| row.mean.mean)
+        .column("95 % interval", Quantity::Signed(2), |row| row.mean.interval)
+        .column("Seeds", Quantity::Count, |row| row.seeds.len())
+        .column("Verdict", Quantity::Text, |row| row.verdict.name());
     page.table(columns.table(found.rows.iter().chain(&found.together)));
-    let single: Vec<&Comparison> = found.rows.iter().filter(|row| row.names.is_some()).collect();
+    let single: Vec<&PairedComparison> = found.rows.iter().filter(|row| row.names.is_some()).collect();
     if single.len() > 1 {
         let kinds = [Verdict::Supported, Verdict::Contradicted, Verdict::NotDecided];
         let counts = kinds.into_iter().filter_map(|kind| {
@@ -178,19 +178,16 @@ fn differences(page: &mut Page, found: &Differences) {
     }
 }
 
-fn convergence(page: &mut Page, found: &Convergence) {
-    let columns = Columns::default()
-        .column(
-            "Cells",
-            Unit::Text,
-            |row: &&Near| {
+fn convergence(page: &mut Page, found: &NearEnd) {
+    let columns =
+        Columns::default()
+            .column("Cells", Quantity::Text, |row: &&Near| {
                 if row.cells.is_empty() { "all".into() } else { row.cells.clone() }
-            },
-        )
-        .column("Frozen", Unit::Text, |row| row.policy.clone())
-        .column("Near their end", Unit::Count, |row| row.count())
-        .column("%", Unit::Count, |row| row.percent())
-        .column("Still to gain, points", Unit::Number(2, ""), |row| Value::from(row.gap));
+            })
+            .column("Frozen", Quantity::Text, |row| row.policy.clone())
+            .column("Near their end", Quantity::Count, |row| row.count())
+            .column("%", Quantity::Count, |row| row.percent())
+            .column("Still to gain, points", Quantity::Number(2, ""), |row| Value::from(row.gap));
     page.table(columns.table(found.rows.iter().chain([&found.all])));
     let share = &found.share.mean;
     let seeds = plural(share.n, "seed");

@@ -16,14 +16,14 @@ pub(crate) struct Differences {
     /// What a difference is given in: `points`, or `%` of B.
     pub unit: &'static str,
     /// One row per comparison, and one per language that has several.
-    pub rows: Vec<Comparison>,
+    pub rows: Vec<PairedComparison>,
     /// All comparisons together, where there are several and a seed has them all.
-    pub together: Option<Comparison>,
+    pub together: Option<PairedComparison>,
 }
 
 /// A comparison over seeds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Comparison {
+pub(crate) struct PairedComparison {
     /// The language and further axes.
     pub cells: String,
     /// What is compared with what; nothing where the rows above are pooled.
@@ -39,7 +39,7 @@ pub(crate) struct Comparison {
 
 impl Differences {
     /// The row that decides: all comparisons together, or the only one.
-    pub fn deciding(&self) -> Option<&Comparison> {
+    pub fn deciding(&self) -> Option<&PairedComparison> {
         if self.rows.len() == 1 { self.rows.first() } else { self.together.as_ref() }
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn rows(
     gauge: &Gauge<'_>,
     pairs: &[Pair],
     wanted: Wanted,
-) -> (Vec<Comparison>, Option<Comparison>) {
+) -> (Vec<PairedComparison>, Option<PairedComparison>) {
     let langs = distinct(pairs.iter().map(|pair| pair.lang.as_str()));
     let mut rows = Vec::new();
     for lang in &langs {
@@ -97,7 +97,7 @@ fn row(
     cells: String,
     names: Option<[String; 2]>,
     wanted: Wanted,
-) -> Option<Comparison> {
+) -> Option<PairedComparison> {
     let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
     let of_seed = |seed: u64| pairs.iter().filter(move |pair| pair.seed == seed);
     let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
@@ -112,7 +112,7 @@ fn row(
     let mut counted = pairs.iter().filter(|pair| seeds.contains(&pair.seed));
     let same = counted.all(|pair| gauge.difference(pair.values).abs() < ROUNDING);
     let verdict = wanted.verdict(telling(found.interval, same));
-    Some(Comparison {
+    Some(PairedComparison {
         cells,
         names,
         means: sides.map(|values| values.iter().sum::<f64>() / values.len() as f64),
@@ -160,7 +160,7 @@ mod tests {
 
     fn found_where(given: &[(&str, &str, u64, f64)], wanted: Wanted) -> Vec<Short> {
         let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), wanted);
-        let short = |row: Comparison| {
+        let short = |row: PairedComparison| {
             let mean = (row.mean.mean * 1e6).round() / 1e6;
             (row.cells, row.names.map(|[a, _]| a), row.seeds, mean, row.verdict)
         };

@@ -18,13 +18,13 @@ use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
 use crate::study::paired::measured_speedup;
 use crate::study::{BASELINE, CellView, Done, Group, Study, panels};
-use crate::table::{Columns, Unit, Value};
+use crate::table::{Columns, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
 use prefix::PrefixStats;
 
-/// Cost, by group.
-pub(crate) struct Cost {
+/// TrainingCost, by group.
+pub(crate) struct TrainingCost {
     groups: BTreeMap<(String, String, Vec<String>), GroupCost>,
 }
 
@@ -48,7 +48,7 @@ fn key(group: &Group) -> (String, String, Vec<String>) {
     (group.lang.clone(), group.policy.clone(), group.extras.clone())
 }
 
-impl Cost {
+impl TrainingCost {
     /// The costs of all groups.
     pub fn of(study: &Study) -> Self {
         let of_group = |group: &Group| {
@@ -90,7 +90,7 @@ fn predicted_speedup(done: &Done) -> f64 {
     }
 }
 
-impl Topic for Cost {
+impl Topic for TrainingCost {
     fn reading(&self, study: &Study) -> Vec<String> {
         let baseline = if study.has_baseline() {
             "**vs none** and **time saving** compare with `none`, where everything learns. Each cell \
@@ -120,15 +120,15 @@ impl Topic for Cost {
             row.group()?.times.as_ref().map(get)
         };
         Columns::default()
-            .column("Training time", Unit::Measured("s"), move |row| times(row, |t| t.train_s))
-            .optional("Time saving", Unit::Percent(1), |row| match row.group() {
+            .column("Training time", Quantity::Measured("s"), move |row| times(row, |t| t.train_s))
+            .optional("Time saving", Quantity::Percent(1), |row| match row.group() {
                 Some(group) if group.policy == BASELINE && group.train_time_saving.is_some() => {
                     Value::from("baseline")
                 }
                 group => group.and_then(|group| group.train_time_saving).into(),
             })
-            .column("Samples", Unit::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
-            .column("Steps", Unit::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
+            .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
+            .column("Steps", Quantity::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
     }
 
     fn language(&self, study: &Study, lang: &str, page: &mut Page) {
@@ -157,21 +157,25 @@ impl Topic for Cost {
             ("peak_rss_mib", |t| t.peak_rss_mib),
         ];
         Columns::default()
-            .column("gflop_per_step", Unit::Number(2, "GFLOP"), move |v| cost(v).map(|c| c.gflop_per_step))
-            .column("predicted_speedup", Unit::Number(2, ""), move |v| cost(v).map(|c| c.predicted_speedup))
-            .column("predicted_speedup_cached", Unit::Number(2, ""), move |view| {
+            .column("gflop_per_step", Quantity::Number(2, "GFLOP"), move |v| {
+                cost(v).map(|c| c.gflop_per_step)
+            })
+            .column("predicted_speedup", Quantity::Number(2, ""), move |v| {
+                cost(v).map(|c| c.predicted_speedup)
+            })
+            .column("predicted_speedup_cached", Quantity::Number(2, ""), move |view| {
                 cost(view).map(|cost| cost.predicted_speedup_cached)
             })
-            .column("measured_speedup", Unit::Number(2, ""), |view| measured_speedup(view, &study.cells))
+            .column("measured_speedup", Quantity::Number(2, ""), |view| measured_speedup(view, &study.cells))
             .each(
                 measured,
                 |(name, _)| (*name).into(),
-                Unit::Measured(""),
+                Quantity::Measured(""),
                 move |view, (_, get)| timing(view).map(get),
             )
-            .column("prefix_state", Unit::Text, move |view| timing(view).map(|t| t.prefix.state.name()))
-            .column("prefix_blocks", Unit::Count, move |view| timing(view).map(|t| t.prefix.blocks))
-            .column("prefix_fill_ms", Unit::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
+            .column("prefix_state", Quantity::Text, move |view| timing(view).map(|t| t.prefix.state.name()))
+            .column("prefix_blocks", Quantity::Count, move |view| timing(view).map(|t| t.prefix.blocks))
+            .column("prefix_fill_ms", Quantity::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
     }
 
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {
@@ -183,22 +187,22 @@ impl Topic for Cost {
     }
 }
 
-impl Cost {
+impl TrainingCost {
     /// Where the time of a cell goes.
     fn times(&self, study: &Study, lang: &str, page: &mut Page) {
         page.section(3, "Where the time goes");
         let of = |get: fn(&Times) -> MeanStd| move |group: &&Group| group.times.as_ref().map(get);
         let columns = keys::of_group(study)
-            .column("Loading", Unit::Measured("s"), of(|t| t.load_s))
-            .optional("Prefix", Unit::Measured("s"), |group| {
+            .column("Loading", Quantity::Measured("s"), of(|t| t.load_s))
+            .optional("Prefix", Quantity::Measured("s"), |group| {
                 group.times.as_ref().filter(|_| self.reads_prefix(group)).map(|times| times.prefix_s)
             })
-            .column("Training", Unit::Measured("s"), of(|t| t.train_s))
-            .column("Evaluation", Unit::Measured("s"), of(|t| t.eval_s))
-            .column("Whole cell", Unit::Measured("s"), of(|t| t.total_s))
-            .column("Median step", Unit::Measured("ms"), of(|t| t.step_ms_median))
-            .column("Subwords", Unit::Measured("/s"), of(|t| t.tokens_per_s))
-            .optional("Peak memory", Unit::Number(0, "MiB"), |group| {
+            .column("Training", Quantity::Measured("s"), of(|t| t.train_s))
+            .column("Evaluation", Quantity::Measured("s"), of(|t| t.eval_s))
+            .column("Whole cell", Quantity::Measured("s"), of(|t| t.total_s))
+            .column("Median step", Quantity::Measured("ms"), of(|t| t.step_ms_median))
+            .column("Subwords", Quantity::Measured("/s"), of(|t| t.tokens_per_s))
+            .optional("Peak memory", Quantity::Number(0, "MiB"), |group| {
                 group.times.as_ref().map(|times| times.peak_rss_mib_max).filter(|&peak| peak > 0.0)
             });
         page.table(columns.table(study.groups_of(lang)));
@@ -237,13 +241,13 @@ impl Cost {
         let is_even = |group: &Group| study.members(group).filter_map(CellView::done).all(is_steady);
         let cost = |group: &Group| self.steps(group).filter(|_| is_even(group));
         let columns = keys::of_group(study)
-            .column("GFLOP per step", Unit::Measured(""), |group| {
+            .column("GFLOP per step", Quantity::Measured(""), |group| {
                 cost(group).map(|cost| cost.gflop_per_step.mean)
             })
-            .column("Predicted speed-up", Unit::Number(2, ""), |group| {
+            .column("Predicted speed-up", Quantity::Number(2, ""), |group| {
                 cost(group).map(|cost| cost.predicted_speedup.mean)
             })
-            .ranked(u8::from(!study.has_baseline()), "Measured speed-up", Unit::Number(2, ""), |group| {
+            .ranked(u8::from(!study.has_baseline()), "Measured speed-up", Quantity::Number(2, ""), |group| {
                 match cost(group).and_then(|cost| cost.measured_speedup) {
                     Some(_) if group.policy == BASELINE => Value::from("baseline"),
                     speedup => speedup.into(),

@@ -5,7 +5,7 @@ use frostline_score::TagScore;
 
 use crate::keys;
 use crate::study::{CellView, Study};
-use crate::table::{Columns, DataFile, Unit};
+use crate::table::{Columns, DataFile, Quantity};
 use crate::topics::errors::counts::{CellErrors, Stratum, WordErrors};
 use crate::topics::errors::versus::Versus;
 
@@ -27,7 +27,7 @@ pub(super) fn all(study: &Study, found: &WordErrors) -> Vec<DataFile> {
 type PartRow<'a, P> = (&'a CellView, &'static str, P);
 
 fn keyed<'a, P: 'a>(study: &Study) -> Columns<'a, PartRow<'a, P>> {
-    keys::of_cell(study, |row: &PartRow<'a, P>| row.0).column("split", Unit::Text, |row| row.1)
+    keys::of_cell(study, |row: &PartRow<'a, P>| row.0).column("split", Quantity::Text, |row| row.1)
 }
 
 fn rows<'a, P: 'a, I: Iterator<Item = P> + 'a>(
@@ -48,13 +48,13 @@ fn file(path: &'static str, table: crate::table::Table) -> DataFile {
 /// Every tag that occurs in gold or prediction, of every scored split of every cell.
 fn tags(study: &Study, found: &WordErrors) -> DataFile {
     let columns = keyed::<TagScore>(study)
-        .column("tag", Unit::Text, |row| row.2.tag.clone())
-        .column("support", Unit::Count, |row| row.2.support)
-        .column("predicted", Unit::Count, |row| row.2.predicted)
-        .column("correct", Unit::Count, |row| row.2.correct)
-        .column("precision", Unit::Share(2), |row| row.2.prf.precision)
-        .column("recall", Unit::Share(2), |row| row.2.prf.recall)
-        .column("f1", Unit::Share(2), |row| row.2.prf.f1);
+        .column("tag", Quantity::Text, |row| row.2.tag.clone())
+        .column("support", Quantity::Count, |row| row.2.support)
+        .column("predicted", Quantity::Count, |row| row.2.predicted)
+        .column("correct", Quantity::Count, |row| row.2.correct)
+        .column("precision", Quantity::Share(2), |row| row.2.prf.precision)
+        .column("recall", Quantity::Share(2), |row| row.2.prf.recall)
+        .column("f1", Quantity::Share(2), |row| row.2.prf.f1);
     let there =
         |one: &CellErrors| one.confusion.per_tag().into_iter().filter(|tag| tag.support + tag.predicted > 0);
     file("tags.csv", columns.table(rows(study, found, there)))
@@ -64,10 +64,10 @@ fn tags(study: &Study, found: &WordErrors) -> DataFile {
 /// where there was none.
 fn confusions(study: &Study, found: &WordErrors) -> DataFile {
     let columns = keyed::<(String, Option<String>, u64, u64)>(study)
-        .column("gold", Unit::Text, |row| row.2.0.clone())
-        .column("predicted", Unit::Text, |row| row.2.1.clone())
-        .column("words", Unit::Count, |row| row.2.2)
-        .column("share_of_errors", Unit::Share(1), |row| row.2.2 as f64 / row.2.3 as f64);
+        .column("gold", Quantity::Text, |row| row.2.0.clone())
+        .column("predicted", Quantity::Text, |row| row.2.1.clone())
+        .column("words", Quantity::Count, |row| row.2.2)
+        .column("share_of_errors", Quantity::Share(1), |row| row.2.2 as f64 / row.2.3 as f64);
     file("confusions.csv", columns.table(rows(study, found, pairs)))
 }
 
@@ -82,11 +82,11 @@ fn pairs(one: &CellErrors) -> std::vec::IntoIter<(String, Option<String>, u64, u
 /// Words by what train knows of them and by length of their sentence.
 fn strata(study: &Study, found: &WordErrors) -> DataFile {
     let columns = keyed::<&Stratum>(study)
-        .column("by", Unit::Text, |row| row.2.by.name())
-        .column("stratum", Unit::Text, |row| row.2.name.clone())
-        .column("words", Unit::Count, |row| row.2.words)
-        .column("correct", Unit::Count, |row| row.2.correct)
-        .column("accuracy", Unit::Share(2), |row| row.2.correct as f64 / row.2.words as f64);
+        .column("by", Quantity::Text, |row| row.2.by.name())
+        .column("stratum", Quantity::Text, |row| row.2.name.clone())
+        .column("words", Quantity::Count, |row| row.2.words)
+        .column("correct", Quantity::Count, |row| row.2.correct)
+        .column("accuracy", Quantity::Share(2), |row| row.2.correct as f64 / row.2.words as f64);
     file("strata.csv", columns.table(rows(study, found, |one| one.strata.iter())))
 }
 
@@ -94,14 +94,14 @@ fn strata(study: &Study, found: &WordErrors) -> DataFile {
 fn differences(study: &Study, found: &WordErrors) -> DataFile {
     let rows = found.versus.iter().map(|versus| (&study.cells[versus.cell], versus.split, versus));
     let columns = keyed::<&Versus>(study)
-        .column("words", Unit::Count, |row| row.2.words)
-        .column("sentences", Unit::Count, |row| row.2.sentences)
-        .column("other_words", Unit::Count, |row| row.2.other_words)
-        .column("other_sentences", Unit::Count, |row| row.2.other_sentences)
-        .column("only_none_right", Unit::Count, |row| row.2.mcnemar.only_a)
-        .column("only_this_right", Unit::Count, |row| row.2.mcnemar.only_b)
-        .column("both_wrong", Unit::Count, |row| row.2.both_wrong)
-        .column("mcnemar_exact_p", Unit::Probability, |row| row.2.mcnemar.exact_p)
-        .column("mcnemar_holm_p", Unit::Probability, |row| row.2.holm_p);
+        .column("words", Quantity::Count, |row| row.2.words)
+        .column("sentences", Quantity::Count, |row| row.2.sentences)
+        .column("other_words", Quantity::Count, |row| row.2.other_words)
+        .column("other_sentences", Quantity::Count, |row| row.2.other_sentences)
+        .column("only_none_right", Quantity::Count, |row| row.2.mcnemar.only_a)
+        .column("only_this_right", Quantity::Count, |row| row.2.mcnemar.only_b)
+        .column("both_wrong", Quantity::Count, |row| row.2.both_wrong)
+        .column("mcnemar_exact_p", Quantity::Probability, |row| row.2.mcnemar.exact_p)
+        .column("mcnemar_holm_p", Quantity::Probability, |row| row.2.holm_p);
     file("differences.csv", columns.table(rows))
 }

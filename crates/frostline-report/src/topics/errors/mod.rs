@@ -18,7 +18,7 @@ use crate::number::{NONE, count, fixed, plural};
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
 use crate::study::{BASELINE, SPLITS, Stored, Study, named, panels};
-use crate::table::{Columns, DataFile, Table, Unit, Value};
+use crate::table::{Columns, DataFile, Quantity, Table, Value};
 use crate::topic::Topic;
 
 use counts::{GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
@@ -342,8 +342,8 @@ impl<'a> SplitPart<'a> {
     fn unkeyed(&self, name: &str) -> Columns<'a, ()> {
         let name = format!("*{name}*");
         let axes = self.study.axes().into_iter().map(String::from);
-        let first = Columns::default().column("Frozen", Unit::Text, move |(): &()| name.clone());
-        first.each(axes, |axis| format!("`{axis}`"), Unit::Text, |(), _| NONE)
+        let first = Columns::default().column("Frozen", Quantity::Text, move |(): &()| name.clone());
+        first.each(axes, |axis| format!("`{axis}`"), Quantity::Text, |(), _| NONE)
     }
 
     /// Accuracies of strata, a column each; their words in the first row.
@@ -353,19 +353,19 @@ impl<'a> SplitPart<'a> {
         let name = move |stratum: &&StratumErrors| heading(by, &stratum.name);
         let words = self
             .unkeyed("words")
-            .column("All %", Unit::Share(2), move |()| Value::Count(all))
-            .each(strata.clone(), name, Unit::Share(2), move |(), stratum| {
+            .column("All %", Quantity::Share(2), move |()| Value::Count(all))
+            .each(strata.clone(), name, Quantity::Share(2), move |(), stratum| {
                 format!("{} ({} %)", count(stratum.words), share(stratum.words, all))
             })
-            .column("Seeds", Unit::Count, |()| NONE);
+            .column("Seeds", Quantity::Count, |()| NONE);
         let columns = self
             .keyed()
-            .column("All %", Unit::Share(2), |group| group.accuracy)
-            .each(strata, name, Unit::Share(2), move |group, stratum| {
+            .column("All %", Quantity::Share(2), |group| group.accuracy)
+            .each(strata, name, Quantity::Share(2), move |group, stratum| {
                 let found = group.strata.iter().find(|other| (other.by, &other.name) == (by, &stratum.name));
                 found.map(|found| found.accuracy)
             })
-            .column("Seeds", Unit::Count, |group| group.cells);
+            .column("Seeds", Quantity::Count, |group| group.cells);
         words.table([()]).with_rows(columns.table(self.groups.iter().copied()))
     }
 
@@ -373,12 +373,12 @@ impl<'a> SplitPart<'a> {
     fn tags(&self, page: &mut Page) {
         let tags: Vec<&TagErrors> = self.first.tags.iter().take(COLUMNS).collect();
         let name = |tag: &&TagErrors| format!("`{}`", tag.tag);
-        let words = self.unkeyed("words").column("Macro F1", Unit::Percent(2), |()| NONE);
-        let words = words.each(tags.clone(), name, Unit::Share(2), |(), tag| Value::Count(tag.support));
+        let words = self.unkeyed("words").column("Macro F1", Quantity::Percent(2), |()| NONE);
+        let words = words.each(tags.clone(), name, Quantity::Share(2), |(), tag| Value::Count(tag.support));
         let find =
             |group: &&'a GroupErrors, tag: &TagErrors| group.tags.iter().find(|one| one.tag == tag.tag);
-        let columns = self.keyed().column("Macro F1", Unit::Percent(2), |group| group.macro_f1.mean);
-        let columns = columns.each(tags.clone(), name, Unit::Share(2), move |group, tag| {
+        let columns = self.keyed().column("Macro F1", Quantity::Percent(2), |group| group.macro_f1.mean);
+        let columns = columns.each(tags.clone(), name, Quantity::Share(2), move |group, tag| {
             find(group, tag).map(|found| found.f1.mean)
         });
         page.table(words.table([()]).with_rows(columns.table(self.groups.iter().copied())));
@@ -392,8 +392,8 @@ impl<'a> SplitPart<'a> {
         if others.is_empty() {
             return;
         }
-        let columns = self.keyed().column("Macro F1", Unit::Points(2), |group| group.macro_f1_gain);
-        let columns = columns.each(tags, name, Unit::Change(2), move |group, tag| {
+        let columns = self.keyed().column("Macro F1", Quantity::Points(2), |group| group.macro_f1_gain);
+        let columns = columns.each(tags, name, Quantity::Change(2), move |group, tag| {
             find(group, tag).and_then(|found| found.f1_gain)
         });
         page.paragraph("The same minus `none`, in points:");
@@ -412,14 +412,14 @@ impl<'a> SplitPart<'a> {
             |row: &PairRow<'_>| row.0.policy.clone(),
             |row: &PairRow<'_>| &row.0.extras,
         )
-        .column("Gold", Unit::Text, |row| format!("`{}`", row.1.gold))
-        .column("Taken for", Unit::Text, |(_, pair)| {
+        .column("Gold", Quantity::Text, |row| format!("`{}`", row.1.gold))
+        .column("Taken for", Quantity::Text, |(_, pair)| {
             pair.predicted.as_ref().map_or("nothing".into(), |tag| format!("`{tag}`"))
         })
-        .column("Words", Unit::Count, |row| row.1.words)
-        .column("% of errors", Unit::Share(1), |row| row.1.share_of_errors)
-        .column("All errors", Unit::Count, |row| row.0.errors)
-        .column("Seeds", Unit::Count, |row| row.0.cells);
+        .column("Words", Quantity::Count, |row| row.1.words)
+        .column("% of errors", Quantity::Share(1), |row| row.1.share_of_errors)
+        .column("All errors", Quantity::Count, |row| row.0.errors)
+        .column("Seeds", Quantity::Count, |row| row.0.cells);
         page.table(columns.table(rows));
     }
 
@@ -431,16 +431,16 @@ impl<'a> SplitPart<'a> {
         page.section(3, "Where policies differ from none");
         let columns =
             keys::frozen(self.study, |one: &&'a Versus| one.policy.clone(), |one: &&'a Versus| &one.extras)
-                .column("Seed", Unit::Count, |one| one.seed.to_string())
-                .column("Words", Unit::Count, |one| one.other_words)
-                .column("%", Unit::Count, |one| share(one.other_words, one.words))
-                .column("Sentences", Unit::Count, |one| one.other_sentences)
-                .column("%", Unit::Count, |one| share(one.other_sentences, one.sentences))
-                .column("Only none right", Unit::Count, |one| one.mcnemar.only_a)
-                .column("Only this right", Unit::Count, |one| one.mcnemar.only_b)
-                .column("Both wrong", Unit::Count, |one| one.both_wrong)
-                .column("p", Unit::Probability, |one| one.mcnemar.exact_p)
-                .column("p, Holm", Unit::Probability, |one| one.holm_p);
+                .column("Seed", Quantity::Count, |one| one.seed.to_string())
+                .column("Words", Quantity::Count, |one| one.other_words)
+                .column("%", Quantity::Count, |one| share(one.other_words, one.words))
+                .column("Sentences", Quantity::Count, |one| one.other_sentences)
+                .column("%", Quantity::Count, |one| share(one.other_sentences, one.sentences))
+                .column("Only none right", Quantity::Count, |one| one.mcnemar.only_a)
+                .column("Only this right", Quantity::Count, |one| one.mcnemar.only_b)
+                .column("Both wrong", Quantity::Count, |one| one.both_wrong)
+                .column("p", Quantity::Probability, |one| one.mcnemar.exact_p)
+                .column("p, Holm", Quantity::Probability, |one| one.holm_p);
         page.table(columns.table(self.versus.iter().copied()));
         page.paragraph(
             "**Words** and **sentences** are those with another tag than from `none`. **p** is that of McNemar's \
@@ -459,19 +459,19 @@ fn scores(group: &GroupErrors) -> Table {
     let is_other = group.policy != BASELINE;
     let gain = |gain: Option<MeanStd>| gain.filter(|_| is_other);
     let columns = Columns::default()
-        .column("Tag", Unit::Text, |tag: &&TagErrors| format!("`{}`", tag.tag))
-        .column("Words", Unit::Count, |tag| tag.support)
-        .column("Precision", Unit::Percent(2), |tag| tag.precision)
-        .column("Recall", Unit::Percent(2), |tag| tag.recall)
-        .column("F1", Unit::Percent(2), |tag| tag.f1)
-        .optional("vs none", Unit::Points(2), |tag| gain(tag.f1_gain));
+        .column("Tag", Quantity::Text, |tag: &&TagErrors| format!("`{}`", tag.tag))
+        .column("Words", Quantity::Count, |tag| tag.support)
+        .column("Precision", Quantity::Percent(2), |tag| tag.precision)
+        .column("Recall", Quantity::Percent(2), |tag| tag.recall)
+        .column("F1", Quantity::Percent(2), |tag| tag.f1)
+        .optional("vs none", Quantity::Points(2), |tag| gain(tag.f1_gain));
     let macros = Columns::default()
-        .column("Tag", Unit::Text, |(): &()| "macro")
-        .column("Words", Unit::Count, |()| group.words)
-        .column("Precision", Unit::Percent(2), |()| Value::Missing)
-        .column("Recall", Unit::Percent(2), |()| Value::Missing)
-        .column("F1", Unit::Percent(2), |()| group.macro_f1)
-        .optional("vs none", Unit::Points(2), |()| gain(group.macro_f1_gain));
+        .column("Tag", Quantity::Text, |(): &()| "macro")
+        .column("Words", Quantity::Count, |()| group.words)
+        .column("Precision", Quantity::Percent(2), |()| Value::Missing)
+        .column("Recall", Quantity::Percent(2), |()| Value::Missing)
+        .column("F1", Quantity::Percent(2), |()| group.macro_f1)
+        .optional("vs none", Quantity::Points(2), |()| gain(group.macro_f1_gain));
     columns.table(&group.tags).with_rows(macros.table([()]))
 }
 

@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::groups::Times;
 use crate::study::{BASELINE, Group, Study};
-use crate::table::{Columns, Unit, Value};
+use crate::table::{Columns, Quantity, Value};
 use crate::topics::reference::differences;
 use crate::topics::reference::whose::{defined, labels_the_same, no_match, opening};
 
@@ -72,12 +72,12 @@ fn accuracies<'a>(study: &Study, reference: &'a Reference) -> Columns<'a, Compar
     let ours =
         |group: &Group| group.dev.as_ref().map(|dev| ours_of(reference, dev.accuracy, dev.study_accuracy));
     keyed(study)
-        .optional(capital(&reference.name), Unit::Percent(2), |row| row.1.dev_accuracy.last().copied())
-        .column("Ours", Unit::Percent(2), move |row| ours(row.0))
-        .column(format!("Ours − {}", reference.name), Unit::Points(2), move |(group, run)| {
+        .optional(capital(&reference.name), Quantity::Percent(2), |row| row.1.dev_accuracy.last().copied())
+        .column("Ours", Quantity::Percent(2), move |row| ours(row.0))
+        .column(format!("Ours − {}", reference.name), Quantity::Points(2), move |(group, run)| {
             Some(ours(group)?.mean - run.dev_accuracy.last()?)
         })
-        .column("Our seeds", Unit::Count, |row| row.0.seeds_done)
+        .column("Our seeds", Quantity::Count, |row| row.0.seeds_done)
 }
 
 fn costs<'a>(study: &Study, reference: &'a Reference, data: &'a ReferenceData) -> Columns<'a, Compared<'a>> {
@@ -87,36 +87,38 @@ fn costs<'a>(study: &Study, reference: &'a Reference, data: &'a ReferenceData) -
     let times = |group: &Group, get: fn(&Times) -> f64| group.times.as_ref().map(get);
     let parameters = |group: &'a Group| group.parameters.as_ref();
     keyed(study)
-        .optional(theirs("steps"), Unit::Count, |row| row.1.steps)
-        .column("Ours: steps", Unit::Count, |row| row.0.steps)
-        .optional(theirs("trainable"), Unit::Count, |row| row.1.trainable)
-        .column("Ours: trainable", Unit::Count, move |row| parameters(row.0).map(|p| p.trainable))
-        .optional(theirs("trainable"), Unit::Percent(1), |row| {
+        .optional(theirs("steps"), Quantity::Count, |row| row.1.steps)
+        .column("Ours: steps", Quantity::Count, |row| row.0.steps)
+        .optional(theirs("trainable"), Quantity::Count, |row| row.1.trainable)
+        .column("Ours: trainable", Quantity::Count, move |row| parameters(row.0).map(|p| p.trainable))
+        .optional(theirs("trainable"), Quantity::Percent(1), |row| {
             Some(row.1.trainable? as f64 / reference.total_parameters? as f64)
         })
-        .column("Ours: trainable", Unit::Percent(1), move |row| parameters(row.0).map(|p| p.trainable_share))
-        .optional(theirs("s"), Unit::Number(0, ""), |row| row.1.train_s)
-        .column("Ours: s", Unit::Number(0, ""), move |row| times(row.0, |t| t.train_s.mean))
-        .optional(theirs("time saving"), Unit::Percent(1), move |row| Some(1.0 - row.1.train_s? / base?))
-        .column("Ours: time saving", Unit::Percent(1), |row| row.0.train_time_saving)
-        .optional(theirs("samples"), Unit::Number(1, "/s"), |row| row.1.samples_per_s)
-        .column("Ours: samples", Unit::Number(1, "/s"), move |row| times(row.0, |t| t.samples_per_s.mean))
-        .optional(theirs("steps"), Unit::Number(2, "/s"), |row| row.1.steps_per_s)
-        .column("Ours: steps", Unit::Number(2, "/s"), move |row| times(row.0, |t| t.steps_per_s.mean))
+        .column("Ours: trainable", Quantity::Percent(1), move |row| {
+            parameters(row.0).map(|p| p.trainable_share)
+        })
+        .optional(theirs("s"), Quantity::Number(0, ""), |row| row.1.train_s)
+        .column("Ours: s", Quantity::Number(0, ""), move |row| times(row.0, |t| t.train_s.mean))
+        .optional(theirs("time saving"), Quantity::Percent(1), move |row| Some(1.0 - row.1.train_s? / base?))
+        .column("Ours: time saving", Quantity::Percent(1), |row| row.0.train_time_saving)
+        .optional(theirs("samples"), Quantity::Number(1, "/s"), |row| row.1.samples_per_s)
+        .column("Ours: samples", Quantity::Number(1, "/s"), move |row| times(row.0, |t| t.samples_per_s.mean))
+        .optional(theirs("steps"), Quantity::Number(2, "/s"), |row| row.1.steps_per_s)
+        .column("Ours: steps", Quantity::Number(2, "/s"), move |row| times(row.0, |t| t.steps_per_s.mean))
 }
 
 /// Accuracy and losses per epoch, the reference's row above ours.
 fn epochs(study: &Study, reference: &Reference, pairs: &[Compared<'_>], page: &mut Page) {
-    type Theirs = fn(&PublishedRun) -> &[f64];
-    type Ours<'a> = &'a dyn Fn(&EpochStats) -> MeanStd;
-    type EpochsRow<'a> = (Compared<'a>, bool);
+    type PublishedList = fn(&PublishedRun) -> &[f64];
+    type OfEpoch<'a> = &'a dyn Fn(&EpochStats) -> MeanStd;
+    type EpochsOfPair<'a> = (Compared<'a>, bool);
     let accuracy = |row: &EpochStats| ours_of(reference, row.dev_accuracy, row.dev_study_accuracy);
     let dev_loss = |row: &EpochStats| row.dev_loss_nats;
     let train_loss = |row: &EpochStats| row.train_loss_nats;
-    let tables: [(&str, Unit, Theirs, Ours<'_>); 3] = [
-        ("Dev accuracy % after each epoch", Unit::Share(2), |run| &run.dev_accuracy, &accuracy),
-        ("Dev loss after each epoch, nats", Unit::Number(4, ""), |run| &run.dev_loss_nats, &dev_loss),
-        ("Train loss of each epoch, nats", Unit::Number(4, ""), |run| &run.train_loss_nats, &train_loss),
+    let tables: [(&str, Quantity, PublishedList, OfEpoch<'_>); 3] = [
+        ("Dev accuracy % after each epoch", Quantity::Share(2), |run| &run.dev_accuracy, &accuracy),
+        ("Dev loss after each epoch, nats", Quantity::Number(4, ""), |run| &run.dev_loss_nats, &dev_loss),
+        ("Train loss of each epoch, nats", Quantity::Number(4, ""), |run| &run.train_loss_nats, &train_loss),
     ];
     for (title, unit, theirs, ours) in tables {
         if pairs.iter().all(|(_, run)| theirs(run).is_empty()) {
@@ -126,10 +128,10 @@ fn epochs(study: &Study, reference: &Reference, pairs: &[Compared<'_>], page: &m
         let longest = pairs.iter().flat_map(|(group, run)| [group.epochs.len(), theirs(run).len()]).max();
         let columns = keys::frozen(
             study,
-            |row: &EpochsRow<'_>| row.0.0.policy.clone(),
-            |row: &EpochsRow<'_>| &row.0.0.extras,
+            |row: &EpochsOfPair<'_>| row.0.0.policy.clone(),
+            |row: &EpochsOfPair<'_>| &row.0.0.extras,
         )
-        .column("Whose", Unit::Text, |row| if row.1 { "ours" } else { reference.name.as_str() })
+        .column("Whose", Quantity::Text, |row| if row.1 { "ours" } else { reference.name.as_str() })
         .each(
             0..longest.unwrap_or(0),
             |at| (at + 1).to_string(),

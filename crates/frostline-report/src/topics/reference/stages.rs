@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::stages::{StageStats, TaskStats, score_at, value};
 use crate::study::{BASELINE, CellView, Group, Study};
-use crate::table::{Columns, Table, Unit, Value};
+use crate::table::{Columns, Quantity, Table, Value};
 use crate::topics::reference::differences;
 use crate::topics::reference::whose::{defined, labels_the_same, no_match, opening};
 use crate::topics::sentences::counts::SentenceStats;
@@ -152,22 +152,24 @@ fn results(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
     type ResultRow<'a> = (&'a Pairing<'a>, &'a Ours<'a>);
     let study = capital(&reference.name);
     let columns = Columns::default()
-        .column("Learned", Unit::Text, |row: &ResultRow<'_>| row.0.name)
-        .column("Ours", Unit::Text, |row| row.1.name())
-        .optional(format!("{study}: test accuracy"), Unit::Percent(2), |row| row.0.theirs.test_accuracy)
-        .column("Ours: test accuracy", Unit::Percent(2), |row| row.1.test_accuracy())
-        .optional(format!("Ours − {}", reference.name), Unit::Points(2), |(pairing, ours)| {
+        .column("Learned", Quantity::Text, |row: &ResultRow<'_>| row.0.name)
+        .column("Ours", Quantity::Text, |row| row.1.name())
+        .optional(format!("{study}: test accuracy"), Quantity::Percent(2), |row| row.0.theirs.test_accuracy)
+        .column("Ours: test accuracy", Quantity::Percent(2), |row| row.1.test_accuracy())
+        .optional(format!("Ours − {}", reference.name), Quantity::Points(2), |(pairing, ours)| {
             Some(ours.test_accuracy()?.mean - pairing.theirs.test_accuracy?)
         })
-        .optional(format!("{study}: test F1"), Unit::Percent(2), |row| row.0.theirs.test_f1)
-        .column("Ours: test F1", Unit::Percent(2), |row| row.1.test_f1())
-        .optional(format!("{study}: dev accuracy"), Unit::Percent(2), |row| {
+        .optional(format!("{study}: test F1"), Quantity::Percent(2), |row| row.0.theirs.test_f1)
+        .column("Ours: test F1", Quantity::Percent(2), |row| row.1.test_f1())
+        .optional(format!("{study}: dev accuracy"), Quantity::Percent(2), |row| {
             row.0.theirs.dev_accuracy.last().copied()
         })
-        .column("Ours: dev accuracy", Unit::Percent(2), |row| row.1.task.dev.as_ref().map(|dev| dev.score))
-        .optional(format!("{study}: trainable"), Unit::Count, |row| row.0.theirs.trainable)
-        .column("Ours: trainable", Unit::Count, |row| row.1.stage.trainable_parameters)
-        .column("Our seeds", Unit::Count, |row| row.1.group.seeds_done);
+        .column("Ours: dev accuracy", Quantity::Percent(2), |row| {
+            row.1.task.dev.as_ref().map(|dev| dev.score)
+        })
+        .optional(format!("{study}: trainable"), Quantity::Count, |row| row.0.theirs.trainable)
+        .column("Ours: trainable", Quantity::Count, |row| row.1.stage.trainable_parameters)
+        .column("Our seeds", Quantity::Count, |row| row.1.group.seeds_done);
     columns.table(pairings.iter().flat_map(|pairing| pairing.ours.iter().map(move |ours| (pairing, ours))))
 }
 
@@ -206,18 +208,23 @@ fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     type Theirs = fn(&PublishedRun) -> &[f64];
     type Mine = fn(&EpochStats) -> MeanStd;
     /// What was learned, whose run it is, and a value per epoch.
-    type EpochsRow = (String, String, Vec<Value>);
-    let tables: [(&str, Unit, Theirs, Mine); 3] = [
-        ("Dev accuracy % after each epoch", Unit::Share(2), |run| &run.dev_accuracy, |row| row.dev_accuracy),
+    type EpochsOfRun = (String, String, Vec<Value>);
+    let tables: [(&str, Quantity, Theirs, Mine); 3] = [
+        (
+            "Dev accuracy % after each epoch",
+            Quantity::Share(2),
+            |run| &run.dev_accuracy,
+            |row| row.dev_accuracy,
+        ),
         (
             "Dev loss after each epoch, nats",
-            Unit::Number(4, ""),
+            Quantity::Number(4, ""),
             |run| &run.dev_loss_nats,
             |r| r.dev_loss_nats,
         ),
         (
             "Train loss of each epoch, nats",
-            Unit::Number(4, ""),
+            Quantity::Number(4, ""),
             |r| &r.train_loss_nats,
             |r| r.train_loss_nats,
         ),
@@ -227,7 +234,7 @@ fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
             continue;
         }
         page.section(3, title);
-        let mut rows: Vec<EpochsRow> = Vec::new();
+        let mut rows: Vec<EpochsOfRun> = Vec::new();
         for Pairing { name, theirs: run, ours, .. } in pairings {
             let published = theirs(run).iter().map(|&value| value.into()).collect();
             rows.push(((*name).into(), reference.name.clone(), published));
@@ -238,8 +245,8 @@ fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
         }
         let longest = rows.iter().map(|row| row.2.len()).max().unwrap_or(0);
         let columns = Columns::default()
-            .column("Learned", Unit::Text, |row: &EpochsRow| row.0.clone())
-            .column("Whose", Unit::Text, |row| row.1.clone())
+            .column("Learned", Quantity::Text, |row: &EpochsOfRun| row.0.clone())
+            .column("Whose", Quantity::Text, |row| row.1.clone())
             .each(0..longest, |at| (at + 1).to_string(), unit, |row, at| row.2.get(*at).cloned());
         page.table(columns.table(rows));
     }
@@ -270,10 +277,10 @@ fn confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) 
 
 fn matrix(counts: &Confusion) -> Table {
     let label = |at: usize| format!("`{}`", counts.tags[at]);
-    let columns = Columns::default().column("", Unit::Text, |gold: &usize| label(*gold)).each(
+    let columns = Columns::default().column("", Quantity::Text, |gold: &usize| label(*gold)).each(
         0..counts.tags.len(),
         |at| label(*at),
-        Unit::Count,
+        Quantity::Count,
         |gold, at| counts.counts[*gold][*at],
     );
     columns.table(0..counts.tags.len())

@@ -2,7 +2,7 @@
 
 pub(crate) mod counts;
 
-use frostline_record::Unit as Labelled;
+use frostline_record::Unit;
 use frostline_score::{Confusion, Prf};
 
 use crate::fields::Fields;
@@ -12,7 +12,7 @@ use crate::page::Page;
 use crate::study::stages::{Scored, StageStats};
 use crate::study::words::extras_name;
 use crate::study::{Group, SPLITS, Stored, Study, distinct};
-use crate::table::{Columns, Table, Unit};
+use crate::table::{Columns, Quantity, Table};
 use crate::topic::Topic;
 use crate::topics::stages::{capital, scored};
 
@@ -40,7 +40,7 @@ impl Sentences {
         let mut tasks = Vec::new();
         for lang in study.langs() {
             let all = study.groups_of(lang).flat_map(|group| &group.stages).flat_map(|stage| &stage.tasks);
-            let named = all.filter(|task| task.unit == Labelled::Sentences).map(|task| task.task.clone());
+            let named = all.filter(|task| task.unit == Unit::Sentences).map(|task| task.task.clone());
             tasks.extend(distinct(named).into_iter().map(|name| SentenceTask {
                 balance: counts::balance(study, &stored.sentences, lang, &name),
                 lang: lang.into(),
@@ -85,13 +85,13 @@ fn labels(task: &SentenceTask, page: &mut Page) {
         }
         None => split.whole(),
     };
-    let columns = Columns::default().column("Label", Unit::Text, |label: &Option<&String>| {
+    let columns = Columns::default().column("Label", Quantity::Text, |label: &Option<&String>| {
         label.map_or_else(|| "all".into(), |label| format!("`{label}`"))
     });
     let columns = task.balance.iter().fold(columns, |columns, split| {
-        columns.column(capital(split.split), Unit::Count, move |label| sentences(split, *label)).column(
+        columns.column(capital(split.split), Quantity::Count, move |label| sentences(split, *label)).column(
             "%",
-            Unit::Share(1),
+            Quantity::Share(1),
             move |label| sentences(split, *label) as f64 / split.whole() as f64,
         )
     });
@@ -125,17 +125,17 @@ impl Sentences {
             |row: &ScoreRow<'_>| row.0.policy.clone(),
             |row: &ScoreRow<'_>| &row.0.extras,
         )
-        .column_if(staged, "Stage", Unit::Text, |row| row.1.name.clone())
-        .column("Split", Unit::Text, |row| row.2)
-        .column("Accuracy", Unit::Percent(2), |row| row.3.score)
-        .column("95 % interval", Unit::Share(2), |row| row.3.interval)
-        .optional("Over majority", Unit::Points(2), |(.., scored, found)| {
+        .column_if(staged, "Stage", Quantity::Text, |row| row.1.name.clone())
+        .column("Split", Quantity::Text, |row| row.2)
+        .column("Accuracy", Quantity::Percent(2), |row| row.3.score)
+        .column("95 % interval", Quantity::Share(2), |row| row.3.interval)
+        .optional("Over majority", Quantity::Points(2), |(.., scored, found)| {
             found.map(|found| scored.score.mean - majority(&found.confusion))
         })
-        .optional("Macro F1", Unit::Percent(2), |row| row.4.map(|found| found.macro_f1))
-        .optional("Weighted F1", Unit::Percent(2), |row| row.4.map(|found| found.weighted_f1))
-        .column("Sentences", Unit::Count, |row| row.3.units)
-        .column("Seeds", Unit::Count, |row| row.3.score.n);
+        .optional("Macro F1", Quantity::Percent(2), |row| row.4.map(|found| found.macro_f1))
+        .optional("Weighted F1", Quantity::Percent(2), |row| row.4.map(|found| found.weighted_f1))
+        .column("Sentences", Quantity::Count, |row| row.3.units)
+        .column("Seeds", Quantity::Count, |row| row.3.score.n);
         page.table(columns.table(self.score_rows(study, task)));
         page.paragraph(
             "The interval is Wilson's, for the mean accuracy at this number of sentences. **Macro F1** is \
@@ -203,11 +203,11 @@ fn label_scores(confusion: &Confusion) -> Table {
     let (averages, all) = (confusion.averages(), confusion.words());
     let means = [("macro".to_string(), averages.macro_avg, all), ("weighted".into(), averages.weighted, all)];
     let columns = Columns::default()
-        .column("Label", Unit::Text, |row: &(String, Prf, u64)| row.0.clone())
-        .column("Precision", Unit::Percent(2), |row| row.1.precision)
-        .column("Recall", Unit::Percent(2), |row| row.1.recall)
-        .column("F1", Unit::Percent(2), |row| row.1.f1)
-        .column("Support", Unit::Count, |row| row.2);
+        .column("Label", Quantity::Text, |row: &(String, Prf, u64)| row.0.clone())
+        .column("Precision", Quantity::Percent(2), |row| row.1.precision)
+        .column("Recall", Quantity::Percent(2), |row| row.1.recall)
+        .column("F1", Quantity::Percent(2), |row| row.1.f1)
+        .column("Support", Quantity::Count, |row| row.2);
     columns.table(tags.chain(means))
 }
 
@@ -219,8 +219,8 @@ fn matrix(confusion: &Confusion) -> Table {
     let missed = confusion.missed.iter().any(|&missed| missed > 0);
     let label = |at: usize| format!("`{}`", confusion.tags[at]);
     let columns = Columns::default()
-        .column("Gold, then predicted as", Unit::Text, |gold: &usize| label(*gold))
-        .each(seen.clone(), |at| label(*at), Unit::Count, |gold, at| confusion.counts[*gold][*at])
-        .optional("nothing", Unit::Count, |gold| missed.then(|| confusion.missed[*gold]));
+        .column("Gold, then predicted as", Quantity::Text, |gold: &usize| label(*gold))
+        .each(seen.clone(), |at| label(*at), Quantity::Count, |gold, at| confusion.counts[*gold][*at])
+        .optional("nothing", Quantity::Count, |gold| missed.then(|| confusion.missed[*gold]));
     columns.table(seen)
 }
