@@ -28,7 +28,7 @@ impl Topic for Accuracies {
                 "**Dev accuracy** counts every word of the dev split. A word lost to truncation, and a word whose \
                  tag never occurs in train, count as wrong.",
                 "**Study's accuracy** counts only words that the model could answer, as the study did. It is the \
-                 number to hold against the study.",
+                 number to compare with the study.",
             ],
         };
         said.iter().map(ToString::to_string).collect()
