@@ -1,4 +1,4 @@
-//! Real treebanks, where `FROSTLINE_SHARED` says they are: read, counted, written back byte for byte.
+//! Real treebanks, found through `FROSTLINE_SHARED`: read, counted, written back byte for byte.
 
 use std::{
     collections::HashMap,
@@ -59,7 +59,7 @@ fn entity_layers_match_their_treebank() {
         for read in parse_iob2(&layer) {
             let read = read.unwrap_or_else(|f| panic!("{}", f.at(&name)));
             let gold = &gold[read.sent_id().expect("named")];
-            // The layer was made for an earlier release: a few sentences were mended since.
+            // The layer was made for an earlier release: a few sentences were corrected since.
             let forms = read.rows.iter().map(|row| row.form);
             same += usize::from(forms.eq(gold.words().map(|row| row.form())));
             let begun = read.rows.iter().filter(|row| row.tag.starts_with("B-")).count();

@@ -95,7 +95,7 @@ pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<Sentence<'a>>, S
     let name = path.display().to_string();
     let sentence = |sentence: Result<frostline_conllu::Sentence<'a>, frostline_conllu::Fault>| {
         let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
-        let word = |row: &frostline_conllu::Row<'a>| Row {
+        let word = |row: &frostline_conllu::TokenRow<'a>| Row {
             form: row.form(),
             lemma: row.lemma(),
             upos: row.upos(),
@@ -104,7 +104,7 @@ pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<Sentence<'a>>, S
             head: row.head().parse().ok(),
             deprel: row.deprel(),
         };
-        let range = |row: &frostline_conllu::Row<'a>| match row.key() {
+        let range = |row: &frostline_conllu::TokenRow<'a>| match row.key() {
             Some(Id::Range(first, last)) => {
                 Some(Range { first: first as usize, last: last as usize, form: row.form() })
             }
