@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
+#![warn(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
 
 pub mod backend;
 mod dropout;
 mod kernels;
+mod options;
 mod pack;
 pub mod stock;
 
@@ -15,5 +17,6 @@ mod ndarray;
 
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
-pub use kernels::{AdamW, Kernels, Train};
+pub use kernels::{Kernels, Train};
+pub use options::AdamW;
 pub use pack::{Pack, Rows};
