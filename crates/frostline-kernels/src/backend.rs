@@ -58,6 +58,7 @@ pub trait Work {
 /// # Errors
 /// If this build lacks the backend, the machine lacks its device, or `FROSTLINE_ISA` does not name a
 /// supported instruction set.
+#[cfg_attr(not(any(feature = "flex", feature = "ndarray", feature = "cuda")), allow(unused_variables))]
 pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
     let requested = std::env::var("FROSTLINE_ISA").unwrap_or_default();
     if !["", "avx2", "portable"].contains(&requested.as_str()) {

@@ -75,10 +75,18 @@ macro_rules! dispatched {
             #[inline(always)]
             #[allow(clippy::too_many_arguments, unused_variables)]
             fn body<const FMA: bool>($($arg: $type),*) $body
+            /// The body for this instruction set.
+            ///
+            /// # Safety
+            /// The processor must have the enabled features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
             #[allow(clippy::too_many_arguments)]
             fn avx512($($arg: $type),*) { body::<true>($($arg),*) }
+            /// The body for this instruction set.
+            ///
+            /// # Safety
+            /// The processor must have the enabled features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             #[allow(clippy::too_many_arguments)]

@@ -19,6 +19,9 @@ pub fn as_bf16(register: __m512i) -> __m512bh {
 }
 
 /// 32 values rounded to bf16: `low` in the lower half, `high` in the upper.
+///
+/// # Safety
+/// The processor must have AVX-512F and AVX-512 BF16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn rounded(high: __m512, low: __m512) -> __m512i {
@@ -204,6 +207,9 @@ unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize
 }
 
 /// Transposes 16 x 16 words by exchanging ever larger off-diagonal blocks.
+///
+/// # Safety
+/// The processor must have AVX-512F.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn turn(block: &mut [__m512i; 16]) {
@@ -213,6 +219,10 @@ fn turn(block: &mut [__m512i; 16]) {
     exchange::<8>(block);
 }
 
+/// Exchanges the off-diagonal blocks of `S` x `S` words.
+///
+/// # Safety
+/// The processor must have AVX-512F.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn exchange<const S: usize>(block: &mut [__m512i; 16]) {
