@@ -8,14 +8,14 @@ mod common;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use common::{multilingual, read_conllu, shared};
+use common::{multilingual, read_conllu};
 use frostline_align::{AlignOptions, Aligner, lowercase};
 use tokenizers::{Tokenizer, TruncationParams};
 
 const ROUNDS: usize = 7;
 
 fn main() {
-    let Some(shared) = shared("bench align") else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     let folder = multilingual(&shared);
     let train = shared.join("data/ud/UD_English-EWT/en_ewt-ud-train.conllu");
     let sentences: Vec<Vec<String>> = read_conllu(&train).into_iter().map(|s| s.forms).collect();

@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 
-use common::{Sentence, multilingual, read_conllu, splits};
+use common::{TaggedSentence, multilingual, read_conllu, splits};
 use frostline_align::{AlignOptions, Aligned, Aligner, CanonicalLine, label_indices};
 use frostline_testing::shared;
 use serde_json::Value;

@@ -24,7 +24,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn treebanks_read_strictly_and_come_back_byte_for_byte() {
+fn treebanks_are_read_strictly_and_round_trip_byte_for_byte() {
     let Some(shared) = frostline_testing::shared() else { return };
     for path in files(&shared.join("data/ud"), "conllu") {
         let bytes = fs::read(&path).expect("readable");
@@ -77,7 +77,7 @@ fn entity_layers_match_their_treebank() {
 }
 
 #[test]
-fn labelled_sentences_come_back_byte_for_byte() {
+fn labelled_sentences_round_trip_byte_for_byte() {
     let Some(shared) = frostline_testing::shared() else { return };
     for (split, count) in [("train", 6920), ("dev", 872), ("test", 1821)] {
         let text = fs::read_to_string(shared.join(format!("data/sst2/{split}.tsv"))).expect("readable");

@@ -11,7 +11,7 @@ use frostline_model::{
 };
 
 mod common;
-use common::{Packed, Sentence, apart, open, peer, references, sentences, text};
+use common::{Packed, ReferenceSentence, apart, open, peer, references, sentences, text};
 use frostline_testing::{python, shared};
 
 fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {

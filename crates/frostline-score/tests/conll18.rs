@@ -12,7 +12,7 @@ use std::process::Command;
 use common::sentences;
 use frostline_score::ScoreError;
 use frostline_score::baseline::MostFrequentTag;
-use frostline_score::conll18::{Evaluation, Range, Row, Sentence, align, evaluate};
+use frostline_score::conll18::{Conll18Scores, MultiwordToken, ScoredSentence, WordRow, align, evaluate};
 use frostline_testing::{python, shared};
 use serde_json::{Value, json};
 

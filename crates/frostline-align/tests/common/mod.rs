@@ -1,4 +1,4 @@
-//! What the tests share: where the reference lies, a reader of forms and tags, a tiny vocabulary.
+//! Shared by the tests: the location of the reference data, a reader of forms and tags, a tiny vocabulary.
 #![allow(dead_code)] // every test binary uses its own part
 
 use std::path::PathBuf;

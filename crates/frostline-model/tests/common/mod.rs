@@ -1,4 +1,4 @@
-//! What the tests share: the committed models and their references, packed sentences, the peer.
+//! Shared by the tests: the committed models and their references, packed sentences, and the peer.
 #![allow(dead_code)] // every test binary uses its own part
 
 use std::io::Write as _;
