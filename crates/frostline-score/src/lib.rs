@@ -1,8 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! # What this crate refuses
-//! It opens no file, reads no clock and has no random source of its own: whatever resamples takes
-//! a seed.
 #![forbid(unsafe_code)]
 
 pub mod baseline;
@@ -29,7 +25,7 @@ pub use interval::{Estimate, Limits, Resampling, Share, bootstrap, bootstrap_sha
 pub use multiple::holm;
 pub use order::{StochasticOrder, almost_stochastic_order, bonferroni, violation_ratio};
 pub use paired::{McNemar, PairedBootstrap, paired_bootstrap, paired_permutation};
-pub use report::{Comparison, Report};
+pub use report::{Comparison, TaggingReport};
 pub use spread::{MeanStd, ShareInterval};
 pub use strata::{ByFamiliarity, ByLength, Familiarity, Lexicon};
 pub use student::MeanInterval;

@@ -4,31 +4,33 @@ use burn::module::Module;
 use burn::prelude::*;
 use frostline_kernels::{Kernels, Pack};
 
-use crate::encoder::Builder;
-use crate::{Encoder, EncoderConfig, Head, HeadShape, Input, Mix, ModelError, Pass, Source, Vocabulary};
+use crate::linear::Builder;
+use crate::{
+    Encoder, EncoderConfig, Head, HeadShape, Mix, ModelError, PackedInput, ParameterSource, Pass, Vocabulary,
+};
 
-/// An encoder with heads on top.
+/// An encoder with heads.
 #[derive(Module, Debug)]
-pub struct Tagger<B: Backend> {
+pub struct Network<B: Backend> {
     /// The encoder.
     pub encoder: Encoder<B>,
-    /// At least one.
+    /// The heads, at least one.
     pub heads: Vec<Head<B>>,
-    /// What heads read instead of the last block's output, where it was added.
+    /// The mix of all blocks that replaces the last block's output as the heads' input, if added.
     pub mix: Option<Mix<B>>,
 }
 
-impl<B: Kernels> Tagger<B> {
-    /// Builds a model; encoder and heads may come from different sources. A pooler comes with the
-    /// encoder where its source has one.
+impl<B: Kernels> Network<B> {
+    /// Builds a model; encoder and heads may come from different sources. A pooler comes from the
+    /// encoder's source if it has one.
     ///
     /// # Errors
-    /// Where a source lacks a parameter or has another shape.
+    /// If a source lacks a parameter or has it in another shape.
     pub fn build(
         config: &EncoderConfig,
         vocabulary: &Vocabulary,
         heads: &[HeadShape],
-        [encoder, head]: [&dyn Source; 2],
+        [encoder, head]: [&dyn ParameterSource; 2],
         device: &B::Device,
     ) -> Result<Self, ModelError> {
         let build = |shape| Head::build(shape, config, [encoder, head], device);
@@ -39,29 +41,32 @@ impl<B: Kernels> Tagger<B> {
         })
     }
 
-    /// One row of logits of a head per speaking position.
+    /// One row of logits of a head per label position.
     ///
     /// # Shapes
-    /// N subwords, M speaking rows below N -> \[M, labels\]
+    /// N subwords, M label rows below N -> \[M, labels\]
     #[must_use]
     pub fn forward(
         &self,
         head: usize,
         config: &EncoderConfig,
-        input: Input<'_>,
-        speaking: &[u32],
+        input: PackedInput<'_>,
+        label_rows: &[u32],
         pass: &Pass,
     ) -> Tensor<B, 2> {
         let x = self.encoder.embed(config, input, pass);
-        let x = self.features(0, config, x, input.pack, speaking, pass);
-        self.heads[head].forward(x, pass, &input.pack.rows().select(speaking))
+        let x = self.features(0, config, x, input.pack, label_rows, pass);
+        self.heads[head].forward(x, pass, &input.pack.rows().select(label_rows))
     }
 
-    /// What goes into a head, from the hidden states that go into the block `first`, or with
-    /// `first` equal to the depth into the head.
+    /// The input of a head at the label rows, from `x`: the input of block `first`, or with `first`
+    /// equal to the depth the encoder's output.
+    ///
+    /// # Panics
+    /// If the model has a mix and `first` is not 0.
     ///
     /// # Shapes
-    /// \[N, H\], M speaking rows below N -> \[M, H\]
+    /// \[N, H\], M label rows below N -> \[M, H\]
     #[must_use]
     pub fn features(
         &self,
@@ -69,31 +74,31 @@ impl<B: Kernels> Tagger<B> {
         config: &EncoderConfig,
         x: Tensor<B, 2>,
         pack: &Pack,
-        speaking: &[u32],
+        label_rows: &[u32],
         pass: &Pass,
     ) -> Tensor<B, 2> {
         if let Some(mix) = &self.mix {
-            return mix.forward(self.layers(first, config, x, pack, speaking, pass));
+            return mix.forward(self.layers(first, config, x, pack, label_rows, pass));
         }
         let encoder = &self.encoder;
         match encoder.blocks[first..].split_last() {
-            None => B::k_gather(x, speaking),
-            // The last block is needed where somebody speaks, and nowhere else.
+            None => B::k_gather(x, label_rows),
+            // The last block is needed only at the label rows.
             Some((last, _)) => {
                 let top = encoder.blocks.len() - 1;
-                let x = encoder.climb(config, x, first..top, pack, pass);
-                last.forward(x, config, pack, &pass.blocks[top], pass.precision, Some(speaking))
+                let x = encoder.forward_blocks(config, x, first..top, pack, pass);
+                last.forward(x, config, pack, &pass.blocks[top], pass.precision, Some(label_rows))
             }
         }
     }
 
-    /// What comes out of the embeddings and of each block, where somebody speaks.
+    /// The output of the embeddings and of each block at the label rows.
     ///
     /// # Panics
-    /// Where what goes in is not the embeddings' output: `first` is not 0.
+    /// If `first` is not 0: `x` must be the embeddings' output.
     ///
     /// # Shapes
-    /// \[N, H\], M speaking rows below N -> depth + 1 of \[M, H\]
+    /// \[N, H\], M label rows below N -> depth + 1 of \[M, H\]
     #[must_use]
     pub fn layers(
         &self,
@@ -101,20 +106,20 @@ impl<B: Kernels> Tagger<B> {
         config: &EncoderConfig,
         x: Tensor<B, 2>,
         pack: &Pack,
-        speaking: &[u32],
+        label_rows: &[u32],
         pass: &Pass,
     ) -> Vec<Tensor<B, 2>> {
-        assert_eq!(first, 0, "every block's output is asked for, but some blocks were passed over");
-        let mut layers = vec![B::k_gather(x.clone(), speaking)];
+        assert_eq!(first, 0, "every block's output is needed, but the input is that of block {first}");
+        let mut layers = vec![B::k_gather(x.clone(), label_rows)];
         let mut x = x;
         for block in 0..self.encoder.blocks.len() {
-            x = self.encoder.climb(config, x, block..block + 1, pack, pass);
-            layers.push(B::k_gather(x.clone(), speaking));
+            x = self.encoder.forward_blocks(config, x, block..block + 1, pack, pass);
+            layers.push(B::k_gather(x.clone(), label_rows));
         }
         layers
     }
 
-    /// Where the model is.
+    /// The device of the model.
     #[must_use]
     pub fn device(&self) -> B::Device {
         self.heads[0].classifier.bias.val().device()
@@ -125,7 +130,7 @@ impl<B: Kernels> Head<B> {
     fn build(
         shape: &HeadShape,
         config: &EncoderConfig,
-        [encoder, head]: [&dyn Source; 2],
+        [encoder, head]: [&dyn ParameterSource; 2],
         device: &B::Device,
     ) -> Result<Self, ModelError> {
         let (name, h) = (&shape.name, config.hidden);
