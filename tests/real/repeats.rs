@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use frostline::audit::{Audit, Auditor};
 use frostline_assets::read;
+use frostline_cell::audit::{Audit, Auditor};
 use frostline_record::{Record, SCHEMA, Sweep};
 
 use crate::{Place, RUNNER, result, text};

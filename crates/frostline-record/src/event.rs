@@ -66,6 +66,20 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The id of the cell that the event is about; nothing for [`Event::Ready`].
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Ready(_) => None,
+            Self::Loaded(loaded) => Some(&loaded.id),
+            Self::Prefix(prefix) => Some(&prefix.id),
+            Self::Step(step) => Some(&step.id),
+            Self::Epoch { id, .. } | Self::Done { id } | Self::Failed { id, .. } => Some(id),
+        }
+    }
+}
+
 /// Data and model of a cell are in place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,13 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use frostline::audit::Auditor;
-use frostline::inputs::check_length;
-use frostline::model_folder::ModelFolder;
-use frostline::version::code;
 use frostline_assets::{Places, Sources, read};
+use frostline_cell::audit::Auditor;
+use frostline_cell::inputs::check_length;
+use frostline_cell::version::code;
 use frostline_model::EncoderConfig;
 use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
+use frostline_tagger::ModelFolder;
 use serde_json::Value;
 
 use common::last_word;

@@ -12,9 +12,9 @@ use frostline_assets::Places;
 use frostline_freeze::Policy;
 
 use super::{Compute, Stop, from_one, named, pool};
-use crate::backend;
-use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
-use crate::tagger::{Options, Tagger};
+use frostline_cell::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
+use frostline_kernels::backend;
+use frostline_tagger::{Options, Tagger};
 
 /// Time this build's parts on this machine: one line of JSON.
 #[derive(Args)]

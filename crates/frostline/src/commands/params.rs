@@ -11,8 +11,8 @@ use frostline_record::{AdapterSettings, LoraSettings, Settings};
 use frostline_train::extras;
 
 use super::Stop;
-use crate::params::Outlook;
-use crate::{cost, outcome, params};
+use frostline_cell::params::Outlook;
+use frostline_cell::{cost, outcome, params};
 
 /// Count an encoder's parameters and those that learn under a policy, and predict its speed-up.
 #[derive(Args)]

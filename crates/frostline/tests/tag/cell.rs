@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use frostline::version::code;
 use frostline_assets::{Places, Sources};
+use frostline_cell::version::code;
 use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
 use tempfile::TempDir;
 

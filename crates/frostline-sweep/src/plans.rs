@@ -1,0 +1,149 @@
+//! Plans by name: those of `configs/`, carried inside the program.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use crate::fault::{Blame as _, Result};
+use crate::place::{Place, shown};
+
+/// A plan that the program carries.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltIn {
+    /// The name by which `--plan` finds it.
+    pub name: &'static str,
+    /// Its TOML text.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(BuiltIn { name: $name, text: include_str!(concat!("../../../configs/", $name, ".toml")) }),*]
+    };
+}
+
+/// All plans of `configs/`, by name. A test compares the list with the folder.
+pub const BUILT_IN: &[BuiltIn] = built_in![
+    "adaptive",
+    "claims",
+    "claims-forgetting",
+    "claims-genres",
+    "claims-training",
+    "curve",
+    "demo",
+    "demo-curve",
+    "demo-multitask",
+    "demo-sst2",
+    "demo-subsets",
+    "demo-transfer",
+    "first-3",
+    "light",
+    "multitask",
+    "paper",
+    "reference",
+    "sst2",
+    "subsets",
+    "transfer",
+];
+
+impl BuiltIn {
+    /// The plan of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        BUILT_IN.iter().find(|plan| plan.name == name)
+    }
+
+    /// What the plan says that it is about; empty where it does not.
+    #[must_use]
+    pub fn about(&self) -> &'static str {
+        let value = self.text.lines().find_map(|line| line.strip_prefix("about = \""));
+        value.and_then(|value| value.strip_suffix('"')).unwrap_or_default()
+    }
+}
+
+/// The text of a plan and where it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanText {
+    /// What messages call it.
+    pub shown: String,
+    /// The TOML.
+    pub text: String,
+}
+
+/// Reads the plan that `--plan` asks for: a built-in name, or a path.
+///
+/// # Errors
+/// Where it is neither a built-in name nor a file that can be read.
+pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
+    let built_in = wanted.to_str().and_then(BuiltIn::find).filter(|_| !wanted.is_file());
+    let path = match (built_in, &place.plans) {
+        (Some(plan), None) => {
+            return Ok(PlanText { shown: format!("built-in plan `{}`", plan.name), text: plan.text.into() });
+        }
+        (Some(plan), Some(folder)) => folder.join(plan.name).with_extension("toml"),
+        (None, _) => wanted.to_path_buf(),
+    };
+    let shown = shown(&path);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(PlanText { shown, text }),
+        Err(error) => Err(unreadable(wanted, &shown, &error)).plan(),
+    }
+}
+
+fn unreadable(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Error {
+    let bare = wanted.extension().is_none() && wanted.components().count() == 1;
+    if bare && !wanted.exists() {
+        let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+        return anyhow!(
+            "{shown}: there is no built-in plan and no file of this name; built in are {}; a file is named with its \
+             extension",
+            names.join(", ")
+        );
+    }
+    anyhow!("{shown}: the plan cannot be read ({error}); `frostline plans` lists those that are built in")
+}
+
+/// The default plan of a sweep.
+pub(crate) fn demo() -> PathBuf {
+    "demo".into()
+}
+
+/// The default plan of `fetch`: the study on real treebanks.
+pub(crate) fn paper() -> PathBuf {
+    "paper".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_of_the_folder_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        let mut names: Vec<String> =
+            files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+        names.sort();
+        let mut built_in: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+        built_in.sort_unstable();
+        assert_eq!(names, built_in);
+    }
+
+    #[test]
+    fn a_plan_is_found_by_name_and_by_path() {
+        let here = Place::here();
+        assert_eq!(read(Path::new("demo"), &here).unwrap().shown, "built-in plan `demo`");
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let there = Place { plans: Some(configs.clone()), ..Place::here() };
+        let by_name = read(Path::new("demo"), &there).unwrap();
+        let by_path = read(&configs.join("demo.toml"), &here).unwrap();
+        assert_eq!((by_name.text, by_name.shown), (by_path.text, by_path.shown));
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_plans() {
+        let error = read(Path::new("papper"), &Place::here()).unwrap_err().error.to_string();
+        assert!(error.contains("paper") && error.contains("papper"), "{error}");
+    }
+}
