@@ -1,5 +1,4 @@
 //! Ctrl-C, kill -9 and two sweeps at once. What is waited for is a condition, never a time.
-#![cfg(unix)]
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Child;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod command_line;
+#[cfg(unix)]
 mod interruption;
 mod plans;
 mod records;
@@ -22,4 +23,10 @@ fn shown(world: &World, ended: &Ended) -> String {
         .lines()
         .map(|line| line.trim_end().to_string() + "\n")
         .collect()
+}
+
+#[cfg(not(unix))]
+#[test]
+fn an_interrupted_sweep_ends_cleanly() {
+    frostline_testing::skipped(frostline_testing::Lack::Platform, "signals are Unix's");
 }

@@ -209,7 +209,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
-            policy: job.cell.settings.policy.clone(),
+            policy: job.cell.settings.policy.to_string(),
             accounts: accounts(job),
             steps: STEPS,
             selected_epoch: 2,

@@ -3,6 +3,7 @@
 
 mod demo;
 mod faults;
+#[cfg(unix)]
 mod killed;
 mod prefixes;
 mod repeats;
@@ -61,4 +62,10 @@ fn text(output: &Output) -> String {
 /// The part of a record that must repeat bit for bit, as text.
 fn result(record: &Record) -> String {
     serde_json::to_string(record.result.as_ref().expect("a result")).expect("plain data")
+}
+
+#[cfg(not(unix))]
+#[test]
+fn a_killed_sweep_goes_on_where_it_was() {
+    frostline_testing::skipped(frostline_testing::Lack::Platform, "signals are Unix's");
 }

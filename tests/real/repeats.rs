@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use frostline::audit::{Audit, Auditor};
 use frostline_assets::read;
+use frostline_cell::audit::{Audit, Auditor};
 use frostline_record::{Record, SCHEMA, Sweep};
 
 use crate::{Place, RUNNER, result, text};
@@ -96,16 +96,20 @@ fn saved_models_keep_every_frozen_bit_under_every_policy() {
         assert!(found.holds(), "{}: {found:?}", record.cell.title());
         let freezing = &record.result.as_ref().expect("a result").last().freezing;
         let settled = &record.result.as_ref().expect("a result").last().settled;
-        assert_eq!(settled.is_empty(), !record.cell.settings.policy.contains("adaptive"), "{settled:?}");
+        assert_eq!(
+            settled.is_empty(),
+            !record.cell.settings.policy.as_str().contains("adaptive"),
+            "{settled:?}"
+        );
         // LoRA is merged into what it stands beside.
-        if !record.cell.settings.policy.contains("lora") {
+        if !record.cell.settings.policy.as_str().contains("lora") {
             assert_eq!((freezing.frozen, freezing.moved), (found.frozen as u64, found.moved as u64));
         }
         // A defect must be seen: the record of another policy does not fit this file.
         let mut other = record.clone();
         // What froze on the way has moved before, so that adaptive runs look like `none`.
         let moves_all = ["none", "none+adaptive"].contains(&record.cell.settings.policy.as_str());
-        other.cell.settings.policy = if moves_all { "all" } else { "none" }.into();
+        other.cell.settings.policy = if moves_all { "all" } else { "none" }.parse().expect("a policy");
         put(&folder, &json(&other));
         let found = audited(&folder);
         assert!(!found.holds(), "{}: the audit must see the wrong policy", record.cell.title());
@@ -147,7 +151,7 @@ fn an_audit_reads_every_stage_and_every_head() {
     assert_eq!((found.frozen, found.moved), (86, 18));
 
     let mut other = records[0].clone();
-    other.cell.settings.policy = "none".into();
+    other.cell.settings.policy = "none".parse().expect("a policy");
     put(&folder, &json(&other));
     let same = ["weight", "bias"].map(|part| format!("model-names/heads.0.classifier.{part}"));
     assert_eq!(audited(&folder).unmoved, same);
@@ -197,7 +201,7 @@ fn a_cell_that_cannot_be_audited_hides_no_other() {
     put(&old, &record.replacen(&format!("\"schema\":{SCHEMA}"), "\"schema\":1", 1));
     put(&unsaved, &record);
     let mut other = records[1].clone();
-    other.cell.settings.policy = "none".into();
+    other.cell.settings.policy = "none".parse().expect("a policy");
     put(&bad, &json(&other));
 
     let audit = |folders: &[&PathBuf]| {

@@ -1,5 +1,5 @@
 //! `cargo xtask demo-assets`: the embedded demo made again, text by its grammars and weights by
-//! the runner. The results are committed; see `frostline_assets::demo`.
+//! the runner. The results are committed; see [`crate::demo`].
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 
 use crate::args::DemoAssetsArgs;
-use crate::fault::{Blame as _, Result};
-use crate::runner::Runner;
-use crate::{Ending, workspace};
+use crate::demo;
+use frostline_sweep::Ending;
+use frostline_sweep::Program;
+use frostline_sweep::fault::{Blame as _, Result};
+
+use crate::workspace;
 
 /// The seed of the pretrained weights.
 const SEED: u64 = 2026;
@@ -19,12 +22,12 @@ const SEED: u64 = 2026;
 pub(crate) fn make(args: &DemoAssetsArgs) -> Result<Ending> {
     let default = || workspace::root().join("crates").join("frostline-assets").join("demo");
     let into = args.into.clone().unwrap_or_else(default);
-    for (name, bytes) in frostline_assets::demo::generate() {
+    for (name, bytes) in demo::generate() {
         let changed = write(&into.join(&name), &bytes).environment()?;
         println!("{name:<40} {}", if changed { "written" } else { "as it was" });
     }
     if !args.text_only {
-        let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
+        let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
         pretrain(args, &runner, &into.join("demo-distilbert")).environment()?;
     }
     Ok(Ending::Done)
@@ -42,9 +45,9 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn pretrain(args: &DemoAssetsArgs, runner: &Runner, encoder: &Path) -> anyhow::Result<()> {
+fn pretrain(args: &DemoAssetsArgs, runner: &Program, encoder: &Path) -> anyhow::Result<()> {
     let text = std::env::temp_dir().join(format!("frostline-pretraining-{}.txt", std::process::id()));
-    let sentences = frostline_assets::demo::pretraining_text(args.sentences);
+    let sentences = demo::pretraining_text(args.sentences);
     fs::write(&text, sentences.join("\n") + "\n").with_context(|| text.display().to_string())?;
     println!("pretrain  {} sentences, {} epochs", sentences.len(), args.epochs);
     let status = Command::new(&runner.path)
@@ -61,6 +64,6 @@ fn pretrain(args: &DemoAssetsArgs, runner: &Runner, encoder: &Path) -> anyhow::R
     if !status.context("the runner cannot be started")?.success() {
         bail!("the runner could not pretrain the demo's encoder; it said why above");
     }
-    println!("pretrain  {}", workspace::shown(&encoder.join("model.safetensors")));
+    println!("pretrain  {}", frostline_sweep::shown(&encoder.join("model.safetensors")));
     Ok(())
 }

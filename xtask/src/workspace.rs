@@ -1,19 +1,15 @@
-//! Where the workspace lies, and how its paths are shown.
+//! Where the workspace lies.
 
 use std::path::{Path, PathBuf};
+
+use frostline_sweep::Place;
 
 /// The workspace's root.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
 }
 
-/// A path as a person at this prompt would write it: relative where it lies below.
-pub(crate) fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(&here)
-        .ok()
-        .filter(|rest| !rest.as_os_str().is_empty())
-        .unwrap_or(path)
-        .display()
-        .to_string()
+/// Sweeps lie in the workspace, and plans are those of its `configs/`.
+pub(crate) fn place() -> Place {
+    Place { folder: root(), plans: Some(root().join("configs")) }
 }

@@ -5,8 +5,9 @@ mod common;
 
 use std::fs;
 
-use common::{Sentence, multilingual, read_conllu, shared, splits};
+use common::{Sentence, multilingual, read_conllu, splits};
 use frostline_align::{AlignOptions, Aligned, Aligner, CanonicalLine, label_indices};
+use frostline_testing::shared;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -39,7 +40,7 @@ fn labels(sentence: &Sentence, list: &[&str]) -> Vec<i64> {
 
 #[test]
 fn all_six_splits_have_the_digests_of_hugging_face() {
-    let Some(shared) = shared("all_six_splits") else { return };
+    let Some(shared) = shared() else { return };
     let oracle = fs::read(shared.join("reference/align/oracle.json")).expect("oracle.json");
     let oracle: Value = serde_json::from_slice(&oracle).expect("JSON");
     let list = strings(&oracle["label_list"]);
@@ -85,7 +86,7 @@ fn all_six_splits_have_the_digests_of_hugging_face() {
 
 #[test]
 fn the_first_fifty_lines_are_the_same_bytes() {
-    let Some(shared) = shared("the_first_fifty_lines") else { return };
+    let Some(shared) = shared() else { return };
     let list = fs::read(shared.join("reference/align/oracle.json")).expect("oracle.json");
     let oracle: Value = serde_json::from_slice(&list).expect("JSON");
     let list = strings(&oracle["label_list"]);
@@ -107,7 +108,7 @@ fn the_first_fifty_lines_are_the_same_bytes() {
 
 #[test]
 fn synthetic_cases_agree() {
-    let Some(shared) = shared("synthetic_cases") else { return };
+    let Some(shared) = shared() else { return };
     let aligner = aligner(&shared, AlignOptions::default());
     let cases = json_lines(&shared.join("reference/align/synthetic.jsonl"));
     assert_eq!(cases.len(), 45);
@@ -124,7 +125,7 @@ fn synthetic_cases_agree() {
 
 #[test]
 fn overflow_windows_agree_and_score_every_word_once() {
-    let Some(shared) = shared("overflow_windows") else { return };
+    let Some(shared) = shared() else { return };
     let cases = json_lines(&shared.join("reference/align/overflow.jsonl"));
     assert!(!cases.is_empty());
     for stride in [0, 32] {

@@ -1,6 +1,6 @@
 //! What the binary carries: the demo's files by name.
 //!
-//! Refuses to make them; see [`crate::demo`].
+//! They are made by `cargo xtask demo-assets`.
 
 use crate::AssetError;
 

@@ -93,7 +93,7 @@ impl Folder {
             return Ok(());
         }
         let hint = format!(
-            "draw them at random from the config with --encoder-init random, or get them with `cargo xtask fetch {name}`"
+            "draw them at random from the config with --encoder-init random, or get them with `frostline fetch {name}`"
         );
         let expected = "model.safetensors or model.safetensors.index.json";
         Err(self.no_file("weights", expected, hint))

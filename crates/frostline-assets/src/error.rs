@@ -17,7 +17,7 @@ pub enum AssetError {
     },
     /// No place has an encoder of this name.
     #[error(
-        "there is no encoder `{name}`\n{looked}  give the folder it lies in with --models DIR, or get it with `cargo xtask fetch {name}`"
+        "there is no encoder `{name}`\n{looked}  give the folder it lies in with --models DIR, or get it with `frostline fetch {name}`"
     )]
     NoEncoder {
         /// The name as given.
@@ -192,7 +192,7 @@ impl fmt::Display for Looked {
 fn data_hint(name: &str) -> String {
     let given = "give the folder it lies in with --data DIR";
     match name.starts_with("UD_") {
-        true => format!("{given}, or get it with `cargo xtask fetch {name}`"),
+        true => format!("{given}, or get it with `frostline fetch {name}`"),
         false => given.into(),
     }
 }

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod dataset;
-pub mod demo;
 pub mod embedded;
 mod encoder;
 mod error;

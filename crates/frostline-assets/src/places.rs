@@ -17,7 +17,7 @@ pub struct Places {
     pub data: Option<PathBuf>,
     /// The user's folder of encoder folders (`--models`).
     pub models: Option<PathBuf>,
-    /// The cache that `cargo xtask fetch` fills, with `treebanks/` and `encoders/` in it.
+    /// The cache that `frostline fetch` fills, with `treebanks/` and `encoders/` in it.
     pub cache: Option<PathBuf>,
 }
 

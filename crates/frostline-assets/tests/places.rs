@@ -66,14 +66,14 @@ fn a_missing_treebank_lists_what_there_is() {
       in ROOT/data (--data): UD_Toy-A, UD_Toy-B
       in ROOT/cache/treebanks (cache): UD_Toy-C
       in the binary: embedded:en, embedded:names, embedded:pcm, embedded:reviews
-      give the folder it lies in with --data DIR, or get it with `cargo xtask fetch UD_Toy-X`
+      give the folder it lies in with --data DIR, or get it with `frostline fetch UD_Toy-X`
     ");
     let error = Places::default().dataset("UD_Toy-X").unwrap_err();
     insta::assert_snapshot!(error, @r"
     there is no dataset `UD_Toy-X`
       no --data folder was given
       in the binary: embedded:en, embedded:names, embedded:pcm, embedded:reviews
-      give the folder it lies in with --data DIR, or get it with `cargo xtask fetch UD_Toy-X`
+      give the folder it lies in with --data DIR, or get it with `frostline fetch UD_Toy-X`
     ");
     for name in ["", ".", "..", "embedded:xx"] {
         let error = places(root.path()).dataset(name).unwrap_err();
@@ -220,7 +220,7 @@ fn an_encoder_is_found_with_or_without_weights() {
     let bare = places.encoder("tiny", false).unwrap();
     assert_eq!(bare.sources.keys().collect::<Vec<_>>(), ["config", "vocabulary"]);
     let error = places.encoder("tiny", true).unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors or model.safetensors.index.json, there is: config.json, vocab.txt; draw them at random from the config with --encoder-init random, or get them with `cargo xtask fetch tiny`");
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors or model.safetensors.index.json, there is: config.json, vocab.txt; draw them at random from the config with --encoder-init random, or get them with `frostline fetch tiny`");
 
     let folder = root.path().join("models/tiny");
     write(&folder.join("tokenizer_config.json"), "{}");
@@ -242,7 +242,7 @@ fn an_encoder_is_found_with_or_without_weights() {
       in ROOT/models (--models): tiny
       in ROOT/cache/encoders (cache): owner/cached
       in the binary: embedded:demo-distilbert
-      give the folder it lies in with --models DIR, or get it with `cargo xtask fetch owner/other`
+      give the folder it lies in with --models DIR, or get it with `frostline fetch owner/other`
     ");
     fs::remove_file(folder.join("config.json")).unwrap();
     let error = places.encoder("tiny", false).unwrap_err();

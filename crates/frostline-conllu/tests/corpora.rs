@@ -8,18 +8,6 @@ use std::{
 
 use frostline_conllu::{Checks, parse, parse_iob2, parse_labelled, read_lenient};
 
-/// The shared folder; `None`, said aloud, where it is not given.
-fn shared() -> Option<PathBuf> {
-    match std::env::var_os("FROSTLINE_SHARED") {
-        Some(path) => Some(path.into()),
-        None if std::env::var_os("CI").is_some() => panic!("FROSTLINE_SHARED is unset while CI is set"),
-        None => {
-            eprintln!("skipped: FROSTLINE_SHARED is unset");
-            None
-        }
-    }
-}
-
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -37,7 +25,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 #[test]
 fn treebanks_read_strictly_and_come_back_byte_for_byte() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     for path in files(&shared.join("data/ud"), "conllu") {
         let bytes = fs::read(&path).expect("readable");
         let text = std::str::from_utf8(&bytes).expect("UTF-8");
@@ -56,7 +44,7 @@ fn treebanks_read_strictly_and_come_back_byte_for_byte() {
 
 #[test]
 fn entity_layers_match_their_treebank() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     for split in ["dev", "test"] {
         let name = format!("en_ewt-ud-{split}");
         let layer = shared.join(format!("data/ner/UNER_English-EWT/{name}.iob2"));
@@ -90,7 +78,7 @@ fn entity_layers_match_their_treebank() {
 
 #[test]
 fn labelled_sentences_come_back_byte_for_byte() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     for (split, count) in [("train", 6920), ("dev", 872), ("test", 1821)] {
         let text = fs::read_to_string(shared.join(format!("data/sst2/{split}.tsv"))).expect("readable");
         let mut back = parse_labelled(&text).header().to_owned();

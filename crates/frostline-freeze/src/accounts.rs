@@ -1,6 +1,6 @@
 //! Accounts: how many numbers a model has, and how many of them learn.
 
-use crate::{Group, Policy};
+use crate::{Group, ResolvedPolicy};
 
 /// A parameter tensor: its path and shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Accounts {
 impl Accounts {
     /// Counts parameters under a policy.
     #[must_use]
-    pub fn of<'a>(parameters: impl IntoIterator<Item = &'a Parameter>, policy: &Policy) -> Self {
+    pub fn of<'a>(parameters: impl IntoIterator<Item = &'a Parameter>, policy: &ResolvedPolicy) -> Self {
         let mut groups: Vec<Account> = Vec::new();
         for parameter in parameters {
             let group = Group::of(&parameter.path);
@@ -83,7 +83,7 @@ mod tests {
             parameter("encoder.blocks.0.query.weight", &[4, 4]),
             parameter("encoder.blocks.1.query.weight", &[4, 4]),
         ];
-        let accounts = Accounts::of(&model, &Policy::parse("first-1", 2).unwrap());
+        let accounts = Accounts::of(&model, &ResolvedPolicy::parse("first-1", 2).unwrap());
         assert_eq!((accounts.total(), accounts.trainable()), (84, 68));
         let order: Vec<String> = accounts.groups.iter().map(|row| row.group.to_string()).collect();
         assert_eq!(order, ["embeddings", "block 0", "block 1", "head"]);

@@ -1,7 +1,7 @@
-//! The work of one training step under a policy, counted per group from shapes alone. Knows how
-//! a packed step is computed; refuses to know how long anything takes (see [`crate::Machine`]).
+//! The work of one training step under a policy, counted per group from shapes alone, for packed
+//! sentences. [`crate::Machine`] turns it into time.
 
-use crate::{Group, Policy};
+use crate::{Group, ResolvedPolicy};
 
 /// Bytes of a number.
 const F32: f64 = 4.0;
@@ -13,7 +13,7 @@ const BLOCK_OPERATIONS: f64 = 10.0;
 /// Parameter tensors of a block: weight and bias of six linear layers, gamma and beta of two norms.
 const BLOCK_TENSORS: f64 = 16.0;
 
-/// A tagger's shape, as far as cost asks.
+/// A tagger's shape, as far as its cost depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Width of a row, H.
@@ -30,8 +30,8 @@ pub struct Shape {
     pub word_rows: usize,
     /// Rows of the position and token-type tables.
     pub other_rows: usize,
-    /// Numbers of the matrices that a light way adds to a block in which it learns: those beside
-    /// queries, keys and values, and those after attention.
+    /// Parameters of the matrices that a parameter-efficient method adds to a block in which it learns:
+    /// those beside queries, keys and values, and those after attention.
     pub added: [usize; 2],
 }
 
@@ -42,37 +42,37 @@ pub struct Workload {
     pub subwords: f64,
     /// Subwords that a subword attends to: its sentence's length, as a mean over subwords.
     pub context: f64,
-    /// Positions that speak for a word, M.
-    pub speaking: f64,
+    /// Label positions, M.
+    pub labels: f64,
 }
 
 impl Workload {
     /// The average of `steps` steps that see sentences of these lengths, in subwords, once. All
     /// counts of work are linear in N, N × context and M, so this gives their exact means.
     #[must_use]
-    pub fn of(lengths: impl IntoIterator<Item = usize>, speaking: u64, steps: u64) -> Self {
+    pub fn of(lengths: impl IntoIterator<Item = usize>, labels: u64, steps: u64) -> Self {
         let add = |(sum, squares): (f64, f64), length: f64| (sum + length, squares + length * length);
         let (sum, squares) = lengths.into_iter().map(|length| length as f64).fold((0.0, 0.0), add);
         let steps = steps.max(1) as f64;
         Self {
             subwords: sum / steps,
             context: if sum > 0.0 { squares / sum } else { 0.0 },
-            speaking: speaking as f64 / steps,
+            labels: labels as f64 / steps,
         }
     }
 
-    /// A batch of running text, where there are no data to count: three words in four subwords,
-    /// and half again the mean length to attend to, since most subwords stand in long sentences.
+    /// A batch of running text, where there is no data to count: three words for every four subwords, and a
+    /// context of 1.5 times the mean length, since most subwords are in long sentences.
     #[must_use]
     pub fn typical(sentences: f64, mean_length: f64) -> Self {
         let subwords = sentences * mean_length;
-        Self { subwords, context: 1.5 * mean_length, speaking: 0.75 * subwords }
+        Self { subwords, context: 1.5 * mean_length, labels: 0.75 * subwords }
     }
 }
 
 /// Whether the constant prefix of a policy is computed in every step or read from a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prefix {
+pub enum PrefixMode {
     /// Computed like everything else.
     #[default]
     Computed,
@@ -85,9 +85,9 @@ pub enum Prefix {
 pub struct Work {
     /// Linear layers, forward.
     pub forward: f64,
-    /// Gradients of linear layers' inputs, wanted where something learns below.
+    /// Gradients of linear layers' inputs, needed where something learns below.
     pub backward_inputs: f64,
-    /// Gradients of linear layers' weights, wanted where they learn.
+    /// Gradients of linear layers' weights, needed where they learn.
     pub backward_weights: f64,
     /// Products inside attention, both directions.
     pub attention: f64,
@@ -129,17 +129,22 @@ pub struct Cost {
 impl Cost {
     /// Counts the work of a step in which everything is computed.
     #[must_use]
-    pub fn of(shape: &Shape, workload: &Workload, policy: &Policy) -> Self {
-        Self::with_prefix(shape, workload, policy, Prefix::Computed)
+    pub fn of(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> Self {
+        Self::with_prefix(shape, workload, policy, PrefixMode::Computed)
     }
 
     /// Counts the work of a step.
     #[must_use]
-    pub fn with_prefix(shape: &Shape, workload: &Workload, policy: &Policy, prefix: Prefix) -> Self {
-        let constant = if prefix == Prefix::Cached { policy.constant_prefix() } else { None };
+    pub fn with_prefix(
+        shape: &Shape,
+        workload: &Workload,
+        policy: &ResolvedPolicy,
+        prefix: PrefixMode,
+    ) -> Self {
+        let constant = if prefix == PrefixMode::Cached { policy.constant_prefix() } else { None };
         let step = Step { h: shape.hidden as f64, i: shape.intermediate as f64, shape, workload };
         let mut learns_below = !policy.freezes_group(Group::Embeddings);
-        let whole = policy.learns_whole();
+        let whole = policy.policy().tuning().is_full();
         let tables = learns_below && whole;
         let first = if constant.is_some() { step.cached() } else { step.embeddings(learns_below, tables) };
         let mut groups = vec![(Group::Embeddings, first)];
@@ -147,14 +152,14 @@ impl Cost {
             let group = Group::Block(block);
             let learns = !policy.freezes_group(group);
             let cached = constant.is_some_and(|blocks| block < blocks);
-            // Above its attention, the last block is computed only where somebody speaks, unless a mix
-            // takes every block's output.
+            // Above its attention, the last block is computed only at label positions, unless a mix takes
+            // every block's output.
             let last = block + 1 == shape.depth && !policy.mixes();
-            let rows = if last { workload.speaking } else { workload.subwords };
+            let rows = if last { workload.labels } else { workload.subwords };
             let own = match (learns, whole) {
                 (false, _) => Learning::Nothing,
                 (true, true) => Learning::Weights,
-                (true, false) => Learning::Light,
+                (true, false) => Learning::Peft,
             };
             let work = if cached { Work::default() } else { step.block(rows, own, learns_below) };
             groups.push((group, work));
@@ -183,8 +188,8 @@ impl Cost {
 #[derive(Clone, Copy, PartialEq)]
 enum Learning {
     Nothing,
-    /// What is added to it, or a few numbers such as biases.
-    Light,
+    /// What is added to it, or a few parameters such as biases.
+    Peft,
     Weights,
 }
 
@@ -242,7 +247,7 @@ impl Step<'_> {
             operations: BLOCK_OPERATIONS,
             ..Work::default()
         };
-        if own == Learning::Light {
+        if own == Learning::Peft {
             // A row is multiplied with every number once, and so is each of its two gradients.
             let [before, after] = self.shape.added.map(|numbers| numbers as f64);
             let added = n * before + m * after;
@@ -275,9 +280,9 @@ impl Step<'_> {
         work
     }
 
-    /// The classifier over speaking positions, and the loss.
+    /// The classifier over label positions, and the loss.
     fn head(&self, learns: bool, learns_below: bool) -> Work {
-        let (n, m, h, c) = (self.workload.subwords, self.workload.speaking, self.h, self.shape.tags as f64);
+        let (n, m, h, c) = (self.workload.subwords, self.workload.labels, self.h, self.shape.tags as f64);
         let mut work = Work {
             forward: m * h * c,
             // Rows gathered and dropped (2 H each); logits, loss and bias.
@@ -316,7 +321,7 @@ mod tests {
             added: [6, 10],
         };
         let workload = Workload::of([5, 5], 7, 1);
-        Cost::of(&shape, &workload, &Policy::parse(policy, 2).expect("a policy"))
+        Cost::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
     }
 
     #[test]
@@ -332,7 +337,7 @@ mod tests {
         let lowest = cost("none+embeddings").group(Group::Block(0));
         assert_eq!(lowest.backward_inputs, linear - 10.0 * 48.0);
         let total = cost("head-only").total();
-        // The last block's attention sees all rows, its other layers the 7 that speak.
+        // The last block's attention sees all rows, its other layers the 7 label positions.
         let last = 10.0 * 48.0 + 7.0 * 80.0;
         assert_eq!((total.forward, total.backward_inputs), (linear + last + 84.0, 0.0));
         assert_eq!(total.backward_weights, 84.0);
@@ -350,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_light_way_computes_no_gradient_of_the_weights() {
+    fn peft_computes_no_gradient_of_the_weights() {
         let (whole, light) = (cost("first-1+embeddings").total(), cost("first-1+lora").total());
         // Of the upper block, 10 rows see what is added before its attention and 7 what comes after.
         let added = 10.0 * 6.0 + 7.0 * 10.0;
@@ -378,7 +383,7 @@ mod tests {
     #[test]
     fn a_workload_is_the_mean_of_its_steps() {
         let workload = Workload::of([2, 4, 6], 9, 2);
-        assert_eq!(workload, Workload { subwords: 6.0, context: 56.0 / 12.0, speaking: 4.5 });
-        assert_eq!(Workload::of([], 0, 0), Workload { subwords: 0.0, context: 0.0, speaking: 0.0 });
+        assert_eq!(workload, Workload { subwords: 6.0, context: 56.0 / 12.0, labels: 4.5 });
+        assert_eq!(Workload::of([], 0, 0), Workload { subwords: 0.0, context: 0.0, labels: 0.0 });
     }
 }

@@ -1,4 +1,4 @@
-//! Groups: the parts of a model that policies speak about, found in a parameter's path.
+//! Groups: the parts of a model that a policy freezes as a whole, found in a parameter's path.
 
 use std::fmt;
 

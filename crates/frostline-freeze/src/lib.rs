@@ -4,19 +4,22 @@
 mod accounts;
 mod cost;
 mod group;
-mod light;
 mod machine;
+mod peft;
 mod policy;
 mod rates;
+mod resolved;
 mod settling;
+mod subsets;
 mod timeline;
 
 pub use accounts::{Account, Accounts, Parameter};
-pub use cost::{Cost, Prefix, Shape, Work, Workload};
+pub use cost::{Cost, PrefixMode, Shape, Work, Workload};
 pub use group::Group;
-pub use light::Light;
 pub use machine::Machine;
-pub use policy::{Policy, PolicyError};
+pub use peft::PeftMethod;
+pub use policy::{FreezeSchedule, Frozen, FrozenBlocks, FrozenHeads, Policy, PolicyError, Tuning};
 pub use rates::LayerDecay;
+pub use resolved::ResolvedPolicy;
 pub use settling::{Settling, SettlingRule};
 pub use timeline::Timeline;

@@ -1,4 +1,4 @@
-//! A machine in a few numbers, which turn counted work into time. Refuses to measure any of them.
+//! A machine in a few numbers, which turn counted work into time. They are given, not measured here.
 
 use crate::{Cost, Work};
 

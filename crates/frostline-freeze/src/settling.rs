@@ -1,12 +1,12 @@
-//! Adaptive freezing: groups freeze from the input up while a run goes on, as their gradients settle.
+//! Adaptive freezing: groups freeze from the input up during a run, as their gradients settle.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Group, Policy};
+use crate::{Group, ResolvedPolicy};
 
 /// When a group counts as settled.
 ///
-/// After every window of steps, each group's gradient norms are added up and held against the window
+/// After every window of steps, each group's gradient norms are summed and compared with the window
 /// before: |before - now| / before. A group freezes when all below it are frozen and this change is
 /// among the smallest of those that still learn.
 ///
@@ -14,7 +14,8 @@ use crate::{Group, Policy};
 /// Liu, Agarwal and Venkataraman, *AutoFreeze: Automatically Freezing Model Blocks to Accelerate
 /// Fine-tuning*, 2021, section 4. There the gradients themselves are added up and the norm is taken of
 /// the sum; sums of norms need no second copy of the model's gradients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SettlingRule {
     /// Steps of a window.
     pub every: u64,
@@ -22,6 +23,12 @@ pub struct SettlingRule {
     pub percentile: f64,
     /// Blocks nearest the head that never freeze.
     pub keep: usize,
+}
+
+impl Default for SettlingRule {
+    fn default() -> Self {
+        Self { every: 50, percentile: 50.0, keep: 1 }
+    }
 }
 
 /// How far a run has settled.
@@ -40,7 +47,7 @@ pub struct Settling {
 impl Settling {
     /// The groups that may freeze, from the input up: those that learn under the policy, but for
     /// the blocks to keep.
-    fn candidates(policy: &Policy, rule: &SettlingRule) -> Vec<Group> {
+    fn candidates(policy: &ResolvedPolicy, rule: &SettlingRule) -> Vec<Group> {
         let mut groups = policy.learning();
         let blocks = groups.iter().filter(|group| **group != Group::Embeddings).count();
         groups.drain(..rule.keep.min(blocks));
@@ -54,7 +61,7 @@ impl Settling {
         &mut self,
         step: u64,
         rule: &SettlingRule,
-        policy: &Policy,
+        policy: &ResolvedPolicy,
         norm: impl Fn(Group) -> f64,
     ) -> bool {
         let groups = Self::candidates(policy, rule);
@@ -83,7 +90,7 @@ impl Settling {
 
     /// The policy with what has frozen so far.
     #[must_use]
-    pub fn policy(&self, policy: &Policy, rule: &SettlingRule) -> Policy {
+    pub fn policy(&self, policy: &ResolvedPolicy, rule: &SettlingRule) -> ResolvedPolicy {
         let count = self.froze.len();
         if count == 0 {
             return policy.clone();
@@ -94,7 +101,7 @@ impl Settling {
 
     /// What has frozen, from the input up, each with the step after which it did.
     #[must_use]
-    pub fn frozen(&self, policy: &Policy, rule: &SettlingRule) -> Vec<(Group, u64)> {
+    pub fn frozen(&self, policy: &ResolvedPolicy, rule: &SettlingRule) -> Vec<(Group, u64)> {
         Self::candidates(policy, rule).into_iter().zip(self.froze.iter().copied()).collect()
     }
 }
@@ -117,8 +124,8 @@ mod tests {
     const RULE: SettlingRule = SettlingRule { every: 2, percentile: 50.0, keep: 1 };
 
     /// Feeds windows in which a group's two norms add up to these numbers, from the input up.
-    fn after(windows: &[[f64; 3]]) -> (Settling, Policy) {
-        let policy = Policy::parse("none+adaptive", 3).unwrap();
+    fn after(windows: &[[f64; 3]]) -> (Settling, ResolvedPolicy) {
+        let policy = ResolvedPolicy::parse("none+adaptive", 3).unwrap();
         let mut settling = Settling::default();
         for (number, window) in windows.iter().enumerate() {
             let norm = |group| match group {
@@ -156,10 +163,13 @@ mod tests {
 
     #[test]
     fn what_a_policy_freezes_is_no_candidate() {
-        let policy = Policy::parse("first-1+embeddings+adaptive", 3).unwrap();
+        let policy = ResolvedPolicy::parse("first-1+embeddings+adaptive", 3).unwrap();
         assert_eq!(Settling::candidates(&policy, &RULE), [Group::Block(1)]);
         let all = SettlingRule { keep: 9, ..RULE };
-        assert_eq!(Settling::candidates(&Policy::parse("none", 3).unwrap(), &all), [Group::Embeddings]);
+        assert_eq!(
+            Settling::candidates(&ResolvedPolicy::parse("none", 3).unwrap(), &all),
+            [Group::Embeddings]
+        );
     }
 
     #[test]

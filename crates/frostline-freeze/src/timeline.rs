@@ -1,25 +1,25 @@
 //! Timelines: what is frozen at which step, decided before the first.
 
-use crate::Policy;
+use crate::ResolvedPolicy;
 
-/// A policy that thaws with time.
+/// A policy that unfreezes groups during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Each with the step, counted from 0, from which it holds; the first holds from 0.
-    policies: Vec<(u64, Policy)>,
+    policies: Vec<(u64, ResolvedPolicy)>,
 }
 
-impl From<Policy> for Timeline {
+impl From<ResolvedPolicy> for Timeline {
     /// The same at every step.
-    fn from(policy: Policy) -> Self {
+    fn from(policy: ResolvedPolicy) -> Self {
         Self { policies: vec![(0, policy)] }
     }
 }
 
 impl Timeline {
     /// Gradual unfreezing: at first nothing of the encoder learns, then every `every` steps one more
-    /// group, from the top block down and the embeddings last. What the policy freezes never thaws;
-    /// where it freezes the heads, the first block learns from the start.
+    /// group, from the top block down and the embeddings last. What the policy freezes stays frozen;
+    /// where it freezes the heads, the top block learns from the start.
     ///
     /// # Panics
     /// Where `every` is 0.
@@ -27,36 +27,36 @@ impl Timeline {
     /// # Source
     /// Howard and Ruder, *Universal Language Model Fine-tuning for Text Classification*, 2018.
     #[must_use]
-    pub fn gradual(policy: &Policy, every: u64) -> Self {
-        assert!(every > 0, "there is no time between two thaws");
+    pub fn gradual(policy: &ResolvedPolicy, every: u64) -> Self {
+        assert!(every > 0, "there is no step between two that unfreeze");
         let learning = policy.learning();
         let (all, at_once) = (learning.len(), usize::from(policy.freezes_group(crate::Group::Head)));
-        let thawed = |count: usize| {
+        let unfrozen = |count: usize| {
             let step = count.saturating_sub(at_once) as u64 * every;
             if count == all {
                 return (step, policy.clone());
             }
-            let name = format!("{policy}, {count} of {all} thawed");
+            let name = format!("{policy}, {count} of {all} unfrozen");
             (step, policy.with(learning[count..].iter().copied(), name))
         };
-        Self { policies: (at_once.min(all)..=all).map(thawed).collect() }
+        Self { policies: (at_once.min(all)..=all).map(unfrozen).collect() }
     }
 
     /// What is frozen at a step, counted from 0.
     #[must_use]
-    pub fn at(&self, step: u64) -> &Policy {
+    pub fn at(&self, step: u64) -> &ResolvedPolicy {
         let started = self.policies.iter().take_while(|(from, _)| *from <= step);
         started.last().map_or(&self.policies[0].1, |(_, policy)| policy)
     }
 
     /// What is frozen at the end.
     #[must_use]
-    pub fn last(&self) -> &Policy {
+    pub fn last(&self) -> &ResolvedPolicy {
         &self.policies[self.policies.len() - 1].1
     }
 
-    /// The steps at which something thaws.
-    pub fn thaws(&self) -> impl Iterator<Item = (u64, &Policy)> + '_ {
+    /// The steps at which something is unfrozen, with what is frozen from then on.
+    pub fn unfreezings(&self) -> impl Iterator<Item = (u64, &ResolvedPolicy)> + '_ {
         self.policies.iter().skip(1).map(|(step, policy)| (*step, policy))
     }
 }
@@ -71,32 +71,32 @@ mod tests {
     }
 
     #[test]
-    fn blocks_thaw_from_the_top() {
-        let timeline = Timeline::gradual(&Policy::parse("none", 3).unwrap(), 10);
+    fn blocks_unfreeze_from_the_top() {
+        let timeline = Timeline::gradual(&ResolvedPolicy::parse("none", 3).unwrap(), 10);
         assert_eq!(learning(&timeline, 0), "");
         assert_eq!(learning(&timeline, 9), "");
         assert_eq!(learning(&timeline, 10), "block 2");
         assert_eq!(learning(&timeline, 25), "block 2, block 1");
         assert_eq!(learning(&timeline, 40), "block 2, block 1, block 0, embeddings");
         assert_eq!(timeline.last().name(), "none");
-        assert_eq!(timeline.at(10).name(), "none, 1 of 4 thawed");
+        assert_eq!(timeline.at(10).name(), "none, 1 of 4 unfrozen");
         assert!(!timeline.at(0).freezes("heads.0.classifier.weight"));
     }
 
     #[test]
-    fn what_a_policy_freezes_never_thaws() {
-        let timeline = Timeline::gradual(&Policy::parse("first-2+embeddings", 4).unwrap(), 1);
+    fn what_a_policy_freezes_stays_frozen() {
+        let timeline = Timeline::gradual(&ResolvedPolicy::parse("first-2+embeddings", 4).unwrap(), 1);
         assert_eq!(learning(&timeline, 1), "block 3");
         assert_eq!(learning(&timeline, 1000), "block 3, block 2");
-        assert_eq!(timeline.thaws().map(|(step, _)| step).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(timeline.unfreezings().map(|(step, _)| step).collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]
     fn something_always_learns() {
-        let timeline = Timeline::gradual(&Policy::parse("none+heads", 2).unwrap(), 5);
+        let timeline = Timeline::gradual(&ResolvedPolicy::parse("none+heads", 2).unwrap(), 5);
         assert_eq!(learning(&timeline, 0), "block 1");
         assert_eq!(learning(&timeline, 5), "block 1, block 0");
-        let nothing = Timeline::gradual(&Policy::parse("head-only+heads", 2).unwrap(), 5);
+        let nothing = Timeline::gradual(&ResolvedPolicy::parse("head-only+heads", 2).unwrap(), 5);
         assert!(nothing.at(0).freezes_all());
     }
 }

@@ -1,14 +1,14 @@
 //! What must hold for the cost of any encoder, any work and any set of frozen groups.
 
-use frostline_freeze::{Cost, Group, Machine, Policy, Prefix, Shape, Work, Workload};
+use frostline_freeze::{Cost, Group, Machine, PrefixMode, ResolvedPolicy, Shape, Work, Workload};
 use proptest::prelude::*;
 
 /// A policy that freezes the blocks whose bits are set.
-fn policy(depth: usize, blocks: u32, embeddings: bool) -> Policy {
+fn policy(depth: usize, blocks: u32, embeddings: bool) -> ResolvedPolicy {
     let list: Vec<String> = (0..depth).filter(|&b| blocks >> b & 1 == 1).map(|b| b.to_string()).collect();
     let base = if list.is_empty() { "none".into() } else { format!("blocks-{}", list.join(".")) };
     let name = if embeddings { base + "+embeddings" } else { base };
-    Policy::parse(&name, depth).expect("a policy of this depth")
+    ResolvedPolicy::parse(&name, depth).expect("a policy of this depth")
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
@@ -31,7 +31,7 @@ fn workload() -> impl Strategy<Value = Workload> {
     (1.0..4000.0f64, 1.0..128.0f64, 0.0..1.0f64).prop_map(|(subwords, context, share)| Workload {
         subwords,
         context,
-        speaking: share * subwords,
+        labels: share * subwords,
     })
 }
 
@@ -71,7 +71,7 @@ proptest! {
         let some = policy(shape.depth, blocks, embeddings);
         let more = policy(shape.depth, blocks | more, embeddings || also);
         let machine = Machine::default();
-        for prefix in [Prefix::Computed, Prefix::Cached] {
+        for prefix in [PrefixMode::Computed, PrefixMode::Cached] {
             let [some, more] = [&some, &more].map(|p| Cost::with_prefix(&shape, &work, p, prefix));
             for ((group, more), (_, some)) in more.groups.iter().zip(&some.groups) {
                 prop_assert!(no_kind_grows(more, some), "{group}: {more:?} above {some:?}");
@@ -121,7 +121,7 @@ proptest! {
         let first = cost.group(Group::Block(lowest));
         let h = shape.hidden as f64;
         prop_assert!(first.backward_weights > 0.0);
-        // Its queries, keys and values have nobody to pass a gradient to.
+        // There is nothing below its queries, keys and values that needs a gradient.
         let saved = none.group(Group::Block(lowest)).backward_inputs - first.backward_inputs;
         prop_assert!((saved - 3.0 * work.subwords * h * h).abs() <= 1e-9 * none.total().forward);
     }
@@ -146,7 +146,7 @@ proptest! {
     ) {
         let policy = policy(shape.depth, blocks, embeddings);
         let computed = Cost::of(&shape, &work, &policy);
-        let cached = Cost::with_prefix(&shape, &work, &policy, Prefix::Cached);
+        let cached = Cost::with_prefix(&shape, &work, &policy, PrefixMode::Cached);
         match policy.constant_prefix() {
             None => prop_assert_eq!(&cached, &computed),
             Some(constant) => {

@@ -6,18 +6,7 @@
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{Dropout, Pack, Rows, stock};
-
-/// What the operands of linear layers are rounded to; sums, parameters and everything else are f32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Precision {
-    /// Not at all.
-    #[default]
-    F32,
-    /// To bf16, forward and backward, where the backend multiplies it natively
-    /// ([`Kernels::k_bf16`]); elsewhere not at all.
-    Bf16,
-}
+use crate::{Dropout, Pack, Precision, Rows, stock};
 
 /// What one AdamW update needs to know besides tensors.
 ///

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod backend;
 mod dropout;
 mod kernels;
 mod pack;
@@ -13,5 +14,6 @@ mod cuda;
 mod ndarray;
 
 pub use dropout::Dropout;
-pub use kernels::{AdamW, Kernels, Precision, Train};
+pub use frostline_record::Precision;
+pub use kernels::{AdamW, Kernels, Train};
 pub use pack::{Pack, Rows};

@@ -11,7 +11,8 @@ use frostline_model::{
 };
 
 mod common;
-use common::{Packed, Sentence, apart, open, peer, python, references, sentences, shared, text};
+use common::{Packed, Sentence, apart, open, peer, references, sentences, text};
+use frostline_testing::{python, shared};
 
 fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
     tensor.into_data().into_vec().unwrap()
@@ -43,7 +44,7 @@ fn export(
 
 #[test]
 fn exported_taggers_tag_the_same_in_transformers() {
-    let Some(python) = python("exported_taggers_tag_the_same_in_transformers") else { return };
+    let Some(python) = python() else { return };
     for name in ["distilbert", "bert", "roberta", "xlm-roberta"] {
         let original = references().join(name);
         let (config, weights) = open(&original);
@@ -101,8 +102,7 @@ fn without_words(model: &Tagger<Flex>) -> Tagger<Flex> {
 
 #[test]
 fn a_real_encoder_has_the_same_hidden_states_and_logits() {
-    let test = "a_real_encoder_has_the_same_hidden_states_and_logits";
-    let (Some(shared), Some(python)) = (shared(test), python(test)) else { return };
+    let (Some(shared), Some(python)) = (shared(), python()) else { return };
     let folder = shared.join("models/all-MiniLM-L6-v2");
     let (config, weights) = open(&folder);
     // Sentences of 1 to 160 subwords out of the whole vocabulary.

@@ -1,4 +1,4 @@
-//! What xtask and its workers say to each other, one JSON value per line.
+//! The messages between a sweep and its workers, one JSON value per line.
 //!
 //! A worker reads [`Job`]s from standard input and answers [`Event`]s on standard output. It ends
 //! when its input closes, in the middle of a cell too.
@@ -17,7 +17,7 @@ pub struct Job {
     pub folder: String,
     /// Where outputs of constant prefixes go; nothing where none are to be kept.
     pub prefix_cache: Option<PrefixPlace>,
-    /// How often the cell writes down where it is.
+    /// How often the cell writes a checkpoint.
     pub checkpoints: Checkpoints,
     /// Take one step and score one batch, to see that the cell can run. Writes no record.
     pub verify: bool,
@@ -33,7 +33,7 @@ pub struct PrefixPlace {
     pub folder: String,
 }
 
-/// What a worker tells while it runs.
+/// What a worker reports while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -61,9 +61,23 @@ pub enum Event {
     Failed {
         /// The cell's id.
         id: String,
-        /// Why, for a person.
+        /// Why, in words.
         error: String,
     },
+}
+
+impl Event {
+    /// The id of the cell that the event is about; nothing for [`Event::Ready`].
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Ready(_) => None,
+            Self::Loaded(loaded) => Some(&loaded.id),
+            Self::Prefix(prefix) => Some(&prefix.id),
+            Self::Step(step) => Some(&step.id),
+            Self::Epoch { id, .. } | Self::Done { id } | Self::Failed { id, .. } => Some(id),
+        }
+    }
 }
 
 /// Data and model of a cell are in place.
@@ -84,7 +98,7 @@ pub struct Loaded {
     pub sample: Sample,
     /// Time taken, in milliseconds.
     pub load_ms: f64,
-    /// The step from which a checkpoint lets the cell go on; 0 where there is none.
+    /// The step from which a checkpoint resumes the cell; 0 where there is none.
     pub resumed: u64,
 }
 
@@ -109,7 +123,7 @@ pub struct Sample {
     pub words: Vec<String>,
     /// Its subwords, specials included.
     pub subwords: Vec<String>,
-    /// The tag each subword speaks for; empty where it does not speak.
+    /// The tag of each label position; empty for other subwords.
     pub labels: Vec<String>,
 }
 

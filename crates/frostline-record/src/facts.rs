@@ -1,6 +1,6 @@
 //! What a task's data are, split by split, and what its train split says of the others.
 //!
-//! Refuses what follows from these counts: shares and means are computed where they are shown.
+//! Shares and means follow from these counts; they are computed where they are shown.
 
 use std::collections::BTreeMap;
 

@@ -56,7 +56,7 @@ pub enum FolderError {
         reason: String,
     },
     /// No sweep was ever started there.
-    #[error("{path} holds no sweep (no sweep.json); give the folder that `cargo xtask sweep` named")]
+    #[error("{path} holds no sweep (no sweep.json); give the folder that `frostline sweep` named")]
     NoSweep {
         /// The folder.
         path: PathBuf,

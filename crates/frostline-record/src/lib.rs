@@ -3,43 +3,50 @@
 
 mod baseline;
 mod cell;
+mod check;
 mod claim;
+mod claim_check;
+mod error;
 mod event;
 mod facts;
 mod folder;
-mod light;
+
 mod plan;
 mod record;
 mod reference;
 mod saved;
+mod schema;
+mod score;
 mod settings;
 mod stage;
 mod task;
+mod tuning;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
+pub use error::PlanError;
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
 pub use folder::{FolderError, Sweep, read_record, write_atomically};
-pub use light::{AdapterSettings, AdaptiveSettings, LoraSettings};
-pub use plan::{Checkpoints, Plan, PlanError, PrefixCache};
+pub use plan::{Checkpoints, Plan, PrefixCache};
 pub use record::{
-    AccountRow, Accounts, Change, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy,
-    NATIVE_BF16, Outcome, PrefixState, PrefixUse, Record, Score, Settled, StageOutcome, StoredFile,
-    TaskOutcome, Timing,
+    AccountRow, Accounts, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,
+    Outcome, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,
 };
 pub use reference::{
     CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,
 };
 pub use saved::{MODEL_SCHEMA, SavedModel};
+pub use schema::SCHEMA;
+pub use score::{Entities, Score};
 pub use settings::{
     DataSettings, DropoutSettings, EncoderSettings, EvalSettings, Init, OptimizerKind, OptimizerSettings,
-    Precision, SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Switch,
+    Precision, SaveSettings, ScheduleKind, ScheduleSettings, Select, SelectBy, Settings, Stage, Switch,
     TrainSettings, UnfreezeSettings, UnfreezeUnit,
 };
-pub use stage::Stage;
 pub use task::{HeadKind, Mixing, TaskSettings, Unit};
+pub use tuning::{AdapterSettings, LoraSettings};
 
-/// The version of every type here that is written to disk.
-pub const SCHEMA: u32 = 4;
+/// Types of `frostline-freeze` that settings are made of.
+pub use frostline_freeze::{Policy, SettlingRule};

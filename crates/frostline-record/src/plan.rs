@@ -4,112 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, SCHEMA, Settings, Switch, claim};
-
-/// What can be wrong with a plan or an override.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// The TOML does not parse or has a key that does not exist; the reason shows line and column.
-    #[error("{path}: {reason}")]
-    Syntax {
-        /// The plan's path as it was given.
-        path: String,
-        /// The parser's message with line, column and what was expected.
-        reason: String,
-    },
-    /// The plan was written for another version of this crate.
-    #[error(
-        "{path}: this plan has schema {found}, but this Frostline reads schema {SCHEMA}; see configs/reference.toml for today's settings"
-    )]
-    Schema {
-        /// The plan's path.
-        path: String,
-        /// The schema number found.
-        found: u32,
-    },
-    /// A dotted path that names no setting.
-    #[error("there is no setting `{path}`; here there are: {known} (configs/reference.toml explains each)")]
-    UnknownSetting {
-        /// The dotted path.
-        path: String,
-        /// What exists at the last known level.
-        known: String,
-    },
-    /// A value that does not fit its setting.
-    #[error("`{value}` does not fit the setting `{path}`: {reason}")]
-    BadValue {
-        /// The dotted path.
-        path: String,
-        /// The value as written.
-        value: String,
-        /// What was expected.
-        reason: String,
-    },
-    /// A number outside its range.
-    #[error("`{path} = {value}` is out of range: it must be {range}")]
-    OutOfRange {
-        /// The dotted path.
-        path: String,
-        /// The value.
-        value: f64,
-        /// The range in words.
-        range: String,
-    },
-    /// An axis without values.
-    #[error("the axis `{axis}` of the grid has no values; give it at least one or remove it")]
-    EmptyAxis {
-        /// The dotted path of the axis.
-        axis: String,
-    },
-    /// The same value twice on one axis: two cells would be one.
-    #[error("the axis `{axis}` of the grid has the value {value} twice; remove one")]
-    RepeatedValue {
-        /// The dotted path of the axis.
-        axis: String,
-        /// The value as TOML.
-        value: String,
-    },
-    /// A language the plan has no treebank for.
-    #[error("no treebank is named for the language `{lang}`; the plan's [treebanks] has: {known}")]
-    UnknownLang {
-        /// The language asked for.
-        lang: String,
-        /// The languages the plan knows.
-        known: String,
-    },
-    /// A task that cannot be.
-    #[error("the task `{task}` cannot be: {reason}")]
-    Task {
-        /// Its name.
-        task: String,
-        /// Why.
-        reason: String,
-    },
-    /// A stage that cannot be.
-    #[error("the stage `{stage}` cannot be: {reason}")]
-    Stage {
-        /// Its name.
-        stage: String,
-        /// Why.
-        reason: String,
-    },
-    /// A claim that no cell could decide.
-    #[error("claim {number} (\"{says}\") cannot be tested: {reason}")]
-    Claim {
-        /// Its place in the plan, from 1.
-        number: usize,
-        /// Its sentence.
-        says: String,
-        /// Why.
-        reason: String,
-    },
-    /// `--set` without an equals sign.
-    #[error("`{text}` is no setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
-    NotAnAssignment {
-        /// The text as given.
-        text: String,
-    },
-}
+use crate::{Claim, PlanError, SCHEMA, Settings, Switch, claim_check};
 
 /// A plan: settings shared by all cells, and the axes of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,7 +26,7 @@ pub struct Plan {
     /// Where the outputs of constant prefixes are kept; changes no result.
     #[serde(default)]
     pub prefix_cache: PrefixCache,
-    /// How often a running cell writes down where it is; changes no result.
+    /// How often a running cell writes a checkpoint; changes no result.
     #[serde(default)]
     pub checkpoints: Checkpoints,
     /// Short name to dataset folder, path or `embedded:NAME`.
@@ -165,7 +60,7 @@ pub struct PrefixCache {
     pub keep: Switch,
 }
 
-/// How often a running cell writes down where it is, so that it can go on from there after a crash.
+/// How often a running cell writes a checkpoint, from which it is resumed after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Checkpoints {
@@ -173,6 +68,11 @@ pub struct Checkpoints {
     pub steps: u64,
     /// Every so many minutes of a cell's time; 0 means not by time.
     pub minutes: f64,
+}
+
+impl Checkpoints {
+    /// None at all.
+    pub const NEVER: Self = Self { steps: 0, minutes: 0.0 };
 }
 
 impl Default for Checkpoints {
@@ -205,7 +105,7 @@ impl Plan {
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });
         }
-        claim::check(&plan)?;
+        claim_check::check(&plan.claims, &plan.settings, &plan.grid)?;
         Ok(plan)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Baseline, Cell, Precision, TaskFacts};
+use crate::{Baseline, Cell, Precision, Score, TaskFacts};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Record {
     pub timing: Option<Timing>,
     /// Who made it, on what.
     pub made_by: MadeBy,
-    /// Why the cell failed, for a person.
+    /// Why the cell failed, in words.
     pub error: Option<String>,
 }
 
@@ -81,11 +81,11 @@ pub struct StageOutcome {
     pub tasks: BTreeMap<String, TaskOutcome>,
     /// Whether frozen parameters stayed and trainable ones moved, from its start.
     pub freezing: FreezeCheck,
-    /// What froze on the way, from the input up, where the policy is adaptive.
+    /// What froze during the stage, from the input up, where the policy is adaptive.
     pub settled: Vec<Settled>,
 }
 
-/// A part of the encoder that froze on the way.
+/// A part of the encoder that froze during a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settled {
@@ -140,7 +140,7 @@ impl Outcome {
     }
 }
 
-/// How many numbers learn.
+/// How many parameters learn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounts {
@@ -180,7 +180,7 @@ pub struct Cost {
     pub subwords_per_step: f64,
     /// Subwords that a subword attends to, as a mean over subwords.
     pub context_subwords: f64,
-    /// Positions of a step that speak for a word.
+    /// Label positions of a step: subwords whose row gives a word its label.
     pub speaking_per_step: f64,
     /// Rows that the trained word table carries.
     pub word_rows: u64,
@@ -198,7 +198,7 @@ pub struct EpochRow {
     pub step: u64,
     /// Parameters that learned at its end.
     pub trainable: u64,
-    /// Mean loss of the epoch's steps, in nats per speaking word, dropout on.
+    /// Mean loss of the epoch's steps, in nats per label position, with dropout.
     pub train_loss_nats: f64,
     /// The headline task's dev split after this epoch.
     pub dev: Score,
@@ -218,72 +218,6 @@ pub struct LossPoint {
     pub lr: f64,
 }
 
-/// Counts of one scored split; every accuracy is computed from them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Score {
-    /// Mean cross-entropy over the scored words whose tag train knows, in nats.
-    pub loss_nats: f64,
-    /// Sentences.
-    pub sentences: u64,
-    /// All words, scored or not.
-    pub words: u64,
-    /// Words with the right tag.
-    pub correct: u64,
-    /// Words lost to truncation; they count as wrong.
-    pub truncated: u64,
-    /// Words that yielded no subword; they count as wrong.
-    pub vanished: u64,
-    /// Words that have a speaking position but a tag that train lacks; they count as wrong.
-    pub unseen: u64,
-    /// The tags that train lacks, sorted.
-    pub unseen_tags: Vec<String>,
-    /// Entities, where the labels are those of an IOB2 layer.
-    pub entities: Option<Entities>,
-}
-
-/// Counts of entities; one is right where its words and its type are.
-///
-/// # Source
-/// Tjong Kim Sang and De Meulder, 2003: the shared task of CoNLL-2003.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Entities {
-    /// In the data.
-    pub gold: u64,
-    /// Predicted.
-    pub predicted: u64,
-    /// Predicted and in the data.
-    pub correct: u64,
-}
-
-impl Entities {
-    /// The harmonic mean of precision and recall, in [0, 1]; 0 where nothing is right.
-    #[must_use]
-    pub fn f1(&self) -> f64 {
-        ratio(2 * self.correct, self.gold + self.predicted)
-    }
-}
-
-impl Score {
-    /// The headline accuracy, in [0, 1]: right words over all words.
-    #[must_use]
-    pub fn accuracy(&self) -> f64 {
-        ratio(self.correct, self.words)
-    }
-
-    /// The study's accuracy, in [0, 1]: right words over words that have a speaking position and
-    /// a tag that train knows.
-    #[must_use]
-    pub fn study_accuracy(&self) -> f64 {
-        ratio(self.correct, self.words - self.truncated - self.vanished - self.unseen)
-    }
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
 /// A file beside the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -294,7 +228,7 @@ pub struct StoredFile {
     pub sha256: String,
 }
 
-/// Law: a frozen parameter is bit-identical after training, a trainable one has moved.
+/// The check that every frozen parameter is bit-identical after training and every trainable one has moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeCheck {
@@ -333,7 +267,7 @@ pub struct Timing {
     pub epochs: Vec<EpochTiming>,
     /// Whether a constant prefix was computed once and read.
     pub prefix: PrefixUse,
-    /// Peak resident memory of the worker so far, in MiB; 0 where the system does not tell.
+    /// Peak resident memory of the worker so far, in MiB; 0 where the system does not report it.
     pub peak_rss_mib: f64,
 }
 

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FolderError, Precision, Unit};
 
-/// The version of [`SavedModel`], a number of its own: a model is kept for longer than its sweep.
+/// The version of [`SavedModel`], counted separately: a model is kept for longer than its sweep.
 pub const MODEL_SCHEMA: u32 = 1;
 
-/// How the words of a saved model's training came to it.
+/// How words were prepared for a saved model in its training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedModel {

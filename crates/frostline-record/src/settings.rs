@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use frostline_freeze::{Policy, SettlingRule};
 use serde::{Deserialize, Serialize};
 
-use crate::{AdapterSettings, AdaptiveSettings, LoraSettings, Mixing, PlanError, Stage, TaskSettings};
+use crate::{AdapterSettings, LoraSettings, Mixing, PlanError, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub struct Settings {
     pub lang: String,
     /// What is frozen: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
     /// `all+embeddings+heads`, `none+lora`.
-    pub policy: String,
+    pub policy: Policy,
     /// The seed that every random choice of the cell is derived from.
     pub seed: u64,
     /// Which pretrained encoder, and how its parameters start.
@@ -39,17 +40,20 @@ pub struct Settings {
     /// What `+adapters` adds.
     pub adapters: AdapterSettings,
     /// When blocks freeze with `+adaptive`.
-    pub adaptive: AdaptiveSettings,
+    pub adaptive: SettlingRule,
     /// Where units are dropped.
     pub dropout: DropoutSettings,
     /// What is scored.
     pub eval: EvalSettings,
     /// What a cell leaves behind besides its record.
     pub save: SaveSettings,
-    /// Parts of the run that go on from one another, each with the settings it changes; where
-    /// there are none, the settings above are the only one.
+    /// Parts of the run that continue one another, each with the settings it changes; where there are
+    /// none, the run is one stage with the settings above.
     pub stages: Vec<Stage>,
 }
+
+/// What a stage changes, as it stands in a plan: settings by path, nested or dotted, and a `name`.
+pub type Stage = BTreeMap<String, toml::Value>;
 
 /// Which pretrained encoder, and how its parameters start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,17 +110,17 @@ pub struct DataSettings {
 }
 
 /// Gradual unfreezing: at first only heads learn, then one block more at a time from the top, then
-/// the embeddings; what `policy` freezes never thaws.
+/// the embeddings; what `policy` freezes stays frozen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnfreezeSettings {
-    /// Epochs or steps from one thaw to the next; 0 thaws everything from the start.
+    /// Epochs or steps from one group to the next; 0 lets everything learn from the start.
     pub every: u32,
     /// Which of the two.
     pub unit: UnfreezeUnit,
 }
 
-/// What the time between two thaws is counted in.
+/// What the time from one group to the next is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnfreezeUnit {
@@ -150,13 +154,14 @@ pub struct TrainSettings {
 }
 
 /// What the operands of linear layers are rounded to; parameters, sums and all else are f32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// Not at all.
     #[default]
     F32,
-    /// To bf16, where the processor or GPU multiplies it natively; a record tells in `made_by.isa`.
+    /// To bf16, forward and backward, where the processor or GPU multiplies it natively; elsewhere not
+    /// at all. A record says which in `made_by.isa`.
     Bf16,
 }
 
@@ -212,6 +217,17 @@ pub struct OptimizerSettings {
     pub layer_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 means never.
     pub clip_norm: f64,
+}
+
+impl OptimizerSettings {
+    /// The weight decay that acts: none with plain Adam.
+    #[must_use]
+    pub fn decay(&self) -> f64 {
+        match self.kind {
+            OptimizerKind::Adamw => self.weight_decay,
+            OptimizerKind::Adam => 0.0,
+        }
+    }
 }
 
 /// Which rule makes a step of a gradient.
@@ -270,6 +286,14 @@ pub enum Switch {
     Off,
 }
 
+impl Switch {
+    /// Whether it acts.
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        matches!(self, Self::On)
+    }
+}
+
 /// What is scored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -305,7 +329,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             lang: "en".into(),
-            policy: "none".into(),
+            policy: Policy::none(),
             seed: 42,
             encoder: EncoderSettings::default(),
             data: DataSettings::default(),
@@ -316,7 +340,7 @@ impl Default for Settings {
             unfreeze: UnfreezeSettings::default(),
             lora: LoraSettings::default(),
             adapters: AdapterSettings::default(),
-            adaptive: AdaptiveSettings::default(),
+            adaptive: SettlingRule::default(),
             dropout: DropoutSettings::default(),
             eval: EvalSettings::default(),
             save: SaveSettings::default(),
@@ -433,83 +457,32 @@ impl Settings {
             }
             at = slot.as_table_mut().ok_or_else(unknown)?;
         }
-        *self = Self::deserialize(table).map_err(|error| PlanError::BadValue {
-            path: path.into(),
-            value: value.to_string(),
-            reason: error.to_string().trim().replace('\n', " "),
+        *self = Self::deserialize(table).map_err(|error| {
+            let reason = error.to_string().trim().replace('\n', " ");
+            let place = format!(" in `{path}`");
+            let reason = reason.strip_suffix(&place).unwrap_or(&reason).into();
+            PlanError::BadValue { path: path.into(), value: value.to_string(), reason }
         })?;
         Ok(())
     }
 
-    /// Checks the ranges that types cannot express.
-    ///
-    /// # Errors
-    /// Names the first setting out of range, its value and the range.
-    pub fn check(&self) -> Result<(), PlanError> {
-        let o = &self.optimizer;
-        let t = &self.train;
-        let whole = self.data.first == 0 && self.data.fraction >= 1.0;
-        let rules: [(&str, f64, bool, &str); 19] = [
-            (
-                "train.temperature",
-                t.temperature,
-                t.temperature >= 1.0 && t.temperature.is_finite(),
-                "at least 1",
-            ),
-            (
-                "data.sample",
-                self.data.sample as f64,
-                self.data.sample == 0 || whole,
-                "0 where `data.first` or `data.fraction` chooses the train sentences",
-            ),
-            ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
-            (
-                "data.train_from_dev",
-                self.data.train_from_dev,
-                self.data.train_from_dev > 0.0 && self.data.train_from_dev < 1.0,
-                "in (0, 1)",
-            ),
-            ("train.batch", self.train.batch as f64, self.train.batch >= 1, "at least 1"),
-            ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
-            ("data.max_length", self.data.max_length as f64, self.data.max_length >= 3, "at least 3"),
-            (
-                "data.fraction",
-                self.data.fraction,
-                self.data.fraction > 0.0 && self.data.fraction <= 1.0,
-                "in (0, 1]",
-            ),
-            ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
-            ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),
-            ("optimizer.beta2", o.beta2, (0.0..1.0).contains(&o.beta2), "in [0, 1)"),
-            ("optimizer.eps", o.eps, o.eps > 0.0, "above 0"),
-            ("optimizer.weight_decay", o.weight_decay, o.weight_decay >= 0.0, "0 or more"),
-            (
-                "optimizer.layer_decay",
-                o.layer_decay,
-                o.layer_decay > 0.0 && o.layer_decay <= 1.0,
-                "in (0, 1]",
-            ),
-            ("optimizer.clip_norm", o.clip_norm, o.clip_norm >= 0.0, "0 or more"),
-            (
-                "schedule.warmup",
-                self.schedule.warmup,
-                (0.0..1.0).contains(&self.schedule.warmup),
-                "in [0, 1)",
-            ),
-            ("dropout.head", self.dropout.head, (0.0..1.0).contains(&self.dropout.head), "in [0, 1)"),
-            ("eval.batch_tokens", self.eval.batch_tokens as f64, self.eval.batch_tokens >= 1, "at least 1"),
-            (
-                "optimizer.lr times weight_decay",
-                o.lr * o.weight_decay,
-                o.lr * o.weight_decay < 1.0,
-                "below 1",
-            ),
-        ];
-        match rules.into_iter().find(|rule| !rule.2) {
-            None => self.check_light().and_then(|()| self.check_tasks()),
-            Some((path, value, _, range)) => {
-                Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
-            }
-        }
+    /// The task whose score is the headline.
+    #[must_use]
+    pub fn headline(&self) -> &str {
+        let first = || self.tasks.keys().next().map_or("", String::as_str);
+        if self.eval.task.is_empty() { first() } else { &self.eval.task }
+    }
+
+    /// The dataset of a task, a key of the plan's `[treebanks]`.
+    #[must_use]
+    pub fn dataset_of<'a>(&'a self, task: &'a TaskSettings) -> &'a str {
+        if task.data.is_empty() { &self.lang } else { &task.data }
+    }
+
+    /// The role of a dataset's split among a cell's inputs: `train`, or `NAME/train` where the
+    /// dataset is not the cell's own.
+    #[must_use]
+    pub fn role(&self, dataset: &str, split: &str) -> String {
+        if dataset == self.lang { split.into() } else { format!("{dataset}/{split}") }
     }
 }

@@ -1,13 +1,8 @@
-//! Stages: parts of a run that go on from one another, each with the settings it changes.
+//! Stages: parts of a run that continue one another, each with the settings it changes.
 
-use std::collections::BTreeMap;
+use crate::{PlanError, Settings, Stage};
 
-use crate::{PlanError, Settings};
-
-/// What a stage changes, as it stands in a plan: settings by path, nested or dotted, and a `name`.
-pub type Stage = BTreeMap<String, toml::Value>;
-
-/// What a stage may change: how is learned, not what from.
+/// What a stage may change: how the model learns, not what it learns from.
 const CHANGEABLE: [&str; 7] = ["policy", "unfreeze", "adaptive", "train", "optimizer", "schedule", "dropout"];
 
 impl Settings {

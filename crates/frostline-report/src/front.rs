@@ -346,7 +346,7 @@ impl<'a> CellLine<'a> {
         Self {
             id: &view.cell.id,
             lang: &settings.lang,
-            policy: &settings.policy,
+            policy: settings.policy.as_str(),
             seed: settings.seed,
             extras: &view.extras,
             computed_in: view.computed_in(),

@@ -13,6 +13,7 @@ use common::sentences;
 use frostline_score::ScoreError;
 use frostline_score::baseline::MostFrequentTag;
 use frostline_score::conll18::{Evaluation, Range, Row, Sentence, align, evaluate};
+use frostline_testing::{python, shared};
 use serde_json::{Value, json};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/references/conll18.py");
@@ -38,26 +39,19 @@ fn compare(reference: &str) -> usize {
     cases
 }
 
+/// What the script prints; `None` after the skip is counted.
+#[track_caller]
 fn script(arguments: &[&str]) -> Option<String> {
-    let Ok(python) = std::env::var("FROSTLINE_PYTHON") else {
-        eprintln!("skipped: FROSTLINE_PYTHON is unset (a Python with udtools 0.2.9)");
-        return None;
-    };
-    let output = Command::new(python).arg(SCRIPT).args(arguments).output().unwrap();
+    let output = Command::new(python()?).arg(SCRIPT).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The English dev set, or `None` outside of the project's own machines.
+/// The English dev set; `None` after the skip is counted.
+#[track_caller]
 fn english_dev() -> Option<String> {
-    match std::env::var("FROSTLINE_SHARED") {
-        Ok(shared) => Some(format!("{shared}/data/ud/UD_English-EWT/en_ewt-ud-dev.conllu")),
-        Err(_) if std::env::var_os("CI").is_some() => panic!("FROSTLINE_SHARED is unset in CI"),
-        Err(_) => {
-            eprintln!("skipped: FROSTLINE_SHARED is unset");
-            None
-        }
-    }
+    let path = shared()?.join("data/ud/UD_English-EWT/en_ewt-ud-dev.conllu");
+    Some(path.to_str().expect("a Unicode path").to_owned())
 }
 
 #[test]

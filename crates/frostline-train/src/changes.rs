@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use burn::prelude::*;
 use frostline_freeze::Group;
-use frostline_kernels::{Kernels, Precision};
-use frostline_model::{EncoderConfig, Input, Pass, Tagger, Values};
+use frostline_kernels::Kernels;
+use frostline_model::{EncoderConfig, Input, Tagger, Values};
+use frostline_record::Settings;
 
-use crate::View;
-use crate::data::{Batch, batches};
+use crate::batch::{Batch, batches};
+use crate::{View, pass};
 
 /// How far each group of an encoder is from where it started: the norm of its parameters'
 /// difference, relative to their norm at the start. Heads are left out, and what one of the two lacks.
@@ -31,7 +32,7 @@ pub fn relative_changes(
     squares.into_iter().map(|(group, sums)| (group, ratio(sums))).collect()
 }
 
-/// Linear CKA between the outputs of two models at a split's speaking positions: of the embeddings,
+/// Linear CKA between the outputs of two models at a split's label positions: of the embeddings,
 /// then of each block. 1 where one is the other turned, scaled or shifted.
 ///
 /// # Source
@@ -42,22 +43,21 @@ pub fn linear_cka<B: Kernels>(
     models: [&Tagger<B>; 2],
     config: &EncoderConfig,
     view: View<'_>,
-    precision: Precision,
-    tokens: usize,
+    settings: &Settings,
 ) -> Vec<f64> {
-    let pass = Pass { precision, ..Pass::plain(config.depth) };
+    let pass = pass::scoring(config, settings);
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
     let whole = View { prefix: None, ..view };
     let mut sums: Vec<Products<B>> = Vec::new();
-    for sentences in batches(view.data, &order, tokens) {
+    for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
         let batch = Batch::new(whole, sentences, false);
-        if batch.speaking.is_empty() {
+        if batch.label_rows.is_empty() {
             continue;
         }
         let [before, after] = models.map(|model| {
             let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
             let x = model.encoder.embed(config, input, &pass);
-            model.layers(0, config, x, &batch.pack, &batch.speaking, &pass)
+            model.layers(0, config, x, &batch.pack, &batch.label_rows, &pass)
         });
         for (layer, pair) in before.into_iter().zip(after).enumerate() {
             if sums.len() == layer {

@@ -1,24 +1,14 @@
-//! Sentences as examples: subword ids, speaking positions and labels. Aligned once, in parallel.
+//! Sentences as examples: subword ids, label positions and labels. Aligned once, in parallel.
 
 use std::collections::{BTreeSet, HashMap};
 
 use frostline_align::{Aligned, Aligner};
-use frostline_kernels::Pack;
 use frostline_model::Vocabulary;
+use frostline_record::Unit;
 use frostline_score::{Prediction, WordOutcome};
 use rayon::prelude::*;
 
-use crate::{TrainError, View};
-
-/// What carries a label.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
-    /// Each word, at its speaking position.
-    #[default]
-    Words,
-    /// The sentence, at its first position.
-    Sentences,
-}
+use crate::TrainError;
 
 /// A sentence with a tag for every word, or with one label; `_` says that there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +37,8 @@ pub struct Example {
     pub ids: Vec<u32>,
     /// Compact rows of the ids, see [`Vocabulary`]; set by [`Dataset::compact`].
     pub rows: Vec<u32>,
-    /// The position that speaks, per labelled word (or for the sentence); what became of the word
-    /// where none does.
+    /// The label position of each labelled word (or of the sentence); where a word has none, what became
+    /// of it.
     pub words: Vec<Result<u32, Prediction>>,
     /// The gold tag's index per word; nothing where train lacks the tag.
     pub gold: Vec<Option<u32>>,
@@ -159,70 +149,8 @@ fn example(
     }
 }
 
-/// Some sentences of a dataset, packed.
-pub(crate) struct Batch {
-    pub rows: Vec<u32>,
-    pub positions: Vec<u32>,
-    pub pack: Pack,
-    /// Packed rows that speak for a word whose tag train knows.
-    pub speaking: Vec<u32>,
-    /// Their labels.
-    pub labels: Vec<u32>,
-    /// Blocks of the constant prefix, and the hidden states above it, \[N, H\].
-    pub prefix: Option<(usize, Vec<f32>)>,
-}
-
-impl Batch {
-    /// Packs these sentences. With `only_known` false, words with an unknown tag speak too and
-    /// carry the label 0.
-    pub fn new(view: View<'_>, sentences: &[usize], only_known: bool) -> Self {
-        let data = view.data;
-        let lengths: Vec<usize> = sentences.iter().map(|&s| data.examples[s].ids.len()).collect();
-        let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
-        let pack = Pack::new(&lengths, &numbers);
-        let (mut rows, mut positions) = (Vec::with_capacity(pack.len()), Vec::with_capacity(pack.len()));
-        let (mut speaking, mut labels) = (Vec::new(), Vec::new());
-        for &sentence in sentences {
-            let example = &data.examples[sentence];
-            let start = rows.len() as u32;
-            rows.extend_from_slice(&example.rows);
-            positions.extend(0..example.ids.len() as u32);
-            for (word, gold) in example.words.iter().zip(&example.gold) {
-                if let Ok(position) = word
-                    && (gold.is_some() || !only_known)
-                {
-                    speaking.push(start + position);
-                    labels.push(gold.unwrap_or(0));
-                }
-            }
-        }
-        let prefix = view.prefix.map(|prefix| (prefix.blocks, prefix.gather(data, sentences)));
-        Self { rows, positions, pack, speaking, labels, prefix }
-    }
-}
-
-/// Consecutive stretches of `order` with about `tokens` subwords each.
-pub(crate) fn batches<'a>(
-    data: &'a Dataset,
-    order: &'a [usize],
-    tokens: usize,
-) -> impl Iterator<Item = &'a [usize]> {
-    let mut rest = order;
-    std::iter::from_fn(move || {
-        let mut size = 0;
-        let fits = |&&sentence: &&usize| {
-            size += data.examples[sentence].ids.len();
-            size <= tokens
-        };
-        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-        let (batch, left) = rest.split_at(count);
-        rest = left;
-        (!batch.is_empty()).then_some(batch)
-    })
-}
-
 impl Example {
-    /// What became of each word, given the predictions at its speaking positions in order.
+    /// What became of each word, given the predictions at the label positions in order.
     pub(crate) fn outcomes<'a>(
         &'a self,
         mut predicted: impl Iterator<Item = u32> + 'a,
@@ -231,7 +159,7 @@ impl Example {
             gold: gold.map(|tag| tag as usize),
             predicted: match word {
                 Ok(_) => {
-                    Prediction::Tag(predicted.next().expect("one prediction per speaking word") as usize)
+                    Prediction::Tag(predicted.next().expect("one prediction per label position") as usize)
                 }
                 Err(lost) => *lost,
             },

@@ -1,13 +1,14 @@
 //! Scoring a split: large packed batches, no gradients, no dropout.
 
-use frostline_kernels::{Kernels, Precision};
-use frostline_model::{EncoderConfig, Pass, Tagger};
+use frostline_kernels::Kernels;
+use frostline_model::{EncoderConfig, Tagger};
+use frostline_record::Settings;
 use frostline_score::{Tally, WordOutcome};
 use serde::{Deserialize, Serialize};
 
-use crate::View;
-use crate::data::{Batch, batches};
-use crate::prefix::{logits, speaking};
+use crate::batch::{Batch, batches};
+use crate::prefix::{label_states, logits};
+use crate::{View, pass};
 
 /// A split's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub struct Scored {
 /// A scored split.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// Mean cross-entropy over the words that speak and whose tag train knows, in nats.
+    /// Mean cross-entropy over the words that have a label position and a tag that train knows, in nats.
     pub loss_nats: f64,
     /// The counts.
     pub tally: Tally,
@@ -37,38 +38,38 @@ impl Evaluation {
     }
 }
 
-/// Scores a split with one of the model's heads in batches of about `tokens` subwords. Sentences of similar length go together,
-/// which matters only to backends that pad.
+/// Scores a split with one of the model's heads, in the settings' precision and in batches of about
+/// `eval.batch_tokens` subwords. Sentences of similar length go together, which matters only to backends
+/// that pad.
 #[must_use]
 pub fn evaluate<B: Kernels>(
     model: &Tagger<B>,
     head: usize,
     config: &EncoderConfig,
     view: View<'_>,
-    precision: Precision,
-    tokens: usize,
+    settings: &Settings,
 ) -> Evaluation {
     let data = view.data;
     let mut order: Vec<usize> = (0..data.examples.len()).collect();
     order.sort_by_key(|&sentence| data.examples[sentence].ids.len());
     let mut words = vec![Vec::new(); data.examples.len()];
     let (mut tally, mut loss) = (Tally::default(), 0f64);
-    for sentences in batches(data, &order, tokens) {
+    let pass = pass::scoring(config, settings);
+    for sentences in batches(data, &order, settings.eval.batch_tokens) {
         let mut batch = Batch::new(view, sentences, false);
-        let logits = if batch.speaking.is_empty() {
+        let logits = if batch.label_rows.is_empty() {
             Vec::new()
         } else {
-            let off = Pass { precision, ..Pass::plain(config.depth) };
-            let logits = logits(model, head, config, &mut batch, &off);
+            let logits = logits(model, head, config, &mut batch, &pass);
             logits.into_data().into_vec::<f32>().expect("logits are f32")
         };
-        let tags = logits.len() / batch.speaking.len().max(1);
+        let tags = logits.len() / batch.label_rows.len().max(1);
         let mut rows = logits.chunks_exact(tags.max(1));
         for &sentence in sentences {
             let example = &data.examples[sentence];
             let mut predicted = Vec::with_capacity(example.words.len());
             for (_, gold) in example.words.iter().zip(&example.gold).filter(|(word, _)| word.is_ok()) {
-                let row = rows.next().expect("one row of logits per speaking word");
+                let row = rows.next().expect("one row of logits per label position");
                 predicted.push(best(row));
                 loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
             }
@@ -80,25 +81,24 @@ pub fn evaluate<B: Kernels>(
     Evaluation { loss_nats: loss / known as f64, tally, words }
 }
 
-/// What goes into the heads at a split's speaking positions, in the order of its sentences and words.
+/// What goes into the heads at a split's label positions, in the order of its sentences and words.
 ///
 /// # Shapes
-/// \\[speaking positions, H\\], row-major
+/// \\[label positions, H\\], row-major
 #[must_use]
 pub fn features<B: Kernels>(
     model: &Tagger<B>,
     config: &EncoderConfig,
     view: View<'_>,
-    precision: Precision,
-    tokens: usize,
+    settings: &Settings,
 ) -> Vec<f32> {
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
-    let pass = Pass { precision, ..Pass::plain(config.depth) };
+    let pass = pass::scoring(config, settings);
     let mut all = Vec::new();
-    for sentences in batches(view.data, &order, tokens) {
+    for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
         let mut batch = Batch::new(view, sentences, false);
-        if !batch.speaking.is_empty() {
-            let rows = speaking(model, config, &mut batch, &pass);
+        if !batch.label_rows.is_empty() {
+            let rows = label_states(model, config, &mut batch, &pass);
             all.extend(rows.into_data().into_vec::<f32>().expect("hidden states are f32"));
         }
     }

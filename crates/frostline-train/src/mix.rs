@@ -1,28 +1,30 @@
 //! Which batch of which task comes when: an epoch's order, decided before it.
 
 use frostline_random::Stream;
+use frostline_record::{Mixing, Settings};
 
-use crate::{Mixing, Task, TrainConfig};
+use crate::Task;
 
 /// One step: a task's place in the run's list, and the sentences.
 pub(crate) type Planned = (usize, Vec<usize>);
 
 /// The steps of an epoch, counted from 1 over all stages. Tasks of weight 0 have none.
 ///
-/// A pure function of seed, epoch and sizes: a run that goes on from a checkpoint plans the same.
-pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, config: &TrainConfig, epoch: u64) -> Vec<Planned> {
+/// A pure function of seed, epoch and sizes: a run that is resumed from a checkpoint plans the same.
+pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epoch: u64) -> Vec<Planned> {
+    let config = &settings.train;
     let mut queues: Vec<Queue> = (0..tasks.len())
         .filter(|&task| tasks[task].weight > 0.0)
         .map(|task| {
             // The headline's order does not depend on what else is learned.
             let name =
                 if task == headline { "shuffle".into() } else { format!("shuffle {}", tasks[task].name) };
-            let stream = Stream::new(config.seed, &name).child(epoch);
+            let stream = Stream::new(settings.seed, &name).child(epoch);
             let size = tasks[task].train.data.examples.len();
             Queue { task, size, batch: config.batch, stream, order: Vec::new(), at: 0 }
         })
         .collect();
-    let draw = Stream::new(config.seed, "mixing").child(epoch);
+    let draw = Stream::new(settings.seed, "mixing").child(epoch);
     let steps: usize = queues.iter().map(Queue::batches).sum();
     match config.mixing {
         Mixing::Turns => {
@@ -42,9 +44,9 @@ pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, config: &TrainConfig, ep
             let order = draw.permutation(steps);
             order.into_iter().map(|at| queues[whose[at]].next()).collect()
         }
-        Mixing::Temperature(temperature) => {
-            let chances: Vec<f64> =
-                queues.iter().map(|queue| (queue.size as f64).powf(1.0 / temperature)).collect();
+        Mixing::Temperature => {
+            let power = 1.0 / config.temperature;
+            let chances: Vec<f64> = queues.iter().map(|queue| (queue.size as f64).powf(power)).collect();
             let sum: f64 = chances.iter().sum();
             (0..steps as u64)
                 .map(|step| {
@@ -90,6 +92,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use frostline_record::TrainSettings;
+
     use super::*;
     use crate::{Dataset, Example};
 
@@ -99,6 +103,10 @@ mod tests {
     }
 
     fn planned(mixing: Mixing, weights: [f64; 2], epoch: u64) -> Vec<Planned> {
+        planned_at(mixing, 2.0, weights, epoch)
+    }
+
+    fn planned_at(mixing: Mixing, temperature: f64, weights: [f64; 2], epoch: u64) -> Vec<Planned> {
         let sets = [dataset(21), dataset(70)];
         let names = ["a", "b"];
         let tasks: Vec<Task<'_>> = (0..2)
@@ -107,7 +115,9 @@ mod tests {
                 Task { name: names[i], head: i, weight: weights[i], train: view, dev: view }
             })
             .collect();
-        plan(&tasks, 0, &TrainConfig { batch: 10, mixing, ..TrainConfig::default() }, epoch)
+        let mut settings = Settings::default();
+        settings.train = TrainSettings { batch: 10, mixing, temperature, ..settings.train };
+        plan(&tasks, 0, &settings, epoch)
     }
 
     fn tasks(planned: &[Planned]) -> String {
@@ -138,7 +148,7 @@ mod tests {
     fn a_high_temperature_evens_tasks_out() {
         let share = |temperature: f64| {
             let all: String = (0..200)
-                .map(|epoch| tasks(&planned(Mixing::Temperature(temperature), [1.0; 2], epoch)))
+                .map(|epoch| tasks(&planned_at(Mixing::Temperature, temperature, [1.0; 2], epoch)))
                 .collect();
             all.matches('a').count() as f64 / all.len() as f64
         };

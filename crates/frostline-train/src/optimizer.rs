@@ -9,12 +9,11 @@ use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_freeze::{Group, LayerDecay};
 use frostline_kernels::{AdamW, Kernels, Train};
-
-use crate::OptimizerConfig;
+use frostline_record::OptimizerSettings;
 
 /// The optimiser with its state.
 pub struct Optimizer<B: Backend> {
-    config: OptimizerConfig,
+    settings: OptimizerSettings,
     rates: LayerDecay,
     /// Of each parameter of the model.
     places: HashMap<ParamId, Place>,
@@ -31,7 +30,7 @@ struct Place {
 }
 
 /// A parameter's state. Its steps count from its own first gradient, as in PyTorch, so that what
-/// thaws late is corrected for its own beginning.
+/// is unfrozen late is corrected for its own beginning.
 struct Moments<B: Backend> {
     steps: u64,
     /// First and second moment, flattened.
@@ -44,9 +43,9 @@ pub(crate) type SavedMoments = (u64, [Vec<f32>; 2]);
 impl<B: Kernels> Optimizer<B> {
     /// An optimiser that has taken no step, for an encoder of `depth` blocks.
     #[must_use]
-    pub fn new(config: OptimizerConfig, depth: usize) -> Self {
-        let rates = LayerDecay::new(config.layer_decay, depth);
-        Self { config, rates, places: HashMap::new(), moments: HashMap::new() }
+    pub fn new(settings: OptimizerSettings, depth: usize) -> Self {
+        let rates = LayerDecay::new(settings.layer_decay, depth);
+        Self { settings, rates, places: HashMap::new(), moments: HashMap::new() }
     }
 
     /// Parameters that have state.
@@ -69,14 +68,14 @@ impl<B: Kernels> Optimizer<B> {
             self.places = places(&model);
         }
         let norm = squares.iter().map(|(_, squares)| squares).sum::<f64>().sqrt();
-        let clip = self.config.clip_norm;
+        let clip = self.settings.clip_norm;
         let gradient_scale = if clip > 0.0 { (clip / (norm + 1e-6)).min(1.0) } else { 1.0 };
         let rule = AdamW {
             lr,
-            beta1: self.config.beta1,
-            beta2: self.config.beta2,
-            eps: self.config.eps,
-            weight_decay: self.config.decay(),
+            beta1: self.settings.beta1,
+            beta2: self.settings.beta2,
+            eps: self.settings.eps,
+            weight_decay: self.settings.decay(),
             step: 0,
             gradient_scale,
         };

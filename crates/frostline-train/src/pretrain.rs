@@ -9,9 +9,9 @@ use frostline_model::{
     Encoder, EncoderConfig, Input, Linear, ModelError, Norm, RandomInit, Source, Vocabulary,
 };
 use frostline_random::Stream;
+use frostline_record::{OptimizerSettings, ScheduleKind, ScheduleSettings};
 
-use crate::run::encoder_pass;
-use crate::{Optimizer, OptimizerConfig, Schedule, ScheduleKind, TrainError};
+use crate::{LrSchedule, Optimizer, TrainError, pass};
 
 /// An encoder with a masked-language head whose output is tied to the word table.
 #[derive(Module, Debug)]
@@ -45,8 +45,8 @@ pub struct PretrainConfig {
     pub special_ids: Vec<u32>,
 }
 
-/// Pretrains an encoder from random weights on sentences of subword ids. `tell` hears
-/// (step, steps, mean loss in nats since last time) every 100 steps.
+/// Pretrains an encoder from random weights on sentences of subword ids. `tell` is called every 100
+/// steps with the step, the number of steps, and the mean loss in nats since the last call.
 ///
 /// # Errors
 /// Where there is no text or training diverges.
@@ -65,16 +65,17 @@ pub fn pretrain<B: Train>(
     }
     let mut model = build::<B>(encoder, config.seed, device)?;
     let steps = text.len().div_ceil(config.batch) as u64 * u64::from(config.epochs);
-    let schedule = Schedule::new(ScheduleKind::Linear, config.lr, 0.05, steps);
-    let optimizer_config = OptimizerConfig { lr: config.lr, ..OptimizerConfig::default() };
-    let mut optimizer = Optimizer::new(optimizer_config, encoder.depth);
+    let warmup = ScheduleSettings { kind: ScheduleKind::Linear, warmup: 0.05 };
+    let schedule = LrSchedule::new(&warmup, config.lr, steps);
+    let settings = OptimizerSettings { lr: config.lr, ..OptimizerSettings::default() };
+    let mut optimizer = Optimizer::new(settings, encoder.depth);
     let stream = |name| Stream::new(config.seed, name);
     let (order, masks, dropout) = (stream("shuffle"), stream("mask"), stream("dropout"));
     let (mut step, mut sum, mut count) = (0, 0.0, 0.0);
     for epoch in 0..u64::from(config.epochs) {
         for sentences in order.child(epoch).permutation(text.len()).chunks(config.batch) {
             let batch = Masked::new(text, sentences, encoder.vocabulary, config, masks.child(epoch));
-            let pass = encoder_pass(dropout.child(step), encoder, &|_| true);
+            let pass = pass::encoder_dropout(dropout.child(step), encoder, &|_| true);
             let lr = schedule.at(step);
             step += 1;
             if batch.labels.is_empty() {

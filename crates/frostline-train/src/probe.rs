@@ -1,7 +1,7 @@
 //! A multinomial logistic regression on features that do not change: what a head alone could learn.
 //!
-//! Owns the fit: a convex problem, solved until its gradient is nothing, so that no learning rate and
-//! no seed play a part. Refuses to compute features; [`crate::features`] does.
+//! The fit is a convex problem, solved until its gradient vanishes, so that it depends on no learning rate
+//! and no seed. [`crate::features`] computes the features.
 //!
 //! # Source
 //! Liu and Nocedal, *On the limited memory BFGS method for large scale optimization* (1989). The loss and
@@ -123,7 +123,7 @@ impl Probe {
     }
 
     /// Scores a dataset whose features these are, as [`crate::features`] gives them: a row for every
-    /// word that speaks.
+    /// word that has a label position.
     #[must_use]
     pub fn evaluate(&self, data: &Dataset, features: &[f32]) -> Evaluation {
         let logits = self.logits(features);
@@ -132,7 +132,7 @@ impl Probe {
         for example in &data.examples {
             let mut predicted = Vec::new();
             for (_, gold) in example.words.iter().zip(&example.gold).filter(|(word, _)| word.is_ok()) {
-                let row = rows.next().expect("one row per speaking word");
+                let row = rows.next().expect("one row per label position");
                 predicted.push(best(row));
                 loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
             }

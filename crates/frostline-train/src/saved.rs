@@ -1,27 +1,17 @@
-//! Where a run is, as bytes: parameters, the optimiser's state, and the place in the data. A run that
-//! goes on from it ends as if it had never stopped, bit for bit. Opens no file.
+//! A run's state as bytes: parameters, the optimiser's moments, and the place in the data. A run that is
+//! resumed from it ends as if it had never stopped, bit for bit. The caller writes and reads the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_freeze::Settling;
 use frostline_model::Values;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 
+use crate::TrainError;
 use crate::optimizer::SavedMoments;
-use crate::run::Mean;
-use crate::{Epoch, LossPoint, Times, TrainError};
+use crate::progress::Progress;
 
-/// How often a run says where it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pace {
-    /// Every so many steps; 0 means not by steps.
-    pub steps: u64,
-    /// Every so many seconds; 0 means not by time.
-    pub seconds: f64,
-}
-
-/// Where a run is.
+/// A run's state, to be resumed.
 #[derive(Clone, Debug)]
 pub struct Saved {
     pub(crate) progress: Progress,
@@ -55,32 +45,6 @@ impl Saved {
     }
 }
 
-/// All of a run's state but tensors.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    /// Steps taken.
-    pub step: u64,
-    /// The running epoch of this run, counted from 1.
-    pub epoch: u32,
-    /// Steps taken in it.
-    pub done: usize,
-    /// Subwords seen.
-    pub tokens: usize,
-    /// What a row of the word table without gradient has been multiplied with.
-    pub untouched: f64,
-    pub since: Mean,
-    pub epoch_loss: Mean,
-    pub losses: Vec<LossPoint>,
-    pub epochs: Vec<Epoch>,
-    /// The best epoch so far and its `untouched`.
-    pub best: Option<(u32, f64)>,
-    pub times: Times,
-    /// What has frozen on the way.
-    pub settling: Settling,
-    /// Every parameter's hash at the start.
-    pub start: BTreeMap<String, u64>,
-}
-
 /// What stands in the file's header.
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -102,7 +66,7 @@ impl Saved {
     /// A safetensors file that carries a note of the caller's.
     ///
     /// # Panics
-    /// Where safetensors refuses its own shapes, which it does not.
+    /// Never: shapes and sizes of the tensors agree.
     #[must_use]
     pub fn to_bytes(&self, note: &str) -> Vec<u8> {
         let steps = self.moments.iter().map(|(path, (steps, _))| (path.clone(), *steps)).collect();

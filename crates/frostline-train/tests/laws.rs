@@ -5,15 +5,16 @@ mod common;
 
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
-use frostline_freeze::Policy;
+use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels as _, Precision};
 use frostline_model::{HeadShape, Source as _, snapshot};
-use frostline_train::{
-    Dataset, DropoutConfig, Finished, OptimizerConfig, ScheduleKind, Select, Split, TaggedSentence,
-    TrainConfig, Unit,
-};
+use frostline_record::{ScheduleKind, Select, SelectBy, Settings, Switch};
+use frostline_train::{Dataset, Finished, Split, TaggedSentence, Unit};
 
-use common::{B, TAGS, bert, config, distilbert, draw, exported, model, roberta, run, run_cached, setting};
+use common::{
+    B, TAGS, as_they_are, bert, distilbert, draw, exported, model, roberta, run, run_cached, setting,
+    settings,
+};
 
 #[test]
 fn frozen_parameters_keep_every_bit_and_others_move() {
@@ -32,8 +33,8 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
     for encoder in [distilbert(), bert(), roberta()] {
         let setting = setting(encoder, true);
         for name in policies {
-            let policy = Policy::parse(name, 3).unwrap();
-            let finished = run(&setting, name, &config()).unwrap();
+            let policy = ResolvedPolicy::parse(name, 3).unwrap();
+            let finished = run(&setting, name, &settings(as_they_are)).unwrap();
             assert!(finished.freezing.unmoved.is_empty(), "{name}: {:?}", finished.freezing.unmoved);
             assert_eq!(
                 finished.states as u64, finished.freezing.moved,
@@ -73,8 +74,7 @@ fn runs_repeat_bit_for_bit_on_any_number_of_threads() {
     let on = |threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let config = TrainConfig { seed, ..config() };
-            let finished = run(&setting, "first-1", &config).unwrap();
+            let finished = run(&setting, "first-1", &settings(|s| s.seed = seed)).unwrap();
             let losses: Vec<u64> = finished.losses.iter().map(|point| point.loss_nats.to_bits()).collect();
             (losses, exported(&setting, &finished))
         })
@@ -88,13 +88,14 @@ fn runs_repeat_bit_for_bit_on_any_number_of_threads() {
 
 #[test]
 fn the_compact_vocabulary_changes_nothing() {
-    let config = TrainConfig { epochs: 40, ..config() };
     let (compact, full) = (setting(distilbert(), true), setting(distilbert(), false));
     assert!(compact.vocabulary.rows().len() < full.vocabulary.rows().len());
     for (policy, layer_decay) in [("none", 1.0), ("none", 0.7), ("all", 1.0), ("head-only", 1.0)] {
-        let optimizer = OptimizerConfig { layer_decay, ..config.optimizer.clone() };
-        let config = TrainConfig { optimizer, ..config.clone() };
-        let (ours, theirs) = (run(&compact, policy, &config).unwrap(), run(&full, policy, &config).unwrap());
+        let long = settings(|s| {
+            s.train.epochs = 40;
+            s.optimizer.layer_decay = layer_decay;
+        });
+        let (ours, theirs) = (run(&compact, policy, &long).unwrap(), run(&full, policy, &long).unwrap());
         assert_eq!(ours.steps, 200);
         for ((name, a), (_, b)) in exported(&compact, &ours).iter().zip(&exported(&full, &theirs)) {
             let numbers = |bytes: &[u8]| -> Vec<f32> {
@@ -113,10 +114,13 @@ fn the_compact_vocabulary_changes_nothing() {
 fn lower_blocks_learn_more_slowly_where_asked() {
     let mut setting = setting(distilbert(), true);
     setting.train.examples.truncate(8);
-    let optimizer = OptimizerConfig { lr: 1e-3, weight_decay: 0.0, layer_decay: 0.5, ..config().optimizer };
-    let config = TrainConfig { epochs: 1, batch: 8, optimizer, schedule: ScheduleKind::Constant, ..config() };
+    let one_step = settings(|s| {
+        (s.train.epochs, s.train.batch) = (1, 8);
+        (s.optimizer.weight_decay, s.optimizer.layer_decay) = (0.0, 0.5);
+        s.schedule.kind = ScheduleKind::Constant;
+    });
     let before = snapshot(&model(&setting).valid());
-    let after = snapshot(&run(&setting, "none", &config).unwrap().model);
+    let after = snapshot(&run(&setting, "none", &one_step).unwrap().model);
     let moved = |path: &str| {
         let pairs = before[path].data.iter().zip(&after[path].data);
         pairs.map(|(a, b)| f64::from((a - b).abs())).fold(0.0, f64::max)
@@ -135,33 +139,43 @@ fn lower_blocks_learn_more_slowly_where_asked() {
 #[test]
 fn the_best_epoch_is_kept_where_asked() {
     let setting = setting(distilbert(), true);
-    let optimizer = OptimizerConfig { lr: 0.03, ..OptimizerConfig::default() };
-    let config = TrainConfig { epochs: 5, optimizer, ..config() };
-    let last = run(&setting, "none", &config).unwrap();
+    let mut settings = settings(|s| {
+        s.train.epochs = 5;
+        (s.optimizer.lr, s.optimizer.weight_decay) = (0.03, 0.01);
+    });
+    let last = run(&setting, "none", &settings).unwrap();
     assert_eq!(last.selected, 5);
-    let best = run(&setting, "none", &TrainConfig { select: Select::LowestLoss, ..config.clone() }).unwrap();
+    (settings.train.select, settings.train.select_by) = (Select::Best, SelectBy::Loss);
+    let best = run(&setting, "none", &settings).unwrap();
     let lowest = best.epochs.iter().map(|epoch| epoch.dev[0].loss_nats).fold(f64::INFINITY, f64::min);
     assert_eq!(best.epochs[best.selected as usize - 1].dev[0].loss_nats, lowest);
-    let evaluated = frostline_train::evaluate(
-        &best.model.valid(),
-        0,
-        &setting.encoder,
-        (&setting.dev).into(),
-        Precision::F32,
-        7,
-    );
+    settings.eval.batch_tokens = 7;
+    let dev = (&setting.dev).into();
+    let evaluated = frostline_train::evaluate(&best.model.valid(), 0, &setting.encoder, dev, &settings);
     assert_eq!(
         evaluated.words, best.dev[0].words,
         "the model kept is the selected epoch's, whatever the batches"
     );
 }
 
+fn switch(on: bool) -> Switch {
+    if on { Switch::On } else { Switch::Off }
+}
+
+/// Settings with which a constant prefix may be cached.
+fn cacheable() -> Settings {
+    settings(|s| s.dropout.frozen = Switch::Off)
+}
+
 #[test]
 fn dropout_in_frozen_blocks_is_a_setting_of_its_own() {
     let setting = setting(distilbert(), true);
-    let with = |encoder, frozen| {
-        let dropout = DropoutConfig { head: 0.0, encoder, frozen };
-        let finished = run(&setting, "head-only", &TrainConfig { dropout, ..config() }).unwrap();
+    let with = |encoder: bool, frozen: bool| {
+        let settings = settings(|s| {
+            s.dropout.head = 0.0;
+            (s.dropout.encoder, s.dropout.frozen) = (switch(encoder), switch(frozen));
+        });
+        let finished = run(&setting, "head-only", &settings).unwrap();
         finished.losses.iter().map(|point| point.loss_nats.to_bits()).collect::<Vec<_>>()
     };
     assert_ne!(with(true, true), with(true, false));
@@ -175,10 +189,10 @@ fn a_cached_prefix_changes_nothing() {
         let setting = setting(encoder, true);
         for (name, blocks) in [("first-2+embeddings", 2), ("none+embeddings", 0), ("head-only", 3)] {
             for precision in [Precision::F32, Precision::Bf16] {
-                let dropout = DropoutConfig { frozen: false, ..DropoutConfig::default() };
-                let config = TrainConfig { dropout, precision, ..config() };
-                let computed = run(&setting, name, &config).unwrap();
-                let cached = run_cached(&setting, name, blocks, &config).unwrap();
+                let mut settings = cacheable();
+                settings.train.precision = precision;
+                let computed = run(&setting, name, &settings).unwrap();
+                let cached = run_cached(&setting, name, blocks, &settings).unwrap();
                 let bits = |finished: &Finished<B>| {
                     let losses: Vec<_> = finished.losses.iter().map(|p| p.loss_nats.to_bits()).collect();
                     let dev: Vec<_> = finished.epochs.iter().map(|e| e.dev[0].loss_nats.to_bits()).collect();
@@ -200,21 +214,24 @@ fn a_cached_prefix_changes_nothing() {
 #[test]
 #[should_panic(expected = "no constant of the data")]
 fn a_prefix_that_learns_cannot_be_cached() {
-    let dropout = DropoutConfig { frozen: false, ..DropoutConfig::default() };
-    let _ = run_cached(&setting(distilbert(), true), "first-2", 2, &TrainConfig { dropout, ..config() });
+    let _ = run_cached(&setting(distilbert(), true), "first-2", 2, &cacheable());
 }
 
 #[test]
 #[should_panic(expected = "no constant of the data")]
 fn a_prefix_with_dropout_cannot_be_cached() {
-    let _ = run_cached(&setting(distilbert(), true), "first-2+embeddings", 2, &config());
+    let _ = run_cached(&setting(distilbert(), true), "first-2+embeddings", 2, &settings(as_they_are));
+}
+
+fn diverges(settings: &mut Settings) {
+    let optimizer = &mut settings.optimizer;
+    (optimizer.lr, optimizer.weight_decay, optimizer.clip_norm) = (1e30, 0.01, 0.0);
 }
 
 #[test]
 fn divergence_is_said_with_its_step() {
     let setting = setting(distilbert(), true);
-    let optimizer = OptimizerConfig { lr: 1e30, clip_norm: 0.0, ..OptimizerConfig::default() };
-    let Err(error) = run(&setting, "none", &TrainConfig { optimizer, ..config() }) else {
+    let Err(error) = run(&setting, "none", &settings(diverges)) else {
         panic!("a learning rate of 1e30 must fail")
     };
     assert!(error.to_string().contains("training diverged"), "{error}");
@@ -223,9 +240,11 @@ fn divergence_is_said_with_its_step() {
 #[test]
 fn divergence_in_the_last_step_is_said_too() {
     let setting = setting(distilbert(), true);
-    let optimizer = OptimizerConfig { lr: 1e30, clip_norm: 0.0, ..OptimizerConfig::default() };
-    let schedule = ScheduleKind::Constant;
-    let one_step = TrainConfig { epochs: 1, batch: 40, optimizer, schedule, ..config() };
+    let one_step = settings(|s| {
+        diverges(s);
+        (s.train.epochs, s.train.batch) = (1, 40);
+        s.schedule.kind = ScheduleKind::Constant;
+    });
     let Err(error) = run(&setting, "none", &one_step) else { panic!("the only update must be seen to fail") };
     assert!(error.to_string().contains("the loss is NaN at step 1"), "{error}");
 }
@@ -256,7 +275,7 @@ fn tags_that_train_lacks_are_wrong_and_named() {
     assert_eq!(dev.unseen_tags, ["X"]);
     dev.compact(&setting.vocabulary);
     setting.dev = dev;
-    let finished = run(&setting, "none", &config()).unwrap();
+    let finished = run(&setting, "none", &settings(as_they_are)).unwrap();
     let tally = finished.epochs[1].dev[0].tally;
     assert_eq!((tally.words, tally.scored, tally.unseen_scored), (2, 2, 1));
 }

@@ -1,43 +1,35 @@
-//! Light ways to learn: what is added, what of it moves, and what the exported files make of it.
+//! Parameter-efficient methods: what is added, what of it moves, and what the exported files make of it.
 
 mod common;
 
 use burn::module::AutodiffModule as _;
-use frostline_freeze::{Group, Light, Policy};
+use frostline_freeze::ResolvedPolicy;
 use frostline_model::{
-    AdapterShape, EncoderConfig, Export, Extras, HeadShape, LoraShape, Matrix, Tagger, Vocabulary,
-    fingerprints, merged, replace, snapshot,
+    EncoderConfig, Export, Extras, HeadShape, Tagger, Vocabulary, fingerprints, merged, replace, snapshot,
 };
-use frostline_train::{Event, Finished, Run, TrainConfig, evaluate, features, train};
+use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, extras, features, train};
 
-use common::{B, Setting, bert, config, distilbert, draw, model, of, roberta, setting};
+use common::{B, Setting, as_they_are, bert, distilbert, draw, model, of, roberta, setting, settings};
 
-/// What the policy adds, as the runner would add it.
-fn with_extras(encoder: &EncoderConfig, policy: &Policy, matrices: &[Matrix]) -> EncoderConfig {
-    let blocks = |way| -> Vec<usize> {
-        (0..encoder.depth).filter(|block| policy.learns_by(way, Group::Block(*block))).collect()
-    };
-    let (lora, adapters) = (blocks(Light::Lora), blocks(Light::Adapters));
-    let lora = LoraShape { rank: 2, alpha: 4.0, matrices: matrices.to_vec(), blocks: lora };
-    let adapters = AdapterShape { size: 5, blocks: adapters };
-    let extras = Extras {
-        lora: (!lora.blocks.is_empty()).then_some(lora),
-        adapters: (!adapters.blocks.is_empty()).then_some(adapters),
-        mix: policy.mixes(),
-    };
-    EncoderConfig { extras, ..encoder.clone() }
+/// The encoder with what the policy adds; LoRA stands beside these matrices.
+fn with_extras(encoder: &EncoderConfig, policy: &ResolvedPolicy, matrices: &str) -> EncoderConfig {
+    let settings = settings(|s| {
+        (s.lora.rank, s.lora.alpha, s.lora.matrices) = (2, 4.0, matrices.into());
+        s.adapters.size = 5;
+    });
+    EncoderConfig { extras: extras(&settings, &[policy], encoder.depth).unwrap(), ..encoder.clone() }
 }
 
 /// A run under a policy with what it adds: the model before, and what came of it.
-fn learn(encoder: EncoderConfig, policy: &str, config: &TrainConfig) -> (Setting, Tagger<B>, Finished<B>) {
-    let policy = Policy::parse(policy, encoder.depth).unwrap();
-    let encoder = with_extras(&encoder, &policy, &Matrix::ALL);
+fn learn(encoder: EncoderConfig, policy: &str, settings: &Settings) -> (Setting, Tagger<B>, Finished<B>) {
+    let policy = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
+    let encoder = with_extras(&encoder, &policy, "all");
     let setting = setting(encoder, true);
     let before = model(&setting);
     let tasks = [Run::task((&setting.train).into(), (&setting.dev).into())];
     let timeline = policy.into();
-    let run = of(&setting, config, &timeline, &tasks);
-    let finished = train(&run, before.clone(), None, &mut |_: Event<'_>| ()).unwrap();
+    let run = of(&setting, settings, &timeline, &tasks);
+    let finished = train(&run, before.clone(), None, &mut |_: RunEvent<'_>| ()).unwrap();
     (setting, before, finished)
 }
 
@@ -54,8 +46,8 @@ fn exactly_what_a_way_names_moves_and_holds_state() {
             "head-only+mix",
             "none+mix",
         ] {
-            let (setting, before, finished) = learn(encoder.clone(), name, &config());
-            let policy = Policy::parse(name, 3).unwrap();
+            let (setting, before, finished) = learn(encoder.clone(), name, &settings(as_they_are));
+            let policy = ResolvedPolicy::parse(name, 3).unwrap();
             let (start, end) = (fingerprints(&before), fingerprints(&finished.model));
             for (path, hash) in &start {
                 // Keys' biases shift every score of a query alike, so softmax gives them no gradient.
@@ -84,27 +76,27 @@ fn the_start_is_the_encoders_own() {
     let plain = setting(bert(), true);
     let rows = |setting: &Setting| {
         let view = (&setting.dev).into();
-        features(&model(setting).valid(), &setting.encoder, view, config().precision, 50)
+        features(&model(setting).valid(), &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50))
     };
     let expected = rows(&plain);
     for name in ["none+lora", "none+adapters", "none+lora+adapters"] {
-        let policy = Policy::parse(name, 3).unwrap();
-        let added = setting(with_extras(&bert(), &policy, &Matrix::ALL), true);
+        let policy = ResolvedPolicy::parse(name, 3).unwrap();
+        let added = setting(with_extras(&bert(), &policy, "all"), true);
         assert_eq!(rows(&added), expected, "{name}");
     }
-    let policy = Policy::parse("head-only+mix", 3).unwrap();
-    let mixed = setting(with_extras(&bert(), &policy, &[]), true);
+    let policy = ResolvedPolicy::parse("head-only+mix", 3).unwrap();
+    let mixed = setting(with_extras(&bert(), &policy, "query"), true);
     assert_ne!(rows(&mixed), expected, "a mix is the mean of all blocks' outputs at first");
 }
 
 /// The mean of the embeddings' and all blocks' outputs, computed by hand.
 #[test]
 fn a_mix_starts_as_the_mean_of_all_outputs() {
-    let policy = Policy::parse("head-only+mix", 3).unwrap();
-    let mixed = setting(with_extras(&bert(), &policy, &[]), true);
+    let policy = ResolvedPolicy::parse("head-only+mix", 3).unwrap();
+    let mixed = setting(with_extras(&bert(), &policy, "query"), true);
     let all = |setting: &Setting| {
         let view = (&setting.dev).into();
-        features(&model(setting).valid(), &setting.encoder, view, config().precision, 50)
+        features(&model(setting).valid(), &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50))
     };
     let mut mean = vec![0f64; all(&mixed).len()];
     for depth in 0..=3 {
@@ -120,7 +112,7 @@ fn a_mix_starts_as_the_mean_of_all_outputs() {
 /// A merged model without extras computes what the model with matrices does.
 #[test]
 fn merging_changes_nothing_that_is_computed() {
-    let (with, _, finished) = learn(bert(), "first-1+lora", &config());
+    let (with, _, finished) = learn(bert(), "first-1+lora", &settings(as_they_are));
     let mut plain = with.encoder.clone();
     plain.extras = Extras::default();
     let without = Setting { encoder: plain.clone(), ..setting(bert(), true) };
@@ -129,7 +121,7 @@ fn merging_changes_nothing_that_is_computed() {
     let moved = replace(model(&without), &parameters).unwrap();
     let loss = |model: &Tagger<B>, setting: &Setting| {
         let view = (&setting.dev).into();
-        evaluate(&model.valid(), 0, &setting.encoder, view, config().precision, 50).loss_nats
+        evaluate(&model.valid(), 0, &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50)).loss_nats
     };
     let (a, b) = (loss(&finished.model, &with), loss(&moved, &without));
     assert!((a - b).abs() < 1e-6, "{a} {b}");
@@ -139,7 +131,7 @@ fn merging_changes_nothing_that_is_computed() {
 #[test]
 fn a_folder_has_no_place_for_adapters_and_mixes() {
     for (name, path) in [("none+adapters", "adapter"), ("head-only+mix", "mix.")] {
-        let (setting, _, finished) = learn(distilbert(), name, &TrainConfig { epochs: 1, ..config() });
+        let (setting, _, finished) = learn(distilbert(), name, &settings(|s| s.train.epochs = 1));
         let parameters = snapshot(&finished.model);
         let source = draw();
         let export = Export {
@@ -159,8 +151,8 @@ fn a_folder_has_no_place_for_adapters_and_mixes() {
 /// of the embeddings learns.
 #[test]
 fn a_frozen_table_does_not_decay() {
-    let (_, _, finished) = learn(distilbert(), "none+bitfit", &config());
+    let (_, _, finished) = learn(distilbert(), "none+bitfit", &settings(as_they_are));
     assert_eq!(finished.untouched_rows, 1.0);
-    let (_, _, finished) = learn(distilbert(), "none", &config());
+    let (_, _, finished) = learn(distilbert(), "none", &settings(as_they_are));
     assert!(finished.untouched_rows < 1.0);
 }

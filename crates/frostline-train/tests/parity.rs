@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use burn::backend::{Autodiff, Flex};
 use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
-use frostline_freeze::Policy;
+use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels, Pack};
 use frostline_model::{Checkpoint, EncoderConfig, HeadShape, Input, Pass, Tagger, Vocabulary, set_trainable};
-use frostline_train::{
-    Dataset, DropoutConfig, Event, Example, Optimizer, OptimizerConfig, Run, Schedule, ScheduleKind,
-    TrainConfig, train,
-};
+use frostline_record::{OptimizerSettings, ScheduleSettings, Switch};
+use frostline_train::{Dataset, Example, LrSchedule, Optimizer, Run, RunEvent, Settings, train};
 
 type B = Autodiff<Flex>;
 
@@ -107,19 +105,17 @@ fn a_run_has_pytorchs_losses() {
         let (encoder, start) = open(name);
         for policy in POLICIES {
             // A batch of all sentences makes a step's loss independent of their order.
-            let config = TrainConfig {
-                epochs: STEPS,
-                batch: data.examples.len(),
-                log_every: 1,
-                optimizer: OptimizerConfig { lr: reference.lr, ..OptimizerConfig::default() },
-                dropout: DropoutConfig { head: 0.0, encoder: false, frozen: false },
-                ..TrainConfig::default()
-            };
-            let frozen = Policy::parse(policy, encoder.depth).unwrap();
+            let mut settings = Settings::default();
+            settings.train.epochs = STEPS;
+            settings.train.batch = data.examples.len();
+            settings.train.log_every = 1;
+            settings.optimizer.lr = reference.lr;
+            (settings.dropout.head, settings.dropout.encoder) = (0.0, Switch::Off);
+            let frozen = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
             let tasks = [Run::task((&data).into(), (&data).into())];
             let timeline = frozen.into();
-            let run = Run::new(&config, &encoder, &timeline, &tasks);
-            let finished = train(&run, start.clone(), None, &mut |_: Event<'_>| ()).unwrap();
+            let run = Run::new(&settings, &encoder, &timeline, &tasks);
+            let finished = train(&run, start.clone(), None, &mut |_: RunEvent<'_>| ()).unwrap();
             let ours: Vec<f64> = finished.losses.iter().map(|point| point.loss_nats).collect();
             compare(&format!("{name}, {policy}, whole"), &ours, &reference.losses[policy].whole);
             assert!(ours[49] < ours[0] - 0.1, "{name}, {policy}: nothing was learned");
@@ -135,10 +131,10 @@ fn changing_batches_have_pytorchs_losses() {
         let (encoder, start) = open(name);
         let off = Pass::plain(encoder.depth);
         for policy in POLICIES {
-            let frozen = Policy::parse(policy, encoder.depth).unwrap();
+            let frozen = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
             let mut model = set_trainable(start.clone(), |path| !frozen.freezes(path));
-            let optimizer = OptimizerConfig { lr: reference.lr, ..OptimizerConfig::default() };
-            let schedule = Schedule::new(ScheduleKind::Linear, optimizer.lr, 0.0, STEPS.into());
+            let optimizer = OptimizerSettings { lr: reference.lr, ..OptimizerSettings::default() };
+            let schedule = LrSchedule::new(&ScheduleSettings::default(), optimizer.lr, STEPS.into());
             let mut optimizer = Optimizer::<Flex>::new(optimizer, encoder.depth);
             let mut ours = Vec::new();
             let batches = sentences.chunks(reference.batch).cycle();

@@ -1,21 +1,23 @@
-//! Adaptive freezing in a run: what freezes on the way, what is read instead of computed, and resuming.
+//! Adaptive freezing in a run: what freezes, what is read instead of computed, and resuming.
 
 mod common;
 
 use std::collections::BTreeMap;
 
-use frostline_freeze::{Group, Policy, SettlingRule, Timeline};
+use frostline_freeze::{Group, ResolvedPolicy, SettlingRule, Timeline};
 use frostline_model::snapshot;
-use frostline_train::{Event, Finished, Pace, Run, Saved, Task, TrainConfig, train};
+use frostline_record::Switch;
+use frostline_train::{Checkpoints, Finished, Run, RunEvent, Saved, Settings, Task, train};
 
-use common::{B, Setting, bert, config, model, of, setting};
+use common::{B, Setting, bert, model, of, setting, settings};
 
 const RULE: SettlingRule = SettlingRule { every: 3, percentile: 60.0, keep: 1 };
 
-fn constant(dropout: bool) -> TrainConfig {
-    let mut config = TrainConfig { epochs: 4, ..config() };
-    config.dropout.frozen = dropout;
-    config
+fn constant(dropout: bool) -> Settings {
+    settings(|s| {
+        s.train.epochs = 4;
+        s.dropout.frozen = if dropout { Switch::On } else { Switch::Off };
+    })
 }
 
 fn only(setting: &Setting) -> [Task<'_>; 1] {
@@ -24,21 +26,21 @@ fn only(setting: &Setting) -> [Task<'_>; 1] {
 
 fn adaptive<'a>(
     setting: &'a Setting,
-    config: &'a TrainConfig,
+    settings: &'a Settings,
     timeline: &'a Timeline,
     tasks: &'a [Task<'a>],
     memory: usize,
 ) -> Run<'a> {
-    Run { settling: Some(RULE), memory, ..of(setting, config, timeline, tasks) }
+    Run { settling: Some(RULE), memory, ..of(setting, settings, timeline, tasks) }
 }
 
-fn run(config: &TrainConfig, memory: usize, sink: &mut dyn FnMut(Event<'_>)) -> (Setting, Finished<B>) {
+fn run(settings: &Settings, memory: usize, sink: &mut dyn FnMut(RunEvent<'_>)) -> (Setting, Finished<B>) {
     let setting = setting(bert(), true);
-    let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
+    let timeline = ResolvedPolicy::parse("none+adaptive", 3).unwrap().into();
     let finished = {
         let tasks = only(&setting);
         let mut sink = sink;
-        train(&adaptive(&setting, config, &timeline, &tasks, memory), model(&setting), None, &mut sink)
+        train(&adaptive(&setting, settings, &timeline, &tasks, memory), model(&setting), None, &mut sink)
             .unwrap()
     };
     (setting, finished)
@@ -48,15 +50,15 @@ fn run(config: &TrainConfig, memory: usize, sink: &mut dyn FnMut(Event<'_>)) -> 
 fn what_settles_stays_to_the_bit_and_holds_no_state() {
     let mut saved: Vec<Vec<u8>> = Vec::new();
     let setting = setting(bert(), true);
-    let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
-    let (config, tasks) = (constant(true), only(&setting));
-    let run = adaptive(&setting, &config, &timeline, &tasks, 0);
-    let run = Run { pace: Pace { steps: 1, seconds: 0.0 }, ..run };
+    let timeline = ResolvedPolicy::parse("none+adaptive", 3).unwrap().into();
+    let (settings, tasks) = (constant(true), only(&setting));
+    let run = adaptive(&setting, &settings, &timeline, &tasks, 0);
+    let run = Run { checkpoints: Checkpoints { steps: 1, ..Checkpoints::NEVER }, ..run };
     let mut trainable = Vec::new();
-    let finished = train(&run, model(&setting), None, &mut |event: Event<'_>| match event {
-        Event::Checkpoint(now) => saved.push(now.to_bytes("")),
-        Event::Epoch(_, _, policy) => trainable.push(policy.freezes("encoder.embeddings.word")),
-        Event::Loss { .. } => {}
+    let finished = train(&run, model(&setting), None, &mut |event: RunEvent<'_>| match event {
+        RunEvent::Checkpoint(now) => saved.push(now.to_bytes("")),
+        RunEvent::Epoch(_, _, policy) => trainable.push(policy.freezes("encoder.embeddings.word")),
+        RunEvent::Loss { .. } => {}
     })
     .unwrap();
     assert!(!finished.settled.is_empty(), "something settles in {} steps", finished.steps);
@@ -86,10 +88,10 @@ fn parameters(checkpoint: &[u8]) -> BTreeMap<String, Vec<u8>> {
 /// changes.
 #[test]
 fn a_grown_prefix_changes_no_result() {
-    let quiet = &mut |_: Event<'_>| ();
-    let config = constant(false);
-    let (_, computed) = run(&config, 0, quiet);
-    let (_, read) = run(&config, 1 << 30, quiet);
+    let quiet = &mut |_: RunEvent<'_>| ();
+    let settings = constant(false);
+    let (_, computed) = run(&settings, 0, quiet);
+    let (_, read) = run(&settings, 1 << 30, quiet);
     assert_eq!(computed.settled, read.settled);
     let (a, b) = (snapshot(&computed.model), snapshot(&read.model));
     for (path, values) in &a {
@@ -104,20 +106,20 @@ fn a_grown_prefix_changes_no_result() {
 fn a_stopped_run_settles_as_if_it_had_not_stopped() {
     for (dropout, memory) in [(true, 0), (false, 1 << 30)] {
         let setting = setting(bert(), true);
-        let timeline = Policy::parse("none+adaptive", 3).unwrap().into();
-        let (config, tasks) = (constant(dropout), only(&setting));
+        let timeline = ResolvedPolicy::parse("none+adaptive", 3).unwrap().into();
+        let (settings, tasks) = (constant(dropout), only(&setting));
         let mut saved = Vec::new();
-        let run = adaptive(&setting, &config, &timeline, &tasks, memory);
-        let run = Run { pace: Pace { steps: 1, seconds: 0.0 }, ..run };
-        let whole = train(&run, model(&setting), None, &mut |event: Event<'_>| {
-            if let Event::Checkpoint(now) = event {
+        let run = adaptive(&setting, &settings, &timeline, &tasks, memory);
+        let run = Run { checkpoints: Checkpoints { steps: 1, ..Checkpoints::NEVER }, ..run };
+        let whole = train(&run, model(&setting), None, &mut |event: RunEvent<'_>| {
+            if let RunEvent::Checkpoint(now) = event {
                 saved.push(now.to_bytes(""));
             }
         })
         .unwrap();
         for step in [2, 5, 6, 7, 13, 19] {
             let (from, _) = Saved::from_bytes(&saved[step]).unwrap();
-            let resumed = train(&run, model(&setting), Some(from), &mut |_: Event<'_>| ()).unwrap();
+            let resumed = train(&run, model(&setting), Some(from), &mut |_: RunEvent<'_>| ()).unwrap();
             assert_eq!(resumed.settled, whole.settled, "from step {step}");
             assert_eq!(snapshot(&resumed.model), snapshot(&whole.model), "from step {step}");
         }

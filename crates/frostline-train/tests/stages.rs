@@ -1,32 +1,34 @@
-//! Runs that change while they go on: gradual unfreezing, several tasks and heads, and runs that were
-//! stopped and go on.
+//! Runs that change: gradual unfreezing, several tasks and heads, and runs that were stopped and resumed.
 
 mod common;
 
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::{Policy, ResolvedPolicy, Timeline};
 use frostline_model::{HeadKind, HeadShape, Tagger, Values, fingerprints, snapshot};
 use frostline_random::Stream;
+use frostline_record::{Mixing, ScheduleKind, Select, SelectBy};
 use frostline_train::{
-    Dataset, Event, Finished, Mixing, Pace, Run, Saved, Select, Split, TaggedSentence, Task, TrainConfig,
-    TrainError, Unit, features, train,
+    Checkpoints, Dataset, Finished, Run, RunEvent, Saved, Settings, Split, TaggedSentence, Task, TrainError,
+    Unit, features, train,
 };
 
-use common::{B, Setting, WORDS, bert, config, distilbert, draw, model, of, sentences, setting};
+use common::{
+    B, Setting, WORDS, as_they_are, bert, distilbert, draw, model, of, sentences, setting, settings,
+};
 
 fn gradual(depth: usize, every: u64) -> Timeline {
-    Timeline::gradual(&Policy::parse("none", depth).unwrap(), every)
+    Timeline::gradual(&ResolvedPolicy::parse("none", depth).unwrap(), every)
 }
 
 fn run_on(
     setting: &Setting,
     timeline: &Timeline,
-    config: &TrainConfig,
+    settings: &Settings,
     tasks: &[Task<'_>],
     model: Tagger<B>,
 ) -> Finished<B> {
-    train(&of(setting, config, timeline, tasks), model, None, &mut |_: Event<'_>| ()).unwrap()
+    train(&of(setting, settings, timeline, tasks), model, None, &mut |_: RunEvent<'_>| ()).unwrap()
 }
 
 fn only<'a>(setting: &'a Setting) -> [Task<'a>; 1] {
@@ -44,13 +46,13 @@ fn same(before: &Tagger<B>, after: &Tagger<B>) -> Vec<String> {
 }
 
 #[test]
-fn blocks_thaw_one_by_one() {
+fn blocks_unfreeze_one_by_one() {
     // Five steps an epoch; at the end of the third, the head and two of three blocks have learned.
     let setting = setting(distilbert(), true);
     let before = model(&setting);
     let thawed = |epochs| {
-        let config = TrainConfig { epochs, ..config() };
-        let finished = run_on(&setting, &gradual(3, 5), &config, &only(&setting), before.clone());
+        let settings = settings(|s| s.train.epochs = epochs);
+        let finished = run_on(&setting, &gradual(3, 5), &settings, &only(&setting), before.clone());
         assert!(finished.freezing.unmoved.is_empty(), "{:?}", finished.freezing.unmoved);
         let still = same(&before, &finished.model);
         assert_eq!(still.len() as u64, finished.freezing.frozen);
@@ -67,11 +69,13 @@ fn blocks_thaw_one_by_one() {
 fn a_late_parameter_takes_a_full_first_step() {
     let mut setting = setting(distilbert(), true);
     setting.train.examples.truncate(8);
-    let mut config = TrainConfig { epochs: 3, batch: 8, ..config() };
-    config.optimizer.weight_decay = 0.0;
-    config.schedule = frostline_train::ScheduleKind::Constant;
+    let settings = settings(|s| {
+        (s.train.epochs, s.train.batch) = (3, 8);
+        s.optimizer.weight_decay = 0.0;
+        s.schedule.kind = ScheduleKind::Constant;
+    });
     let before = model(&setting);
-    let finished = run_on(&setting, &gradual(3, 2), &config, &only(&setting), before.clone());
+    let finished = run_on(&setting, &gradual(3, 2), &settings, &only(&setting), before.clone());
     let (before, after) = (snapshot(&before), snapshot(&finished.model));
     let path = "encoder.blocks.2.value.weight";
     let moved =
@@ -83,15 +87,15 @@ fn a_late_parameter_takes_a_full_first_step() {
 fn a_run_in_which_nothing_learns_only_scores() {
     let setting = setting(distilbert(), true);
     let before = model(&setting);
-    let policy = Policy::parse("all+embeddings+heads", 3).unwrap();
-    let finished = run_on(&setting, &policy.into(), &config(), &only(&setting), before.clone());
+    let policy = ResolvedPolicy::parse("all+embeddings+heads", 3).unwrap();
+    let finished = run_on(&setting, &policy.into(), &settings(as_they_are), &only(&setting), before.clone());
     assert_eq!((finished.steps, finished.selected, finished.states), (0, 0, 0));
     assert_eq!(same(&before, &finished.model).len() as u64, finished.freezing.frozen);
     assert_eq!(finished.dev[0].words.len(), setting.dev.examples.len());
-    let rows =
-        features(&finished.model.valid(), &setting.encoder, (&setting.dev).into(), config().precision, 50);
-    let speaking = setting.dev.examples.iter().flat_map(|e| &e.words).filter(|word| word.is_ok()).count();
-    assert_eq!(rows.len(), speaking * setting.encoder.hidden);
+    let settings = settings(|s| s.eval.batch_tokens = 50);
+    let rows = features(&finished.model.valid(), &setting.encoder, (&setting.dev).into(), &settings);
+    let positions = setting.dev.examples.iter().flat_map(|e| &e.words).filter(|word| word.is_ok()).count();
+    assert_eq!(rows.len(), positions * setting.encoder.hidden);
 }
 
 /// A second task: whether a sentence has an old thing in it.
@@ -123,11 +127,10 @@ fn sentences_are_learned_with_every_head() {
     let (train_set, dev) = (labelled(&setting, 3, 60), labelled(&setting, 4, 40));
     let task = |weight| Task { name: "old", head: 1, weight, train: (&train_set).into(), dev: (&dev).into() };
     for kind in [HeadKind::Linear, HeadKind::DistilBert, HeadKind::Pooler] {
-        let mut config = TrainConfig { epochs: 30, ..config() };
-        config.optimizer.lr = 5e-3;
+        let settings = settings(|s| (s.train.epochs, s.optimizer.lr) = (30, 5e-3));
         let tasks = [task(1.0)];
-        let timeline = Policy::parse_for("none", 3, &["words", "old"]).unwrap().into();
-        let finished = run_on(&setting, &timeline, &config, &tasks, two_headed(&setting, kind));
+        let timeline = Policy::parse("none").unwrap().resolve(3, &["words", "old"]).unwrap().into();
+        let finished = run_on(&setting, &timeline, &settings, &tasks, two_headed(&setting, kind));
         let tally = finished.dev[0].tally;
         assert_eq!(tally.words as usize, dev.examples.len(), "one label per sentence");
         assert!(tally.correct * 10 >= tally.words * 9, "{kind:?}: {} of {}", tally.correct, tally.words);
@@ -144,55 +147,66 @@ fn a_frozen_head_keeps_its_bits_while_its_scores_drift_with_the_encoder() {
             Task { name: "old", head: 1, weight: weights[1], train: (&old).into(), dev: (&old_dev).into() };
         [Task { name: "words", weight: weights[0], ..words }, old]
     };
-    let policy = |name| -> Timeline { Policy::parse_for(name, 3, &["words", "old"]).unwrap().into() };
+    let policy =
+        |name| -> Timeline { Policy::parse(name).unwrap().resolve(3, &["words", "old"]).unwrap().into() };
     let start = two_headed(&setting, HeadKind::Linear);
-    let both = run_on(&setting, &policy("none"), &config(), &tasks([1.0, 1.0]), start);
+    let both = run_on(&setting, &policy("none"), &settings(as_they_are), &tasks([1.0, 1.0]), start);
     assert!(both.freezing.unmoved.is_empty());
     let loss = |finished: &Finished<B>, task: usize| finished.dev[task].loss_nats;
-    // The encoder goes on: the frozen head's bits stay, its scores move.
-    let on = run_on(&setting, &policy("none+head.words"), &config(), &tasks([0.0, 1.0]), both.model.clone());
+    // The encoder learns on: the frozen head's bits stay, its scores move.
+    let on = run_on(
+        &setting,
+        &policy("none+head.words"),
+        &settings(as_they_are),
+        &tasks([0.0, 1.0]),
+        both.model.clone(),
+    );
     let still = same(&both.model, &on.model);
     assert_eq!(still, ["heads.0.classifier.bias", "heads.0.classifier.weight"]);
     assert_ne!(loss(&on, 0), loss(&both, 0));
     // Encoder and head frozen: the score is the same bit for bit.
     let frozen = policy("all+embeddings+head.words");
-    let on = run_on(&setting, &frozen, &config(), &tasks([0.0, 1.0]), both.model.clone());
+    let on = run_on(&setting, &frozen, &settings(as_they_are), &tasks([0.0, 1.0]), both.model.clone());
     assert_eq!(loss(&on, 0).to_bits(), loss(&both, 0).to_bits());
     assert_eq!(on.dev[0], both.dev[0]);
     assert_ne!(loss(&on, 1), loss(&both, 1));
 }
 
 /// Stopped at twenty moments in the middle of a gradual unfreezing with several tasks, once with the
-/// best epoch kept, and gone on: every bit is as if nothing had happened.
+/// best epoch kept, and resumed: every bit is as if nothing had happened.
 #[test]
-fn a_stopped_run_goes_on_bit_for_bit() {
+fn a_resumed_run_ends_bit_for_bit_the_same() {
     let full = setting(bert(), false);
-    for (select, mixing) in [(Select::Last, Mixing::Turns), (Select::LowestLoss, Mixing::Temperature(2.0))] {
+    for (select, mixing) in [(Select::Last, Mixing::Turns), (Select::Best, Mixing::Temperature)] {
         let (old, old_dev) = (labelled(&full, 3, 30), labelled(&full, 4, 20));
         let words = Run::task((&full.train).into(), (&full.dev).into());
         let tasks =
             [words, Task { name: "old", head: 1, weight: 0.5, train: (&old).into(), dev: (&old_dev).into() }];
-        let policy = Policy::parse_for("none", 3, &["words", "old"]).unwrap();
+        let policy = Policy::parse("none").unwrap().resolve(3, &["words", "old"]).unwrap();
         let timeline = Timeline::gradual(&policy, 7);
-        let config = TrainConfig { epochs: 5, select, mixing, ..config() };
-        let mut run = of(&full, &config, &timeline, &tasks);
-        run.pace = Pace { steps: 1, seconds: 0.0 };
+        let settings = settings(|s| {
+            s.train.epochs = 5;
+            (s.train.select, s.train.select_by) = (select, SelectBy::Loss);
+            (s.train.mixing, s.train.temperature) = (mixing, 2.0);
+        });
+        let mut run = of(&full, &settings, &timeline, &tasks);
+        run.checkpoints = Checkpoints { steps: 1, ..Checkpoints::NEVER };
         let mut files = Vec::new();
-        let mut keep = |event: Event<'_>| {
-            if let Event::Checkpoint(saved) = event {
+        let mut keep = |event: RunEvent<'_>| {
+            if let RunEvent::Checkpoint(saved) = event {
                 files.push(saved.to_bytes("a note"));
             }
         };
         let whole = train(&run, two_headed(&full, HeadKind::Pooler), None, &mut keep).unwrap();
         assert_eq!(files.len() as u64, whole.steps);
         let moments = Stream::new(9, "moments").sample(files.len(), 20);
-        run.pace = Pace::default();
+        run.checkpoints = Checkpoints::NEVER;
         for at in moments {
             let (saved, note) = Saved::from_bytes(&files[at]).unwrap();
             assert_eq!((saved.step(), note.as_str()), (at as u64 + 1, "a note"));
             // What the model starts with must not matter.
             let other = two_headed(&full, HeadKind::Pooler);
-            let gone_on = train(&run, other, Some(saved), &mut |_: Event<'_>| ()).unwrap();
+            let gone_on = train(&run, other, Some(saved), &mut |_: RunEvent<'_>| ()).unwrap();
             let bits = |finished: &Finished<B>| -> Vec<(String, Vec<u32>)> {
                 let bits = |values: Values| values.data.iter().map(|value| value.to_bits()).collect();
                 snapshot(&finished.model).into_iter().map(|(path, values)| (path, bits(values))).collect()
@@ -206,35 +220,35 @@ fn a_stopped_run_goes_on_bit_for_bit() {
         }
         let (saved, _) = Saved::from_bytes(&files[0]).unwrap();
         let other = two_headed(&full, HeadKind::Linear);
-        let error = train(&run, other, Some(saved), &mut |_: Event<'_>| ()).err().unwrap().to_string();
+        let error = train(&run, other, Some(saved), &mut |_: RunEvent<'_>| ()).err().unwrap().to_string();
         assert!(error.contains("it is of another model") && error.contains("dense"), "{error}");
     }
 }
 
 #[test]
-fn a_checkpoint_of_another_vocabulary_is_refused() {
+fn a_checkpoint_of_another_vocabulary_is_an_error() {
     let [full, compact] = [false, true].map(|compact| setting(bert(), compact));
-    let (config, timeline) = (config(), Policy::parse("none", 3).unwrap().into());
+    let (settings, timeline) = (settings(as_they_are), ResolvedPolicy::parse("none", 3).unwrap().into());
     let mut files = Vec::new();
     let tasks = [Run::task((&full.train).into(), (&full.dev).into())];
-    let mut run = of(&full, &config, &timeline, &tasks);
-    run.pace = Pace { steps: 1, seconds: 0.0 };
-    let mut keep = |event: Event<'_>| {
-        if let Event::Checkpoint(saved) = event {
+    let mut run = of(&full, &settings, &timeline, &tasks);
+    run.checkpoints = Checkpoints { steps: 1, ..Checkpoints::NEVER };
+    let mut keep = |event: RunEvent<'_>| {
+        if let RunEvent::Checkpoint(saved) = event {
             files.push(saved.to_bytes(""));
         }
     };
     train(&run, model(&full), None, &mut keep).unwrap();
     let (saved, _) = Saved::from_bytes(&files[0]).unwrap();
     let tasks = [Run::task((&compact.train).into(), (&compact.dev).into())];
-    let run = of(&compact, &config, &timeline, &tasks);
-    let error = train(&run, model(&compact), Some(saved), &mut |_: Event<'_>| ()).err().unwrap();
+    let run = of(&compact, &settings, &timeline, &tasks);
+    let error = train(&run, model(&compact), Some(saved), &mut |_: RunEvent<'_>| ()).err().unwrap();
     assert!(matches!(error, TrainError::Checkpoint { .. }), "{error}");
     assert!(error.to_string().contains("encoder.embeddings.word"), "{error}");
 }
 
 #[test]
-fn bytes_that_are_no_checkpoint_are_refused() {
+fn bytes_that_are_no_checkpoint_are_an_error() {
     let error = Saved::from_bytes(b"not this").unwrap_err().to_string();
     assert!(error.contains("delete it to start the run again"), "{error}");
 }

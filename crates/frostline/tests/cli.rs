@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use frostline::version::code;
 use frostline_assets::{Places, Sources, sha256};
+use frostline_cell::version::code;
 use frostline_record::{Cell, Input, Settings, Switch};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -30,20 +30,6 @@ fn printed(folder: &Path, arguments: &[&str]) -> Vec<u8> {
 /// A file of the repository.
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
-}
-
-/// The folder of reference data, or nothing after saying so.
-fn shared(test: &str) -> Option<PathBuf> {
-    match std::env::var_os("FROSTLINE_SHARED") {
-        Some(path) => Some(PathBuf::from(path)),
-        None if std::env::var_os("CI").is_some() => {
-            panic!("{test}: FROSTLINE_SHARED is unset although CI is set")
-        }
-        None => {
-            eprintln!("{test}: SKIPPED, FROSTLINE_SHARED is unset");
-            None
-        }
-    }
 }
 
 /// The oracle's six splits: name and path.
@@ -262,7 +248,7 @@ fn what_is_read_comes_out_again() {
 
 #[test]
 fn treebanks_come_out_as_they_went_in() {
-    let Some(shared) = shared("treebanks_come_out_as_they_went_in") else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     for (name, path) in splits(&shared) {
         let text = fs::read(&path).unwrap();
         for arguments in [&["conllu", "roundtrip", &path][..], &["conllu", "roundtrip", "--lenient", &path]] {
@@ -274,7 +260,7 @@ fn treebanks_come_out_as_they_went_in() {
 
 #[test]
 fn alignments_have_the_digests_of_hugging_face() {
-    let Some(shared) = shared("alignments_have_the_digests_of_hugging_face") else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     let oracle = fs::read(shared.join("reference/align/oracle.json")).unwrap();
     let oracle: Value = serde_json::from_slice(&oracle).unwrap();
     let tokenizer = "models/distilbert-base-multilingual-cased";
@@ -340,7 +326,7 @@ fn demo_cell(save: bool) -> Cell {
     let places = Places::default();
     let (treebank, encoder) =
         (places.treebank("embedded:en").unwrap(), places.encoder("embedded:demo-distilbert", true).unwrap());
-    let mut settings = Settings { policy: "first-4".into(), ..Settings::default() };
+    let mut settings = Settings { policy: "first-4".parse().unwrap(), ..Settings::default() };
     settings.encoder.name = "embedded:demo-distilbert".into();
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, save);
     (settings.optimizer.lr, settings.dropout.encoder) = (5e-3, Switch::Off);

@@ -8,13 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use frostline::audit::Auditor;
-use frostline::inputs::check_length;
-use frostline::model_folder::ModelFolder;
-use frostline::version::code;
 use frostline_assets::{Places, Sources, read};
+use frostline_cell::audit::Auditor;
+use frostline_cell::inputs::check_length;
+use frostline_cell::version::code;
 use frostline_model::EncoderConfig;
 use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
+use frostline_tagger::ModelFolder;
 use serde_json::Value;
 
 use common::last_word;
@@ -91,7 +91,7 @@ fn trained(name: &str, max_length: usize, dataset: &str, settings: Settings) -> 
     let places = Places::default();
     let encoder = references().join(name).display().to_string();
     let dataset = places.dataset(dataset).unwrap();
-    let mut settings = Settings { policy: "first-2".into(), ..settings };
+    let mut settings = Settings { policy: "first-2".parse().unwrap(), ..settings };
     settings.encoder.name.clone_from(&encoder);
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
     settings.data.max_length = max_length;

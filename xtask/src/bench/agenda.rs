@@ -6,7 +6,7 @@ use anyhow::anyhow;
 
 use crate::bench::compare::{COMPARISONS, Comparison, Scale, Setting, Suite};
 use crate::bench::places::Encoder;
-use crate::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, Result};
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +220,7 @@ mod tests {
         let refused = |only| Agenda::new(&suites, &[], only).expect_err("a fault");
         let (policies, ids) = (["last-9".to_string()], ["sweep-f32-study".to_string()]);
         let fault = refused(Only { policies: &policies, ..Only::default() });
-        assert_eq!(fault.code, crate::fault::PLAN);
+        assert_eq!(fault.code, frostline_sweep::fault::PLAN);
         insta::assert_snapshot!(fault.error.to_string(), @"no comparison asked for has the policy `last-9`; there are: none, all, first-2, first-4, alternating, first-4+embeddings, head-only");
         let fault = refused(Only { comparisons: &ids, ..Only::default() });
         insta::assert_snapshot!(fault.error.to_string());

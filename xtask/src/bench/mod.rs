@@ -33,9 +33,11 @@ use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
 use crate::bench::stored::{Machine, Measured, Run, SCHEMA};
-use crate::fault::{Blame as _, Result, environment};
-use crate::runner::Runner;
-use crate::{Ending, workspace};
+use frostline_sweep::Ending;
+use frostline_sweep::Program;
+use frostline_sweep::fault::{Blame as _, Result, environment};
+
+use crate::workspace;
 
 /// How much is measured, the same for both sides.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     let agenda =
         Agenda::new(&suites, &encoders, Only { policies: &args.policies, comparisons: &args.comparisons })?;
     let peer = args.python.as_ref().map(|python| Peer::new(python, args.backend, &pace)).transpose()?;
-    let runner = Runner::prepare(args.backend, args.runner.as_deref())?;
+    let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
     let ours = Ours::new(&runner, &pace, &suites)?;
     // Held until the end: the taggers lie there.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
@@ -82,7 +84,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     let failed = measured.rows.iter().any(|row| row.ours.failed || row.peer.failed);
 
     show(&measured);
-    println!("raw       {}", workspace::shown(&raw(&started)));
+    println!("raw       {}", frostline_sweep::shown(&raw(&started)));
     if args.write {
         publish(measured).environment()?;
     }
@@ -90,7 +92,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
 }
 
 /// This run, as far as it has come.
-fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Runner, rounds: &Rounds<'_>) -> Run {
+fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, rounds: &Rounds<'_>) -> Run {
     Run {
         command: command(args),
         rounds: pace.rounds,
@@ -151,12 +153,12 @@ fn command(args: &BenchArgs) -> String {
     put(args.batch != 16, format!("--batch {}", args.batch));
     put(args.threads.is_some(), format!("--threads {}", args.threads.unwrap_or(0)));
     put(args.peer_seeds.is_some(), format!("--peer-seeds {}", args.peer_seeds.unwrap_or(0)));
-    put(args.backend != crate::args::Backend::Flex, format!("--backend {}", args.backend));
+    put(args.backend != frostline_sweep::args::Backend::Flex, format!("--backend {}", args.backend));
     put(args.write, "--write".into());
     parts.join(" ")
 }
 
-fn about(runner: &Runner) -> BTreeMap<String, String> {
+fn about(runner: &Program) -> BTreeMap<String, String> {
     let about = &runner.about;
     [("version", &about.version), ("code", &about.code), ("isa", &about.isa), ("revision", &runner.revision)]
         .map(|(name, value)| (name.to_string(), value.clone()))
@@ -193,7 +195,7 @@ fn publish(new: Measured) -> anyhow::Result<()> {
         println!("left      {left}");
     }
     write_atomically(&path, stored.text().as_bytes())?;
-    println!("stored    {}", workspace::shown(&path));
+    println!("stored    {}", frostline_sweep::shown(&path));
     write_page(&stored)
 }
 
@@ -209,7 +211,7 @@ fn render_again() -> Result<Ending> {
 fn write_page(stored: &Measured) -> anyhow::Result<()> {
     let path = docs("benchmarks.md");
     write_atomically(&path, page::render(stored).as_bytes())?;
-    println!("page      {}", workspace::shown(&path));
+    println!("page      {}", frostline_sweep::shown(&path));
     Ok(())
 }
 

@@ -8,20 +8,20 @@ use std::time::Instant;
 
 use frostline_record::{Plan, Record, SCHEMA, Sweep};
 
-use crate::args::Backend;
 use crate::bench::Pace;
 use crate::bench::agenda::{Agenda, Task};
 use crate::bench::compare::Suite;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
-use crate::fault::{Blame as _, Result, environment};
-use crate::runner::Runner;
+use frostline_sweep::Program;
+use frostline_sweep::args::Backend;
+use frostline_sweep::fault::{Blame as _, Result, environment};
 
 /// Our side of a run.
 #[derive(Debug)]
 pub(crate) struct Ours<'a> {
-    runner: &'a Runner,
+    runner: &'a Program,
     pace: &'a Pace,
     /// The help of `bench step`, which names the options there are; empty where it was not needed.
     help: String,
@@ -29,7 +29,7 @@ pub(crate) struct Ours<'a> {
 
 impl<'a> Ours<'a> {
     /// Asks the runner what it can measure.
-    pub(crate) fn new(runner: &'a Runner, pace: &'a Pace, suites: &[Suite]) -> Result<Self> {
+    pub(crate) fn new(runner: &'a Program, pace: &'a Pace, suites: &[Suite]) -> Result<Self> {
         let mut help = String::new();
         if suites.iter().any(|suite| matches!(suite, Suite::Steps | Suite::Reading)) {
             let mut asked = Command::new(&runner.path);

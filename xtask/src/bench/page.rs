@@ -84,7 +84,7 @@ fn told(page: &mut String, number: usize, key: &str, run: &Run) {
         run.command,
         machine.cpu,
         machine.cores,
-        crate::units::grouped(machine.memory_mib),
+        frostline_sweep::units::grouped(machine.memory_mib),
         machine.system,
         machine.load_before,
         run.rounds,

@@ -6,16 +6,16 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 
-use crate::args::Backend;
 use crate::bench::Pace;
 use crate::bench::agenda::Task;
 use crate::bench::compare::Suite;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
-use crate::fault::{Blame as _, Result, environment};
-use crate::units::clock;
 use crate::workspace;
+use frostline_sweep::args::Backend;
+use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::units::clock;
 
 /// What the scripts import.
 const NEEDS: &str = "import accelerate, conllu, torch, transformers";
@@ -155,7 +155,7 @@ mod tests {
     fn a_python_that_is_not_there_says_what_to_do() {
         let pace = pace();
         let fault = Peer::new(Path::new("no/such/python"), Backend::Flex, &pace).expect_err("no Python");
-        assert_eq!(fault.code, crate::fault::ENVIRONMENT);
+        assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         let text = fault.error.to_string();
         assert!(text.starts_with("no/such/python: no Python can be started there"), "{text}");
         assert!(text.contains("tests/peers/README.md"), "{text}");
@@ -167,7 +167,7 @@ mod tests {
         // `false` ends with code 1 whatever it is asked, as a Python without the packages does.
         let pace = pace();
         let fault = Peer::new(Path::new("false"), Backend::Flex, &pace).expect_err("no packages");
-        assert_eq!(fault.code, crate::fault::ENVIRONMENT);
+        assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         assert!(fault.error.to_string().contains("lacks what the peers need"), "{:#}", fault.error);
     }
 

@@ -8,7 +8,7 @@ use frostline_assets::Places;
 
 use crate::args::BenchArgs;
 use crate::bench::compare::{COMPARISONS, ENCODERS, Suite};
-use crate::fault::{Blame as _, Result, environment};
+use frostline_sweep::fault::{Blame as _, Result, environment};
 
 /// An encoder's folder.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal};
 use crate::bench::spread::figure;
 use crate::bench::stored::{Figures, Row, Side};
-use crate::units::clock;
+use frostline_sweep::units::clock;
 
 /// What there is to measure, and what was measured so far.
 #[derive(Debug)]

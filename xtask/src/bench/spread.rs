@@ -36,7 +36,7 @@ pub(crate) fn figure(value: f64) -> String {
         _ => 3,
     };
     if decimals == 0 && value >= 1000.0 {
-        return crate::units::grouped(value.round() as u64);
+        return frostline_sweep::units::grouped(value.round() as u64);
     }
     format!("{value:.decimals$}")
 }

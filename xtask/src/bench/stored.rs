@@ -9,8 +9,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::args::Backend;
 use crate::bench::compare::{Comparison, Suite};
+use frostline_sweep::args::Backend;
 
 /// The number of this file's form.
 pub(crate) const SCHEMA: u32 = 1;
@@ -151,7 +151,7 @@ impl Measured {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let shown = crate::workspace::shown(path);
+        let shown = frostline_sweep::shown(path);
         let text = std::fs::read(path).with_context(|| shown.clone())?;
         let measured: Self = serde_json::from_slice(&text)
             .with_context(|| format!("{shown}: not readable as measurements; delete it and measure again"))?;

@@ -2,11 +2,11 @@
 
 use clap::ValueEnum as _;
 
-use crate::args::Backend;
 use crate::bench::compare::{Measure, Suite, bar_of};
 use crate::bench::grid::Grid;
 use crate::bench::spread::{Spread, figure};
 use crate::bench::stored::{Measured, Row, Run, Side};
+use frostline_sweep::args::Backend;
 
 /// One table with its heading.
 #[derive(Debug)]

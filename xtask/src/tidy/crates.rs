@@ -27,24 +27,43 @@ const fn tensors(name: &'static str, uses: &'static [&'static str]) -> Charter {
 
 /// From the ground up: a crate uses only crates above it in this list.
 const CHARTERS: &[Charter] = &[
+    // For tests: no crate's charter names it.
+    pure("frostline-testing", &[]),
     pure("frostline-random", &[]),
     pure("frostline-conllu", &[]),
     pure("frostline-freeze", &[]),
     pure("frostline-align", &[]),
-    pure("frostline-record", &[]),
+    pure("frostline-record", &["freeze"]),
     pure("frostline-score", &["random"]),
-    pure("frostline-assets", &["random"]),
+    pure("frostline-assets", &[]),
     pure("frostline-report", &["record", "score"]),
-    tensors("frostline-kernels", &["random"]),
+    pure("frostline-sweep", &["assets", "conllu", "freeze", "record", "report"]),
+    tensors("frostline-kernels", &["random", "record"]),
     tensors("frostline-model", &["kernels", "random"]),
-    tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "score"]),
+    tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),
+    tensors("frostline-tagger", &["align", "kernels", "model", "record"]),
+    tensors(
+        "frostline-cell",
+        &[
+            "align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "tagger",
+            "train",
+        ],
+    ),
     tensors(
         "frostline",
-        &["align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "train"],
+        &[
+            "align", "assets", "cell", "conllu", "freeze", "kernels", "model", "record", "score", "sweep",
+            "tagger", "train",
+        ],
     ),
-    pure("xtask", &["assets", "conllu", "freeze", "record", "report"]),
-    pure("frostline-e2e", &["frostline", "record", "xtask"]),
+    pure("xtask", &["assets", "random", "record", "sweep"]),
+    pure("frostline-e2e", &["cell", "frostline", "record", "xtask"]),
 ];
+
+/// The crates' names without the project's: `score`, `frostline`, `xtask`.
+pub(super) fn short_names() -> impl Iterator<Item = String> {
+    CHARTERS.iter().map(|charter| charter.name.strip_prefix("frostline-").unwrap_or(charter.name).into())
+}
 
 #[derive(Deserialize)]
 struct Metadata {

@@ -7,6 +7,15 @@ use crate::workspace;
 /// The longest a Rust file may be, in lines.
 const LONGEST: usize = 600;
 
+/// The longest a snapshot may be, in lines: nobody reviews a longer one.
+const LONGEST_SNAPSHOT: usize = 400;
+
+/// Snapshots that are longer for now.
+const LONG_SNAPSHOTS: [&str; 2] = [
+    "crates/frostline-report/tests/report/snapshots/report__axes_json.snap",
+    "tests/e2e/snapshots/e2e__plans__every_plan_expands.snap",
+];
+
 /// Where people's and machines' own folders lie. In pieces, so that this file has none of them.
 const MACHINE: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/Us", "ers/"]];
@@ -21,6 +30,7 @@ pub(super) fn check(tracked: &[String]) -> Vec<String> {
         if name.ends_with(".rs") {
             faults.extend(rust(name, &text));
         }
+        faults.extend(snapshot(name, &text));
         faults.extend(machine_paths(name, &text));
         if let Some(folder) = name.strip_suffix("/Cargo.toml").filter(|name| name.starts_with("crates/")) {
             let readme = format!("{folder}/README.md");
@@ -42,6 +52,12 @@ fn rust(name: &str, text: &str) -> Vec<String> {
         faults.push(format!("{name}:1: open it with `//!` and say what it owns and refuses"));
     }
     faults
+}
+
+fn snapshot(name: &str, text: &str) -> Option<String> {
+    let lines = text.lines().count();
+    let long = name.ends_with(".snap") && lines > LONGEST_SNAPSHOT && !LONG_SNAPSHOTS.contains(&name);
+    long.then(|| format!("{name}: {lines} lines; nobody reviews more than {LONGEST_SNAPSHOT}, so show less"))
 }
 
 fn machine_paths(name: &str, text: &str) -> Vec<String> {
@@ -75,6 +91,18 @@ mod tests {
         assert!(rust("a.rs", "#![doc = include_str!(\"../README.md\")]\n").is_empty());
         assert_eq!(rust("a.rs", "use b;\n").len(), 1);
         assert_eq!(rust("a.rs", &"//! a\n".repeat(LONGEST + 1)).len(), 1);
+    }
+
+    #[test]
+    fn a_snapshot_can_be_reviewed() {
+        assert!(snapshot("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT)).is_none());
+        assert!(snapshot("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT + 1)).is_some());
+        assert!(snapshot("a.rs", &"//! a\n".repeat(LONGEST_SNAPSHOT + 1)).is_none());
+        // An exception that is needed no longer goes.
+        for name in LONG_SNAPSHOTS {
+            let text = fs::read_to_string(workspace::root().join(name)).expect("a snapshot");
+            assert!(text.lines().count() > LONGEST_SNAPSHOT, "{name} is short now");
+        }
     }
 
     #[test]

@@ -1,44 +1,116 @@
-//! `cargo xtask tidy`: what the project promises about its own shape, checked on the tracked files.
+//! `cargo xtask tidy`: what the project promises about its own shape, checked on its files and commits.
 //!
-//! It reads; it mends nothing.
+//! It reads and changes nothing.
 
+mod circles;
+mod commits;
 mod crates;
 mod files;
+mod tokens;
 
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 
-use crate::fault::{Blame as _, Result};
-use crate::{Ending, workspace};
+use frostline_sweep::Ending;
+use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::units::counted;
+
+use crate::ci::add_skip;
+use crate::workspace;
+
+/// What is never looked at where git does not say what is ignored.
+const IGNORED: [&str; 3] = [".git", "target", "sweeps"];
 
 /// Checks everything and tells all that is wrong.
 pub(crate) fn tidy() -> Result<Ending> {
-    let tracked = tracked().environment()?;
+    let files = files_of_the_project().environment()?;
     let mut faults = crates::check().environment()?;
-    faults.extend(files::check(&tracked));
+    faults.extend(files::check(&files));
+    let read = |name: &str| std::fs::read_to_string(workspace::root().join(name)).ok();
+    let circles = circles::check(&files, read);
+    for needs in &circles {
+        println!("circle    {}", needs.join("\n          "));
+    }
+    if circles.len() > circles::MOST {
+        faults.push(format!("{} import circles; at most {}", circles.len(), circles::MOST));
+    }
+    match commits::check().environment()? {
+        commits::Subjects::Read(wrong) => faults.extend(wrong),
+        commits::Subjects::Unknown(reason) => {
+            println!("tidy      SKIPPED: subject lines of commits: {reason}");
+            add_skip("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
+        }
+    }
     for fault in &faults {
         eprintln!("{fault}");
     }
     if faults.is_empty() {
-        println!("tidy      {} tracked files, nothing to say", tracked.len());
+        println!(
+            "tidy      {} files, {}, all in order",
+            files.len(),
+            counted(circles.len(), "import circle")
+        );
         return Ok(Ending::Done);
     }
-    eprintln!("tidy: {} to mend", crate::units::counted(faults.len(), "place"));
+    eprintln!("tidy: {} to fix", counted(faults.len(), "place"));
     Ok(Ending::Failed)
 }
 
-/// The files git knows, relative to the root, and those it would not ignore.
-fn tracked() -> anyhow::Result<Vec<String>> {
+/// The project's files, relative to the root: those git knows and those it would not ignore; without git all.
+fn files_of_the_project() -> anyhow::Result<Vec<String>> {
+    let names = match listed_by_git()? {
+        Some(names) => names,
+        None => {
+            let mut found = Vec::new();
+            walk(&workspace::root(), "", &mut found)?;
+            found
+        }
+    };
+    Ok(names.into_iter().filter(|name| workspace::root().join(name).is_file()).collect())
+}
+
+/// What git lists; `None` where it is not installed or this is no checkout.
+fn listed_by_git() -> anyhow::Result<Option<Vec<String>>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
         .current_dir(workspace::root())
-        .output()
-        .context("git cannot be started")?;
-    if !output.status.success() {
-        bail!("git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
+        .output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else { return Ok(None) };
     let names = String::from_utf8(output.stdout).context("a file's name is no UTF-8")?;
-    let there = |name: &&str| !name.is_empty() && workspace::root().join(name).is_file();
-    Ok(names.split('\0').filter(there).map(String::from).collect())
+    Ok(Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect()))
+}
+
+/// Adds the files of a folder, `below` it with slashes.
+fn walk(folder: &Path, below: &str, found: &mut Vec<String>) -> anyhow::Result<()> {
+    let place = || folder.display().to_string();
+    for entry in std::fs::read_dir(folder).with_context(place)? {
+        let entry = entry.with_context(place)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().with_context(place)?;
+        if IGNORED.contains(&name.as_str()) {
+            continue;
+        }
+        if kind.is_dir() {
+            walk(&entry.path(), &format!("{below}{name}/"), found)?;
+        } else if kind.is_file() {
+            found.push(format!("{below}{name}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_without_git_too() {
+        let mut walked = Vec::new();
+        walk(&workspace::root().join("configs"), "configs/", &mut walked).expect("a folder");
+        assert!(walked.contains(&"configs/demo.toml".to_string()), "{walked:?}");
+        let files = files_of_the_project().expect("files");
+        assert!(files.contains(&"configs/demo.toml".to_string()));
+    }
 }

@@ -1,25 +1,7 @@
-//! Owns what the tests share: where the reference lies, a reader of forms and tags, a tiny
-//! vocabulary. Refuses to pass silently in CI when the reference is missing.
+//! What the tests share: where the reference lies, a reader of forms and tags, a tiny vocabulary.
 #![allow(dead_code)] // every test binary uses its own part
 
 use std::path::PathBuf;
-
-/// The folder of reference data, or `None` after saying so.
-///
-/// # Panics
-/// When it is unset although `CI` is set.
-pub fn shared(test: &str) -> Option<PathBuf> {
-    match std::env::var_os("FROSTLINE_SHARED") {
-        Some(path) => Some(PathBuf::from(path)),
-        None if std::env::var_os("CI").is_some() => {
-            panic!("{test}: FROSTLINE_SHARED is unset although CI is set")
-        }
-        None => {
-            eprintln!("{test}: SKIPPED, FROSTLINE_SHARED is unset");
-            None
-        }
-    }
-}
 
 /// The study's tokenizer folder.
 pub fn multilingual(shared: &std::path::Path) -> PathBuf {

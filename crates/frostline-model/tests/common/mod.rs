@@ -1,5 +1,4 @@
 //! What the tests share: the committed models and their references, packed sentences, the peer.
-//! Refuses to pass silently in CI where the reference data is missing.
 #![allow(dead_code)] // every test binary uses its own part
 
 use std::io::Write as _;
@@ -107,15 +106,6 @@ pub fn apart(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(far).fold(0.0, |most, far| if far > most || far.is_nan() { far } else { most })
 }
 
-/// The interpreter to ask, or nothing after saying so.
-pub fn python(test: &str) -> Option<PathBuf> {
-    let python = std::env::var_os("FROSTLINE_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        eprintln!("{test}: SKIPPED, FROSTLINE_PYTHON names no interpreter with torch and transformers");
-    }
-    python
-}
-
 /// What `transformers` makes of a folder: one JSON line per sentence.
 pub fn peer<T: serde::de::DeserializeOwned>(
     python: &Path,
@@ -137,14 +127,4 @@ pub fn peer<T: serde::de::DeserializeOwned>(
     assert!(output.status.success(), "peer.py failed");
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// The folder of reference data, or nothing after saying so.
-pub fn shared(test: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("FROSTLINE_SHARED").map(PathBuf::from);
-    if shared.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "{test}: FROSTLINE_SHARED is unset although CI is set");
-        eprintln!("{test}: SKIPPED, FROSTLINE_SHARED is unset");
-    }
-    shared
 }

@@ -86,7 +86,7 @@ pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
     let langs = distinct(cells.iter().map(|view| view.cell.settings.lang.clone()));
     let keys = distinct(cells.iter().map(|view| {
         let settings = &view.cell.settings;
-        (settings.lang.clone(), settings.policy.clone(), view.extras.clone())
+        (settings.lang.clone(), settings.policy.to_string(), view.extras.clone())
     }));
     let mut groups = Vec::new();
     for lang in &langs {
@@ -111,7 +111,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     let Paired { gains, savings, .. } = Paired::of(members, all);
     Group {
         lang: settings.lang.clone(),
-        policy: settings.policy.clone(),
+        policy: settings.policy.to_string(),
         extras: members[0].extras.clone(),
         seeds_planned: members.len(),
         seeds_done: done.len(),

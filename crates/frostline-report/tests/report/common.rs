@@ -138,7 +138,7 @@ pub fn record(cell: &Cell, langs: &[Lang]) -> Record {
     let settings = &cell.settings;
     let lang = langs.iter().find(|lang| lang.name == settings.lang);
     let lang = lang.expect("a known language");
-    let reach = lang.reach.iter().find(|(name, _)| *name == settings.policy);
+    let reach = lang.reach.iter().find(|(name, _)| settings.policy == *name);
     let (accuracy, trainable, seconds) = reach.expect("a known policy").1;
     // A learning rate other than the study's costs a little, so that axes differ.
     let rate = (settings.optimizer.lr / 5e-5).log2().abs();
@@ -245,7 +245,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
         baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
-            policy: settings.policy.clone(),
+            policy: settings.policy.to_string(),
             accounts: Accounts {
                 total,
                 trainable,

@@ -165,7 +165,7 @@ fn subsets(seeds: u64) -> (Sweep, Vec<Record>) {
     let mut records = records(&sweep, &langs);
     for record in &mut records {
         let (policy, seed) = (record.cell.settings.policy.clone(), record.cell.settings.seed);
-        let set = (0..16).find(|&set| names(set) == policy).expect("a set");
+        let set = (0..16).find(|&set| policy == names(set)).expect("a set");
         let result = record.result.as_mut().expect("a result");
         let stage = &mut result.stages[0];
         let row = |group: String, total, trainable| AccountRow { group, total, trainable };

@@ -171,7 +171,10 @@ pub fn many(langs: usize) -> (Sweep, Vec<Record>, Files) {
     let more: String = (1..langs).map(|lang| format!("l{lang} = 'UD_Other-{lang}'\n")).collect();
     let sweep = sweep(&plan.replace("[grid]\n", &format!("{more}[grid]\n")));
     let reach = |place: &Place<'_>| {
-        Some(Reached::Words(200, 199 - place.settings.policy.len() as u64 - place.settings.seed % 42))
+        Some(Reached::Words(
+            200,
+            199 - place.settings.policy.as_str().len() as u64 - place.settings.seed % 42,
+        ))
     };
     let (records, predictions) = records(&sweep, &reach);
     (sweep, records, predictions)

@@ -102,7 +102,7 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
                 epoch: epochs.len() as u32 + 1,
                 stage: number as u32 + 1,
                 step: 10 * (epochs.len() as u64 + 1),
-                trainable: trainable(&of_stage.policy).min(thawed),
+                trainable: trainable(of_stage.policy.as_str()).min(thawed),
                 train_loss_nats: 0.5 / f64::from(epoch),
                 dev: head,
                 others: others.map(|task| (task.clone(), dev(task))).collect(),
@@ -110,10 +110,10 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
         }
         stages.push(StageOutcome {
             name,
-            policy: of_stage.policy.clone(),
+            policy: of_stage.policy.to_string(),
             accounts: Accounts {
                 total: 1_001_000,
-                trainable: trainable(&of_stage.policy),
+                trainable: trainable(of_stage.policy.as_str()),
                 groups: vec![AccountRow { group: "head".into(), total: 1_000, trainable: 1_000 }],
             },
             steps: 10 * u64::from(of_stage.train.epochs),

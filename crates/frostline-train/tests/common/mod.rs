@@ -5,12 +5,12 @@
 use burn::backend::{Autodiff, Flex};
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
-use frostline_freeze::{Policy, Timeline};
+use frostline_freeze::{ResolvedPolicy, Timeline};
 use frostline_model::{EncoderConfig, Export, HeadShape, RandomInit, Tagger, Vocabulary, snapshot};
 use frostline_random::Stream;
 use frostline_train::{
-    Dataset, Event, Finished, OptimizerConfig, Prefix, Run, Split, TaggedSentence, Task, TrainConfig,
-    TrainError, Unit, View, compute_prefix, tag_set, train,
+    Dataset, Finished, Prefix, Run, RunEvent, Settings, Split, TaggedSentence, Task, TrainError, Unit, View,
+    compute_prefix, tag_set, train,
 };
 
 pub type B = Autodiff<Flex>;
@@ -77,10 +77,17 @@ pub fn setting(encoder: EncoderConfig, compact: bool) -> Setting {
     Setting { encoder, vocabulary, train, dev, tags: tags.len() }
 }
 
-pub fn config() -> TrainConfig {
-    let optimizer = OptimizerConfig { lr: 1e-3, weight_decay: 0.1, ..OptimizerConfig::default() };
-    TrainConfig { epochs: 2, batch: 8, log_every: 3, optimizer, ..TrainConfig::default() }
+/// Two short epochs at a high rate, with these changes.
+pub fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::default();
+    (settings.optimizer.lr, settings.optimizer.weight_decay) = (1e-3, 0.1);
+    (settings.train.epochs, settings.train.batch, settings.train.log_every) = (2, 8, 3);
+    change(&mut settings);
+    settings
 }
+
+/// Changes nothing.
+pub fn as_they_are(_: &mut Settings) {}
 
 pub fn draw() -> RandomInit {
     RandomInit::new(5, 0.02)
@@ -92,19 +99,19 @@ pub fn model(setting: &Setting) -> Tagger<B> {
     Tagger::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
 }
 
-pub fn run(setting: &Setting, policy: &str, config: &TrainConfig) -> Result<Finished<B>, TrainError> {
-    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+pub fn run(setting: &Setting, policy: &str, settings: &Settings) -> Result<Finished<B>, TrainError> {
+    let policy = ResolvedPolicy::parse(policy, setting.encoder.depth).unwrap();
     let tasks = [Run::task((&setting.train).into(), (&setting.dev).into())];
-    train(&of(setting, config, &policy.into(), &tasks), model(setting), None, &mut |_: Event<'_>| ())
+    train(&of(setting, settings, &policy.into(), &tasks), model(setting), None, &mut |_: RunEvent<'_>| ())
 }
 
 pub fn of<'a>(
     setting: &'a Setting,
-    config: &'a TrainConfig,
+    settings: &'a Settings,
     timeline: &'a Timeline,
     tasks: &'a [Task<'a>],
 ) -> Run<'a> {
-    Run::new(config, &setting.encoder, timeline, tasks)
+    Run::new(settings, &setting.encoder, timeline, tasks)
 }
 
 /// As [`run`], with the outputs of the lowest blocks computed first.
@@ -112,9 +119,9 @@ pub fn run_cached(
     setting: &Setting,
     policy: &str,
     blocks: usize,
-    config: &TrainConfig,
+    settings: &Settings,
 ) -> Result<Finished<B>, TrainError> {
-    let policy = Policy::parse(policy, setting.encoder.depth).unwrap();
+    let policy = ResolvedPolicy::parse(policy, setting.encoder.depth).unwrap();
     let model = model(setting);
     let plain = model.valid();
     let rows = [&setting.train, &setting.dev].map(|data| {
@@ -123,8 +130,9 @@ pub fn run_cached(
             rows.extend_from_slice(some);
             Ok::<_, std::convert::Infallible>(())
         };
-        let size = [blocks, 23];
-        compute_prefix(&plain, &setting.encoder, data, size, config.precision, &mut take).unwrap();
+        let mut settings = settings.clone();
+        settings.eval.batch_tokens = 23;
+        compute_prefix(&plain, &setting.encoder, data, blocks, &settings, &mut take).unwrap();
         (rows, data.starts())
     });
     let prefix = |split: usize| {
@@ -133,7 +141,7 @@ pub fn run_cached(
     };
     let view = |data, split| View { data, prefix: prefix(split) };
     let tasks = [Run::task(view(&setting.train, 0), view(&setting.dev, 1))];
-    train(&of(setting, config, &policy.into(), &tasks), model, None, &mut |_: Event<'_>| ())
+    train(&of(setting, settings, &policy.into(), &tasks), model, None, &mut |_: RunEvent<'_>| ())
 }
 
 /// The exported file's tensors by Hugging Face name.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::Stop;
-use crate::audit::{self, Auditor};
+use frostline_cell::audit::{self, Auditor};
 
 /// Show that saved models kept every bit of what was frozen, and moved everything else.
 #[derive(Args)]

@@ -12,10 +12,9 @@ use frostline_assets::Places;
 use frostline_freeze::Policy;
 
 use super::{Compute, Stop, from_one, named, pool};
-use crate::backend;
-use crate::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
-use crate::config;
-use crate::tagger::{Options, Tagger};
+use frostline_cell::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
+use frostline_kernels::backend;
+use frostline_tagger::{Options, Tagger};
 
 /// Time this build's parts on this machine: one line of JSON.
 #[derive(Args)]
@@ -70,7 +69,7 @@ struct StepArgs {
     random_init: bool,
     /// What is frozen, for example first-4+embeddings
     #[arg(long, default_value = "none")]
-    policy: String,
+    policy: Policy,
     /// Steps that are timed
     #[arg(long, default_value_t = 30, value_parser = from_one())]
     steps: usize,
@@ -131,9 +130,8 @@ impl Bench {
             What::Step(args) => args.run()?,
             What::Gemm(GemmArgs { machine, precision }) => {
                 let backend = named(machine.backend)?;
-                let found = pool(machine.threads)?.install(|| {
-                    backend::on(&backend, Gemm { precision: config::precision(precision.into()) })
-                })?;
+                let found = pool(machine.threads)?
+                    .install(|| backend::on(&backend, Gemm { precision: precision.into() }))?;
                 serde_json::to_string(&found)?
             }
             What::Read(inputs) => {
@@ -171,7 +169,7 @@ impl StepArgs {
             batch: self.batch,
             first: self.first,
             seed: self.seed,
-            precision: config::precision(self.precision.into()),
+            precision: self.precision.into(),
             prefix_cache: self.prefix_cache,
             length: self.length,
         };
@@ -188,8 +186,10 @@ impl StepArgs {
             let reason = format!("{name} has {longest} positions, but --length is {length}; lower it");
             return Err(Stop::Arguments(reason).into());
         }
-        let policy =
-            Policy::parse(&self.policy, encoder.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
+        let policy = self
+            .policy
+            .resolve(encoder.depth, &["head"])
+            .map_err(|error| Stop::Arguments(error.to_string()))?;
         if policy.freezes_all() {
             let reason = "freezes everything, so there is no step to time; leave the head, as head-only does";
             return Err(Stop::Arguments(format!("--policy {policy} {reason}")).into());

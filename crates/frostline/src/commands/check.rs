@@ -15,6 +15,6 @@ impl Check {
     pub fn run(self) -> Result<()> {
         let cells: Vec<frostline_record::Cell> =
             serde_json::from_reader(std::io::stdin().lock()).context("standard input: no list of cells")?;
-        crate::check::cells(&cells)
+        frostline_cell::check::cells(&cells)
     }
 }

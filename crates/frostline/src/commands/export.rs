@@ -1,15 +1,13 @@
 //! `frostline export`: the model of a cell as a Hugging Face folder of its own.
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::Result;
 use clap::Args;
-use frostline_record::Record;
+use frostline_cell::export::{OutputExists, export};
 
 use super::Stop;
-use crate::model_folder::ModelFolder;
 
 /// Copy the model that a cell saved to a folder that Hugging Face's tools open.
 #[derive(Args)]
@@ -26,9 +24,13 @@ impl Export {
     /// Exports, and says how to open the folder.
     ///
     /// # Errors
-    /// As [`export`].
+    /// As [`frostline_cell::export::export`].
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let (record, files) = export(&self.run, &self.out)?;
+        let (record, files) =
+            export(&self.run, &self.out).map_err(|error| match error.downcast::<OutputExists>() {
+                Ok(exists) => Stop::Arguments(exists.to_string()).into(),
+                Err(other) => other,
+            })?;
         let place = self.out.display();
         writeln!(out, "{}: {} in {place}", record.cell.title(), files.join(", "))?;
         if record.cell.settings.data.lowercase {
@@ -39,56 +41,4 @@ impl Export {
         }
         Ok(())
     }
-}
-
-/// Checks that the model saved in the cell's folder opens and has the tags of its record, then
-/// copies it to `out`. Gives the record and the files.
-///
-/// # Errors
-/// Where the cell holds no record, failed or saved no model, the model does not open, or `out`
-/// holds files or cannot be written.
-pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
-    let cell = run.display();
-    let (record, result) = crate::cell::finished(run).with_context(|| cell.to_string())?;
-    let model = run.join("model");
-    ensure!(model.is_dir(), "{cell} holds no saved model; run the sweep again with `--set save.model=true`");
-    let opened = ModelFolder::open(&model)?;
-    opened.check()?;
-    ensure!(
-        opened.tags == result.facts().tags,
-        "{}: its id2label names other tags than the cell's record; run the cell again",
-        model.join("config.json").display()
-    );
-    let files = copy(&model, out)?;
-    Ok((record, files))
-}
-
-/// Copies all files of a folder, so that `out` is either whole or not there.
-fn copy(from: &Path, out: &Path) -> Result<Vec<String>> {
-    let place = out.display();
-    if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
-        return Err(Stop::Arguments(format!("{place} is there already; choose another --out")).into());
-    }
-    let part = out.with_added_extension("part");
-    let copied = || -> io::Result<Vec<String>> {
-        if part.exists() {
-            fs::remove_dir_all(&part)?;
-        }
-        fs::create_dir_all(&part)?;
-        let mut files = Vec::new();
-        for entry in from.read_dir()? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                fs::copy(entry.path(), part.join(entry.file_name()))?;
-                files.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        if out.exists() {
-            fs::remove_dir(out)?;
-        }
-        fs::rename(&part, out)?;
-        files.sort();
-        Ok(files)
-    };
-    copied().map_err(|error| anyhow!("{place}: cannot be written: {error}; choose another --out"))
 }

@@ -10,17 +10,20 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use frostline_record::Precision;
 
-use crate::backend;
+use frostline_kernels::backend;
 
 pub mod align;
 pub mod audit;
 pub mod bench;
 pub mod check;
+pub mod completions;
 pub mod conllu;
 pub mod data;
 pub mod export;
 pub mod logits;
+pub mod man;
 pub mod params;
+pub mod plans;
 pub mod pretrain;
 pub mod score;
 pub mod tag;

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use frostline_freeze::{LayerDecay, Policy, Prefix, Timeline, Workload};
+use frostline_freeze::{LayerDecay, Policy, PrefixMode, Timeline, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 use frostline_record::{AdapterSettings, LoraSettings, Settings};
+use frostline_train::extras;
 
 use super::Stop;
-use crate::config::extras;
-use crate::params::Outlook;
-use crate::{cost, outcome, params};
+use frostline_cell::params::Outlook;
+use frostline_cell::{cost, outcome, params};
 
 /// Count an encoder's parameters and those that learn under a policy, and predict its speed-up.
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub struct Params {
     /// What is frozen, for example first-4+embeddings. Several policies, separated by commas, are
     /// compared in one row each.
     #[arg(long, value_delimiter = ',', default_value = "none")]
-    policy: Vec<String>,
+    policy: Vec<Policy>,
     /// Rank of the matrices of a policy with +lora.
     #[arg(long, default_value_t = LoraSettings::default().rank)]
     lora_rank: usize,
@@ -109,16 +109,18 @@ impl Params {
             return Err(Stop::Arguments(said).into());
         }
         let workload = Workload::typical(self.batch.into(), self.subwords);
-        let prefix = if self.cached_prefix { Prefix::Cached } else { Prefix::Computed };
+        let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };
         let heads = [self.head.shape(self.labels)];
         let mut settings = Settings::default();
         settings.lora.rank = self.lora_rank;
         settings.lora.matrices.clone_from(&self.lora_matrices);
         settings.adapters.size = self.adapter_size;
         settings.check().map_err(|error| Stop::Arguments(error.to_string()))?;
-        let outlook = |name: &String| {
-            let policy =
-                Policy::parse(name, config.depth).map_err(|error| Stop::Arguments(error.to_string()))?;
+        let outlook = |policy: &Policy| {
+            let name = policy.to_string();
+            let policy = policy
+                .resolve(config.depth, &["head"])
+                .map_err(|error| Stop::Arguments(error.to_string()))?;
             let added = extras(&settings, &[&policy], config.depth)?;
             let config = EncoderConfig { extras: added, ..config.clone() };
             let shape = cost::shape(&config, self.labels, self.word_rows);
@@ -130,13 +132,7 @@ impl Params {
             };
             let rates = LayerDecay::new(self.layer_decay, config.depth);
             let parameters = self.list.then(|| params::list(&config, &heads, &timeline, self.lr, rates));
-            Ok(Outlook {
-                policy: name.clone(),
-                accounts,
-                cached_prefix: self.cached_prefix,
-                cost,
-                parameters,
-            })
+            Ok(Outlook { policy: name, accounts, cached_prefix: self.cached_prefix, cost, parameters })
         };
         let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
         match &outlooks[..] {

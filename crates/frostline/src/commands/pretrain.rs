@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::{Stop, from_one, named, pool};
-use crate::backend;
-use crate::pretrain::Pretrain as Job;
+use frostline_cell::pretrain::Pretrain as Job;
+use frostline_kernels::backend;
 
 /// Make a small encoder from random weights by masked-language modelling.
 #[derive(Args)]

@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::named;
-use crate::{backend, version};
+use frostline_cell::version;
+use frostline_kernels::backend;
 
 /// Say what this build is.
 #[derive(Args)]

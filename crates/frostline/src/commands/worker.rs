@@ -20,9 +20,9 @@ impl Worker {
     /// Serves jobs until standard input closes.
     ///
     /// # Errors
-    /// As [`crate::worker::serve`].
+    /// As [`frostline_cell::worker::serve`].
     pub fn run(self) -> Result<()> {
         let backend = named(self.backend)?;
-        pool(self.threads)?.install(|| crate::worker::serve(&backend))
+        pool(self.threads)?.install(|| frostline_cell::worker::serve(&backend))
     }
 }

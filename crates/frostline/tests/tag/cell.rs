@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use frostline::version::code;
 use frostline_assets::{Places, Sources};
+use frostline_cell::version::code;
 use frostline_record::{Cell, HeadKind, Input, Settings, TaskSettings};
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ pub fn shared() -> Arc<TempDir> {
 fn trained() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let places = Places::default();
-    let mut settings = Settings { policy: "first-2".into(), ..Settings::default() };
+    let mut settings = Settings { policy: "first-2".parse().unwrap(), ..Settings::default() };
     settings.encoder.name = "embedded:demo-distilbert".into();
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
     (settings.optimizer.lr, settings.data.max_length) = (3e-3, LENGTH);

@@ -12,9 +12,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use frostline::tagger::{NO_TAG, Options};
-use frostline::{Tagger, backend};
 use frostline_conllu::{Checks, read_lenient};
+use frostline_kernels::backend;
+use frostline_tagger::{NO_TAG, Options, Tagger};
+use frostline_testing::Lack;
 
 use cell::{LENGTH, cell, recorded, shared};
 
@@ -160,7 +161,7 @@ fn every_backend_of_the_build_gives_the_tags_of_the_record() {
     assert_eq!(sentences.len(), recorded.len());
     let names: Vec<&str> = backend::names().into_iter().filter(|name| *name != "cuda").collect();
     if names == ["flex"] {
-        eprintln!("other backends than flex: SKIPPED, this build has none; test with `--features ndarray`");
+        frostline_testing::skipped(Lack::Build, "no other backend than flex; test with `--features ndarray`");
     }
     for name in names {
         let options = Options { backend: Some(name.into()), threads: Some(1), ..Options::default() };
@@ -528,11 +529,13 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
         (0, "tag --run CELL --input spaces.conllu"),
     ];
     let mut shown = String::new();
+    let backends = format!("it has: {}.", backend::names().join(", "));
     for (code, line) in cases {
         let arguments: Vec<&str> =
             line.split_whitespace().map(|part| if part == "CELL" { cell.as_str() } else { part }).collect();
         let output = frostline(here.path(), &arguments, b"");
         let errors = String::from_utf8(output.stderr).unwrap().replace(&cell, "CELL");
+        let errors = errors.replace(&backends, "it has: [backends].");
         assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
         let lines = String::from_utf8(output.stdout).unwrap().lines().count();
         shown += &format!("$ frostline {line}\n[{code}, {lines} lines]\n{errors}\n");

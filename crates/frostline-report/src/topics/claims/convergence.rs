@@ -77,7 +77,7 @@ impl Course {
         let lang = &view.cell.settings.lang;
         let cells = if extras.is_empty() { lang.clone() } else { format!("{lang}, {extras}") };
         let settings = &view.cell.settings;
-        Some(Self { cells, policy: settings.policy.clone(), seed: settings.seed, accuracies, end })
+        Some(Self { cells, policy: settings.policy.to_string(), seed: settings.seed, accuracies, end })
     }
 
     /// What is still to gain after an epoch.
@@ -102,8 +102,9 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
         short(100.0 * test.share),
         short(test.within)
     );
-    let asked =
-        |view: &&&CellView| test.policies.is_empty() || test.policies.contains(&view.cell.settings.policy);
+    let asked = |view: &&&CellView| {
+        test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
+    };
     let all: Vec<Course> =
         cells.iter().filter(asked).filter_map(|view| Course::of(study, view, test.of)).collect();
     let long: Vec<&Course> = all.iter().filter(|course| course.accuracies.len() > epoch).collect();

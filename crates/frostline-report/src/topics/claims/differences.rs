@@ -82,8 +82,9 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
     let Some(axis) = study.axes().iter().position(|axis| *axis == test.axis) else {
         return not_tested(asks, format!("the sweep does not vary `{}`", test.axis));
     };
-    let of_policy =
-        |view: &CellView| test.policies.is_empty() || test.policies.contains(&view.cell.settings.policy);
+    let of_policy = |view: &CellView| {
+        test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
+    };
     let mut found = Vec::new();
     for a in cells.iter().filter(|view| of_policy(view) && has(view, &test.axis, &test.to)) {
         let b =

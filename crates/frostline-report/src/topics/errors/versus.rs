@@ -114,7 +114,7 @@ impl Versus {
         Self {
             cell,
             lang: settings.lang.clone(),
-            policy: settings.policy.clone(),
+            policy: settings.policy.to_string(),
             extras: view.extras.clone(),
             seed: settings.seed,
             split,

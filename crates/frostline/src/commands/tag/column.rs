@@ -7,7 +7,7 @@ use std::str::FromStr;
 use frostline_conllu::{Column, Upos, with_annotation, with_feature};
 
 use crate::commands::Stop;
-use crate::tagger::{Answer, NO_TAG, Tagger};
+use frostline_tagger::{Answer, NO_TAG, Tagger};
 
 /// A place for labels.
 #[derive(Clone, Debug, PartialEq, Eq)]

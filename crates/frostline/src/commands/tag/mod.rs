@@ -16,7 +16,7 @@ use self::column::Target;
 use self::input::{Input, Item};
 use self::output::{Output, Style};
 use super::{Compute, Stop};
-use crate::tagger::{Answer, Misfit, Options, Refused, Tagger};
+use frostline_tagger::{Answer, Misfit, Options, Refused, Tagger};
 
 /// Tag text or CoNLL-U with a trained model.
 ///

@@ -9,7 +9,7 @@ use frostline_conllu::{Column, Writer};
 use super::column::Target;
 use super::input::View;
 use super::text::TextSentence;
-use crate::tagger::Answer;
+use frostline_tagger::Answer;
 
 /// What comes out.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

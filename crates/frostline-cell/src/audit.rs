@@ -1,0 +1,194 @@
+//! `frostline audit`: law 6 against the saved files. Every frozen tensor of a trained model must
+//! equal the encoder's own bit for bit; every one that learned must have moved.
+//!
+//! It takes from the record which epochs were selected after how many steps, and trusts no check of the
+//! run's own.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use frostline_freeze::ResolvedPolicy;
+use frostline_model::{Checkpoint, EncoderConfig, HeadShape, RandomInit, Source};
+use frostline_record::{Cell, Outcome, Record, Settings};
+use frostline_train::{extras, timeline};
+
+use crate::cell::{self, HEAD_STD};
+use crate::data::{head_names, heads, owner};
+use crate::inputs::{self, Verified};
+
+/// What was found in the models that one cell saved; a tensor that several of them hold counts once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Frozen tensors, all bit-identical.
+    pub frozen: usize,
+    /// Trainable tensors that moved.
+    pub moved: usize,
+    /// Frozen tensors that changed; outside of `model/` with their folder.
+    pub changed: Vec<String>,
+    /// Trainable tensors that did not move, likewise.
+    pub unmoved: Vec<String>,
+}
+
+/// Audits cells, and hashes weights that they share once.
+#[derive(Debug, Default)]
+pub struct Auditor {
+    verified: Verified,
+}
+
+impl Audit {
+    /// Whether the law holds.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.changed.is_empty() && self.unmoved.is_empty()
+    }
+}
+
+impl Auditor {
+    /// Compares the models saved in a cell's folder with what they started from.
+    ///
+    /// # Errors
+    /// Names the folder: where there is no record, the cell failed or saved no model, the encoder's
+    /// files have changed, or a file cannot be read.
+    pub fn cell(&mut self, folder: &Path) -> Result<(Record, Audit)> {
+        self.audit(folder).with_context(|| folder.display().to_string())
+    }
+
+    fn audit(&mut self, folder: &Path) -> Result<(Record, Audit)> {
+        let (record, result) = cell::finished(folder)?;
+        let cell = &record.cell;
+        // With other weights every frozen tensor would look changed.
+        let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
+        self.verified.check(weights.map(|(_, input)| input))?;
+        let standard = Standard::of(cell, &result)?;
+        let main = owner(&cell.settings, &result.headline);
+        let mut audit = Audit::default();
+        for (head, name) in head_names(&cell.settings).into_iter().enumerate() {
+            let place = if name == main { "model".to_string() } else { format!("model-{name}") };
+            standard.hold(folder, &place, head, name == main, &mut audit)?;
+        }
+        Ok((record, audit))
+    }
+}
+
+/// What a cell's saved models are held against.
+struct Standard {
+    seed: u64,
+    encoder: EncoderConfig,
+    heads: Vec<HeadShape>,
+    stages: Vec<Stage>,
+    /// Weights into which was merged what LoRA learned beside them.
+    merged: HashSet<String>,
+    start: Box<dyn Source>,
+}
+
+impl Standard {
+    fn of(cell: &Cell, result: &Outcome) -> Result<Self> {
+        let settings = &cell.settings;
+        let encoder = inputs::encoder_config(&cell.inputs)?;
+        let tasks = &result.tasks;
+        let heads = heads(settings, |task| tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
+        let mut policies = Vec::new();
+        for (_, stage) in settings.in_stages()? {
+            let policy = stage.policy.resolve(encoder.depth, &head_names(settings))?;
+            policies.push((policy, stage));
+        }
+        let stages = Stage::all(&policies, result)?;
+        let all: Vec<&ResolvedPolicy> = policies.iter().map(|(policy, _)| policy).collect();
+        let added = extras(settings, &all, encoder.depth)?.parameters(&encoder);
+        let merged = |(path, _): (String, Vec<usize>)| {
+            let layer = path.strip_suffix(".lora.b")?;
+            stages.iter().any(|stage| !stage.freezes(&path)).then(|| format!("{layer}.weight"))
+        };
+        let merged = added.into_iter().filter_map(merged).collect();
+        let start = inputs::encoder_source(&cell.inputs, settings, &encoder)?;
+        Ok(Self { seed: settings.seed, encoder, heads, stages, merged, start })
+    }
+
+    /// Whether a tensor must have the bits with which it started.
+    fn freezes(&self, path: &str) -> bool {
+        !self.merged.contains(path) && self.stages.iter().all(|stage| stage.freezes(path))
+    }
+
+    /// Compares the model in a cell's folder `place`, the encoder with one head. The encoder's tensors
+    /// count in the `main` model alone.
+    fn hold(&self, cell: &Path, place: &str, head: usize, main: bool, audit: &mut Audit) -> Result<()> {
+        let saved = cell.join(place).join("model.safetensors");
+        if !saved.exists() {
+            bail!("it holds no {place}/model.safetensors; run the sweep again with `--set save.model=true`");
+        }
+        let end = Checkpoint::open(&saved, self.encoder.family)?;
+        let this = format!("heads.{head}.");
+        for (path, shape) in self.encoder.parameters(&self.heads) {
+            let of_head = path.starts_with("heads.");
+            if of_head && !path.starts_with(&this) {
+                continue;
+            }
+            let before = self.before(&path, &shape, head, &this)?;
+            let after = end.values(&path, &shape)?;
+            let same = before.iter().map(|v| v.to_bits()).eq(after.iter().map(|v| v.to_bits()));
+            let counts = usize::from(main || of_head);
+            let shown = || if main { path.clone() } else { format!("{place}/{path}") };
+            match (self.freezes(&path), same) {
+                (true, true) => audit.frozen += counts,
+                (false, false) => audit.moved += counts,
+                (true, false) => audit.changed.push(shown()),
+                (false, true) => audit.unmoved.push(shown()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter's numbers before the first step; `this` is how the paths of the model's head start.
+    fn before(&self, path: &str, shape: &[usize], head: usize, this: &str) -> Result<Vec<f32>> {
+        let Some(part) = path.strip_prefix(this) else { return Ok(self.start.values(path, shape)?) };
+        let (from, of_encoder) = self.heads[head].source_of(part, &*self.start);
+        if of_encoder {
+            return Ok(self.start.values(&from, shape)?);
+        }
+        Ok(RandomInit::new(self.seed, HEAD_STD).values(&from, shape)?)
+    }
+}
+
+/// What one stage let learn, up to its selected epoch.
+struct Stage {
+    /// What was frozen in that epoch's last step; nothing where no step was taken.
+    policy: Option<ResolvedPolicy>,
+    /// How the paths of heads start that no task of the stage trained.
+    idle: Vec<String>,
+}
+
+impl Stage {
+    /// The stages of a cell, given the policy and the settings of each.
+    fn all(policies: &[(ResolvedPolicy, Settings)], result: &Outcome) -> Result<Vec<Self>> {
+        let (told, planned) = (result.stages.len(), policies.len());
+        ensure!(told == planned, "its record has {told} stages, its settings {planned}; run the cell again");
+        let mut before = 0;
+        let mut stages = Vec::new();
+        for (number, ((policy, settings), found)) in policies.iter().zip(&result.stages).enumerate() {
+            let timeline = timeline(policy, settings, found.steps);
+            let mut rows = result.epochs.iter().filter(|row| row.stage as usize == number + 1);
+            let selected = rows.find(|row| row.epoch == found.selected_epoch);
+            // Steps are counted over all stages and from 1, those of a timeline in a stage and from 0.
+            let policy = selected.map(|row| timeline.at(row.step.saturating_sub(before + 1)).clone());
+            stages.push(Self { policy, idle: idle_heads(settings) });
+            before += found.steps;
+        }
+        Ok(stages)
+    }
+
+    /// Whether the stage leaves a tensor as it is.
+    fn freezes(&self, path: &str) -> bool {
+        let idle = self.idle.iter().any(|head| path.starts_with(head));
+        idle || self.policy.as_ref().is_none_or(|policy| policy.freezes(path))
+    }
+}
+
+/// How the paths of heads start whose tasks all have the weight 0: they are scored and get no gradient.
+fn idle_heads(settings: &Settings) -> Vec<String> {
+    let trains = |head: &str| {
+        settings.tasks.iter().any(|(name, task)| owner(settings, name) == head && task.weight > 0.0)
+    };
+    let heads = head_names(settings).into_iter().enumerate();
+    heads.filter(|(_, name)| !trains(name)).map(|(number, _)| format!("heads.{number}.")).collect()
+}

@@ -1,0 +1,389 @@
+//! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
+//! nothing here is a second version of what it times.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use burn::module::AutodiffModule as _;
+use burn::prelude::*;
+use frostline_align::Aligner;
+use frostline_assets::Places;
+use frostline_freeze::{Policy, PrefixMode, Workload};
+use frostline_kernels::{Kernels as _, Precision, Train};
+use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger as Model, Vocabulary};
+use frostline_random::Stream;
+use frostline_record::{Init, Input, Inputs, Settings, Switch};
+use frostline_train::{
+    Dataset, Example, Prefix, Run, RunEvent, Split, TaggedSentence, Unit, View, compute_prefix, extras,
+    tag_set, train,
+};
+use serde::Serialize;
+
+use crate::cell::HEAD_STD;
+use crate::corpus::Labelled;
+use crate::{corpus, cost, inputs, outcome, version};
+use frostline_kernels::backend::Work;
+use frostline_tagger::Tagger;
+
+/// An encoder and a treebank on disk.
+pub struct Folders {
+    inputs: Inputs,
+}
+
+/// What steps to time.
+pub struct Step {
+    /// Draw the encoder's weights instead of reading them.
+    pub random_init: bool,
+    /// What is frozen.
+    pub policy: Policy,
+    /// Steps that are timed.
+    pub steps: usize,
+    /// Steps before them that are not.
+    pub warmup: usize,
+    /// Sentences per step.
+    pub batch: usize,
+    /// Batches come from the first so many train sentences; 0 means all.
+    pub first: usize,
+    /// The seed of batches, dropout and random weights.
+    pub seed: u64,
+    /// Drop nothing in what is frozen and read the constant prefix, computed before the first step.
+    pub prefix_cache: bool,
+    /// Of the linear layers.
+    pub precision: Precision,
+    /// Random sentences of this many subwords instead of the treebank's.
+    pub length: Option<usize>,
+}
+
+/// Timed steps.
+#[derive(Debug, Serialize)]
+pub struct Timed {
+    /// Mean time of a step, in milliseconds.
+    pub step_ms_mean: f64,
+    /// Median, in milliseconds.
+    pub step_ms_median: f64,
+    /// Fastest, in milliseconds.
+    pub step_ms_min: f64,
+    /// Steps timed.
+    pub steps: usize,
+    /// Subwords of the timed steps.
+    pub tokens: usize,
+    /// Floating-point operations of a mean step by the cost model, in GFLOP.
+    pub gflop_per_step: f64,
+    /// Peak resident memory of the process, in MiB.
+    pub peak_rss_mib: f64,
+    /// Parameters of encoder and head.
+    pub total_params: u64,
+    /// Those that learn.
+    pub trainable_params: u64,
+}
+
+impl Folders {
+    /// Finds both; the encoder's weights too where they are wanted.
+    ///
+    /// # Errors
+    /// Where one is not there.
+    pub fn find(places: &Places, [encoder, treebank]: [&str; 2], weights: bool) -> Result<Self> {
+        let sources = places.encoder(encoder, weights)?.sources.into_iter();
+        let input = |(role, file): (String, frostline_assets::Source)| {
+            (role, Input { path: file.path, sha256: file.sha256, bytes: file.bytes })
+        };
+        Ok(Self { inputs: sources.chain(places.treebank(treebank)?.sources).map(input).collect() })
+    }
+
+    /// The encoder's shape.
+    ///
+    /// # Errors
+    /// Where its config cannot be read or used.
+    pub fn encoder(&self) -> Result<EncoderConfig> {
+        inputs::encoder_config(&self.inputs)
+    }
+
+    fn aligner(&self) -> Result<Aligner> {
+        inputs::aligner(&self.inputs, &Settings::default().data)
+    }
+
+    /// A split's text and where it was read.
+    fn text(&self, split: &str) -> Result<(String, &str)> {
+        Ok((inputs::text(&self.inputs, split)?, &inputs::input(&self.inputs, split)?.path))
+    }
+
+    fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn Source>> {
+        let mut settings = Settings { seed: step.seed, ..Settings::default() };
+        settings.encoder.init = if step.random_init { Init::Random } else { Init::Pretrained };
+        inputs::encoder_source(&self.inputs, &settings, config)
+    }
+}
+
+/// Times training steps on some backend.
+pub struct StepTask<'a> {
+    /// On what.
+    pub folders: &'a Folders,
+    /// Which.
+    pub step: &'a Step,
+}
+
+impl Work for StepTask<'_> {
+    type Output = Result<Timed>;
+
+    fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
+        let Self { folders, step } = self;
+        let mut encoder = inputs::encoder_config(&folders.inputs)?;
+        let policy = step.policy.resolve(encoder.depth, &["head"])?;
+        encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
+        let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
+        let head = RandomInit::new(step.seed, HEAD_STD);
+        let source = folders.weights(step, &encoder)?;
+        let heads = [HeadShape::linear(tags.len())];
+        let model = Model::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
+        let mut settings = Settings { seed: step.seed, ..Settings::default() };
+        (settings.train.epochs, settings.train.batch) = (1, step.batch);
+        settings.train.precision = step.precision;
+        settings.dropout.frozen = if step.prefix_cache { Switch::Off } else { Switch::On };
+        let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
+        if step.prefix_cache && blocks.is_none() {
+            bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
+        }
+        // Those of all sentences, as a run keeps them, so that the peak of memory is a run's.
+        let mut rows = [Vec::new(), Vec::new()];
+        for (rows, data) in rows.iter_mut().zip([&all, &dev]) {
+            let Some(blocks) = blocks else { continue };
+            rows.reserve_exact(data.subwords() * encoder.hidden);
+            let mut take = |some: &[f32]| {
+                rows.extend_from_slice(some);
+                anyhow::Ok(())
+            };
+            let model = model.valid();
+            let mut settings = settings.clone();
+            settings.eval.batch_tokens = 4096;
+            compute_prefix(&model, &encoder, data, blocks, &settings, &mut take)?;
+        }
+        let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
+        let starts = all.starts();
+        let starts = [order.iter().map(|&at| starts[at]).collect(), vec![0]];
+        let examples = order.iter().map(|&at| all.examples[at].clone()).collect();
+        let train_set = Dataset { examples, unseen_tags: Vec::new() };
+        dev.examples.truncate(1);
+        let view = |data, at: usize| View {
+            data,
+            prefix: blocks.map(|blocks| Prefix {
+                blocks,
+                hidden: encoder.hidden,
+                rows: &rows[at],
+                starts: &starts[at],
+            }),
+        };
+        let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
+        let timeline = policy.clone().into();
+        let run = Run::new(&settings, &encoder, &timeline, &tasks);
+        let finished = train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {})?;
+        let mut times = finished.times.steps_ms[step.warmup..].to_vec();
+        times.sort_by(f64::total_cmp);
+        let speaking = train_set.examples.iter().flat_map(|example| &example.words);
+        let speaking = speaking.filter(|word| word.is_ok()).count() as u64;
+        let lengths = train_set.examples.iter().map(|example| example.ids.len());
+        let workload = Workload::of(lengths, speaking, (step.steps + step.warmup) as u64);
+        let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
+        let prefix = if blocks.is_some() { PrefixMode::Cached } else { PrefixMode::Computed };
+        let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
+        let accounts = outcome::accounts(&encoder, &heads, &policy);
+        Ok(Timed {
+            step_ms_mean: times.iter().sum::<f64>() / times.len() as f64,
+            step_ms_median: times[times.len() / 2],
+            step_ms_min: times[0],
+            steps: times.len(),
+            tokens: train_set.subwords() * step.steps / (step.steps + step.warmup),
+            gflop_per_step,
+            peak_rss_mib: version::peak_rss_mib(),
+            total_params: accounts.total,
+            trainable_params: accounts.trainable,
+        })
+    }
+}
+
+/// Train and dev as examples, the tags, and the rows that occur.
+fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>, Vocabulary)> {
+    let aligner = folders.aligner()?;
+    let (train_text, train_path) = folders.text("train")?;
+    let (dev_text, dev_path) = folders.text("dev")?;
+    let tagged = |text, path| -> Result<Vec<TaggedSentence<'_>>> {
+        Ok(corpus::sentences(text, path, "upos")?.into_iter().map(|sentence| sentence.tagged).collect())
+    };
+    let mut train = tagged(&train_text, train_path)?;
+    if step.first > 0 {
+        train.truncate(step.first);
+    }
+    let dev = tagged(&dev_text, dev_path)?;
+    let tags = tag_set(&train);
+    let build = |name, sentences: &[_]| {
+        Dataset::build(&Split { name, sentences, unit: Unit::Words }, &aligner, &tags)
+    };
+    let mut sets = [build("train", &train)?, build("dev", &dev)?];
+    if let Some(length) = step.length {
+        sets[0].examples = of_length(&sets[0], length, step);
+    }
+    let ids = sets.iter().flat_map(Dataset::ids);
+    let vocabulary = Vocabulary::of(inputs::encoder_config(&folders.inputs)?.vocabulary, ids);
+    for set in &mut sets {
+        set.compact(&vocabulary);
+    }
+    Ok((sets, tags, vocabulary))
+}
+
+/// Places of as many sentences as are wanted, drawn anew whenever all were used.
+fn drawn(sentences: usize, wanted: usize, seed: u64) -> Vec<usize> {
+    let passes = (0u64..).flat_map(|pass| Stream::new(seed, "bench").child(pass).permutation(sentences));
+    passes.take(wanted).collect()
+}
+
+/// Sentences of one length, made of the dataset's ids in their order, in which every position speaks.
+fn of_length(data: &Dataset, length: usize, step: &Step) -> Vec<Example> {
+    let mut ids = data.examples.iter().cycle().flat_map(|example| example.ids.iter().copied());
+    (0..(step.steps + step.warmup) * step.batch)
+        .map(|_| Example {
+            ids: ids.by_ref().take(length).collect(),
+            rows: Vec::new(),
+            words: (0..length as u32).map(Ok).collect(),
+            gold: vec![Some(0); length],
+        })
+        .collect()
+}
+
+/// The machine's peak.
+#[derive(Debug, Serialize)]
+pub struct Peak {
+    /// The fastest of many products, two operations per multiply-add, in GFLOP/s.
+    pub gflops: f64,
+}
+
+/// Times a large linear layer, which is what the backend's fastest product is used for.
+pub struct Gemm {
+    /// Of its operands.
+    pub precision: Precision,
+}
+
+impl Work for Gemm {
+    type Output = Peak;
+
+    fn run<B: Train>(self, device: &B::Device) -> Peak {
+        const SIDE: usize = 1536;
+        type Inner<B> = <B as burn::tensor::backend::AutodiffBackend>::InnerBackend;
+        let random =
+            || Tensor::<Inner<B>, 2>::random([SIDE, SIDE], burn::tensor::Distribution::Default, device);
+        let (x, weight, bias) = (random(), random(), Tensor::zeros([SIDE], device));
+        let fastest = (0..40).map(|_| {
+            let clock = Instant::now();
+            let y = Inner::<B>::k_linear(x.clone(), weight.clone(), bias.clone(), self.precision);
+            // Reading one number waits for the product on every backend.
+            let _ = y.slice([0..1, 0..1]).into_data();
+            clock.elapsed().as_secs_f64()
+        });
+        Peak { gflops: 2.0 * (SIDE as f64).powi(3) / fastest.fold(f64::INFINITY, f64::min) / 1e9 }
+    }
+}
+
+/// Speeds of the reader and the aligner.
+#[derive(Debug, Serialize)]
+pub struct Reading {
+    /// Millions of bytes parsed per second, one thread.
+    pub parse_mb_per_s: f64,
+    /// Sentences parsed per second, one thread.
+    pub parse_sentences_per_s: f64,
+    /// Sentences aligned per second, one thread, no word cache.
+    pub align_sentences_per_s: f64,
+}
+
+impl Reading {
+    /// Reads a treebank's train file over and over; the fastest pass counts.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn measure(folders: &Folders) -> Result<Self> {
+        const PASSES: usize = 5;
+        let (text, path) = folders.text("train")?;
+        let aligner = folders.aligner()?.with_cache(false);
+        let sentences = corpus::sentences(&text, path, "upos")?;
+        let parse = fastest(PASSES, || corpus::sentences(&text, path, "upos").map(|found| found.len()))?;
+        let align = fastest(PASSES, || {
+            sentences.iter().try_fold(0, |sum, s| Ok(sum + aligner.align(&s.tagged.words)?.ids.len()))
+        })?;
+        let count = sentences.len() as f64;
+        Ok(Self {
+            parse_mb_per_s: text.len() as f64 / 1e6 / parse,
+            parse_sentences_per_s: count / parse,
+            align_sentences_per_s: count / align,
+        })
+    }
+}
+
+/// Speed of a trained tagger.
+#[derive(Debug, Serialize)]
+pub struct Tagging {
+    /// Sentences tagged per second, from words to tags.
+    pub tag_sentences_per_s: f64,
+    /// Words tagged per second.
+    pub tag_words_per_s: f64,
+    /// Sentences of the file.
+    pub sentences: usize,
+    /// Their words.
+    pub words: usize,
+    /// Words with the tag that the file has, among those that have one.
+    pub test_accuracy: f64,
+    /// Peak resident memory of the process, in MiB.
+    pub peak_rss_mib: f64,
+}
+
+impl Tagging {
+    /// Tags a treebank's test file once, its dev file before it to warm up: in a second pass the
+    /// word cache would know every word.
+    ///
+    /// # Errors
+    /// Where a file cannot be read.
+    pub fn measure(tagger: &Tagger, treebank: &str) -> Result<Self> {
+        let sources = Places::default().treebank(treebank)?.sources;
+        let text = |split: &str| -> Result<(String, String)> {
+            let Some(source) = sources.get(split) else { bail!("{treebank} has no {split} file to tag") };
+            let bytes = frostline_assets::read(&source.path)?.into_owned();
+            Ok((String::from_utf8(bytes).with_context(|| source.path.clone())?, source.path.clone()))
+        };
+        let [dev, test] = [text("dev")?, text("test")?];
+        let dev = corpus::sentences(&dev.0, &dev.1, "upos")?;
+        let test = corpus::sentences(&test.0, &test.1, "upos")?;
+        let words = |sentences: &[Labelled<'_>]| -> Vec<Vec<String>> {
+            let owned =
+                |sentence: &Labelled<'_>| sentence.tagged.words.iter().map(|it| (*it).into()).collect();
+            sentences.iter().map(owned).collect()
+        };
+        let (dev, input) = (words(&dev), words(&test));
+        tagger.tag_all(&dev[..dev.len().min(64)])?;
+        let clock = Instant::now();
+        let answers = tagger.tag_all(&input)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let gold = test.iter().flat_map(|sentence| &sentence.tagged.tags);
+        let pairs = gold.zip(answers.iter().flatten()).filter(|(gold, _)| **gold != "_");
+        let (mut correct, mut scored) = (0, 0);
+        for (gold, answer) in pairs {
+            scored += 1;
+            correct += usize::from(*gold == answer.tag);
+        }
+        let words = input.iter().map(Vec::len).sum();
+        Ok(Self {
+            tag_sentences_per_s: input.len() as f64 / seconds,
+            tag_words_per_s: words as f64 / seconds,
+            sentences: input.len(),
+            words,
+            test_accuracy: correct as f64 / f64::from(scored.max(1)),
+            peak_rss_mib: version::peak_rss_mib(),
+        })
+    }
+}
+
+/// Seconds of the fastest pass.
+fn fastest(passes: usize, mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..passes {
+        let clock = Instant::now();
+        std::hint::black_box(work()?);
+        best = best.min(clock.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}

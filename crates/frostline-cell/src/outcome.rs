@@ -1,0 +1,176 @@
+//! From what a run found to what a record says.
+
+use anyhow::{Result, ensure};
+use frostline_freeze::{Accounts, Group, Parameter, ResolvedPolicy};
+use frostline_model::{EncoderConfig, HeadShape};
+use frostline_record as record;
+use frostline_score::Prediction;
+use frostline_score::entity::{EntityScores, Scheme};
+use frostline_train::{Dataset, Epoch, Evaluation};
+
+use crate::data::{Data, Key, TaskData};
+use crate::story::Story;
+use crate::version;
+use frostline_tagger::NO_TAG;
+
+/// Parameters of an encoder with heads under a policy, as a record shows them.
+#[must_use]
+pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &ResolvedPolicy) -> record::Accounts {
+    let parameters: Vec<Parameter> =
+        encoder.parameters(heads).into_iter().map(|(path, shape)| Parameter { path, shape }).collect();
+    let accounts = Accounts::of(&parameters, policy);
+    record::Accounts {
+        total: accounts.total(),
+        trainable: accounts.trainable(),
+        groups: accounts
+            .groups
+            .iter()
+            .map(|row| record::AccountRow {
+                group: row.group.to_string(),
+                total: row.total,
+                trainable: row.trainable,
+            })
+            .collect(),
+    }
+}
+
+/// An epoch as a record shows it; `before` are the stages, epochs and steps before its own.
+pub(crate) fn epoch_row(
+    epoch: &Epoch,
+    dev: &[Evaluation],
+    data: &Data,
+    [stages, epochs, steps]: [u64; 3],
+    trainable: u64,
+) -> record::EpochRow {
+    let score = |task: usize| {
+        let here = &data.tasks[task];
+        score(&dev[task], &here.dev, &here.keys[0], here)
+    };
+    let others = (0..data.tasks.len()).filter(|task| *task != data.headline);
+    record::EpochRow {
+        epoch: epochs as u32 + epoch.epoch,
+        stage: stages as u32 + 1,
+        step: steps + epoch.step,
+        trainable,
+        train_loss_nats: epoch.train_loss_nats,
+        dev: score(data.headline),
+        others: others.map(|task| (data.tasks[task].name.clone(), score(task))).collect(),
+    }
+}
+
+/// A point of the curve, after the steps of earlier stages.
+pub(crate) fn loss_point(point: &record::LossPoint, before: u64) -> record::LossPoint {
+    record::LossPoint { step: before + point.step, ..point.clone() }
+}
+
+/// What froze on the way, as a record shows it.
+pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
+    found.iter().map(|(group, step)| record::Settled { group: group.to_string(), step: *step }).collect()
+}
+
+/// What a split's tags are worth; `keys` say what its words are in truth.
+pub(crate) fn score(evaluation: &Evaluation, data: &Dataset, keys: &[Key], task: &TaskData) -> record::Score {
+    let tally = &evaluation.tally;
+    record::Score {
+        loss_nats: evaluation.loss_nats,
+        sentences: data.examples.len() as u64,
+        words: tally.words,
+        correct: tally.correct,
+        truncated: tally.truncated,
+        vanished: tally.vanished,
+        unseen: tally.unseen_scored,
+        unseen_tags: data.unseen_tags.clone(),
+        entities: (task.settings.labels == "entity").then(|| entities(evaluation, keys, &task.tags)),
+    }
+}
+
+/// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any. Gold tags
+/// are the data's own, since train may lack some.
+fn entities(evaluation: &Evaluation, keys: &[Key], tags: &[String]) -> record::Entities {
+    let mut scores = EntityScores::new(Scheme::Lenient);
+    for (key, words) in keys.iter().zip(&evaluation.words) {
+        let gold: Vec<&str> = key.words.iter().map(|[_, _, gold]| gold.as_str()).collect();
+        let predicted = words.iter().map(|word| match word.predicted {
+            Prediction::Tag(tag) => tags[tag].as_str(),
+            _ => "O",
+        });
+        let predicted: Vec<&str> = predicted.collect();
+        scores.add(&gold, &predicted).expect("one prediction per word");
+    }
+    let mut sum = record::Entities::default();
+    for counts in scores.kinds.values() {
+        sum.gold += counts.gold;
+        sum.predicted += counts.predicted;
+        sum.correct += counts.correct;
+    }
+    sum
+}
+
+/// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
+/// predicted; `_`, which is no label, where there is no prediction. For words also what train knows of them.
+pub(crate) fn prediction_lines(task: &TaskData, keys: &[Key], evaluation: &Evaluation) -> Result<String> {
+    ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
+    let of_words = task.settings.unit() == record::Unit::Words;
+    let mut out = String::from("sent_id\tid\tform\tgold\tpredicted");
+    out += if of_words { "\ttrain\n" } else { "\n" };
+    for (key, outcomes) in keys.iter().zip(&evaluation.words) {
+        ensure!(key.words.len() == outcomes.len(), "as many predictions as words");
+        for (at, ([number, form, gold], outcome)) in key.words.iter().zip(outcomes).enumerate() {
+            let predicted = match outcome.predicted {
+                Prediction::Tag(tag) => &task.tags[tag],
+                _ => NO_TAG,
+            };
+            let known = key.known.get(at).map_or("", |known| known.name());
+            let fields = [&key.id, number, form, gold, predicted, known];
+            out += &fields[..if of_words { 6 } else { 5 }].join("\t");
+            out.push('\n');
+        }
+    }
+    Ok(out)
+}
+
+/// Where a cell's time went; `rest_ms` is what is none of the others.
+pub(crate) fn timing(story: &Story, [load_ms, baselines_ms]: [f64; 2], rest_ms: f64) -> record::Timing {
+    let times = &story.times;
+    let train_ms: f64 = times.steps_ms.iter().sum();
+    let eval_ms = times.epochs_ms.iter().map(|[_, eval]| eval).sum::<f64>() + story.scored_ms;
+    let mut steady: Vec<f64> = times.steps_ms.iter().skip(3).copied().collect();
+    steady.sort_by(f64::total_cmp);
+    let per_s = |count: f64| 1e3 * count / train_ms.max(1e-9);
+    record::Timing {
+        load_ms,
+        train_ms,
+        eval_ms,
+        baselines_ms,
+        total_ms: train_ms + eval_ms + story.prefix.fill_ms + load_ms + baselines_ms + rest_ms,
+        step_ms_median: steady.get(steady.len() / 2).copied().unwrap_or(0.0),
+        samples_per_s: per_s(story.seen.0 as f64),
+        steps_per_s: per_s(story.steps as f64),
+        tokens_per_s: per_s(story.seen.1 as f64),
+        epochs: times
+            .epochs_ms
+            .iter()
+            .map(|&[train_ms, eval_ms]| record::EpochTiming { train_ms, eval_ms })
+            .collect(),
+        prefix: story.prefix,
+        peak_rss_mib: version::peak_rss_mib(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frostline_score::{Tally, WordOutcome};
+
+    #[test]
+    fn a_gold_tag_that_train_lacks_goes_on_an_entity_all_the_same() {
+        let tags = ["B-LOC".to_string(), "O".into()];
+        let words = ["B-LOC", "I-LOC", "O"].map(|gold| [String::new(), String::new(), gold.into()]);
+        let keys = [Key { id: "1".into(), words: words.to_vec(), known: Vec::new() }];
+        let outcome = |gold, predicted| WordOutcome { gold, predicted: Prediction::Tag(predicted) };
+        let words = vec![vec![outcome(Some(0), 0), outcome(None, 1), outcome(Some(1), 1)]];
+        let evaluation = Evaluation { loss_nats: 0.0, tally: Tally::default(), words };
+        let found = entities(&evaluation, &keys, &tags);
+        assert_eq!((found.gold, found.predicted, found.correct), (1, 1, 0));
+    }
+}

@@ -1,0 +1,167 @@
+//! `frostline params`: how many numbers an encoder has, how many learn under a policy, and what a
+//! training step is predicted to cost. Refuses to measure.
+
+use std::fmt::Write as _;
+
+use frostline_freeze::{Group, LayerDecay, Timeline};
+use frostline_model::{EncoderConfig, HeadShape};
+use frostline_record::{Accounts, Cost};
+use serde::Serialize;
+
+/// What can be said about a policy without training.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outlook {
+    /// The policy.
+    pub policy: String,
+    /// What learns.
+    #[serde(flatten)]
+    pub accounts: Accounts,
+    /// Whether the prediction is for a run that reads what the policy keeps constant from a cache.
+    pub cached_prefix: bool,
+    /// What a step costs.
+    pub cost: Cost,
+    /// Every parameter, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<Listed>>,
+}
+
+/// One parameter: whether it learns, from when and how fast.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// Its path.
+    pub path: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// The epoch or step, counted from 0, from which it learns; nothing where it never does.
+    pub learns_from: Option<u64>,
+    /// Its peak learning rate; 0 where it never learns.
+    pub lr: f64,
+}
+
+/// Every parameter of an encoder with heads: what learns when.
+#[must_use]
+pub fn list(
+    encoder: &EncoderConfig,
+    heads: &[HeadShape],
+    timeline: &Timeline,
+    lr: f64,
+    rates: LayerDecay,
+) -> Vec<Listed> {
+    let listed = |(path, shape): (String, Vec<usize>)| {
+        let mut moments = std::iter::once((0, timeline.at(0))).chain(timeline.unfreezings());
+        let learns_from = moments.find(|(_, policy)| !policy.freezes(&path)).map(|(step, _)| step);
+        let lr = if learns_from.is_some() { lr * rates.of(Group::of(&path)) } else { 0.0 };
+        Listed { path, shape, learns_from, lr }
+    };
+    encoder.parameters(heads).into_iter().map(listed).collect()
+}
+
+/// The list as lines; empty where it was not asked for.
+#[must_use]
+pub fn listing(outlook: &Outlook) -> String {
+    let Some(parameters) = &outlook.parameters else { return String::new() };
+    let wide = parameters.iter().map(|one| one.path.len()).max().unwrap_or(0);
+    let mut out = format!("\n{}\n", outlook.policy);
+    for Listed { path, shape, learns_from, lr } in parameters {
+        let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
+        let state = match learns_from {
+            None => "frozen".into(),
+            Some(0) => format!("learns at {lr:.3e}"),
+            Some(from) => format!("learns at {lr:.3e} from {from}"),
+        };
+        let _ = writeln!(out, "{path:<wide$} {shape:>14}  {state}");
+    }
+    out
+}
+
+/// One policy: its accounts group by group, and its cost.
+#[must_use]
+pub fn table(outlook: &Outlook) -> String {
+    let (accounts, cost) = (&outlook.accounts, &outlook.cost);
+    let mut out = format!("{:<12} {:>15} {:>15} {:>9}\n", "", "parameters", "trainable", "share");
+    let mut row = |name: &str, total: u64, trainable: u64| {
+        let share = share(total, trainable);
+        let _ = writeln!(out, "{name:<12} {:>15} {:>15} {share:>7.2} %", grouped(total), grouped(trainable));
+    };
+    for group in &accounts.groups {
+        row(&group.group, group.total, group.trainable);
+    }
+    row("total", accounts.total, accounts.trainable);
+    let (gflop, speedup) = (significant(cost.gflop_per_step), cost.predicted_speedup);
+    let _ = writeln!(out, "\npredicted    {gflop} GFLOP per step, {speedup:.2} times as fast as none");
+    out + &premises(outlook)
+}
+
+/// Several policies, one row each.
+#[must_use]
+pub fn comparison(outlooks: &[Outlook]) -> String {
+    let wide = outlooks.iter().map(|o| o.policy.len()).chain([12]).max().unwrap_or(12);
+    let head = ["trainable", "share", "GFLOP/step", "step time", "speed-up"];
+    let mut out = format!("{:<wide$}", "frozen");
+    for (head, width) in head.iter().zip([15, 9, 12, 11, 10]) {
+        let _ = write!(out, " {head:>width$}");
+    }
+    out.push('\n');
+    for Outlook { policy, accounts, cost, .. } in outlooks {
+        let (trainable, share) = (grouped(accounts.trainable), share(accounts.total, accounts.trainable));
+        let (gflop, time) = (significant(cost.gflop_per_step), 100.0 / cost.predicted_speedup);
+        let speedup = cost.predicted_speedup;
+        let _ = writeln!(
+            out,
+            "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {time:>9.1} % {speedup:>10.2}"
+        );
+    }
+    let note = "\nstep time    predicted, as a share of what none takes\n";
+    out + note + &outlooks.first().map_or_else(String::new, premises)
+}
+
+/// What the prediction is for.
+fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
+    let cached = if *cached_prefix { "; the constant prefix read from a cache" } else { "" };
+    let (subwords, words) = (cost.subwords_per_step, cost.speaking_per_step);
+    format!(
+        "workload     {subwords:.0} subwords and {words:.0} words per step; a subword attends to {:.1} on average; \
+         {} rows of the word table{cached}\n",
+        cost.context_subwords,
+        grouped(cost.word_rows)
+    )
+}
+
+/// The trainable share in percent.
+fn share(total: u64, trainable: u64) -> f64 {
+    100.0 * trainable as f64 / total.max(1) as f64
+}
+
+/// Three digits to see, also of very little work.
+fn significant(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v => format!("{v:.4}"),
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn thousands_are_grouped() {
+        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (134_741_770, "134,741,770")];
+        for (number, text) in cases {
+            assert_eq!(super::grouped(number), text);
+        }
+    }
+}

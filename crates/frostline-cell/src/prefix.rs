@@ -1,0 +1,377 @@
+//! Where the outputs of constant prefixes are kept: in a worker's memory, or in a mapped file that
+//! several workers share. It owns what makes two prefixes the same; it computes nothing itself.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use frostline_kernels::Kernels;
+use frostline_model::Tagger;
+use frostline_record::{
+    Cell, DataSettings, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, Settings, sha256,
+};
+use frostline_train::{Dataset, Prefix, View, compute_prefix};
+
+use crate::corpus::seed_chooses;
+use crate::data::{Data, Shared, TaskData};
+
+/// Subwords per batch of filling: enough that nothing is lost on small products.
+const FILL_TOKENS: usize = 4096;
+
+/// How often at most it is told how far a prefix is.
+const PACE: Duration = Duration::from_millis(500);
+
+/// The prefixes that one worker keeps in memory, those used last at the end.
+#[derive(Default)]
+pub struct Kept {
+    entries: Vec<(String, Arc<Rows>)>,
+}
+
+/// The hidden states above a prefix for one split.
+#[derive(Debug)]
+pub struct Rows {
+    values: Values,
+    starts: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Memory(Vec<f32>),
+    Mapped(memmap2::Mmap),
+}
+
+impl Rows {
+    fn values(&self) -> &[f32] {
+        match &self.values {
+            Values::Memory(values) => values,
+            // SAFETY: every pattern of bits is an f32; a map begins on a page, so nothing is cut.
+            Values::Mapped(map) => unsafe { map.align_to::<f32>() }.1,
+        }
+    }
+
+    fn bytes_in_memory(&self) -> u64 {
+        match &self.values {
+            Values::Memory(values) => 4 * values.len() as u64,
+            Values::Mapped(_) => 0,
+        }
+    }
+}
+
+/// A stage's splits above its constant prefix, or as they are where there is none to read.
+pub(crate) struct Splits {
+    blocks: usize,
+    hidden: usize,
+    /// Train, dev and test of each task.
+    rows: Vec<[Option<Arc<Rows>>; 3]>,
+    /// What the record says of it.
+    pub used: PrefixUse,
+}
+
+impl Splits {
+    /// A task's split as the training loop wants it; 0 is train, 1 dev, 2 test.
+    pub fn view<'a>(&'a self, data: &'a Dataset, task: usize, split: usize) -> View<'a> {
+        let prefix = self.rows[task][split].as_ref().map(|rows| Prefix {
+            blocks: self.blocks,
+            hidden: self.hidden,
+            rows: rows.values(),
+            starts: &rows.starts,
+        });
+        View { data, prefix }
+    }
+}
+
+/// A stage of a cell that may read its constant prefix.
+pub(crate) struct Request<'a> {
+    pub cell: &'a Cell,
+    /// Where prefixes go; nothing where none are to be kept.
+    pub place: Option<&'a PrefixPlace>,
+    /// Blocks of the prefix that nothing has changed and nothing will.
+    pub constant: Option<usize>,
+    /// The stage's.
+    pub settings: &'a Settings,
+    pub data: &'a Data,
+    /// The instruction set of the kernels, and whether it has bf16.
+    pub isa: &'a str,
+}
+
+impl Request<'_> {
+    /// Finds the cell's prefixes or computes them, where it has a constant one, and tells how far
+    /// that is.
+    ///
+    /// # Errors
+    /// Where a file cannot be written or read.
+    pub fn splits<B: Kernels>(
+        &self,
+        model: &Tagger<B>,
+        shared: &mut Shared,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<Splits> {
+        let dropout = &self.settings.dropout;
+        let state = match (self.constant, self.place) {
+            (None, _) => PrefixState::None,
+            _ if dropout.encoder.is_on() && dropout.frozen.is_on() => PrefixState::DropoutActs,
+            (_, None) => PrefixState::SwitchedOff,
+            _ => PrefixState::Shared,
+        };
+        let blocks = self.constant.unwrap_or(0);
+        let used = PrefixUse { blocks: blocks as u32, state, fill_ms: 0.0 };
+        let hidden = self.data.encoder.hidden;
+        let none = || [None, None, None];
+        let rows = self.data.tasks.iter().map(|_| none()).collect();
+        let mut splits = Splits { blocks, hidden, rows, used };
+        let (PrefixState::Shared, Some(place)) = (state, self.place) else {
+            return Ok(splits);
+        };
+        let clock = Instant::now();
+        let sets = || self.data.tasks.iter().flat_map(TaskData::splits).flatten();
+        let mut progress = Progress {
+            id: &self.cell.id,
+            blocks: used.blocks,
+            done: 0,
+            of: sets().map(Dataset::subwords).sum(),
+            told: None,
+            tell,
+        };
+        let (mut finished, limit, mut held) = (0, place.memory_mib << 20, 0);
+        for (slots, task) in splits.rows.iter_mut().zip(&self.data.tasks) {
+            for ((slot, role), set) in slots.iter_mut().zip(["train", "dev", "test"]).zip(task.splits()) {
+                let Some(set) = set else { continue };
+                let key = self.key(task, role, blocks)?;
+                let rows = match shared.prefixes.find(&key) {
+                    Some(rows) => rows,
+                    None => {
+                        let fill = Fill { request: self, model, set, blocks };
+                        let fits = held + fill.bytes() <= limit;
+                        if fits {
+                            shared.prefixes.make_room(limit - fill.bytes());
+                        }
+                        let folder = (!fits).then_some(Path::new(&place.folder));
+                        let (rows, computed) = fill.at(folder, &key, &mut progress)?;
+                        if computed {
+                            splits.used.state = PrefixState::Computed;
+                        }
+                        shared.prefixes.keep(key, rows)
+                    }
+                };
+                held += rows.bytes_in_memory();
+                *slot = Some(rows);
+                // Also where it was found and not computed.
+                finished += set.subwords();
+                progress.done = finished;
+            }
+        }
+        splits.used.fill_ms = clock.elapsed().as_secs_f64() * 1e3;
+        Ok(splits)
+    }
+
+    /// Hash of all that a split's prefix depends on.
+    fn key(&self, task: &TaskData, split: &str, blocks: usize) -> Result<String> {
+        let Cell { settings, inputs, backend, code, .. } = self.cell;
+        let from_seed = settings.encoder.init == Init::Random;
+        let dataset = settings.dataset_of(&task.settings);
+        let input = |split: &str| inputs.get(&settings.role(dataset, split)).map(|input| &input.sha256);
+        // The file that the split is, or is cut from, and how.
+        let DataSettings { first, fraction, sample, draw, cut_test, train_from_dev, .. } = settings.data;
+        let genres = (&settings.data.leave_out, &settings.data.scored_genre);
+        let from_dev = input("train").is_none().then_some(train_from_dev);
+        let cut = (cut_test > 0.0).then_some(cut_test);
+        let (file, how, drawn) = match split {
+            "train" => {
+                let drawn = seed_chooses(&settings.data) || from_dev.is_some() || cut.is_some();
+                let chosen = Some((first, fraction, sample, draw));
+                (input("train").or(input("dev")), (chosen, from_dev, cut, split), drawn)
+            }
+            "dev" => (input("dev"), (None, from_dev, None, split), from_dev.is_some()),
+            _ => match cut {
+                Some(_) => (input("train").or(input("dev")), (None, from_dev, cut, split), true),
+                None => (input("test"), (None, None, None, ""), false),
+            },
+        };
+        let chosen = (file, how, drawn.then_some(settings.seed));
+        let of_encoder = ["config", "tokenizer", "tokenizer-config", "vocabulary"];
+        let read = inputs
+            .iter()
+            .filter(|(name, _)| of_encoder.contains(&name.as_str()) || name.starts_with("weights"));
+        let files: Vec<_> = read.map(|(name, input)| (name, &input.sha256)).collect();
+        let data = (settings.data.max_length, settings.data.lowercase, genres, chosen);
+        let seed = from_seed.then_some(settings.seed);
+        let text = serde_json::to_string(&(
+            backend,
+            code,
+            self.isa,
+            settings.train.precision,
+            blocks,
+            files,
+            data,
+            seed,
+        ))?;
+        Ok(sha256(text.as_bytes())[..32].to_string())
+    }
+}
+
+impl Kept {
+    fn find(&mut self, key: &str) -> Option<Arc<Rows>> {
+        let at = self.entries.iter().position(|(known, _)| known == key)?;
+        let entry = self.entries.remove(at);
+        let rows = entry.1.clone();
+        self.entries.push(entry);
+        Some(rows)
+    }
+
+    /// Lets those rows go that were used longest ago, until the others take no more memory than this.
+    fn make_room(&mut self, limit: u64) {
+        while self.entries.iter().map(|(_, rows)| rows.bytes_in_memory()).sum::<u64>() > limit {
+            self.entries.remove(0);
+        }
+    }
+
+    fn keep(&mut self, key: String, rows: Arc<Rows>) -> Arc<Rows> {
+        self.entries.push((key, rows.clone()));
+        rows
+    }
+}
+
+/// One split's prefix, to be computed unless a file holds it already.
+struct Fill<'a, 'r, B: Kernels> {
+    request: &'a Request<'r>,
+    model: &'a Tagger<B>,
+    set: &'a Dataset,
+    blocks: usize,
+}
+
+impl<B: Kernels> Fill<'_, '_, B> {
+    fn bytes(&self) -> u64 {
+        4 * (self.set.subwords() * self.request.data.encoder.hidden) as u64
+    }
+
+    /// The rows, in a file where there is a folder for it, and whether they were computed now.
+    fn at(&self, folder: Option<&Path>, key: &str, progress: &mut Progress) -> Result<(Arc<Rows>, bool)> {
+        let (values, computed) = match folder {
+            None => {
+                let mut values = Vec::with_capacity((self.bytes() / 4) as usize);
+                self.compute(progress, &mut |rows| {
+                    values.extend_from_slice(rows);
+                    Ok(())
+                })?;
+                (Values::Memory(values), true)
+            }
+            Some(folder) => {
+                let (map, computed) = self.mapped(folder, key, progress)?;
+                (Values::Mapped(map), computed)
+            }
+        };
+        Ok((Arc::new(Rows { values, starts: self.set.starts() }), computed))
+    }
+
+    /// The file of this key, which one process writes while others wait. It is whole or absent:
+    /// what a crash leaves bears another name and is written over.
+    fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(memmap2::Mmap, bool)> {
+        let shown = || {
+            format!(
+                "{}: the prefix cache cannot be written; free some disk, or switch it off with prefix_cache.enabled = \"off\" in the plan",
+                folder.display()
+            )
+        };
+        fs::create_dir_all(folder).with_context(shown)?;
+        let lock = File::create(folder.join(format!("{key}.lock"))).with_context(shown)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress.waits();
+                lock.lock().with_context(shown)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
+        }
+        let path: PathBuf = folder.join(format!("{key}.f32"));
+        let whole = fs::metadata(&path).is_ok_and(|found| found.len() == self.bytes());
+        if !whole {
+            let part = folder.join(format!("{key}.part"));
+            self.write(&part, progress)
+                .and_then(|()| Ok(fs::rename(&part, &path)?))
+                // A disk that is full has no room for half a file, nor for the record of the failure.
+                .inspect_err(|_| drop(fs::remove_file(&part)))
+                .with_context(shown)?;
+        }
+        let file = File::open(&path).with_context(shown)?;
+        // SAFETY: nobody writes to a finished file of this name; it is only ever removed, which
+        // leaves a map intact.
+        let map = unsafe { memmap2::Mmap::map(&file) }.with_context(shown)?;
+        Ok((map, !whole))
+    }
+
+    fn write(&self, path: &Path, progress: &mut Progress) -> Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        self.compute(progress, &mut |rows| {
+            for value in rows {
+                out.write_all(&value.to_ne_bytes())?;
+            }
+            Ok(())
+        })?;
+        Ok(out.into_inner().map_err(|error| error.into_error())?.sync_all()?)
+    }
+
+    fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
+        let Request { data, settings, .. } = self.request;
+        let mut settings = (*settings).clone();
+        settings.eval.batch_tokens = FILL_TOKENS;
+        progress.add(0);
+        let mut take = |rows: &[f32]| {
+            progress.add(rows.len() / data.encoder.hidden);
+            take(rows)
+        };
+        compute_prefix(self.model, &data.encoder, self.set, self.blocks, &settings, &mut take)
+    }
+}
+
+/// How far a cell's prefix is, and who is told.
+struct Progress<'a> {
+    id: &'a str,
+    blocks: u32,
+    /// Subwords whose prefix is there, of all.
+    done: usize,
+    of: usize,
+    /// When it was told last.
+    told: Option<Instant>,
+    tell: &'a mut dyn FnMut(Event),
+}
+
+impl Progress<'_> {
+    fn add(&mut self, subwords: usize) {
+        self.done += subwords;
+        if self.told.is_none_or(|told| told.elapsed() >= PACE) {
+            self.told = Some(Instant::now());
+            self.say(Some(self.done as f64 / self.of.max(1) as f64));
+        }
+    }
+
+    fn waits(&mut self) {
+        self.say(None);
+    }
+
+    fn say(&mut self, share: Option<f64>) {
+        (self.tell)(Event::Prefix(PrefixEvent { id: self.id.into(), blocks: self.blocks, share }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_makes_room() {
+        let rows = |count| Arc::new(Rows { values: Values::Memory(vec![0.0; count]), starts: vec![] });
+        let mut kept = Kept::default();
+        for (key, count) in [("a", 1), ("b", 2), ("c", 4)] {
+            kept.keep(key.into(), rows(count));
+        }
+        assert!(kept.find("a").is_some(), "now the last one used");
+        kept.make_room(4 * 5);
+        let there = |kept: &mut Kept| ["a", "b", "c"].map(|key| kept.find(key).is_some());
+        assert_eq!(there(&mut kept), [true, false, true]);
+        kept.make_room(0);
+        assert_eq!(there(&mut kept), [false; 3]);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a cell leaves for others to use: the trained model as folders.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use frostline_freeze::ResolvedPolicy;
+use frostline_kernels::Train;
+use frostline_model::{EncoderConfig, Export, Peft, Source, Tagger, hugging_face_config, snapshot};
+use frostline_record::{Cell, Settings, write_atomically};
+
+use crate::data::Data;
+use crate::{inputs, saved_model};
+
+/// A trained model, and where it comes from.
+pub(crate) struct Trained<'a> {
+    pub cell: &'a Cell,
+    pub data: &'a Data,
+    /// With what policies added.
+    pub encoder: &'a EncoderConfig,
+    /// The last stage's settings.
+    pub last: &'a Settings,
+    /// The policies of all stages.
+    pub policies: &'a [&'a ResolvedPolicy],
+    /// What a row of the word table without gradient was multiplied with.
+    pub untouched: f64,
+}
+
+impl Trained<'_> {
+    /// Writes the encoder with the headline's head as a Hugging Face folder `model/`, and with every
+    /// other head as `model-NAME/`. Where LoRA is all that was learned in the encoder, its matrices
+    /// stand beside them in `peft/` or `peft-NAME/`.
+    pub fn save<B: Train>(&self, model: &Tagger<B>, source: &dyn Source, folder: &Path) -> Result<()> {
+        let Self { cell, data, encoder, .. } = *self;
+        let parameters = snapshot(model);
+        for (number, task) in data.tasks.iter().enumerate() {
+            let main = number == data.headline;
+            if !main && (!task.settings.shares.is_empty() || task.head == data.main().head) {
+                continue;
+            }
+            let named =
+                |what: &str| folder.join(if main { what.into() } else { format!("{what}-{}", task.name) });
+            let target = named("model");
+            fs::create_dir_all(&target)?;
+            let export = Export {
+                config: encoder,
+                parameters: &parameters,
+                head: task.head,
+                vocabulary: &data.vocabulary,
+                source,
+                other_rows: self.untouched,
+            };
+            let kind = data.heads[task.head].kind;
+            let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &task.tags, kind)?;
+            write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
+            write_atomically(&target.join("config.json"), config.as_bytes())?;
+            let files = [
+                ("tokenizer", "tokenizer.json"),
+                ("vocabulary", "vocab.txt"),
+                ("tokenizer-config", "tokenizer_config.json"),
+            ];
+            for (role, file) in files {
+                if cell.inputs.contains_key(role) {
+                    write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
+                }
+            }
+            let tokenizer = cell.inputs.get("tokenizer").map(|input| input.path.as_str());
+            let served = data.tasks.iter().filter(|other| other.head == task.head);
+            saved_model::finish(&target, self.last, tokenizer, served)?;
+            let lora = encoder.extras.lora.as_ref();
+            if let Some(lora) =
+                lora.filter(|_| self.policies.iter().all(|policy| policy.learns_by_lora_alone()))
+            {
+                let name = &cell.settings.encoder.name;
+                let peft =
+                    Peft { config: encoder, parameters: &parameters, head: task.head, kind, encoder: name };
+                let target = named("peft");
+                fs::create_dir_all(&target)?;
+                write_atomically(&target.join("adapter_model.safetensors"), &peft.safetensors()?)?;
+                write_atomically(&target.join("adapter_config.json"), peft.config(lora).as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! What this build is, and on what it runs.
+
+use frostline_kernels::{Kernels, backend};
+use frostline_record::{MadeBy, NATIVE_BF16};
+
+/// Hash of the sources that determine results.
+#[must_use]
+pub fn code() -> &'static str {
+    env!("FROSTLINE_CODE")
+}
+
+/// What makes records on this backend: version, code and machine. The git revision comes from the environment variable
+/// `FROSTLINE_REVISION`, which `cargo xtask sweep` sets.
+///
+/// # Errors
+/// Where the backend cannot run here.
+pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
+    Ok(MadeBy {
+        version: env!("CARGO_PKG_VERSION").into(),
+        code: code().into(),
+        revision: std::env::var("FROSTLINE_REVISION").unwrap_or_default(),
+        backend: backend.into(),
+        device: processor(),
+        isa: isa(backend)?,
+        threads: rayon::current_num_threads(),
+    })
+}
+
+/// What products run on here, as records state it in `made_by.isa`.
+///
+/// # Errors
+/// Where the backend cannot run here.
+pub fn isa(backend: &str) -> anyhow::Result<String> {
+    let (set, bf16) = backend::instruction_set(backend)?;
+    Ok(isa_text(set, bf16))
+}
+
+/// The same on a backend that is already chosen.
+pub(crate) fn isa_on<B: Kernels>(device: &B::Device) -> String {
+    isa_text(B::k_isa(), B::k_bf16(device))
+}
+
+/// The instruction set of the kernels, with [`NATIVE_BF16`] where products of bf16 are native. This is all that the
+/// machine adds to a result: results repeat bit for bit where it is the same.
+fn isa_text(set: &str, bf16: bool) -> String {
+    format!("{set}{}", if bf16 { NATIVE_BF16 } else { "" })
+}
+
+/// The processor's name as the system gives it, with family and model, since a name such as
+/// `AMD EPYC` spans generations.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    processor_in(&text).unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+fn processor_in(text: &str) -> Option<String> {
+    let value = |key: &str| {
+        let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+        pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+    };
+    let name = value("model name")?;
+    Some(match (value("cpu family"), value("model")) {
+        (Some(family), Some(model)) => format!("{name}, family {family}, model {model}"),
+        _ => name.into(),
+    })
+}
+
+/// Peak resident memory of this process in MiB; 0 where the system does not tell.
+#[must_use]
+pub fn peak_rss_mib() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_of_one_name_are_told_apart() {
+        let text = "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Some CPU @ 3 GHz: fast\n\n\
+                    processor\t: 1\nmodel name\t: other\n";
+        assert_eq!(processor_in(text).as_deref(), Some("Some CPU @ 3 GHz: fast, family 25, model 17"));
+        assert_eq!(processor_in("model name : Board 4\n").as_deref(), Some("Board 4"));
+        assert_eq!(processor_in(""), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! The worker: jobs in on standard input, events out on standard output, one JSON value per line.
+//! It ends when its input closes, also in the middle of a cell: an orphan never goes on writing.
+
+use std::io::{BufRead as _, Write as _};
+use std::sync::mpsc;
+
+use anyhow::{Context, Result};
+use frostline_record::{Event, Job};
+
+use crate::cell::CellTask;
+use crate::data::Shared;
+use crate::version::made_by;
+use frostline_kernels::backend;
+
+/// Serves jobs on this backend until standard input closes.
+///
+/// # Errors
+/// Where the backend cannot run here, a line is no job, or a cell's folder cannot be written.
+pub fn serve(backend: &str) -> Result<()> {
+    let made_by = made_by(backend)?;
+    let mut tell = |event: Event| {
+        let line = serde_json::to_string(&event).expect("plain data always serialises");
+        let mut out = std::io::stdout().lock();
+        if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+            // Nobody listens any more.
+            std::process::exit(0);
+        }
+    };
+    tell(Event::Ready(made_by.clone()));
+    let mut shared = Shared::default();
+    for line in lines() {
+        let job: Job = serde_json::from_str(&line).context("standard input: no job")?;
+        let task = CellTask { job: &job, made_by: made_by.clone(), shared: &mut shared, tell: &mut tell };
+        backend::on(backend, task)??;
+    }
+    Ok(())
+}
+
+/// Lines of standard input. A thread of its own reads them and ends the process when they end.
+fn lines() -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            match line {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => {
+                    let _ = sender.send(line);
+                }
+                Err(_) => break,
+            }
+        }
+        std::process::exit(0);
+    });
+    receiver
+}

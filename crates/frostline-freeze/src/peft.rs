@@ -1,0 +1,85 @@
+//! Parameter-efficient fine-tuning (PEFT): a few parameters of a block learn, or some that are added to
+//! it, while its weights stay.
+
+/// A method by which a group learns that is not frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PeftMethod {
+    /// Biases, those of LayerNorms too.
+    ///
+    /// # Source
+    /// Ben Zaken, Goldberg and Ravfogel, *BitFit*, 2022.
+    BitFit,
+    /// Gains (gamma) and biases (beta) of LayerNorms.
+    Norms,
+    /// Low-rank matrices beside linear layers.
+    ///
+    /// # Source
+    /// Hu et al., *LoRA: Low-Rank Adaptation of Large Language Models*, 2021.
+    Lora,
+    /// A bottleneck after the feed-forward layer.
+    ///
+    /// # Source
+    /// Houlsby et al., *Parameter-Efficient Transfer Learning for NLP*, 2019; its place in the block
+    /// as in Pfeiffer et al., *AdapterFusion*, 2021.
+    Adapters,
+}
+
+impl PeftMethod {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::BitFit, Self::Norms, Self::Lora, Self::Adapters];
+
+    /// Its name after a policy's `+`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BitFit => "bitfit",
+            Self::Norms => "norms",
+            Self::Lora => "lora",
+            Self::Adapters => "adapters",
+        }
+    }
+
+    /// Whether its parameters are added to the encoder's own. They stand in blocks alone.
+    #[must_use]
+    pub const fn is_added(self) -> bool {
+        matches!(self, Self::Lora | Self::Adapters)
+    }
+
+    /// The method to which an added parameter belongs; nothing for one of the encoder's own.
+    pub(crate) fn adding(path: &str) -> Option<Self> {
+        path.split('.').find_map(|segment| match segment {
+            "lora" => Some(Self::Lora),
+            "adapter" => Some(Self::Adapters),
+            _ => None,
+        })
+    }
+
+    /// Whether the parameter at this path learns by this method.
+    #[must_use]
+    pub fn selects(self, path: &str) -> bool {
+        let leaf = path.rsplit('.').next().unwrap_or(path);
+        match (self, Self::adding(path)) {
+            (method, Some(added)) => method == added,
+            (Self::BitFit, None) => matches!(leaf, "bias" | "beta"),
+            (Self::Norms, None) => matches!(leaf, "gamma" | "beta"),
+            (Self::Lora | Self::Adapters, None) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_method_selects_its_own() {
+        let methods =
+            |path| PeftMethod::ALL.into_iter().filter(|method| method.selects(path)).collect::<Vec<_>>();
+        assert_eq!(methods("encoder.blocks.0.query.weight"), []);
+        assert_eq!(methods("encoder.blocks.0.query.bias"), [PeftMethod::BitFit]);
+        assert_eq!(methods("encoder.blocks.0.output_norm.beta"), [PeftMethod::BitFit, PeftMethod::Norms]);
+        assert_eq!(methods("encoder.embeddings.norm.gamma"), [PeftMethod::Norms]);
+        assert_eq!(methods("encoder.blocks.0.query.lora.a"), [PeftMethod::Lora]);
+        assert_eq!(methods("encoder.blocks.0.adapter.down.bias"), [PeftMethod::Adapters]);
+    }
+}

@@ -1,0 +1,334 @@
+//! A policy applied to an encoder of known depth and heads: which parameters are frozen, by path.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::{FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
+
+/// Which parameters of an encoder with heads are frozen, and how the others learn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedPolicy {
+    policy: Policy,
+    /// The policy's own, or with more frozen for now, one that says how far a run has come.
+    name: String,
+    depth: usize,
+    frozen: BTreeSet<Group>,
+    /// How many heads the model has.
+    heads: usize,
+    /// The frozen ones among them.
+    frozen_heads: BTreeSet<usize>,
+}
+
+impl Policy {
+    /// Applies this policy to an encoder of `depth` blocks below heads of these names.
+    ///
+    /// # Errors
+    /// Where it names blocks or heads that are not there, or leaves no block that could learn as it
+    /// says. The message lists what exists.
+    pub fn resolve(&self, depth: usize, heads: &[&str]) -> Result<ResolvedPolicy, PolicyError> {
+        let fail = |reason: String| PolicyError::new(reason, Some(depth));
+        let blocks = self.blocks_of(depth).map_err(fail)?;
+        let mut frozen: BTreeSet<Group> = blocks.into_iter().map(Group::Block).collect();
+        let frozen_heads = self.heads_of(heads).map_err(fail)?;
+        let methods = &self.tuning().methods;
+        let adaptive = self.schedule() == FreezeSchedule::Adaptive;
+        let wants_a_block = methods.first().map(|method| method.name()).or(adaptive.then_some("adaptive"));
+        if let Some(part) = wants_a_block
+            && frozen.len() == depth
+        {
+            return Err(fail(format!("`{self}` leaves no block to `{part}`: write `none+{part}`")));
+        }
+        // Methods that only add parameters add none to the embeddings.
+        let adds_only = !methods.is_empty() && methods.iter().all(|method| method.is_added());
+        if self.frozen().embeddings || adds_only {
+            frozen.insert(Group::Embeddings);
+        }
+        if frozen_heads.len() == heads.len() {
+            frozen.insert(Group::Head);
+        }
+        let (policy, name) = (self.clone(), self.as_str().into());
+        Ok(ResolvedPolicy { policy, name, depth, frozen, heads: heads.len(), frozen_heads })
+    }
+
+    /// The frozen blocks of an encoder of this depth.
+    fn blocks_of(&self, depth: usize) -> Result<Vec<usize>, String> {
+        let at_most = |k: usize| match k <= depth {
+            true => Ok(k),
+            false => Err(format!("`{self}` is impossible: the encoder has {depth} blocks")),
+        };
+        Ok(match &self.frozen().blocks {
+            FrozenBlocks::None => Vec::new(),
+            FrozenBlocks::All => (0..depth).collect(),
+            FrozenBlocks::First(k) => (0..at_most(*k)?).collect(),
+            FrozenBlocks::Last(k) => (depth - at_most(*k)?..depth).collect(),
+            FrozenBlocks::AllButLast(k) => (0..depth - at_most(*k)?).collect(),
+            FrozenBlocks::Alternating => (0..depth).step_by(2).collect(),
+            FrozenBlocks::Listed(blocks) => match blocks.iter().find(|block| **block >= depth) {
+                None => blocks.clone(),
+                Some(block) => {
+                    return Err(format!(
+                        "`{self}` is impossible: there is no block {block} (blocks are counted from 0)"
+                    ));
+                }
+            },
+        })
+    }
+
+    /// The places of the frozen heads among these.
+    fn heads_of(&self, heads: &[&str]) -> Result<BTreeSet<usize>, String> {
+        match &self.frozen().heads {
+            FrozenHeads::None => Ok(BTreeSet::new()),
+            FrozenHeads::All => Ok((0..heads.len()).collect()),
+            FrozenHeads::Named(names) => {
+                let place = |name: &String| heads.iter().position(|head| head == name);
+                names.iter().map(place).collect::<Option<_>>().ok_or_else(|| {
+                    let there = heads.join(", ");
+                    format!("`{self}` freezes a head that is not there; the heads are: {there}")
+                })
+            }
+        }
+    }
+}
+
+impl ResolvedPolicy {
+    /// Parses a policy and applies it to an encoder of `depth` blocks with one head named `head`.
+    ///
+    /// # Errors
+    /// As [`Policy::parse`] and [`Policy::resolve`].
+    pub fn parse(name: &str, depth: usize) -> Result<Self, PolicyError> {
+        Policy::parse(name)?.resolve(depth, &["head"])
+    }
+
+    /// The policy as it was written.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The policy's name; where more is frozen for now than it says, followed by how far the run has come.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the parameter at this path is frozen.
+    #[must_use]
+    pub fn freezes(&self, path: &str) -> bool {
+        match Group::of(path) {
+            Group::Head if path.starts_with("mix.") => !self.mixes(),
+            Group::Head => self.frozen_heads.contains(&head_of(path)),
+            group => self.frozen.contains(&group) || !self.tunes(path),
+        }
+    }
+
+    /// Whether a group that learns does so through this parameter.
+    fn tunes(&self, path: &str) -> bool {
+        let tuning = self.policy.tuning();
+        let own = tuning.is_full() && PeftMethod::adding(path).is_none();
+        own || tuning.methods.iter().any(|method| method.selects(path))
+    }
+
+    /// Whether a group learns, and by this method. What such a method adds to the encoder must be there.
+    #[must_use]
+    pub fn learns_by(&self, method: PeftMethod, group: Group) -> bool {
+        self.policy.tuning().methods.contains(&method) && !self.frozen.contains(&group)
+    }
+
+    /// Whether all that learns besides heads are LoRA's matrices.
+    #[must_use]
+    pub fn learns_by_lora_alone(&self) -> bool {
+        let methods = &self.policy.tuning().methods;
+        self.learning().is_empty() || (methods.len() == 1 && methods.contains(&PeftMethod::Lora))
+    }
+
+    /// Whether more freezes during a run, see [`crate::Settling`].
+    #[must_use]
+    pub fn is_adaptive(&self) -> bool {
+        self.policy.schedule() == FreezeSchedule::Adaptive
+    }
+
+    /// Whether heads read a learned mix of the embeddings' and all blocks' outputs instead of the
+    /// last block's.
+    #[must_use]
+    pub fn mixes(&self) -> bool {
+        self.policy.tuning().mix
+    }
+
+    /// Whether a whole group is frozen.
+    #[must_use]
+    pub fn freezes_group(&self, group: Group) -> bool {
+        self.frozen.contains(&group)
+    }
+
+    /// How many of the lowest blocks never change together with everything below them: nothing where
+    /// the embeddings learn, and 0 where a mix reads every block's output. Their output is a constant of
+    /// the data.
+    #[must_use]
+    pub fn constant_prefix(&self) -> Option<usize> {
+        let frozen = || (0..self.depth).take_while(|&block| self.freezes_group(Group::Block(block)));
+        self.freezes_group(Group::Embeddings).then(|| if self.mixes() { 0 } else { frozen().count() })
+    }
+
+    /// Whether nothing at all learns.
+    #[must_use]
+    pub fn freezes_all(&self) -> bool {
+        !self.mixes() && self.frozen_heads.len() == self.heads && self.frozen.len() == self.depth + 2
+    }
+
+    /// Whether something learns from the loss of this head: the head, or the encoder below it.
+    #[must_use]
+    pub fn learns_through(&self, head: usize) -> bool {
+        self.mixes() || !self.frozen_heads.contains(&head) || !self.learning().is_empty()
+    }
+
+    /// This policy with more frozen, under another name.
+    pub(crate) fn with(&self, more: impl IntoIterator<Item = Group>, name: String) -> Self {
+        let mut frozen = self.frozen.clone();
+        frozen.extend(more);
+        Self { name, frozen, ..self.clone() }
+    }
+
+    /// What learns of the encoder, from the top down.
+    pub(crate) fn learning(&self) -> Vec<Group> {
+        let blocks = (0..self.depth).rev().map(Group::Block);
+        blocks.chain([Group::Embeddings]).filter(|group| !self.frozen.contains(group)).collect()
+    }
+}
+
+impl fmt::Display for ResolvedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The number after `heads` in a path such as `heads.1.classifier.weight`; 0 where there is none.
+fn head_of(path: &str) -> usize {
+    let mut segments = path.split('.').skip_while(|segment| *segment != "heads").skip(1);
+    segments.next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frozen_blocks(name: &str, depth: usize) -> Vec<usize> {
+        let policy = ResolvedPolicy::parse(name, depth).unwrap();
+        (0..depth).filter(|&block| policy.freezes_group(Group::Block(block))).collect()
+    }
+
+    #[test]
+    fn names_freeze_what_they_say_at_any_depth() {
+        let cases: [(&str, usize, &[usize]); 11] = [
+            ("none", 6, &[]),
+            ("all", 6, &[0, 1, 2, 3, 4, 5]),
+            ("first-2", 6, &[0, 1]),
+            ("first-4", 12, &[0, 1, 2, 3]),
+            ("last-2", 6, &[4, 5]),
+            ("last-12", 12, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+            ("alternating", 6, &[0, 2, 4]),
+            ("alternating", 5, &[0, 2, 4]),
+            ("blocks-0.3.5", 6, &[0, 3, 5]),
+            ("top-2", 6, &[0, 1, 2, 3]),
+            ("head-only", 3, &[0, 1, 2]),
+        ];
+        for (name, depth, blocks) in cases {
+            assert_eq!(frozen_blocks(name, depth), blocks, "{name} of {depth}");
+        }
+    }
+
+    #[test]
+    fn embeddings_learn_unless_named_and_the_head_always_does() {
+        for (name, embeddings) in
+            [("all", false), ("all+embeddings", true), ("head-only", true), ("none+embeddings", true)]
+        {
+            let policy = ResolvedPolicy::parse(name, 6).unwrap();
+            assert_eq!(policy.freezes("encoder.embeddings.word"), embeddings, "{name}");
+            assert!(!policy.freezes("heads.0.classifier.weight"), "{name}");
+        }
+    }
+
+    #[test]
+    fn heads_freeze_one_by_one_or_all() {
+        let policy = |name| Policy::parse(name).unwrap().resolve(2, &["ner", "upos"]).unwrap();
+        let frozen =
+            |name| ["heads.0.dense.bias", "heads.1.classifier.weight"].map(|path| policy(name).freezes(path));
+        assert_eq!(frozen("none"), [false, false]);
+        assert_eq!(frozen("none+head.upos"), [false, true]);
+        assert_eq!(frozen("all+embeddings+heads"), [true, true]);
+        assert!(policy("all+embeddings+heads").freezes_all() && policy("head-only+heads").freezes_all());
+        assert!(!policy("all+heads").freezes_all() && !policy("head-only+head.ner").freezes_all());
+        assert!(policy("none+heads").freezes_group(Group::Head));
+        assert!(!policy("none+head.ner").freezes_group(Group::Head));
+    }
+
+    #[test]
+    fn methods_learn_in_what_is_not_frozen() {
+        let paths = [
+            "encoder.embeddings.word",
+            "encoder.embeddings.norm.beta",
+            "encoder.blocks.0.query.lora.a",
+            "encoder.blocks.2.query.weight",
+            "encoder.blocks.2.query.bias",
+            "encoder.blocks.2.output_norm.gamma",
+            "encoder.blocks.2.query.lora.a",
+            "encoder.blocks.2.adapter.up.weight",
+            "heads.0.classifier.weight",
+            "mix.weights",
+        ];
+        let learning = |name: &str| {
+            let policy = ResolvedPolicy::parse(name, 6).unwrap();
+            paths.map(|path| if policy.freezes(path) { '-' } else { 'x' }).iter().collect::<String>()
+        };
+        assert_eq!(learning("first-1"), "xx-xxx--x-");
+        assert_eq!(learning("first-1+lora"), "------x-x-");
+        assert_eq!(learning("none+lora"), "--x---x-x-");
+        assert_eq!(learning("first-1+adapters"), "-------xx-");
+        assert_eq!(learning("first-1+bitfit"), "-x--x---x-");
+        assert_eq!(learning("first-1+norms+embeddings"), "-----x--x-");
+        assert_eq!(learning("first-1+lora+bitfit"), "-x--x-x-x-");
+        assert_eq!(learning("head-only+mix"), "--------xx");
+        let lora = ResolvedPolicy::parse("first-4+lora", 6).unwrap();
+        assert_eq!(lora.constant_prefix(), Some(4), "nothing is added to embeddings and frozen blocks");
+        assert!(
+            lora.learns_by(PeftMethod::Lora, Group::Block(4))
+                && !lora.learns_by(PeftMethod::Lora, Group::Block(3))
+        );
+        assert_eq!(ResolvedPolicy::parse("first-4+bitfit", 6).unwrap().constant_prefix(), None);
+    }
+
+    #[test]
+    fn a_constant_prefix_needs_frozen_embeddings() {
+        let prefix = |name| ResolvedPolicy::parse(name, 6).unwrap().constant_prefix();
+        assert_eq!(prefix("first-4"), None);
+        assert_eq!(prefix("first-4+embeddings"), Some(4));
+        assert_eq!(prefix("alternating+embeddings"), Some(1));
+        assert_eq!(prefix("last-2+embeddings"), Some(0));
+        assert_eq!(prefix("head-only"), Some(6));
+        assert_eq!(prefix("head-only+mix"), Some(0));
+    }
+
+    #[test]
+    fn impossible_policies_say_what_exists() {
+        let error = |name| ResolvedPolicy::parse(name, 6).unwrap_err().to_string();
+        assert_eq!(
+            error("first-9"),
+            "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
+             first-K, last-K and top-K (K from 1 to 6), alternating, blocks-0.2 (any of 0 to 5), head-only; each \
+             but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
+             blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
+             +adaptive; each with +mix"
+        );
+        for name in [
+            "last-7",
+            "top-7",
+            "blocks-6",
+            "all+head.ner",
+            "head-only+lora",
+            "all+adaptive",
+            "all+bitfit",
+            "blocks-0.1.2.3.4.5+lora",
+        ] {
+            assert!(error(name).contains("there are: none, all"), "{name}");
+        }
+    }
+}

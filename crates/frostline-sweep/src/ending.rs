@@ -1,0 +1,34 @@
+//! How a command ends: its exit code, and the error that a person reads.
+
+use std::process::ExitCode;
+
+use crate::fault::{CELLS_FAILED, INTERRUPTED, Result};
+
+/// How a command ended that met no fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All is done.
+    Done,
+    /// Something that was asked for failed, and the messages said what.
+    Failed,
+    /// A person interrupted it.
+    Interrupted,
+    /// Another process did the work and ended with this code.
+    As(u8),
+}
+
+/// Prints the error, if any, and gives the exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
+/// 3 environment, 130 interrupted.
+#[must_use]
+pub fn exit_code(result: Result<Ending>) -> ExitCode {
+    match result {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::Failed) => ExitCode::from(CELLS_FAILED),
+        Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
+        Ok(Ending::As(code)) => ExitCode::from(code),
+        Err(fault) => {
+            eprintln!("error: {:#}", fault.error);
+            ExitCode::from(fault.code)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `fetch`: treebanks and encoders into the cache.
+//!
+//! Downloading needs a TLS library that takes longer to compile than everything else here, so it is the feature
+//! `fetch`.
+
+#[cfg(feature = "fetch")]
+mod download;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use frostline_record::Plan;
+
+use crate::args::FetchArgs;
+use crate::ending::Ending;
+use crate::fault::{Blame as _, Result};
+use crate::place::Place;
+use crate::plans::{self, PlanText};
+
+/// What is asked for, each name once.
+#[derive(Debug, Default)]
+#[cfg_attr(not(feature = "fetch"), allow(dead_code))]
+struct Wanted {
+    /// Treebanks of Universal Dependencies.
+    treebanks: BTreeSet<String>,
+    /// Encoders by hub id.
+    encoders: BTreeSet<String>,
+    /// Other datasets of a plan, which are on neither host.
+    elsewhere: BTreeSet<String>,
+}
+
+/// Downloads what was named, or else all that a plan reads, into the cache.
+///
+/// # Errors
+/// A bad plan, name or pin; a download that fails; a cache that cannot be written. Without the feature `fetch`:
+/// always.
+#[cfg(feature = "fetch")]
+pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
+    let options = download::options(args)?;
+    let wanted = wanted(args, place)?;
+    for name in &wanted.elsewhere {
+        println!("{name} is not fetched: give a sweep the folder it lies in with --data DIR");
+    }
+    download::all(&wanted, &options)?;
+    if let Some(cache) = &args.cache {
+        let cache = std::path::absolute(cache).unwrap_or_else(|_| cache.clone());
+        println!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());
+    }
+    Ok(Ending::Done)
+}
+
+/// Downloads nothing: this build has no feature `fetch`.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "fetch"))]
+pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
+    check_fetch(args, place)?;
+    crate::fault::environment(
+        "this build cannot download; build it with `--features fetch`, or give a sweep folders with --data and --models",
+    )
+}
+
+/// Checks the arguments of `fetch` and the plan they name, and downloads nothing.
+///
+/// # Errors
+/// A plan that cannot be read or used.
+pub fn check_fetch(args: &FetchArgs, place: &Place) -> Result<()> {
+    wanted(args, place).map(|_| ())
+}
+
+/// What was named, or else what a plan reads that the binary does not carry.
+fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
+    if !args.names.is_empty() {
+        let (treebanks, encoders) = args.names.iter().cloned().partition(|name| is_treebank(name));
+        return Ok(Wanted { treebanks, encoders, ..Wanted::default() });
+    }
+    let PlanText { shown, text, .. } = plans::read(&args.plan.clone().unwrap_or_else(plans::paper), place)?;
+    let plan = Plan::parse(&text, &shown).plan()?;
+    let is_carried = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
+    // A path to something that is there is read as it is.
+    let is_given = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();
+    let is_there = |name: &String| is_carried(name) || is_given(name);
+    let encoders = plan.expand().plan()?.into_iter().map(|settings| settings.encoder.name);
+    let datasets = plan.treebanks.values().filter(|name| !is_there(name)).cloned();
+    let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
+    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_there(name)).collect(), elsewhere })
+}
+
+/// Whether a name is that of a Universal Dependencies treebank.
+fn is_treebank(name: &str) -> bool {
+    name.starts_with("UD_")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: FetchArgs,
+    }
+
+    fn parsed(arguments: &[&str]) -> std::result::Result<FetchArgs, clap::Error> {
+        let all = ["fetch"].into_iter().chain(arguments.iter().copied());
+        Line::try_parse_from(all).map(|line| line.args)
+    }
+
+    fn wanted_by(arguments: &[&str]) -> Wanted {
+        wanted(&parsed(arguments).unwrap(), &Place::here()).unwrap()
+    }
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).into()).collect()
+    }
+
+    #[test]
+    fn other_datasets_of_a_plan_are_not_taken_for_encoders() {
+        let wanted = wanted_by(&["--plan", "multitask"]);
+        assert_eq!(wanted.treebanks, names(&["UD_English-EWT"]));
+        assert_eq!(wanted.encoders, names(&["distilbert-base-multilingual-cased"]));
+        assert_eq!(wanted.elsewhere, names(&["UNER_English-EWT"]));
+    }
+
+    #[test]
+    fn what_is_named_is_a_treebank_or_an_encoder() {
+        let wanted = wanted_by(&["UD_Wolof-WTB", "some/encoder", "UD_Wolof-WTB"]);
+        assert_eq!(wanted.treebanks, names(&["UD_Wolof-WTB"]));
+        assert_eq!(wanted.encoders, names(&["some/encoder"]));
+        assert_eq!(wanted.elsewhere, names(&[]));
+    }
+
+    #[test]
+    fn a_revision_is_that_of_names() {
+        let error = parsed(&["--revision", "r2.15"]).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
+        assert_eq!(parsed(&["UD_Wolof-WTB", "--revision", "r2.15"]).unwrap().revision.unwrap(), "r2.15");
+    }
+}

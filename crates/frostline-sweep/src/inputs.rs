@@ -1,0 +1,202 @@
+//! Where a study's inputs come from: found, read, hashed and checked once, before any cell.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, anyhow, bail};
+use frostline_assets::{Dataset, Format, Origin, Places, read};
+use frostline_conllu::{Checks, parse_iob2, parse_labelled, read_strict};
+use frostline_record::{Cell, Init, Input, Inputs, Settings};
+
+use crate::args::SweepArgs;
+use crate::fault::{Blame as _, Result, environment};
+use crate::program::Program;
+use crate::study::Study;
+
+/// All inputs of a study, by the name its settings use.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// By language.
+    pub treebanks: BTreeMap<String, Treebank>,
+    /// By encoder name.
+    pub encoders: BTreeMap<String, Encoder>,
+}
+
+/// A treebank's files.
+#[derive(Debug)]
+pub(crate) struct Treebank {
+    /// As the plan names it.
+    pub name: String,
+    /// How it got here.
+    pub origin: Origin,
+    /// `train`, `dev` and, where there is one, `test`.
+    pub files: Inputs,
+    /// What kind of files they are.
+    pub format: Format,
+    /// Sentences by split.
+    pub sentences: BTreeMap<String, usize>,
+}
+
+/// An encoder's files.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    /// How it got here.
+    pub origin: Origin,
+    /// `config`, `tokenizer` or `vocabulary`, and `weights` where a cell needs them.
+    pub files: Inputs,
+    /// Its blocks.
+    pub blocks: usize,
+}
+
+/// Finds, hashes and checks what the study reads. Where a word stands for sets of blocks, they are named
+/// here, since only now the depth is known.
+pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
+    let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
+    let places = Places::new(args.data.clone(), args.models.clone());
+    for settings in &study.settings {
+        let name = &settings.encoder.name;
+        if !sources.encoders.contains_key(name) {
+            let weights =
+                study.settings.iter().any(|s| s.encoder.name == *name && s.encoder.init == Init::Pretrained);
+            let encoder = encoder(&places, name, weights).environment()?;
+            sources.encoders.insert(name.clone(), encoder);
+        }
+    }
+    study.name_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
+    for settings in &study.settings {
+        let name = &settings.encoder.name;
+        let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
+        let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+        for (_, stage) in settings.in_stages().plan()? {
+            stage.policy.resolve(sources.encoders[name].blocks, &heads).plan()?;
+        }
+    }
+    for settings in &study.settings {
+        for (name, task) in &settings.tasks {
+            let lang = settings.dataset_of(task);
+            if !sources.treebanks.contains_key(lang) {
+                let treebank = treebank(&places, &study.plan.treebanks[lang]).environment()?;
+                sources.treebanks.insert(lang.into(), treebank);
+            }
+            let treebank = &sources.treebanks[lang];
+            let wanted = format_of(&task.labels);
+            if treebank.format != wanted {
+                return environment(format!(
+                    "{}: the task `{name}` learns `{}`, which {} files have, but here are {} files; give another dataset or other labels",
+                    treebank.name,
+                    task.labels,
+                    wanted.name(),
+                    treebank.format.name()
+                ));
+            }
+            let cut = settings.data.cut_test > 0.0;
+            if settings.eval.test && !cut && !treebank.files.contains_key("test") {
+                return environment(format!(
+                    "{}: no test split, but `eval.test` asks for its score; add the file, cut one from train with \
+                     data.cut_test=0.1, or set eval.test=false",
+                    treebank.name
+                ));
+            }
+        }
+    }
+    Ok(sources)
+}
+
+impl Sources {
+    /// The study's cells, each with the files it reads.
+    pub(crate) fn cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
+        let backend = study.backend.to_string();
+        let cell = |settings: &Settings| {
+            Cell::new(settings.clone(), self.inputs(settings), &backend, &program.about.code)
+        };
+        study.settings.iter().map(cell).collect()
+    }
+
+    /// What a cell with these settings reads.
+    fn inputs(&self, settings: &Settings) -> Inputs {
+        let test = settings.eval.test && settings.data.cut_test == 0.0;
+        let needed = |role: &str| match role {
+            _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,
+            "test" => test,
+            _ => true,
+        };
+        let encoder = &self.encoders[&settings.encoder.name].files;
+        let encoder = encoder.iter().map(|(role, input)| (role.clone(), role.clone(), input));
+        let of_tasks = settings.tasks.values().flat_map(|task| {
+            let dataset = settings.dataset_of(task);
+            let files = self.treebanks[dataset].files.iter();
+            files.map(move |(split, input)| (split.clone(), settings.role(dataset, split), input))
+        });
+        let all = of_tasks.chain(encoder).filter(|(kind, ..)| needed(kind));
+        all.map(|(_, role, input)| (role, input.clone())).collect()
+    }
+}
+
+/// The files that have such labels.
+fn format_of(labels: &str) -> Format {
+    match labels {
+        "entity" => Format::Iob2,
+        "label" => Format::Labelled,
+        _ => Format::Conllu,
+    }
+}
+
+/// A dataset, each of whose splits parses and has a sentence.
+fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
+    let Dataset { name, origin, format, sources, .. } = places.dataset(name)?;
+    let mut sentences = BTreeMap::new();
+    for (split, source) in &sources {
+        sentences.insert(split.clone(), count(&source.path, format)?);
+    }
+    Ok(Treebank { name, origin, format, files: inputs_of(sources), sentences })
+}
+
+/// Parses a split as its cells will, so that a bad line is told before any of them starts.
+fn count(path: &str, format: Format) -> anyhow::Result<usize> {
+    let bytes = read(path)?;
+    let text = || std::str::from_utf8(&bytes).with_context(|| format!("{path}: no UTF-8; convert it"));
+    let fault = |fault: frostline_conllu::Fault| anyhow!("{}", fault.at(path));
+    let count = match format {
+        Format::Conllu => all(read_strict(&bytes, Checks::default()).map(|found| found.map_err(fault)))?,
+        Format::Iob2 => all(parse_iob2(text()?).map(|found| found.map_err(fault)))?,
+        Format::Labelled => all(parse_labelled(text()?).map(|found| found.map_err(fault)))?,
+    };
+    if count == 0 {
+        bail!("{path}: the split has 0 sentences; expected at least one");
+    }
+    Ok(count)
+}
+
+/// How many there are, unless one is a fault.
+fn all<T>(mut found: impl Iterator<Item = anyhow::Result<T>>) -> anyhow::Result<usize> {
+    found.try_fold(0, |count, one| one.map(|_| count + 1))
+}
+
+fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder> {
+    let found = places.encoder(name, weights)?;
+    let blocks = blocks(&found.sources["config"].path)?;
+    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks })
+}
+
+/// The depth that an encoder's config states, whichever family it is of.
+fn blocks(path: &str) -> anyhow::Result<usize> {
+    let config: serde_json::Value =
+        serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: no JSON"))?;
+    ["n_layers", "num_hidden_layers"]
+        .iter()
+        .find_map(|key| config.get(key)?.as_u64())
+        .map(|blocks| blocks as usize)
+        .ok_or_else(|| {
+            anyhow!(
+                "{path}: neither `n_layers` (DistilBERT) nor `num_hidden_layers` (BERT, RoBERTa, XLM-R) says how many blocks there are; give an encoder of one of these families"
+            )
+        })
+}
+
+fn inputs_of(sources: frostline_assets::Sources) -> Inputs {
+    let input = |source: frostline_assets::Source| Input {
+        path: source.path,
+        sha256: source.sha256,
+        bytes: source.bytes,
+    };
+    sources.into_iter().map(|(role, source)| (role, input(source))).collect()
+}

@@ -1,0 +1,36 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod data;
+mod ending;
+mod executor;
+pub mod fault;
+mod fetch;
+mod folder;
+mod inputs;
+mod list;
+mod outcome;
+mod place;
+mod plans;
+mod program;
+mod progress;
+mod report;
+mod sample;
+mod sets;
+mod study;
+mod sweep;
+pub mod units;
+mod worker;
+mod workers;
+
+pub use ending::{Ending, exit_code};
+pub use executor::{Executor, Observer};
+pub use fetch::{check_fetch, fetch};
+pub use outcome::Outcome;
+pub use place::{Place, shown};
+pub use plans::{BUILT_IN, BuiltIn};
+pub use program::{About, Program};
+pub use report::report;
+pub use sweep::sweep;
+pub use workers::LocalWorkers;

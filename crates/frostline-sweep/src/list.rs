@@ -1,0 +1,127 @@
+//! What a person is told before anything runs: plan, data, encoder, runner, cells.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use frostline_record::{Input, Inputs, NATIVE_BF16, Precision, Settings};
+
+use crate::inputs::Sources;
+use crate::place;
+use crate::program::Program;
+use crate::study::Study;
+use crate::units::{bytes, counted, grouped};
+
+/// `--list`: the inputs and the cells.
+pub(crate) fn print(study: &Study, sources: &Sources, folder: &Path) {
+    print!("{}", header(study));
+    print!("{}", origins(study, sources));
+    println!("folder    {}", place::shown(folder));
+    print!("{}", cells(study));
+}
+
+/// The same without the cells, before they run.
+pub(crate) fn introduce(study: &Study, sources: &Sources, program: &Program) {
+    print!("{}", header(study));
+    print!("{}", origins(study, sources));
+    let about = &program.about;
+    println!(
+        "program   frostline {} on {} ({}), code {}",
+        about.version,
+        program.backend,
+        about.isa,
+        &about.code[..about.code.len().min(12)]
+    );
+    let asked = study.settings.iter().filter(|settings| settings.train.precision == Precision::Bf16).count();
+    if asked > 0 && !about.isa.ends_with(NATIVE_BF16) {
+        println!(
+            "precision bf16 is asked for by {} of {}, but {} has no native bf16: computes in f32 here",
+            asked,
+            counted(study.settings.len(), "cell"),
+            about.isa
+        );
+    }
+}
+
+fn header(study: &Study) -> String {
+    let plan = &study.plan;
+    let mut text = format!("plan      {} ({})", plan.name, study.origin);
+    let axes = plan.axes().into_iter().map(|axis| format!("{} {axis}", plan.grid[axis].len()));
+    let axes: Vec<String> = axes.collect();
+    let _ = write!(text, ": {}", counted(study.settings.len(), "cell"));
+    if !axes.is_empty() {
+        let _ = write!(text, " = {}", axes.join(" x "));
+    }
+    text.push('\n');
+    for change in &study.overrides {
+        let _ = writeln!(text, "          with {change}");
+    }
+    if let Some(search) = &study.search {
+        let sets = counted(search.sets(), "set");
+        let _ = writeln!(
+            text,
+            "greedy    one block more is frozen in each round, {sets} of blocks in all; this is the first"
+        );
+    }
+    if plan.synthetic {
+        text.push_str("          SYNTHETIC DATA: made by a grammar, it says nothing about a real language\n");
+    }
+    text
+}
+
+fn origins(study: &Study, sources: &Sources) -> String {
+    let mut text = String::new();
+    for (lang, treebank) in &sources.treebanks {
+        let synthetic = if study.plan.synthetic { ", synthetic" } else { "" };
+        let _ = writeln!(text, "data      {lang} = {} ({}{synthetic})", treebank.name, treebank.origin);
+        for (split, input) in splits(&treebank.files) {
+            let sentences = treebank.sentences.get(split).copied().unwrap_or(0);
+            let _ = writeln!(
+                text,
+                "          {split:<10} {:>7} sentences  {}",
+                grouped(sentences as u64),
+                file(input)
+            );
+        }
+    }
+    for (name, encoder) in &sources.encoders {
+        let _ = writeln!(text, "encoder   {name} ({}): {}", encoder.origin, counted(encoder.blocks, "block"));
+        for (role, input) in &encoder.files {
+            let _ = writeln!(text, "          {role:<10} {}", file(input));
+        }
+        if !encoder.files.contains_key("weights") {
+            text.push_str("          weights    drawn at random from the config and each cell's seed\n");
+        }
+    }
+    text
+}
+
+fn splits(files: &Inputs) -> impl Iterator<Item = (&'static str, &Input)> {
+    ["train", "dev", "test"].into_iter().filter_map(|split| files.get(split).map(|input| (split, input)))
+}
+
+fn file(input: &Input) -> String {
+    format!("{:>9}  sha256 {}  {}", bytes(input.bytes), &input.sha256[..12], input.path)
+}
+
+fn cells(study: &Study) -> String {
+    let mut text = String::new();
+    for (number, settings) in study.settings.iter().enumerate() {
+        let _ =
+            write!(text, "{:>4}  {} {} seed {}", number + 1, settings.lang, settings.policy, settings.seed);
+        text += &axes(study, settings);
+        text.push('\n');
+    }
+    text
+}
+
+/// The values of the plan's further axes in a cell, each after a space.
+pub(crate) fn axes(study: &Study, settings: &Settings) -> String {
+    let table = toml::Value::Table(toml::Table::try_from(settings).expect("settings are a table"));
+    let mut text = String::new();
+    for axis in study.plan.extra_axes() {
+        if let Some(value) = axis.split('.').try_fold(&table, |at, part| at.get(part)) {
+            let _ = write!(text, " {axis}={value}");
+        }
+    }
+    text
+}

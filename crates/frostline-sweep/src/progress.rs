@@ -1,0 +1,309 @@
+//! What a person sees while cells run: live bars on a terminal, plain lines elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use frostline_record::{Cell, EpochRow, Event, Job, Loaded, PrefixEvent, Record, Settings, StepEvent};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::executor::Observer;
+use crate::sample;
+use crate::study::Study;
+use crate::units::{clock, counted, grouped, short};
+
+/// The screen of one sweep.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    bars: Option<Bars>,
+    synthetic: bool,
+    /// Cells of the sweep, and those that are over.
+    cells: usize,
+    over: usize,
+    title_width: usize,
+    shown_sample: bool,
+    running: BTreeMap<String, Running>,
+    /// Seconds that the cells of this command took so far.
+    spent_s: Vec<f64>,
+}
+
+#[derive(Debug)]
+struct Bars {
+    all: MultiProgress,
+    sweep: ProgressBar,
+}
+
+/// A cell that is being worked on.
+#[derive(Debug)]
+struct Running {
+    title: String,
+    epochs: u32,
+    started: Instant,
+    left_s: Option<f64>,
+    /// Whether a plain line has said that the prefix is being computed.
+    told_prefix: bool,
+    last: Option<StepEvent>,
+    dev: Option<f64>,
+    bar: Option<ProgressBar>,
+}
+
+impl Screen {
+    /// A screen for these jobs, of a sweep of which `done` cells were done before.
+    pub(crate) fn new(study: &Study, jobs: &[Job], done: usize) -> Self {
+        let cells = done + jobs.len();
+        let bars = std::io::stderr().is_terminal().then(|| Bars::new(cells, done));
+        Self {
+            bars,
+            synthetic: study.plan.synthetic,
+            cells,
+            over: done,
+            title_width: jobs.iter().map(|job| job.cell.title().chars().count()).max().unwrap_or(0),
+            shown_sample: false,
+            running: BTreeMap::new(),
+            spent_s: Vec::new(),
+        }
+    }
+
+    /// A cell's data and model are in place. The first one's sample sentence is shown.
+    fn loaded(&mut self, loaded: &Loaded) {
+        if !std::mem::replace(&mut self.shown_sample, true) {
+            let text = self.about_first(loaded);
+            self.print(&text);
+        }
+        if let Some(running) = self.running.get_mut(&loaded.id)
+            && let Some(bar) = &running.bar
+        {
+            bar.set_length(loaded.steps);
+        }
+    }
+
+    fn about_first(&self, loaded: &Loaded) -> String {
+        let [train, dev, test] = loaded.sentences;
+        let accounts = &loaded.accounts;
+        let made_up = if self.synthetic { " (synthetic)" } else { "" };
+        let title = self.running.get(&loaded.id).map_or("", |running| &running.title);
+        let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
+        format!(
+            "first     {title}: {} train, {} dev, {} test sentences{made_up}; {} tags; {} of {} parameters learn; {} steps\n{}",
+            grouped(train),
+            grouped(dev),
+            grouped(test),
+            loaded.tags.len(),
+            grouped(accounts.trainable),
+            grouped(accounts.total),
+            grouped(loaded.steps),
+            sample::render(&loaded.sample, width)
+        )
+    }
+
+    /// A cell's constant prefix is on its way: a live bar follows it, a plain line says it once.
+    fn prefix(&mut self, prefix: &PrefixEvent) {
+        let Some(running) = self.running.get_mut(&prefix.id) else { return };
+        let what = match prefix.blocks {
+            0 => "frozen embeddings".into(),
+            blocks => format!("frozen embeddings and {}", counted(blocks as usize, "block")),
+        };
+        let text = match prefix.share {
+            Some(_) => format!("computing once what its {what} make of the data"),
+            None => format!("waiting for another worker, which computes what its {what} make of the data"),
+        };
+        match (&running.bar, prefix.share) {
+            (Some(bar), Some(share)) => bar.set_message(format!("{:.0} %, {text}", 100.0 * share)),
+            (Some(bar), None) => bar.set_message(text),
+            (None, _) if !std::mem::replace(&mut running.told_prefix, true) => {
+                eprintln!("[{:>3}/{}] {}: {text}", self.over + 1, self.cells, running.title);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Progress inside a cell.
+    fn step(&mut self, step: &StepEvent) {
+        if let Some(running) = self.running.get_mut(&step.id) {
+            running.left_s = Some(step.left_s);
+            running.last = Some(step.clone());
+            if let Some(bar) = &running.bar {
+                bar.set_length(step.steps);
+                bar.set_position(step.step);
+                bar.set_message(running.state(step.epoch));
+            }
+        }
+        self.tick();
+    }
+
+    /// An epoch of a cell ended.
+    fn epoch(&mut self, id: &str, row: &EpochRow) {
+        let Some(running) = self.running.get_mut(id) else { return };
+        running.dev = Some(row.dev.accuracy());
+        match &running.bar {
+            Some(bar) => {
+                bar.set_position(row.step);
+                bar.set_message(running.state(row.epoch));
+            }
+            None => eprintln!(
+                "[{:>3}/{}] {}: {}",
+                self.over + 1,
+                self.cells,
+                running.title,
+                running.state(row.epoch)
+            ),
+        }
+    }
+
+    fn end(&mut self, cell: &Cell) -> f64 {
+        self.over += 1;
+        let Some(running) = self.running.remove(&cell.id) else { return 0.0 };
+        if let (Some(bars), Some(bar)) = (&self.bars, &running.bar) {
+            bar.finish_and_clear();
+            bars.all.remove(bar);
+        }
+        let seconds = running.started.elapsed().as_secs_f64();
+        self.spent_s.push(seconds);
+        seconds
+    }
+
+    fn tell(&mut self, line: &str) {
+        let line = format!("[{:>3}/{}] {line}", self.over, self.cells);
+        match &self.bars {
+            Some(bars) => {
+                let _ = bars.all.println(line);
+                bars.sweep.set_position(self.over as u64);
+            }
+            None => eprintln!("{line}"),
+        }
+        self.tick();
+    }
+
+    fn print(&self, text: &str) {
+        match &self.bars {
+            Some(bars) => bars.all.suspend(|| print!("{text}")),
+            None => print!("{text}"),
+        }
+    }
+
+    /// Says anew how long the sweep will take.
+    fn tick(&self) {
+        if let (Some(bars), Some(left)) = (&self.bars, self.left_s()) {
+            bars.sweep.set_message(format!("{} left", clock(left)));
+        }
+    }
+
+    /// What remains of the running cells, and for each waiting one the mean time of those known,
+    /// shared among the workers.
+    fn left_s(&self) -> Option<f64> {
+        let now: Vec<&Running> = self.running.values().collect();
+        let whole = |running: &&Running| Some(running.started.elapsed().as_secs_f64() + running.left_s?);
+        let known: Vec<f64> = self.spent_s.iter().copied().chain(now.iter().filter_map(whole)).collect();
+        let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+        let rest = |running: &Running| running.left_s.unwrap_or(mean);
+        let waiting = self.cells.saturating_sub(self.over + now.len()) as f64;
+        let work = waiting * mean + now.iter().map(|running| rest(running)).sum::<f64>();
+        (!known.is_empty()).then(|| work / now.len().max(1) as f64)
+    }
+
+    fn clear(&self) {
+        if let Some(bars) = &self.bars {
+            let _ = bars.all.clear();
+            bars.all.set_draw_target(indicatif::ProgressDrawTarget::hidden());
+        }
+    }
+}
+
+impl Observer for Screen {
+    fn started(&mut self, job: &Job) {
+        let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title(), self.title_width));
+        let running = Running {
+            title: job.cell.title(),
+            epochs: epochs(&job.cell.settings),
+            started: Instant::now(),
+            left_s: None,
+            told_prefix: false,
+            last: None,
+            dev: None,
+            bar,
+        };
+        self.running.insert(job.cell.id.clone(), running);
+    }
+
+    fn progress(&mut self, event: &Event) {
+        match event {
+            Event::Loaded(loaded) => self.loaded(loaded),
+            Event::Prefix(prefix) => self.prefix(prefix),
+            Event::Step(step) => self.step(step),
+            Event::Epoch { id, row } => self.epoch(id, row),
+            Event::Ready(_) | Event::Done { .. } | Event::Failed { .. } => {}
+        }
+    }
+
+    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
+        let seconds = self.end(cell);
+        let scores = record.and_then(|record| record.result.as_ref()).map(|result| {
+            let score = |(split, score): (&String, &frostline_record::Score)| {
+                format!("{split} {:.2} %", 100.0 * score.accuracy())
+            };
+            result.scores().iter().map(score).collect::<Vec<_>>().join(", ")
+        });
+        let scores = scores.unwrap_or_else(|| "one step taken, no record".into());
+        self.tell(&format!("{}: done in {}, {scores}", cell.title(), clock(seconds)));
+    }
+
+    fn failed(&mut self, cell: &Cell, error: &str) {
+        self.end(cell);
+        self.tell(&format!("{}: FAILED: {error}", cell.title()));
+    }
+
+    fn interrupted(&mut self) {
+        self.clear();
+        eprintln!("stopping  the workers end now; finished cells are kept");
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Bars {
+    fn new(cells: usize, done: usize) -> Self {
+        let all = MultiProgress::new();
+        let style = "sweep {bar:24} {pos}/{len} cells  {elapsed_precise} elapsed  {wide_msg}";
+        let sweep = all.add(ProgressBar::new(cells as u64).with_position(done as u64));
+        sweep.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
+        sweep.enable_steady_tick(Duration::from_secs(1));
+        Self { all, sweep }
+    }
+
+    fn cell(&self, title: &str, width: usize) -> ProgressBar {
+        let style = "{prefix} {bar:8} {pos}/{len}  {wide_msg}";
+        let bar = ProgressBar::new(0).with_prefix(format!("{title:<width$}")).with_message("loading");
+        bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
+        let bar = self.all.insert_before(&self.sweep, bar);
+        bar.tick();
+        bar
+    }
+}
+
+impl Running {
+    fn state(&self, epoch: u32) -> String {
+        let mut parts = Vec::new();
+        if let Some(step) = &self.last {
+            parts.push(format!("{} left", clock(step.left_s)));
+        }
+        parts.push(format!("epoch {epoch}/{}", self.epochs));
+        if let Some(dev) = self.dev {
+            parts.push(format!("dev {:.2} %", 100.0 * dev));
+        }
+        if let Some(step) = &self.last {
+            parts.push(format!("loss {:.3}", step.loss_nats));
+            parts.push(format!("{} tokens/s", short(step.tokens_per_s)));
+        }
+        parts.join(", ")
+    }
+}
+
+/// Passes over the data in all stages.
+fn epochs(settings: &Settings) -> u32 {
+    let stages = settings.in_stages().unwrap_or_default();
+    stages.iter().map(|(_, stage)| stage.train.epochs).sum()
+}

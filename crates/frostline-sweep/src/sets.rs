@@ -1,0 +1,121 @@
+//! Sets of frozen blocks that a grid asks for by a word: all of them, or a greedy search that freezes one
+//! block more at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_freeze::Policy;
+use frostline_record::{Cell, Plan, Record};
+use toml::Value;
+
+use crate::fault::{Blame as _, Result};
+use crate::units::counted;
+
+/// A greedy search: in each round every block that is not frozen yet is tried beside those that are, and the one
+/// with the highest dev accuracy, a mean over the grid, is frozen for good.
+#[derive(Debug)]
+pub(crate) struct Search {
+    depth: usize,
+    /// The blocks frozen for good, in ascending order.
+    frozen: Vec<usize>,
+}
+
+/// Puts sets of blocks in the place of the words `subsets` and `greedy` among the plan's policies: all of
+/// them, or those of the first round. `depths` are the blocks of its encoders.
+pub(crate) fn name(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option<Search>> {
+    let policies = plan.grid.get("policy").cloned().unwrap_or_default();
+    let is = |word: &&str| policies.iter().any(|value| value.as_str() == Some(word));
+    let words: Vec<&str> = [Policy::SUBSETS, Policy::GREEDY].into_iter().filter(is).collect();
+    let Some(word) = words.first() else { return Ok(None) };
+    let &depth = match Vec::from_iter(depths).as_slice() {
+        [depth] => *depth,
+        _ => {
+            let depths: Vec<String> = depths.iter().map(ToString::to_string).collect();
+            let error = anyhow::anyhow!(
+                "`{word}` needs encoders of one depth, but the plan's have {} blocks; run them as plans of their own",
+                depths.join(" and ")
+            );
+            return Err(error).plan();
+        }
+    };
+    if words.contains(&Policy::SUBSETS) {
+        replace(plan, Policy::SUBSETS, Policy::subsets(depth).plan()?);
+    }
+    Ok(words.contains(&Policy::GREEDY).then(|| {
+        let search = Search { depth, frozen: Vec::new() };
+        let none = Policy::of_blocks(&[], depth);
+        replace(plan, Policy::GREEDY, std::iter::once(none).chain(search.candidates().into_keys()));
+        search
+    }))
+}
+
+/// Puts policies that the plan has not yet in the place of a word among them, or at the end.
+fn replace(plan: &mut Plan, word: &str, names: impl IntoIterator<Item = String>) {
+    let all = plan.grid.entry("policy".into()).or_default();
+    let place = all.iter().position(|value| value.as_str() == Some(word));
+    all.retain(|value| value.as_str() != Some(word));
+    let names: Vec<Value> = names.into_iter().map(Value::from).filter(|name| !all.contains(name)).collect();
+    let place = place.unwrap_or(all.len());
+    all.splice(place..place, names);
+}
+
+impl Search {
+    /// This round's policies, each with the block that it tries.
+    fn candidates(&self) -> BTreeMap<String, usize> {
+        let tried = (0..self.depth).filter(|block| !self.frozen.contains(block));
+        tried.map(|block| (Policy::of_blocks(&self.with(block), self.depth), block)).collect()
+    }
+
+    fn with(&self, block: usize) -> Vec<usize> {
+        let mut set = self.frozen.clone();
+        set.push(block);
+        set.sort_unstable();
+        set
+    }
+
+    /// How many sets the whole search runs.
+    pub(crate) fn sets(&self) -> usize {
+        1 + self.depth * (self.depth + 1) / 2
+    }
+
+    /// Freezes the best block of this round for good and adds the policies of the next one to the plan; false
+    /// where the search is over, or cannot go on because a cell of this round has no result.
+    pub(crate) fn next_round(
+        &mut self,
+        plan: &mut Plan,
+        cells: &[Cell],
+        record: impl Fn(&Cell) -> Option<Record>,
+    ) -> bool {
+        let candidates = self.candidates();
+        let mut found: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for cell in cells {
+            let Some(block) = candidates.get(cell.settings.policy.as_str()) else { continue };
+            let Some(accuracy) = record(cell).as_ref().and_then(dev_accuracy) else {
+                println!("greedy    stops here: {} has no result", cell.title());
+                return false;
+            };
+            found.entry(*block).or_default().push(accuracy);
+        }
+        let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+        // Of equals the one nearest the input.
+        let best =
+            found.iter().rev().map(|(block, all)| (*block, mean(all))).max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((block, accuracy)) = best else { return false };
+        self.frozen = self.with(block);
+        println!(
+            "greedy    {} tried; freezing block {block} is best, dev {:.2} %; frozen: {}",
+            counted(found.len(), "block"),
+            accuracy * 100.0,
+            self.frozen.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        );
+        let next = self.candidates();
+        let more = !next.is_empty();
+        replace(plan, Policy::GREEDY, next.into_keys());
+        more
+    }
+}
+
+/// The headline's dev accuracy at the end of a cell.
+fn dev_accuracy(record: &Record) -> Option<f64> {
+    let result = record.result.as_ref()?;
+    Some(result.stages.last()?.tasks.get(&result.headline)?.scores.get("dev")?.accuracy())
+}

@@ -1,0 +1,128 @@
+//! What is asked: the plan with the command line's changes, and the cells it means.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use frostline_record::{
+    Cell, Checkpoints, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch, sha256,
+};
+
+use crate::args::{Backend, EncoderInit, SweepArgs};
+use crate::fault::{Blame as _, Result};
+use crate::place::Place;
+use crate::plans::{self, PlanText};
+use crate::sets::{self, Search};
+
+/// A plan, the changes the command line makes to it, and the settings of its cells in order.
+#[derive(Debug)]
+pub(crate) struct Study {
+    /// The plan with the changes applied.
+    pub plan: Plan,
+    /// Where it was read, as messages call it.
+    pub origin: String,
+    /// The changes, as assignments.
+    pub overrides: Vec<String>,
+    /// One per cell.
+    pub settings: Vec<Settings>,
+    /// What the tensors run on.
+    pub backend: Backend,
+    /// A search among sets of blocks, where the grid asks for one.
+    pub search: Option<Search>,
+    /// The published figures that the plan names.
+    pub reference: Option<Reference>,
+}
+
+impl Study {
+    /// Reads the plan and applies the command line's changes.
+    pub(crate) fn read(args: &SweepArgs, place: &Place) -> Result<Self> {
+        let PlanText { shown, text, path } =
+            plans::read(&args.plan.clone().unwrap_or_else(plans::demo), place)?;
+        let mut plan = Plan::parse(&text, &shown).plan()?;
+        let overrides = overrides(args);
+        for assignment in &overrides {
+            plan.assign(assignment).plan()?;
+        }
+        if args.no_prefix_cache {
+            plan.prefix_cache.enabled = Switch::Off;
+        }
+        // Kept with the sweep, since the report warns of times taken side by side.
+        plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
+        let settings = plan.expand().plan()?;
+        let reference = plans::reference(&plan, path.as_deref())?;
+        Ok(Self { plan, origin: shown, overrides, settings, backend: args.backend, search: None, reference })
+    }
+
+    /// Names the sets of blocks that the grid asks for by a word. `depths` are the blocks of the study's encoders.
+    pub(crate) fn name_sets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
+        self.search = sets::name(&mut self.plan, depths)?;
+        self.settings = self.plan.expand().plan()?;
+        Ok(())
+    }
+
+    /// Whether a search goes on from what its cells found; then there are more settings.
+    pub(crate) fn next_round(
+        &mut self,
+        cells: &[Cell],
+        record: impl Fn(&Cell) -> Option<Record>,
+    ) -> Result<bool> {
+        let Some(search) = &mut self.search else { return Ok(false) };
+        let more = search.next_round(&mut self.plan, cells, record);
+        self.settings = self.plan.expand().plan()?;
+        Ok(more)
+    }
+
+    /// The sweep's folder. By default its name tells apart whatever a plan can say except the
+    /// languages, policies and seeds, so that asking for more of these continues the same folder.
+    pub(crate) fn folder(&self, args: &SweepArgs, place: &Place) -> PathBuf {
+        if let Some(out) = &args.out {
+            return out.clone();
+        }
+        let mut plan = self.plan.clone();
+        for axis in ["lang", "policy", "seed"] {
+            plan.grid.remove(axis);
+        }
+        let usual = Settings::default();
+        plan.settings.lang = usual.lang;
+        plan.settings.policy = usual.policy;
+        plan.settings.seed = usual.seed;
+        (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
+        (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
+        plan.reference = String::new();
+        let text =
+            serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
+        let hash = &sha256(text.as_bytes())[..6];
+        place.folder.join("sweeps").join(format!("{}-{hash}", self.plan.name))
+    }
+
+    /// What `sweep.json` holds.
+    pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
+        let (plan, overrides) = (self.plan.clone(), self.overrides.clone());
+        Sweep { schema: SCHEMA, plan, overrides, cells, reference: self.reference.clone() }
+    }
+}
+
+/// The options that change the plan, as assignments: one way in, with one check.
+fn overrides(args: &SweepArgs) -> Vec<String> {
+    let list = |axis: &str, values: &[String]| {
+        let quoted = values.iter().map(|value| toml::Value::from(value.trim()).to_string());
+        (!values.is_empty()).then(|| format!("{axis}=[{}]", quoted.collect::<Vec<_>>().join(", ")))
+    };
+    let seeds: Vec<String> =
+        args.seeds.iter().flat_map(|range| range.first..=range.last).map(|seed| seed.to_string()).collect();
+    let name = args.encoder.as_ref().map(|name| toml::Value::from(name.as_str()));
+    let init = args.encoder_init.map(|init| match init {
+        EncoderInit::Pretrained => "pretrained",
+        EncoderInit::Random => "random",
+    });
+    [
+        list("lang", &args.lang),
+        list("policy", &args.policies),
+        (!seeds.is_empty()).then(|| format!("seed=[{}]", seeds.join(", "))),
+        name.map(|name| format!("encoder.name={name}")),
+        init.map(|init| format!("encoder.init={init}")),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(args.set.iter().cloned())
+    .collect()
+}

@@ -1,0 +1,63 @@
+//! A study from its plan to its report. The whole story is in [`sweep`].
+//!
+//! Whatever can be found wrong before a cell starts is found before anything is written.
+
+use crate::args::SweepArgs;
+use crate::ending::Ending;
+use crate::executor::Executor as _;
+use crate::fault::Result;
+use crate::folder::{self, Folder};
+use crate::place::Place;
+use crate::program::Program;
+use crate::progress::Screen;
+use crate::study::Study;
+use crate::workers::LocalWorkers;
+use crate::{data, inputs, list, report};
+
+/// Runs a study. `program` gives the program that works on its cells; it is not called where none runs.
+///
+/// # Errors
+/// A bad plan, missing or faulty inputs, a folder that cannot be written, or a program that cannot run here. Cells
+/// that fail are no error but [`Ending::Failed`].
+pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
+    let mut study = Study::read(args, place)?;
+    let sources = inputs::find(&mut study, args)?;
+    let out = study.folder(args, place);
+    if args.list {
+        list::print(&study, &sources, &out);
+        return Ok(Ending::Done);
+    }
+    if args.data_report {
+        let program = program()?;
+        list::introduce(&study, &sources, &program);
+        let cells = sources.cells(&study, &program);
+        data::print(&study, &cells, &program.data(&cells)?);
+        return Ok(Ending::Done);
+    }
+    folder::check(&out)?;
+    let program = program()?;
+    list::introduce(&study, &sources, &program);
+
+    // Once, except for a greedy search, where a round's records decide what the next one runs.
+    loop {
+        let cells = sources.cells(&study, &program);
+        program.check(&cells)?;
+        let folder =
+            if args.verify { Folder::temporary(cells)? } else { Folder::open(&out, study.sweep(cells))? };
+        let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs());
+        let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
+        let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
+        let mut screen = Screen::new(&study, &jobs, folder.done());
+        let outcome = executor.run(jobs, &mut screen)?;
+        drop(screen);
+        let complete = !args.verify && !outcome.interrupted;
+        if complete && study.next_round(folder.cells(), |cell| folder.record(cell))? {
+            continue;
+        }
+        folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
+        if complete {
+            report::write(folder.path())?;
+        }
+        return Ok(folder.close(&outcome));
+    }
+}

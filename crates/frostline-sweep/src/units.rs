@@ -1,0 +1,59 @@
+//! Numbers as people read them.
+
+/// `3:07` or `1:02:03`, from seconds.
+pub fn clock(seconds: f64) -> String {
+    let whole = if seconds.is_finite() { seconds.max(0.0).round() as u64 } else { 0 };
+    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// `532 B`, `12.3 kB`, `541.8 MB`.
+pub fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
+/// `134,741,770`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `950` or `12.3k`.
+pub fn short(rate: f64) -> String {
+    if rate < 1000.0 { format!("{rate:.0}") } else { format!("{:.1}k", rate / 1000.0) }
+}
+
+/// `1 cell`, `2 cells`.
+pub fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(clock(187.2), "3:07");
+        assert_eq!(clock(3723.0), "1:02:03");
+        assert_eq!(clock(f64::NAN), "0:00");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(541_800_000), "541.8 MB");
+        assert_eq!(grouped(134_741_770), "134,741,770");
+        assert_eq!(grouped(7), "7");
+        assert_eq!(short(12_345.0), "12.3k");
+        assert_eq!(counted(1, "cell"), "1 cell");
+    }
+}

@@ -1,0 +1,155 @@
+//! One worker process: jobs in, events out, its standard error into a log.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use frostline_record::{Event, Job, MadeBy};
+
+use crate::program::Program;
+
+/// What the round that runs all workers receives. Numbers are the workers', from 1.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A worker's event.
+    Event(usize, Box<Event>),
+    /// A line of a worker that is no event.
+    InvalidLine(usize, String),
+    /// A worker's output closed.
+    Ended(usize),
+    /// Ctrl-C.
+    Interrupt,
+}
+
+/// A running worker.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    log: PathBuf,
+    log_start: u64,
+    /// Version, code and machine, once it has started.
+    pub made_by: Option<MadeBy>,
+    /// The job it is working on.
+    pub job: Option<Job>,
+    /// Why it was killed.
+    pub kill_reason: Option<String>,
+}
+
+impl Worker {
+    /// Starts a worker in a process group of its own, so that Ctrl-C at the terminal reaches only
+    /// the program. Its output arrives as [`Message`]s under this number.
+    pub(crate) fn spawn(
+        number: usize,
+        program: &Program,
+        threads: usize,
+        logs: &Path,
+        sender: Sender<Message>,
+    ) -> anyhow::Result<Self> {
+        let log = logs.join(format!("worker-{number}.log"));
+        let file = OpenOptions::new().create(true).append(true).open(&log);
+        let file = file.with_context(|| log.display().to_string())?;
+        let log_start = file.metadata().map_or(0, |about| about.len());
+        let mut command = Command::new(&program.path);
+        command
+            .args(["worker", "--threads", &threads.to_string()])
+            .args(["--backend", &program.backend.to_string()])
+            .env("FROSTLINE_REVISION", &program.revision)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(file);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("the worker {} cannot be started", program.path.display()))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("the output is a pipe");
+        std::thread::spawn(move || read_events(number, BufReader::new(stdout), &sender));
+        Ok(Self { child, stdin, log, log_start, made_by: None, job: None, kill_reason: None })
+    }
+
+    /// Sends it a job. Where the worker has ended, a message says so later.
+    pub(crate) fn send(&mut self, job: Job) {
+        let mut line = serde_json::to_string(&job).expect("plain data always serialises");
+        line.push('\n');
+        self.job = Some(job);
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush());
+        }
+    }
+
+    /// Closes its input, upon which it ends.
+    pub(crate) fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Its exit status. A worker that closed its output but does not end is killed.
+    pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(2) {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.kill();
+        self.child.wait().ok()
+    }
+
+    /// The last lines of its log.
+    pub(crate) fn log_tail(&self) -> String {
+        let mut text = Vec::new();
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = File::open(&self.log)?;
+            let end = file.metadata()?.len();
+            file.seek(SeekFrom::Start(self.log_start.max(end.saturating_sub(4096))))?;
+            file.read_to_end(&mut text)?;
+            Ok(text)
+        };
+        let text = read().unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(8)..].join("\n")
+    }
+
+    /// The path of its log.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+}
+
+/// A worker must not outlive the sweep.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.close_input();
+        if let Ok(None) = self.child.try_wait() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn read_events(number: usize, mut lines: impl std::io::BufRead, sender: &Sender<Message>) {
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        let message = match serde_json::from_slice(&line) {
+            Ok(event) => Message::Event(number, Box::new(event)),
+            Err(_) => Message::InvalidLine(number, String::from_utf8_lossy(&line).trim_end().into()),
+        };
+        if sender.send(message).is_err() {
+            return;
+        }
+        line.clear();
+    }
+    let _ = sender.send(Message::Ended(number));
+}

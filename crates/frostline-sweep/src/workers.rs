@@ -1,0 +1,341 @@
+//! Workers on this machine: each is a process that takes one cell at a time, so that a crash costs one cell.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record, write_atomically};
+
+use crate::executor::{Executor, Observer};
+use crate::fault::{Blame as _, INTERRUPTED, Result, environment};
+use crate::outcome::Outcome;
+use crate::place;
+use crate::program::Program;
+use crate::worker::{Message, Worker};
+
+/// How long a worker may take to end after its input closed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Runs jobs in worker processes on this machine.
+#[derive(Debug)]
+pub struct LocalWorkers<'a> {
+    program: &'a Program,
+    count: usize,
+    threads: usize,
+    logs: PathBuf,
+}
+
+impl<'a> LocalWorkers<'a> {
+    /// `count` workers, at least one, with so many threads each; without a number they share the cores.
+    #[must_use]
+    pub fn new(program: &'a Program, count: usize, threads: Option<u32>, logs: PathBuf) -> Self {
+        let count = count.max(1);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.map_or(cores / count, |threads| threads as usize).max(1);
+        Self { program, count, threads, logs }
+    }
+}
+
+impl Executor for LocalWorkers<'_> {
+    fn parallelism(&self) -> usize {
+        self.count
+    }
+
+    fn run(&self, jobs: Vec<Job>, observer: &mut dyn Observer) -> Result<Outcome> {
+        for number in 1..=self.count {
+            let _ = std::fs::remove_file(self.logs.join(format!("worker-{number}.log")));
+        }
+        let (sender, messages) = channel();
+        listen_for_interrupts(sender.clone()).environment()?;
+        let mut round = Round {
+            settings: self,
+            queue: jobs.into(),
+            workers: Vec::new(),
+            outcome: Outcome::default(),
+            kill_at: None,
+            sender,
+            observer,
+        };
+        round.run(&messages)?;
+        Ok(round.outcome)
+    }
+}
+
+/// Where Ctrl-C is reported: to the round that is running.
+static RUNNING: Mutex<Option<Sender<Message>>> = Mutex::new(None);
+
+/// A process can have one handler only.
+static LISTENING: AtomicBool = AtomicBool::new(false);
+
+fn listen_for_interrupts(sender: Sender<Message>) -> std::result::Result<(), ctrlc::Error> {
+    let running = || RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    *running() = Some(sender);
+    if LISTENING.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    ctrlc::set_handler(move || match &*running() {
+        Some(sender) if sender.send(Message::Interrupt).is_ok() => {}
+        // Between rounds, and while the report is written, nothing runs that must end in order.
+        _ => std::process::exit(INTERRUPTED.into()),
+    })
+}
+
+/// The work on one list of jobs.
+struct Round<'a> {
+    settings: &'a LocalWorkers<'a>,
+    queue: VecDeque<Job>,
+    /// By number, counted from 1; `None` where it has ended.
+    workers: Vec<Option<Worker>>,
+    outcome: Outcome,
+    /// When workers that have not ended by themselves are killed.
+    kill_at: Option<Instant>,
+    sender: Sender<Message>,
+    observer: &'a mut dyn Observer,
+}
+
+impl Round<'_> {
+    fn run(&mut self, messages: &Receiver<Message>) -> Result<()> {
+        for number in 1..=self.settings.count.min(self.queue.len()) {
+            self.workers.push(None);
+            self.spawn(number)?;
+        }
+        while self.workers.iter().any(Option::is_some) {
+            match messages.recv_timeout(Duration::from_millis(100)) {
+                Ok(Message::Event(number, event)) => self.handle(number, *event)?,
+                Ok(Message::InvalidLine(number, line)) => self.kill_for_invalid_line(number, &line),
+                Ok(Message::Ended(number)) => self.worker_ended(number)?,
+                Ok(Message::Interrupt) => self.interrupt(),
+                Err(RecvTimeoutError::Timeout) => self.kill_overdue(),
+                Err(RecvTimeoutError::Disconnected) => unreachable!("this round holds a sender"),
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, number: usize) -> Result<()> {
+        let LocalWorkers { program, threads, logs, .. } = self.settings;
+        let worker = Worker::spawn(number, program, *threads, logs, self.sender.clone());
+        self.workers[number - 1] = Some(worker.environment()?);
+        Ok(())
+    }
+
+    fn worker(&mut self, number: usize) -> &mut Worker {
+        self.workers[number - 1].as_mut().expect("it sent a message, so it is there")
+    }
+
+    /// Sends a worker its next job, or closes its input where there is none.
+    fn assign(&mut self, number: usize) {
+        // A killed worker may have sent a message before: it has ended by the time a job would reach it.
+        if self.worker(number).kill_reason.is_some() {
+            return;
+        }
+        let next = self.queue.pop_front();
+        match next {
+            Some(job) => {
+                self.observer.started(&job);
+                self.worker(number).send(job);
+            }
+            None => {
+                self.worker(number).close_input();
+                if self.workers.iter().flatten().all(|worker| worker.job.is_none()) {
+                    self.kill_at.get_or_insert(Instant::now() + GRACE);
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, number: usize, event: Event) -> Result<()> {
+        let job = self.worker(number).job.clone();
+        let ours = |id: &str| job.as_ref().is_some_and(|job| job.cell.id == id);
+        match event {
+            Event::Ready(made_by) => {
+                let code = &self.settings.program.about.code;
+                if made_by.code != *code {
+                    return environment(format!(
+                        "the program {} was replaced while this sweep ran (its code was {code}, and is {} now); run the sweep again",
+                        self.settings.program.path.display(),
+                        made_by.code
+                    ));
+                }
+                self.worker(number).made_by = Some(made_by);
+                self.assign(number);
+            }
+            Event::Done { id } if ours(&id) => {
+                let job = job.expect("it is ours");
+                self.finish(number, &job, None)?;
+                self.assign(number);
+            }
+            Event::Failed { id, error } if ours(&id) => {
+                let job = job.expect("it is ours");
+                self.finish(number, &job, Some(error))?;
+                self.assign(number);
+            }
+            progress if progress.id().is_some_and(ours) => self.observer.progress(&progress),
+            other => self.kill_for_invalid_line(number, &format!("{other:?}")),
+        }
+        Ok(())
+    }
+
+    /// Ends a job: its record decides the outcome, not the worker's message.
+    fn finish(&mut self, number: usize, job: &Job, error: Option<String>) -> Result<()> {
+        let made_by = self.worker(number).made_by.clone();
+        self.worker(number).job = None;
+        let record = read_record(job.folder.as_ref()).ok().flatten();
+        let record = record.filter(|record| record.cell.id == job.cell.id);
+        let error = match (&record, error) {
+            (_, Some(_)) if self.outcome.interrupted => return Ok(()),
+            (Some(record), None) => record.error.clone(),
+            (None, None) if !job.verify => Some("the worker reported success but wrote no record".into()),
+            (_, error) => error,
+        };
+        match error {
+            None => {
+                self.outcome.done += 1;
+                self.observer.done(&job.cell, record.as_ref());
+            }
+            Some(error) => {
+                if !job.verify && record.is_none_or(|record| record.error.is_none()) {
+                    self.write_failure(job, made_by, &error)?;
+                }
+                self.observer.failed(&job.cell, &error);
+                self.outcome.failed.push((job.cell.title(), error));
+            }
+        }
+        Ok(())
+    }
+
+    /// A failed cell is a record with its error, also where its worker could not write it.
+    fn write_failure(&self, job: &Job, made_by: Option<MadeBy>, error: &str) -> Result<()> {
+        let about = &self.settings.program.about;
+        let unknown = MadeBy {
+            version: about.version.clone(),
+            code: about.code.clone(),
+            revision: self.settings.program.revision.clone(),
+            backend: job.cell.backend.clone(),
+            device: String::new(),
+            isa: about.isa.clone(),
+            threads: self.settings.threads,
+        };
+        let record = Record {
+            schema: SCHEMA,
+            cell: job.cell.clone(),
+            result: None,
+            timing: None,
+            made_by: made_by.unwrap_or(unknown),
+            error: Some(error.into()),
+        };
+        let text = serde_json::to_string_pretty(&record).expect("plain data always serialises");
+        let path = std::path::Path::new(&job.folder).join("record.json");
+        write_atomically(&path, text.as_bytes()).environment()
+    }
+
+    /// Kills a worker that breaks the protocol; its cell fails with the line.
+    fn kill_for_invalid_line(&mut self, number: usize, line: &str) {
+        if let Some(worker) = &mut self.workers[number - 1] {
+            let line: String = line.chars().take(200).collect();
+            worker.kill_reason =
+                Some(format!("the worker wrote a line that is no event of this cell: {line}"));
+            worker.kill();
+        }
+    }
+
+    /// A worker has ended: by itself when there was no more to do, else by a crash.
+    fn worker_ended(&mut self, number: usize) -> Result<()> {
+        let Some(mut worker) = self.workers[number - 1].take() else {
+            return Ok(());
+        };
+        let status = worker.reap();
+        if self.outcome.interrupted {
+            return Ok(());
+        }
+        let log_tail = worker.log_tail();
+        // Another worker would write the same, and there is no cell to fail for it.
+        if worker.job.is_none()
+            && !self.queue.is_empty()
+            && let Some(reason) = &worker.kill_reason
+        {
+            return environment(format!("{reason}\n(its log: {})", place::shown(worker.log())));
+        }
+        if worker.made_by.is_none() {
+            return environment(format!(
+                "a worker could not start ({}): {}",
+                exit_text(status),
+                if log_tail.is_empty() { "its log is empty" } else { &log_tail }
+            ));
+        }
+        if let Some(job) = worker.job.clone() {
+            let mut error = worker
+                .kill_reason
+                .take()
+                .unwrap_or_else(|| format!("the worker crashed: {}", exit_text(status)));
+            if !log_tail.is_empty() {
+                error = format!("{error}\n{log_tail}");
+            }
+            error = format!("{error}\n(its log: {})", place::shown(worker.log()));
+            let finished = stored_without_error(&job);
+            self.workers[number - 1] = Some(worker);
+            self.finish(number, &job, (!finished).then_some(error))?;
+            self.workers[number - 1] = None;
+        }
+        if !self.queue.is_empty() {
+            self.spawn(number)?;
+        }
+        Ok(())
+    }
+
+    /// The first Ctrl-C closes the workers' inputs, upon which they end; the second ends all.
+    fn interrupt(&mut self) {
+        if self.outcome.interrupted {
+            for worker in self.workers.iter_mut().flatten() {
+                worker.kill();
+            }
+            return;
+        }
+        self.outcome.interrupted = true;
+        self.queue.clear();
+        self.kill_at = Some(Instant::now() + GRACE);
+        self.observer.interrupted();
+        for worker in self.workers.iter_mut().flatten() {
+            worker.close_input();
+        }
+    }
+
+    fn kill_overdue(&mut self) {
+        if self.kill_at.is_some_and(|end| Instant::now() > end) {
+            for worker in self.workers.iter_mut().flatten() {
+                worker.kill();
+            }
+        }
+    }
+}
+
+fn stored_without_error(job: &Job) -> bool {
+    read_record(job.folder.as_ref())
+        .ok()
+        .flatten()
+        .is_some_and(|record| record.cell.id == job.cell.id && record.error.is_none())
+}
+
+/// How a process ended, as text.
+fn exit_text(status: Option<ExitStatus>) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)) {
+        let name = match signal {
+            4 => " (illegal instruction)",
+            6 => " (abort)",
+            9 => " (killed; perhaps memory ran out)",
+            11 => " (segmentation fault)",
+            15 => " (terminated)",
+            _ => "",
+        };
+        return format!("signal {signal}{name}");
+    }
+    match status.and_then(|status| status.code()) {
+        Some(code) => format!("exit code {code}"),
+        None => "no exit status".into(),
+    }
+}

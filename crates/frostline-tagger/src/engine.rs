@@ -1,0 +1,95 @@
+//! The forward pass behind a tagger, its backend hidden: windows in, logits out.
+
+use anyhow::Result;
+use frostline_kernels::backend::Work;
+use frostline_kernels::{Kernels, Pack, Train};
+use frostline_model::{EncoderConfig, HeadShape, Input, Pass, Source, Tagger as Model, Vocabulary};
+use frostline_record as record;
+
+use crate::model_folder::ModelFolder;
+
+/// Subwords that go through the model at a time, as in the scoring of a cell.
+const BATCH_TOKENS: usize = 2048;
+
+/// A sentence, or a window of a long one, as the model reads it.
+pub(crate) struct Window {
+    /// Its place among the sentences to tag.
+    pub sentence: usize,
+    /// Subword ids, specials included.
+    pub ids: Vec<u32>,
+    /// The position and the word of everyone who speaks, ascending.
+    pub speaks: Vec<(u32, u32)>,
+}
+
+/// How many windows from the first on go through the model together.
+pub(crate) fn batch_size(windows: &[Window]) -> usize {
+    let mut size = 0;
+    let fits = |window: &&Window| {
+        size += window.ids.len();
+        size <= BATCH_TOKENS
+    };
+    windows.iter().take_while(fits).count().max(1)
+}
+
+/// A model on some backend.
+pub(crate) trait Engine: Send + Sync {
+    /// One row of logits per speaking position, in order.
+    fn logits(&self, windows: &[Window]) -> Vec<f32>;
+}
+
+/// Builds the engine of a folder's model.
+pub(crate) struct Build<'a> {
+    pub model: &'a ModelFolder,
+    pub precision: record::Precision,
+}
+
+struct Loaded<B: Kernels> {
+    model: Model<B>,
+    config: EncoderConfig,
+    pass: Pass,
+}
+
+impl Work for Build<'_> {
+    type Output = Result<Box<dyn Engine>>;
+
+    fn run<B: Train>(self, device: &B::Device) -> Self::Output {
+        let ModelFolder { config, weights, tags, .. } = self.model;
+        // Nobody knows which words will come, so the whole table is kept.
+        let vocabulary = Vocabulary::full(config.vocabulary);
+        let sources: [&dyn Source; 2] = [weights, weights];
+        let heads = [HeadShape::linear(tags.len())];
+        let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
+        let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
+        Ok(Box::new(Loaded { model, config: config.clone(), pass }))
+    }
+}
+
+impl<B: Kernels> Engine for Loaded<B> {
+    fn logits(&self, windows: &[Window]) -> Vec<f32> {
+        let lengths: Vec<usize> = windows.iter().map(|window| window.ids.len()).collect();
+        let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
+        let ids: Vec<u32> = windows.iter().flat_map(|window| window.ids.iter().copied()).collect();
+        let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
+        let mut speaking = Vec::new();
+        let mut start = 0;
+        for window in windows {
+            speaking.extend(window.speaks.iter().map(|&(position, _)| start + position));
+            start += window.ids.len() as u32;
+        }
+        let input = Input { ids: &ids, positions: &positions, pack: &pack };
+        let logits = self.model.forward(0, &self.config, input, &speaking, &self.pass);
+        logits.into_data().into_vec::<f32>().expect("logits are f32")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_hold_what_fits_and_never_nothing() {
+        let window = |length| Window { sentence: 0, ids: vec![0; length], speaks: Vec::new() };
+        assert_eq!(batch_size(&[window(1000), window(1000), window(48), window(1)]), 3);
+        assert_eq!(batch_size(&[window(BATCH_TOKENS + 1), window(1)]), 1);
+    }
+}

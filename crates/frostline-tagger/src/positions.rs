@@ -1,0 +1,122 @@
+//! Logits or hidden states of every position: what a model folder computes, to compare with any other program.
+
+use anyhow::Result;
+use burn::tensor::backend::Backend;
+use frostline_kernels::backend::{self, Work};
+use frostline_kernels::{Kernels, Pack, Train};
+use frostline_model::{Encoder, Input, Pass, Source, Tagger as Classifier, Vocabulary};
+
+use crate::model_folder::ModelFolder;
+
+/// Subwords that go through the model at a time.
+const BATCH_TOKENS: usize = 2048;
+
+/// A forward pass over sentences of token ids.
+#[derive(Clone, Copy)]
+pub struct Positions<'a> {
+    /// The model.
+    pub folder: &'a ModelFolder,
+    /// Token ids of every sentence, special tokens included.
+    pub sentences: &'a [Vec<u32>],
+    /// The last hidden states in place of logits; these need no classifier.
+    pub hidden: bool,
+}
+
+/// An encoder, with its classifier or without.
+enum Model<B: Backend> {
+    Bare(Box<Encoder<B>>),
+    Tagger(Box<Classifier<B>>),
+}
+
+impl Positions<'_> {
+    /// Computes all sentences in order. `each` gets a sentence's ids with one row per position (logits \[C\], or
+    /// hidden states \[H\]); where it returns false, the pass ends early.
+    ///
+    /// # Errors
+    /// Where the backend cannot run here, or the weights do not fit the config.
+    pub fn compute(self, backend: &str, each: impl FnMut(&[u32], Vec<&[f32]>) -> bool) -> Result<()> {
+        backend::on(backend, OnBackend { positions: self, each })?
+    }
+
+    fn run<B: Kernels>(
+        self,
+        device: &B::Device,
+        mut each: impl FnMut(&[u32], Vec<&[f32]>) -> bool,
+    ) -> Result<()> {
+        let Self { folder, sentences, hidden } = self;
+        let (config, weights) = (&folder.config, &folder.weights);
+        // One row at least, also for a file of empty lines.
+        let ids = sentences.iter().flatten().copied().chain([0]);
+        let vocabulary = Vocabulary::of(config.vocabulary, ids);
+        let model = if hidden {
+            Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, [weights, weights], device)?))
+        } else {
+            let sources: [&dyn Source; 2] = [weights, weights];
+            let tagger = Classifier::<B>::build(config, &vocabulary, &[folder.head()], sources, device)?;
+            Model::Tagger(Box::new(tagger))
+        };
+        for batch in batches(sentences) {
+            let values = self.values(&model, &vocabulary, batch);
+            let mut rows = values.chunks_exact(if hidden { config.hidden } else { folder.tags.len() });
+            for ids in batch {
+                if !each(ids, rows.by_ref().take(ids.len()).collect()) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of all positions of some sentences, one after another.
+    fn values<B: Kernels>(self, model: &Model<B>, vocabulary: &Vocabulary, batch: &[Vec<u32>]) -> Vec<f32> {
+        let config = &self.folder.config;
+        // Where there are no special tokens, an empty line has no position and stays out of the pack.
+        let lengths: Vec<usize> = batch.iter().map(Vec::len).filter(|&length| length > 0).collect();
+        if lengths.is_empty() {
+            return Vec::new();
+        }
+        let ids: Vec<u32> = batch.iter().flatten().filter_map(|&id| vocabulary.row(id)).collect();
+        let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
+        let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
+        let input = Input { ids: &ids, positions: &positions, pack: &pack };
+        let off = Pass::plain(config.depth);
+        let states = match model {
+            Model::Bare(encoder) => encoder.forward(config, input, &off),
+            Model::Tagger(tagger) => {
+                let all: Vec<u32> = (0..ids.len() as u32).collect();
+                tagger.forward(0, config, input, &all, &off)
+            }
+        };
+        states.into_data().into_vec::<f32>().expect("states are f32")
+    }
+}
+
+/// The same as work for a backend that is chosen by name.
+struct OnBackend<'a, F> {
+    positions: Positions<'a>,
+    each: F,
+}
+
+impl<F: FnMut(&[u32], Vec<&[f32]>) -> bool> Work for OnBackend<'_, F> {
+    type Output = Result<()>;
+
+    fn run<B: Train>(self, device: &B::Device) -> Result<()> {
+        self.positions.run::<B::InnerBackend>(device, self.each)
+    }
+}
+
+/// Consecutive sentences of about [`BATCH_TOKENS`] subwords.
+fn batches(sentences: &[Vec<u32>]) -> impl Iterator<Item = &[Vec<u32>]> {
+    let mut rest = sentences;
+    std::iter::from_fn(move || {
+        let mut size = 0;
+        let fits = |ids: &&Vec<u32>| {
+            size += ids.len();
+            size <= BATCH_TOKENS
+        };
+        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+        let (batch, left) = rest.split_at(count);
+        rest = left;
+        (!batch.is_empty()).then_some(batch)
+    })
+}

@@ -1,0 +1,282 @@
+//! A trained tagger, opened for use: words in, tags out.
+//!
+//! It owns the way from words to answers: windows of over-long sentences, batches, threads, and
+//! the backend behind them. It reads a model's folder and writes nothing; where words come from is
+//! `frostline tag`'s business.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use frostline_align::{AlignError, AlignOptions, Aligner};
+use frostline_kernels::backend;
+use frostline_record::{Precision, SavedModel};
+use rayon::prelude::*;
+
+use crate::engine::{Build, Engine, Window, batch_size};
+use crate::folder::{self, Found, Misfit};
+
+/// The tag of a word that the tokenizer makes nothing of, such as a zero-width space: none, as
+/// CoNLL-U writes it.
+pub const NO_TAG: &str = "_";
+
+/// A trained model of word labels with its tokenizer. Threads can share it.
+///
+/// Results do not depend on which sentences are tagged together, nor on the number of threads.
+pub struct Tagger {
+    place: PathBuf,
+    labels: Vec<String>,
+    saved: Option<SavedModel>,
+    aligner: Aligner,
+    vocabulary: usize,
+    engine: Box<dyn Engine>,
+    pool: rayon::ThreadPool,
+}
+
+/// How a tagger is opened; the default is what its folder says.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Of a cell with several heads, the task whose head is wanted; by default the headline's.
+    pub task: Option<String>,
+    /// Lowercase every word first. By default as in training where Frostline saved the model, else
+    /// not.
+    pub lowercase: Option<bool>,
+    /// The most positions that the model sees at a time, special tokens included. By default as in
+    /// training where Frostline saved the model, else the encoder's own.
+    pub max_length: Option<usize>,
+    /// What linear layers are computed in. By default as in training where Frostline saved the
+    /// model, else f32.
+    pub precision: Option<Precision>,
+    /// `flex`, `ndarray` or `cuda`, as far as this build has it; by default the first of these.
+    pub backend: Option<String>,
+    /// Threads to compute with; by default one per core.
+    pub threads: Option<usize>,
+}
+
+/// What a tagger says of a word.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer<'a> {
+    /// The likeliest label; [`NO_TAG`] where the tokenizer makes nothing of the word.
+    pub tag: &'a str,
+    /// Its probability by the model's own account; 0 where there is no tag.
+    pub probability: f32,
+}
+
+/// A sentence that the tokenizer refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("sentence {}: {source}", .sentence + 1)]
+pub struct Refused {
+    /// Its place among those that were given, from 0.
+    pub sentence: usize,
+    /// Why.
+    pub source: AlignError,
+}
+
+impl Tagger {
+    /// Opens a tagger: the folder of a cell that ran with `save.model = true`, a model that
+    /// Frostline saved, or a token classifier in Hugging Face's layout.
+    ///
+    /// # Errors
+    /// Where there is no model, it does not label words, or a file cannot be read.
+    pub fn load(folder: impl AsRef<Path>) -> Result<Self> {
+        Self::open(folder, &Options::default())
+    }
+
+    /// Opens a tagger in another way than its folder says.
+    ///
+    /// # Errors
+    /// As [`Self::load`], and with [`Misfit`] where an option does not fit the model.
+    pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let Found { model, saved } = folder::find(folder.as_ref(), options.task.as_deref())?;
+        let place = model.place.clone();
+        let longest = model.config.longest_input();
+        let noted = saved.as_ref();
+        let max_length = options.max_length.or(noted.map(|it| it.max_length)).unwrap_or(longest);
+        if max_length > longest {
+            let shown = place.display();
+            let reason = format!("{shown}: the encoder has {longest} positions, not {max_length}; lower it");
+            return Err(Misfit(reason).into());
+        }
+        let lowercase = options.lowercase.or(noted.map(|it| it.lowercase)).unwrap_or(false);
+        let precision = options.precision.or(noted.map(|it| it.precision)).unwrap_or_default();
+        let aligner = Aligner::from_folder(&place)?;
+        // Neighbours share half a window, so every word has a quarter of one on either side.
+        let stride = Some(max_length.saturating_sub(aligner.special_count()) / 2);
+        let options_of = AlignOptions { max_length, lowercase, stride, ..AlignOptions::default() };
+        let aligner = aligner
+            .with_options(options_of)
+            .map_err(|error| Misfit(format!("{}: {error}", place.display())))?;
+        let threads = options.threads.unwrap_or(0);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(16 << 20).build()?;
+        let names = backend::names();
+        let name = options.backend.as_deref().or(names.first().copied());
+        let name = name.context("this build has no backend; build with --features flex")?;
+        let build = Build { model: &model, precision };
+        let engine = pool.install(|| backend::on(name, build))??;
+        let vocabulary = model.config.vocabulary;
+        Ok(Self { place, labels: model.tags, saved, aligner, vocabulary, engine, pool })
+    }
+
+    /// One tag per word of a sentence; [`NO_TAG`] where the tokenizer makes nothing of a word.
+    ///
+    /// A sentence that is longer than the model can see at a time is read in overlapping windows,
+    /// and each word is tagged where its context is widest.
+    ///
+    /// # Errors
+    /// Where the tokenizer refuses a word.
+    pub fn tag(&self, words: &[&str]) -> Result<Vec<&str>> {
+        let answers = self.tag_all(&[words])?.pop().unwrap_or_default();
+        Ok(answers.into_iter().map(|answer| answer.tag).collect())
+    }
+
+    /// Tags and their probabilities for every word of many sentences, which is much faster than
+    /// one sentence at a time.
+    ///
+    /// # Errors
+    /// [`Refused`] where the tokenizer refuses a word.
+    pub fn tag_all<S: AsRef<[W]>, W: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<Answer<'_>>>> {
+        let none = Answer { tag: NO_TAG, probability: 0.0 };
+        let mut answers: Vec<Vec<Answer<'_>>> =
+            sentences.iter().map(|sentence| vec![none; sentence.as_ref().len()]).collect();
+        self.each(&borrowed(sentences), &mut |sentence, word, logits| {
+            let best = best(logits);
+            let tag = self.labels[best].as_str();
+            answers[sentence][word] = Answer { tag, probability: probabilities(logits)[best] };
+        })?;
+        Ok(answers)
+    }
+
+    /// For each word of a sentence the probability of every label, in the order of
+    /// [`Self::labels`]; nothing where the tokenizer makes nothing of the word.
+    ///
+    /// # Errors
+    /// Where the tokenizer refuses a word.
+    pub fn probabilities(&self, words: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let mut all = vec![Vec::new(); words.len()];
+        self.each(&[words.to_vec()], &mut |_, word, logits| all[word] = probabilities(logits))?;
+        Ok(all)
+    }
+
+    /// All labels, in the model's order.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// What Frostline noted when it saved the model; nothing where another program did.
+    #[must_use]
+    pub fn saved(&self) -> Option<&SavedModel> {
+        self.saved.as_ref()
+    }
+
+    /// How words become subwords.
+    #[must_use]
+    pub fn aligner(&self) -> &Aligner {
+        &self.aligner
+    }
+
+    /// The model's own folder.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Tells the logits of every word that has a subword: its sentence, its place in it, one number
+    /// per label.
+    fn each(
+        &self,
+        sentences: &[Vec<&str>],
+        tell: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
+    ) -> Result<()> {
+        self.pool.install(|| {
+            let mut windows = self.windows(sentences)?;
+            // Windows of one length go together, which matters to backends that pad.
+            windows.sort_by_key(|window| (window.ids.len(), window.sentence));
+            let mut rest = &windows[..];
+            while !rest.is_empty() {
+                let batch;
+                (batch, rest) = rest.split_at(batch_size(rest));
+                let logits = self.engine.logits(batch);
+                let mut rows = logits.chunks_exact(self.labels.len());
+                for window in batch {
+                    for &(_, word) in &window.speaks {
+                        let row = rows.next().expect("one row per speaking position");
+                        tell(window.sentence, word as usize, row);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The sentences as the model reads them.
+    fn windows(&self, sentences: &[Vec<&str>]) -> Result<Vec<Window>> {
+        let aligned: Vec<_> = sentences
+            .par_iter()
+            .enumerate()
+            .map(|(sentence, words)| {
+                self.aligner.align_windows(words).map_err(|source| Refused { sentence, source })
+            })
+            .collect::<Result<_, _>>()?;
+        let mut windows = Vec::with_capacity(sentences.len());
+        for (sentence, aligned) in aligned.into_iter().enumerate() {
+            for window in aligned.into_iter().filter(|window| !window.speaks.is_empty()) {
+                let rows = self.vocabulary;
+                if let Some(id) = window.ids.iter().find(|&&id| id as usize >= rows) {
+                    bail!(
+                        "{}: the tokenizer gives the id {id}, but the word table has {rows} rows; they do not belong together",
+                        self.place.display()
+                    );
+                }
+                windows.push(Window { sentence, ids: window.ids, speaks: window.speaks });
+            }
+        }
+        Ok(windows)
+    }
+}
+
+impl std::fmt::Debug for Tagger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tagger")
+            .field("place", &self.place)
+            .field("labels", &self.labels)
+            .finish_non_exhaustive()
+    }
+}
+
+fn borrowed<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Vec<&'a str>> {
+    sentences.iter().map(|words| words.as_ref().iter().map(AsRef::as_ref).collect()).collect()
+}
+
+/// The first of the highest.
+fn best(logits: &[f32]) -> usize {
+    let mut best = 0;
+    for (label, value) in logits.iter().enumerate() {
+        if *value > logits[best] {
+            best = label;
+        }
+    }
+    best
+}
+
+/// Softmax.
+fn probabilities(logits: &[f32]) -> Vec<f32> {
+    let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f64> = logits.iter().map(|&value| f64::from(value - top).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.into_iter().map(|power| (power / sum) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_sum_to_one_and_the_first_of_the_highest_wins() {
+        let found = probabilities(&[0.0, 2.0, 2.0, -90.0]);
+        assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+        assert_eq!(found[1], found[2]);
+        assert!((found[1] / found[0] - 2f32.exp()).abs() < 1e-4);
+        assert_eq!(best(&[0.0, 2.0, 2.0, -90.0]), 1);
+        assert_eq!(probabilities(&[1e30, 0.0]), [1.0, 0.0]);
+    }
+}

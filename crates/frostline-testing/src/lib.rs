@@ -1,0 +1,124 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::panic::Location;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Names the file to which skips are added.
+pub const SKIPS: &str = "FROSTLINE_SKIPS";
+/// Names the folder of treebanks, encoders and references that are not committed.
+pub const SHARED: &str = "FROSTLINE_SHARED";
+/// Names the Python whose packages are compared with.
+pub const PYTHON: &str = "FROSTLINE_PYTHON";
+
+/// What a skipped test lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Data that are not in the repository.
+    Data,
+    /// A Python with the packages of `tests/python/requirements.txt`.
+    Python,
+    /// Instructions of the processor, or leave to use them.
+    Processor,
+    /// Something that this build was made without.
+    Build,
+    /// Another operating system.
+    Platform,
+}
+
+impl Lack {
+    /// The word for it in the file of skips.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Python => "python",
+            Self::Processor => "processor",
+            Self::Build => "build",
+            Self::Platform => "platform",
+        }
+    }
+}
+
+/// The folder of data that are not in the repository; `None` after the skip is counted.
+///
+/// # Panics
+/// Where `FROSTLINE_SHARED` is unset although `CI` is set.
+#[must_use]
+#[track_caller]
+pub fn shared() -> Option<PathBuf> {
+    let shared = set(SHARED);
+    if shared.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{SHARED} is unset although CI is set");
+        skipped(Lack::Data, &format!("{SHARED} is unset"));
+    }
+    shared
+}
+
+/// The Python to ask; `None` after the skip is counted.
+#[must_use]
+#[track_caller]
+pub fn python() -> Option<PathBuf> {
+    let python = set(PYTHON);
+    if python.is_none() {
+        skipped(Lack::Python, &format!("{PYTHON} is unset"));
+    }
+    python
+}
+
+/// Counts a skip of the running test, or of a part of it. The same skip counts once in a test program.
+///
+/// # Panics
+/// Where the file that `FROSTLINE_SKIPS` names cannot be written: a skip must not be lost.
+#[track_caller]
+pub fn skipped(lack: Lack, reason: &str) {
+    static COUNTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let line = line(lack, reason);
+    if !COUNTED.lock().expect("no test panics while it counts").insert(line.clone()) {
+        return;
+    }
+    eprintln!("SKIPPED {}", line.trim_end().replace('\t', " "));
+    if let Some(path) = set(SKIPS) {
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        // In one piece, so that lines of test programs that run side by side do not mix.
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+/// A skip as the file has it: what is lacking, the caller's file and line, the test, the reason, with tabs
+/// between them.
+#[must_use]
+#[track_caller]
+pub fn line(lack: Lack, reason: &str) -> String {
+    let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
+    let place = Location::caller();
+    let place = format!("{}:{}", place.file().replace('\\', "/"), place.line());
+    // The test harness names a test's thread after the test.
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default();
+    format!("{}\t{}\t{}\t{}\n", lack.name(), plain(&place), plain(test), plain(reason))
+}
+
+/// A variable that is set and not empty.
+fn set(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_four_fields_whatever_the_reason_holds() {
+        let text = line(Lack::Build, "no\tbackend\nbut flex");
+        let fields: Vec<&str> = text.trim_end().split('\t').collect();
+        assert_eq!(fields.len(), 4, "{text:?}");
+        assert!(fields[1].starts_with("crates/frostline-testing/src/lib.rs:"), "{text:?}");
+        assert_eq!([fields[0], fields[3]], ["build", "no backend but flex"]);
+    }
+}

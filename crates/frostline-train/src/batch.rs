@@ -1,0 +1,67 @@
+//! Packed batches: some sentences of a dataset, end to end without padding.
+
+use frostline_kernels::Pack;
+
+use crate::{Dataset, View};
+
+/// Some sentences of a dataset, packed.
+pub(crate) struct Batch {
+    pub rows: Vec<u32>,
+    pub positions: Vec<u32>,
+    pub pack: Pack,
+    /// The packed rows at label positions.
+    pub label_rows: Vec<u32>,
+    /// Their labels.
+    pub labels: Vec<u32>,
+    /// Blocks of the constant prefix, and the hidden states above it, \[N, H\].
+    pub prefix: Option<(usize, Vec<f32>)>,
+}
+
+impl Batch {
+    /// Packs these sentences. Words whose tag train lacks have no label; unless `only_known`, they have
+    /// the label 0, so that they are predicted.
+    pub fn new(view: View<'_>, sentences: &[usize], only_known: bool) -> Self {
+        let data = view.data;
+        let lengths: Vec<usize> = sentences.iter().map(|&s| data.examples[s].ids.len()).collect();
+        let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
+        let pack = Pack::new(&lengths, &numbers);
+        let (mut rows, mut positions) = (Vec::with_capacity(pack.len()), Vec::with_capacity(pack.len()));
+        let (mut label_rows, mut labels) = (Vec::new(), Vec::new());
+        for &sentence in sentences {
+            let example = &data.examples[sentence];
+            let start = rows.len() as u32;
+            rows.extend_from_slice(&example.rows);
+            positions.extend(0..example.ids.len() as u32);
+            for (word, gold) in example.words.iter().zip(&example.gold) {
+                if let Ok(position) = word
+                    && (gold.is_some() || !only_known)
+                {
+                    label_rows.push(start + position);
+                    labels.push(gold.unwrap_or(0));
+                }
+            }
+        }
+        let prefix = view.prefix.map(|prefix| (prefix.blocks, prefix.gather(data, sentences)));
+        Self { rows, positions, pack, label_rows, labels, prefix }
+    }
+}
+
+/// Consecutive stretches of `order` with about `tokens` subwords each.
+pub(crate) fn batches<'a>(
+    data: &'a Dataset,
+    order: &'a [usize],
+    tokens: usize,
+) -> impl Iterator<Item = &'a [usize]> {
+    let mut rest = order;
+    std::iter::from_fn(move || {
+        let mut size = 0;
+        let fits = |&&sentence: &&usize| {
+            size += data.examples[sentence].ids.len();
+            size <= tokens
+        };
+        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+        let (batch, left) = rest.split_at(count);
+        rest = left;
+        (!batch.is_empty()).then_some(batch)
+    })
+}

@@ -1,0 +1,61 @@
+//! What can stop a run.
+
+/// What can stop a run.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// A sentence could not be aligned.
+    #[error("sentence {number} of {split}: {source}")]
+    Align {
+        /// The split.
+        split: String,
+        /// The sentence, counted from 1.
+        number: usize,
+        /// Why.
+        source: frostline_align::AlignError,
+    },
+    /// Nothing is left of a sentence.
+    #[error(
+        "sentence {number} of {split} has no subword: the tokenizer makes nothing of its words and adds no \
+         special tokens; leave it out"
+    )]
+    NoSubword {
+        /// The split.
+        split: String,
+        /// The sentence, counted from 1.
+        number: usize,
+    },
+    /// A split has no sentence.
+    #[error("the {split} split has no sentence to work on; check the file and `data.first`")]
+    EmptySplit {
+        /// The split.
+        split: String,
+    },
+    /// The loss is NaN or infinite.
+    #[error(
+        "the loss is {loss} at step {step} (learning rate {lr:e}); training diverged: try a lower \
+         `optimizer.lr` or a warm-up (`schedule.warmup`)"
+    )]
+    Diverged {
+        /// The step, counted from 1.
+        step: u64,
+        /// The loss.
+        loss: f32,
+        /// The step's learning rate.
+        lr: f64,
+    },
+    /// A checkpoint cannot be read, or belongs to another model.
+    #[error("the checkpoint cannot be read: {reason}; delete it to start the run again")]
+    Checkpoint {
+        /// Why.
+        reason: String,
+    },
+    /// First weights could not be made.
+    #[error(transparent)]
+    Model(#[from] frostline_model::ModelError),
+    /// A frozen parameter changed, which is a bug in Frostline.
+    #[error("`{path}` is frozen but changed during training; this is a bug in Frostline, please report it")]
+    FrozenChanged {
+        /// The parameter.
+        path: String,
+    },
+}

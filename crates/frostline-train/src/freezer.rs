@@ -1,0 +1,112 @@
+//! What is frozen at each step of a run: by its timeline, and as gradients settle where the policy is
+//! adaptive.
+
+use std::borrow::Cow;
+
+use burn::module::AutodiffModule as _;
+use frostline_freeze::{Group, ResolvedPolicy, Settling};
+use frostline_kernels::Train;
+use frostline_model::{Tagger, set_trainable};
+
+use crate::grown::Grown;
+use crate::{Norms, Optimizer, Run, Task};
+
+/// What is frozen now. The one place that applies a policy to the model.
+pub(crate) struct Freezer<'a> {
+    run: &'a Run<'a>,
+    /// That of the last step taken: an unfreezing that is due comes with the next step.
+    policy: ResolvedPolicy,
+    settling: Settling,
+    /// The output of what has frozen during the run, where it is kept.
+    grown: Option<Grown>,
+}
+
+impl<'a> Freezer<'a> {
+    /// Freezes what is frozen after so many steps, given what has settled by then.
+    pub fn new<B: Train>(
+        run: &'a Run<'a>,
+        step: u64,
+        settling: Settling,
+        model: Tagger<B>,
+    ) -> (Self, Tagger<B>) {
+        let mut freezer = Self { run, policy: run.timeline.at(0).clone(), settling, grown: None };
+        let model = freezer.apply(step.saturating_sub(1), model);
+        freezer.grown = freezer.grow(&model);
+        (freezer, model)
+    }
+
+    /// Unfreezes what the timeline unfreezes at this step, counted from 0.
+    pub fn before_step<B: Train>(&mut self, step: u64, model: Tagger<B>) -> Tagger<B> {
+        let is_due = self.run.timeline.unfreezings().any(|(from, _)| from == step);
+        if is_due { self.apply(step, model) } else { model }
+    }
+
+    /// Takes note of a step's gradients. Freezes what has settled, drops its optimiser state, and keeps
+    /// its output where that is constant. `step` counts the steps taken.
+    pub fn after_step<B: Train>(
+        &mut self,
+        step: u64,
+        norms: &Norms,
+        mut model: Tagger<B>,
+        optimizer: &mut Optimizer<B::InnerBackend>,
+    ) -> Tagger<B> {
+        let Some(rule) = self.run.settling else { return model };
+        let policy = self.run.timeline.at(step);
+        if self.settling.note(step, &rule, policy, |group| norms.of(group)) {
+            model = self.apply(step, model);
+            optimizer.forget(&model, |path| self.policy.freezes(path));
+            // The rows of the smaller prefix are freed before those of the larger one are computed.
+            self.grown = None;
+            self.grown = self.grow(&model);
+        }
+        model
+    }
+
+    /// What is frozen now.
+    pub const fn policy(&self) -> &ResolvedPolicy {
+        &self.policy
+    }
+
+    /// What has settled so far, for a checkpoint.
+    pub const fn settling(&self) -> &Settling {
+        &self.settling
+    }
+
+    /// What has frozen during the run, from the input up, each with the step after which it did.
+    pub fn settled(&self) -> Vec<(Group, u64)> {
+        let timeline = self.run.timeline;
+        self.run.settling.map_or_else(Vec::new, |rule| self.settling.frozen(timeline.last(), &rule))
+    }
+
+    /// The run's tasks, reading what has frozen during the run where it is kept.
+    pub fn tasks(&self) -> Cow<'_, [Task<'_>]> {
+        match &self.grown {
+            None => Cow::Borrowed(self.run.tasks),
+            Some(grown) => Cow::Owned(grown.under(self.run.tasks)),
+        }
+    }
+
+    /// Makes the model learn what the policy of a step, counted from 0, does not freeze.
+    fn apply<B: Train>(&mut self, step: u64, model: Tagger<B>) -> Tagger<B> {
+        let policy = self.run.timeline.at(step);
+        self.policy = match self.run.settling {
+            None => policy.clone(),
+            Some(rule) => self.settling.policy(policy, &rule),
+        };
+        set_trainable(model, |path| !self.policy.freezes(path))
+    }
+
+    /// The output of what has frozen during the run, where it is constant and there is room for it.
+    fn grow<B: Train>(&self, model: &Tagger<B>) -> Option<Grown> {
+        let Run { encoder, tasks, memory, settling, .. } = *self.run;
+        let blocks = self.policy.constant_prefix().filter(|_| settling.is_some())?;
+        // The model's mix may be that of another stage, and reads every block's output.
+        let blocks = if model.mix.is_some() { 0 } else { blocks };
+        let is_cached =
+            tasks.iter().all(|task| task.train.prefix.is_some_and(|known| known.blocks == blocks));
+        let subwords = |task: &Task<'_>| task.train.data.subwords() + task.dev.data.subwords();
+        let bytes = tasks.iter().map(subwords).sum::<usize>() * encoder.hidden * size_of::<f32>();
+        let is_useful = !self.run.drops_in_frozen() && !is_cached && bytes <= memory;
+        is_useful.then(|| Grown::compute(&model.valid(), self.run, blocks))
+    }
+}

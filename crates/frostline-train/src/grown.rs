@@ -1,0 +1,59 @@
+//! The output of a prefix that became constant during a run, kept in memory.
+
+use std::convert::Infallible;
+
+use frostline_kernels::Kernels;
+use frostline_model::Tagger;
+
+use crate::{Prefix, Run, Task, View, compute_prefix};
+
+/// The output of a prefix that became constant during a run.
+pub(crate) struct Grown {
+    blocks: usize,
+    hidden: usize,
+    /// Train and dev, by task.
+    splits: Vec<[Rows; 2]>,
+}
+
+/// A split's hidden states above the prefix.
+struct Rows {
+    values: Vec<f32>,
+    starts: Vec<usize>,
+}
+
+impl Grown {
+    /// Computes it for every split of a run's tasks.
+    pub fn compute<B: Kernels>(model: &Tagger<B>, run: &Run<'_>, blocks: usize) -> Self {
+        let rows = |view| Rows::compute(model, run, view, blocks);
+        let splits = run.tasks.iter().map(|task| [rows(task.train), rows(task.dev)]).collect();
+        Self { blocks, hidden: run.encoder.hidden, splits }
+    }
+
+    /// The tasks, reading it.
+    pub fn under<'a>(&'a self, tasks: &[Task<'a>]) -> Vec<Task<'a>> {
+        let task = |(task, [train, dev]): (&Task<'a>, &'a [Rows; 2])| Task {
+            train: self.view(task.train, train),
+            dev: self.view(task.dev, dev),
+            ..*task
+        };
+        tasks.iter().zip(&self.splits).map(task).collect()
+    }
+
+    fn view<'a>(&self, view: View<'a>, rows: &'a Rows) -> View<'a> {
+        let Rows { values, starts } = rows;
+        let prefix = Prefix { blocks: self.blocks, hidden: self.hidden, rows: values, starts };
+        View { data: view.data, prefix: Some(prefix) }
+    }
+}
+
+impl Rows {
+    fn compute<B: Kernels>(model: &Tagger<B>, run: &Run<'_>, view: View<'_>, blocks: usize) -> Self {
+        let mut values = Vec::with_capacity(view.data.subwords() * run.encoder.hidden);
+        let mut take = |some: &[f32]| {
+            values.extend_from_slice(some);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = compute_prefix(model, run.encoder, view.data, blocks, run.settings, &mut take);
+        Self { values, starts: view.data.starts() }
+    }
+}

@@ -1,0 +1,98 @@
+//! All of a run's state but tensors: its place in the data, its sums and what it has measured.
+
+use std::collections::BTreeMap;
+
+use frostline_freeze::Settling;
+use frostline_record::LossPoint;
+use serde::{Deserialize, Serialize};
+
+use crate::{Epoch, Evaluation, Times};
+
+/// All of a run's state but tensors. A checkpoint holds it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// Steps taken.
+    pub step: u64,
+    /// The running epoch of this run, counted from 1.
+    pub epoch: u32,
+    /// Steps taken in it.
+    pub done: usize,
+    /// Subwords seen.
+    pub tokens: usize,
+    /// What a row of the word table without gradient has been multiplied with.
+    pub untouched: f64,
+    /// Losses since the last point of the curve.
+    pub since: Mean,
+    /// Losses of the running epoch.
+    pub epoch_loss: Mean,
+    pub losses: Vec<LossPoint>,
+    pub epochs: Vec<Epoch>,
+    /// The best epoch so far and its `untouched`.
+    pub best: Option<(u32, f64)>,
+    pub times: Times,
+    /// What has frozen during the run, in a checkpoint; else the freezer holds it.
+    pub settling: Settling,
+    /// Every parameter's hash at the start.
+    pub start: BTreeMap<String, u64>,
+}
+
+impl Progress {
+    /// A run that has taken no step, from parameters with these hashes.
+    pub fn new(start: BTreeMap<String, u64>) -> Self {
+        Self { epoch: 1, untouched: 1.0, start, ..Self::default() }
+    }
+
+    /// Counts a step.
+    pub fn add_step(&mut self, loss: f32, subwords: usize) {
+        self.step += 1;
+        self.done += 1;
+        self.tokens += subwords;
+        self.epoch_loss.add(loss.into());
+        self.since.add(loss.into());
+    }
+
+    /// Adds a point to the train-loss curve: the mean since the last one.
+    pub fn add_loss_point(&mut self, lr: f64) {
+        self.losses.push(LossPoint { step: self.step, loss_nats: self.since.take(), lr });
+    }
+
+    /// Adds an epoch of so many steps, with its dev scores.
+    pub fn add_epoch(&mut self, epoch: u32, steps: usize, dev: &[Evaluation], scoring_ms: f64) {
+        let first = self.times.steps_ms.len() - steps;
+        self.times.epochs_ms.push([self.times.steps_ms[first..].iter().sum(), scoring_ms]);
+        let train_loss_nats = self.epoch_loss.take();
+        let dev = dev.iter().map(Evaluation::scored).collect();
+        self.epochs.push(Epoch { epoch, step: self.step, train_loss_nats, dev });
+    }
+
+    /// Subwords per second of training time.
+    pub fn tokens_per_s(&self) -> f64 {
+        1e3 * self.tokens as f64 / self.times.steps_ms.iter().sum::<f64>()
+    }
+
+    /// Steps taken up to the end of an epoch; 0 where there is no such epoch.
+    pub fn steps_at_end_of(&self, epoch: u32) -> u64 {
+        self.epochs.iter().find(|row| row.epoch == epoch).map_or(0, |row| row.step)
+    }
+}
+
+/// A running mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    /// The mean so far; starts anew.
+    fn take(&mut self) -> f64 {
+        let mean = self.sum / self.count.max(1) as f64;
+        *self = Self::default();
+        mean
+    }
+}

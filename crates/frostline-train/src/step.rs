@@ -1,0 +1,58 @@
+//! One training step: forward, and backward and update where something learns from the batch.
+
+use burn::optim::GradientsParams;
+use burn::prelude::*;
+use frostline_kernels::Train;
+use frostline_model::{EncoderConfig, Pass, Tagger};
+
+use crate::batch::Batch;
+use crate::prefix::logits;
+use crate::{Norms, Optimizer};
+
+/// A training step.
+pub(crate) struct Step<'a> {
+    pub encoder: &'a EncoderConfig,
+    /// The task's head.
+    pub head: usize,
+    /// What the task's loss is multiplied with.
+    pub weight: f64,
+    pub batch: Batch,
+    pub pass: &'a Pass,
+    pub lr: f64,
+    /// Whether something learns from this head's loss.
+    pub learns: bool,
+}
+
+/// What a step found.
+pub(crate) struct Taken {
+    /// Mean over its labels, in nats; 0 where there is none.
+    pub loss: f32,
+    /// Of the gradients, before clipping.
+    pub norms: Norms,
+    /// Whether there was a gradient, and so an update.
+    pub updated: bool,
+}
+
+impl Step<'_> {
+    /// Takes the step.
+    pub fn take<B: Train>(
+        mut self,
+        model: Tagger<B>,
+        optimizer: &mut Optimizer<B::InnerBackend>,
+    ) -> (Tagger<B>, Taken) {
+        if self.batch.label_rows.is_empty() {
+            return (model, Taken { loss: 0.0, norms: Norms::default(), updated: false });
+        }
+        let logits = logits(&model, self.head, self.encoder, &mut self.batch, self.pass);
+        let labels = &self.batch.labels;
+        let mean = B::k_cross_entropy(logits, labels).div_scalar(labels.len() as f64);
+        let loss: f32 = mean.clone().into_scalar().elem();
+        if !self.learns {
+            return (model, Taken { loss, norms: Norms::default(), updated: false });
+        }
+        let weighted = if self.weight == 1.0 { mean } else { mean.mul_scalar(self.weight) };
+        let gradients = GradientsParams::from_grads(weighted.backward(), &model);
+        let (model, norms) = optimizer.step(self.lr, model, gradients);
+        (model, Taken { loss, norms, updated: true })
+    }
+}

@@ -1,0 +1,127 @@
+//! What a run works on: its settings, the encoder, what is frozen when, and the tasks.
+
+use std::time::Instant;
+
+use burn::module::AutodiffModule as _;
+use frostline_freeze::{SettlingRule, Timeline};
+use frostline_kernels::Train;
+use frostline_model::{EncoderConfig, Tagger};
+use frostline_record::{Checkpoints, Settings};
+
+use crate::{Evaluation, View, evaluate};
+
+/// What a run works on.
+pub struct Run<'a> {
+    /// The settings: of these the seed, `train`, `optimizer`, `schedule`, `dropout` and
+    /// `eval.batch_tokens`. The others decide about data, model and policy, which stand beside them here.
+    pub settings: &'a Settings,
+    /// The encoder's shape.
+    pub encoder: &'a EncoderConfig,
+    /// What is frozen when.
+    pub timeline: &'a Timeline,
+    /// What is learned.
+    pub tasks: &'a [Task<'a>],
+    /// The task by which the best epoch is chosen: a place in the list.
+    pub headline: usize,
+    /// Epochs and steps of the runs that this one continues: they decide order and dropout, so
+    /// that no stage repeats an earlier one's.
+    pub before: (u64, u64),
+    /// How often it hands out its state.
+    pub checkpoints: Checkpoints,
+    /// When more freezes during the run, where the policy is adaptive.
+    pub settling: Option<SettlingRule>,
+    /// Bytes that may hold the output of what has frozen during the run, so that it need not be computed
+    /// again.
+    pub memory: usize,
+}
+
+/// One thing to learn.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Its name, from which the order of its batches is drawn.
+    pub name: &'a str,
+    /// Its head: a place in the model's list.
+    pub head: usize,
+    /// What its loss is multiplied with; 0 means that it is scored and not trained.
+    pub weight: f64,
+    /// What is learned from.
+    pub train: View<'a>,
+    /// What is scored after every epoch.
+    pub dev: View<'a>,
+}
+
+impl<'a> Run<'a> {
+    /// A run that continues no other, whose first task is the headline, and that hands out no checkpoint.
+    #[must_use]
+    pub fn new(
+        settings: &'a Settings,
+        encoder: &'a EncoderConfig,
+        timeline: &'a Timeline,
+        tasks: &'a [Task<'a>],
+    ) -> Self {
+        Self {
+            settings,
+            encoder,
+            timeline,
+            tasks,
+            headline: 0,
+            before: (0, 0),
+            checkpoints: Checkpoints::NEVER,
+            settling: None,
+            memory: 0,
+        }
+    }
+
+    /// One task on the first head.
+    #[must_use]
+    pub fn task(train: View<'a>, dev: View<'a>) -> Task<'a> {
+        Task { name: "task", head: 0, weight: 1.0, train, dev }
+    }
+
+    /// Steps in all.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let size = self.settings.train.batch;
+        let learned = self.tasks.iter().filter(|task| task.weight > 0.0);
+        let batches = learned.map(|task| task.train.data.examples.len().div_ceil(size) as u64);
+        batches.sum::<u64>() * u64::from(self.epochs())
+    }
+
+    /// Passes over the data: none where nothing learns.
+    pub(crate) fn epochs(&self) -> u32 {
+        if self.timeline.last().freezes_all() { 0 } else { self.settings.train.epochs }
+    }
+
+    /// Whether dropout acts in frozen parts of the encoder, so that their output is no constant.
+    pub(crate) fn drops_in_frozen(&self) -> bool {
+        let dropout = &self.settings.dropout;
+        dropout.encoder.is_on() && dropout.frozen.is_on()
+    }
+
+    /// Whether the cached prefixes of all tasks are constant in this run.
+    ///
+    /// # Panics
+    /// Where something in one of them learns or is dropped: the result would be another one.
+    pub(crate) fn check_prefixes(&self) {
+        let constant = self.timeline.last().constant_prefix();
+        let prefixes = self.tasks.iter().flat_map(|task| [task.train.prefix, task.dev.prefix]);
+        for prefix in prefixes.flatten() {
+            let fits = constant.is_some_and(|blocks| prefix.blocks <= blocks) && !self.drops_in_frozen();
+            assert!(fits, "{} blocks below a cached prefix are no constant of the data", prefix.blocks);
+        }
+    }
+
+    /// Every task's dev split; `tasks` are the run's, perhaps with a prefix to read.
+    pub(crate) fn score<B: Train>(&self, model: &Tagger<B>, tasks: &[Task<'_>]) -> Vec<Evaluation> {
+        let model = model.valid();
+        let score = |task: &Task<'_>| evaluate(&model, task.head, self.encoder, task.dev, self.settings);
+        tasks.iter().map(score).collect()
+    }
+
+    /// Whether it is time for a checkpoint after this step.
+    pub(crate) fn checkpoint_is_due(&self, step: u64, last: Instant) -> bool {
+        let Checkpoints { steps, minutes } = self.checkpoints;
+        (steps > 0 && step.is_multiple_of(steps))
+            || (minutes > 0.0 && last.elapsed().as_secs_f64() >= minutes * 60.0)
+    }
+}

@@ -1,0 +1,126 @@
+//! The command line: which commands there are, and the exit code of an error.
+
+use std::ffi::OsString;
+use std::io::{BufWriter, Write as _};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use anyhow::Result;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use frostline_kernels::backend;
+use frostline_sweep::args::{FetchArgs, ReportArgs, SweepArgs};
+use frostline_sweep::{Place, Program, exit_code};
+
+use crate::commands::{
+    Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
+    data::Data, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
+    pretrain::Pretrain, score::Score, tag::Tag, version::Version, worker::Worker,
+};
+
+/// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use what they trained.
+#[derive(Parser)]
+#[command(name = "frostline", version, long_version = long_version(), max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a study: languages x policies x seeds, ending in a report
+    Sweep(SweepArgs),
+    /// Write a sweep's report again from what is stored
+    Report(ReportArgs),
+    /// Download treebanks and encoders into the cache
+    Fetch(FetchArgs),
+    Plans(Plans),
+    Tag(Tag),
+    Export(Export),
+    Audit(Audit),
+    Score(Score),
+    Params(Params),
+    Conllu(Conllu),
+    Align(Align),
+    Logits(Logits),
+    Pretrain(Pretrain),
+    Bench(Bench),
+    Data(Data),
+    Worker(Worker),
+    #[command(hide = true)]
+    Check(Check),
+    #[command(hide = true)]
+    Version(Version),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Runs one command and gives its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match Cli::parse_from(arguments).command {
+        Command::Sweep(args) => {
+            exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
+        }
+        Command::Report(args) => exit_code(frostline_sweep::report(&args.folder)),
+        Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args, &Place::here())),
+        command => match run_printing(command) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+            Err(error) => {
+                if !Stop::is_silent(&error) {
+                    eprintln!("error: {error:#}");
+                }
+                ExitCode::from(Stop::exit_code(&error))
+            }
+        },
+    }
+}
+
+/// Runs a command that prints to standard output.
+fn run_printing(command: Command) -> Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+    let done = match command {
+        Command::Plans(plans) => plans.run(&mut out),
+        Command::Tag(tag) => tag.run(&mut out),
+        Command::Export(export) => export.run(&mut out),
+        Command::Audit(audit) => audit.run(&mut out),
+        Command::Score(score) => score.run(&mut out),
+        Command::Params(params) => params.run(&mut out),
+        Command::Conllu(conllu) => conllu.run(&mut out),
+        Command::Align(align) => align.run(&mut out),
+        Command::Logits(logits) => logits.run(&mut out),
+        Command::Pretrain(pretrain) => pretrain.run(),
+        Command::Bench(bench) => bench.run(&mut out),
+        Command::Data(data) => data.run(&mut out),
+        // It writes its events line by line, by itself.
+        Command::Worker(worker) => worker.run(),
+        Command::Check(check) => check.run(),
+        Command::Version(version) => version.run(&mut out),
+        Command::Completions(completions) => completions.run(Cli::command(), &mut out),
+        Command::Man(man) => man.run(Cli::command(), &mut out),
+        Command::Sweep(_) | Command::Report(_) | Command::Fetch(_) => unreachable!("they have run already"),
+    };
+    // Also what was written before an error.
+    let flushed = out.flush();
+    done?;
+    Ok(flushed?)
+}
+
+/// Version, backends and instruction set: what a bug report needs.
+fn long_version() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let names = backend::names();
+        let isa = names.first().map(|name| frostline_cell::version::isa(name));
+        let isa = match isa {
+            Some(Ok(isa)) => isa,
+            Some(Err(error)) => error.to_string(),
+            None => "none".into(),
+        };
+        format!(
+            "{}\ncode: {}\nbackends: {}\ninstruction set: {isa}",
+            env!("CARGO_PKG_VERSION"),
+            frostline_cell::version::code(),
+            names.join(", "),
+        )
+    })
+}

@@ -1,0 +1,32 @@
+//! `frostline man`: the manual pages.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+/// Write the manual pages: `frostline man --out ~/.local/share/man/man1`, then `man frostline-sweep`.
+#[derive(Args)]
+pub struct Man {
+    /// The folder for one page per command; without it the main page goes to standard output.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+impl Man {
+    /// Prints the main page of this command line, or writes all pages.
+    ///
+    /// # Errors
+    /// Where the output or the folder cannot be written.
+    pub fn run(self, command: clap::Command, out: &mut dyn Write) -> Result<()> {
+        let Some(folder) = self.out else {
+            return Ok(clap_mangen::Man::new(command).render(&mut &mut *out)?);
+        };
+        let place = || format!("{}: the pages cannot be written; choose another --out", folder.display());
+        fs::create_dir_all(&folder).with_context(place)?;
+        clap_mangen::generate_to(command, &folder).with_context(place)?;
+        Ok(writeln!(out, "{}", folder.display())?)
+    }
+}

@@ -1,0 +1,77 @@
+//! The program that works on cells, built for one backend and kept as a copy of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, anyhow, bail};
+use frostline_sweep::Program;
+use frostline_sweep::args::Backend;
+use frostline_sweep::fault::{Blame as _, Result};
+
+use crate::workspace;
+
+/// Builds the program, or takes the one given, and sees that it starts.
+pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Program> {
+    let path = match given {
+        Some(path) => path.to_path_buf(),
+        None => build(backend).environment()?,
+    };
+    Program::at(&path, backend, revision())
+}
+
+/// Builds the program with cargo's progress in sight, and copies it, so that the build for another
+/// backend cannot replace it under a running sweep.
+fn build(backend: Backend) -> anyhow::Result<PathBuf> {
+    eprintln!("build     frostline for {backend} (release; minutes at first, seconds afterwards)");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--release", "--package", "frostline", "--no-default-features"])
+        .args(["--features", &backend.to_string()])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(workspace::root())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo cannot be started")?;
+    if !output.status.success() {
+        bail!("frostline for {backend} does not build; see the messages of cargo above");
+    }
+    let built =
+        executable(&output.stdout).ok_or_else(|| anyhow!("cargo built no binary named `frostline`"))?;
+    keep(&built, backend).with_context(|| format!("{} cannot be copied", built.display()))
+}
+
+/// The binary among cargo's messages.
+fn executable(messages: &[u8]) -> Option<PathBuf> {
+    messages
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "frostline")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+}
+
+/// Copies a binary to `target/runners/frostline-BACKEND`; a running copy keeps its own file.
+fn keep(built: &Path, backend: Backend) -> std::io::Result<PathBuf> {
+    let target = built.ancestors().nth(2).unwrap_or(Path::new("."));
+    let folder = target.join("runners");
+    std::fs::create_dir_all(&folder)?;
+    let kept = folder.join(format!("frostline-{backend}{}", std::env::consts::EXE_SUFFIX));
+    let part = folder.join(format!("frostline-{backend}.{}.part", std::process::id()));
+    std::fs::copy(built, &part)?;
+    std::fs::rename(&part, &kept)?;
+    Ok(kept)
+}
+
+/// The git revision, with `+` where tracked files have changes; empty outside a checkout.
+fn revision() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(workspace::root()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let Some(revision) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return String::new();
+    };
+    let changed =
+        git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|text| !text.is_empty());
+    format!("{revision}{}", if changed { "+" } else { "" })
+}

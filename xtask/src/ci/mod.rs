@@ -1,0 +1,227 @@
+//! `cargo xtask ci`: everything that must hold before a change lands, step by step.
+//!
+//! A step passes, fails or is skipped. What tests skip is collected, listed, and where nothing excuses it,
+//! a failure of its own.
+
+mod python;
+mod skips;
+mod steps;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, anyhow};
+
+use crate::args::CiArgs;
+use crate::workspace;
+use frostline_sweep::Ending;
+use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::units::{clock, counted};
+
+use skips::Skip;
+pub(crate) use skips::add as add_skip;
+use steps::{Call, Step, Work};
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+    /// It could not run here, and this is why.
+    Skipped(String),
+}
+
+/// One line of the closing table.
+struct Row {
+    step: &'static str,
+    outcome: Outcome,
+    elapsed_s: f64,
+}
+
+/// What the steps of one run share.
+struct Session {
+    /// Taken by sweeps and by the files of skips; removed at the end.
+    scratch: PathBuf,
+    /// Data that are not in the repository, where there are any.
+    shared: Option<PathBuf>,
+    /// The Python that tests may ask, once there is one.
+    python: Option<PathBuf>,
+    skips: Vec<Skip>,
+}
+
+/// Runs all steps, or those asked for, and shows how each ended and how long it took.
+pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
+    let scratch = std::env::temp_dir().join(format!("frostline-ci-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).environment()?;
+    let steps = chosen(steps::steps(&scratch), &args.only)?;
+    let makes_python = steps.iter().any(|step| matches!(step.work, Work::Python));
+    // Downloads take their time while the first steps compile.
+    let mut making = makes_python.then(|| std::thread::spawn(python::prepare));
+    let python = if makes_python { None } else { python::kept() };
+    let mut session = Session { scratch, shared: shared(), python, skips: Vec::new() };
+    let mut rows: Vec<Row> = Vec::new();
+    for step in &steps {
+        let started = Instant::now();
+        let outcome = match &step.work {
+            Work::Cargo(calls) => session.call(step, calls).environment()?,
+            Work::Python => session.take_python(step.name, making.take()),
+            Work::Skip(reason) => Outcome::Skipped((*reason).into()),
+        };
+        let failed = outcome == Outcome::Failed;
+        rows.push(Row { step: step.name, outcome, elapsed_s: started.elapsed().as_secs_f64() });
+        if failed {
+            break;
+        }
+    }
+    if let Some(making) = making {
+        let _ = making.join(); // No pip goes on behind a run that failed.
+    }
+    let _ = std::fs::remove_dir_all(&session.scratch);
+    Ok(session.close(&rows, steps.len()))
+}
+
+/// The steps asked for, in their order; all where none is named.
+fn chosen(all: Vec<Step>, only: &[String]) -> Result<Vec<Step>> {
+    let names: Vec<&str> = all.iter().map(|step| step.name).collect();
+    if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(anyhow!("there is no step `{unknown}`; there are: {}", names.join(", "))).plan();
+    }
+    Ok(all.into_iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect())
+}
+
+/// The folder `FROSTLINE_SHARED` names, else a folder `shared` beside the checkout.
+fn shared() -> Option<PathBuf> {
+    let named = std::env::var_os(skips::SHARED).filter(|name| !name.is_empty()).map(PathBuf::from);
+    let beside = || workspace::root().parent().map(|parent| parent.join("shared"));
+    named.or_else(|| beside().filter(|folder| folder.is_dir()))
+}
+
+impl Session {
+    /// Runs a step's calls of cargo one after the other, and collects what was skipped.
+    fn call(&mut self, step: &Step, calls: &[Call]) -> anyhow::Result<Outcome> {
+        let file = self.scratch.join(format!("skips-{}", step.name));
+        for call in calls {
+            println!("\n== {}: cargo {}", step.name, call.arguments.join(" "));
+            let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            command.args(&call.arguments).envs(call.variables.iter().copied());
+            command.current_dir(workspace::root()).env(skips::FILE, &file);
+            if let Some(shared) = &self.shared {
+                command.env(skips::SHARED, shared);
+            }
+            match &self.python {
+                Some(python) => command.env(skips::PYTHON, python),
+                None => command.env_remove(skips::PYTHON),
+            };
+            let code = command.status().context("cargo cannot be started")?.code();
+            self.skips.extend(skips::read(&file, step.name)?);
+            match code {
+                Some(0) => {}
+                Some(code) if call.lacks_device == Some(code) => {
+                    self.skips.push(Skip::device(step.name, "no NVIDIA GPU: the runner said so, as it must"));
+                }
+                _ => return Ok(Outcome::Failed),
+            }
+        }
+        Ok(Outcome::Passed)
+    }
+
+    /// Waits for the Python that was prepared beside the other steps.
+    fn take_python(&mut self, step: &'static str, making: Option<python::Making>) -> Outcome {
+        println!("\n== {step}: the packages of {}", python::REQUIREMENTS);
+        let prepared = making.map(|making| making.join().map_err(|_| anyhow!("its thread panicked")));
+        match prepared {
+            Some(Ok(Ok(python::Found::Ready { python, said }))) => {
+                println!("{said}");
+                self.python = Some(python);
+                Outcome::Passed
+            }
+            Some(Ok(Ok(python::Found::Lacking(reason)))) => {
+                println!("NO PYTHON TO COMPARE WITH: {reason}");
+                Outcome::Skipped(reason)
+            }
+            Some(Ok(Err(error)) | Err(error)) => {
+                println!("error: {error:#}");
+                Outcome::Failed
+            }
+            None => Outcome::Skipped("it was not prepared".into()),
+        }
+    }
+
+    /// Shows skips, the table and the closing line, and says how the whole run ended.
+    fn close(&self, rows: &[Row], steps: usize) -> Ending {
+        let excused = skips::Excuses { shared: self.shared.is_some(), python: self.python.is_some() };
+        let shown = skips::distinct(&self.skips);
+        let wrong = shown.iter().filter(|skip| !excused.allow(skip)).count();
+        println!("\n{} in tests and checks", counted(shown.len(), "skip"));
+        for skip in &shown {
+            println!("  {:<11} {skip}", if excused.allow(skip) { "allowed" } else { "NOT ALLOWED" });
+        }
+        println!();
+        for row in rows {
+            println!("{}", row.line());
+        }
+        let count = |wanted: fn(&Outcome) -> bool| rows.iter().filter(|row| wanted(&row.outcome)).count();
+        let failed = count(|outcome| *outcome == Outcome::Failed);
+        let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+        println!("{:<16} {:<8} {:>8}", "all", "", clock(rows.iter().map(|row| row.elapsed_s).sum()));
+        if let Some(row) = rows.iter().find(|row| row.outcome == Outcome::Failed) {
+            println!("error: step `{0}` failed; run it alone with `cargo xtask ci --only {0}`", row.step);
+        }
+        if rows.len() < steps {
+            println!("{} did not run", counted(steps - rows.len(), "step"));
+        }
+        if wrong > 0 {
+            println!("error: {} although what it needs is here", counted(wrong, "skip"));
+        }
+        println!("{}", closing(count(|outcome| *outcome == Outcome::Passed), failed, skipped, wrong));
+        if failed + wrong == 0 { Ending::Done } else { Ending::Failed }
+    }
+}
+
+/// The last line. Skips without an excuse fail the run like one more step.
+fn closing(passed: usize, failed: usize, skipped: usize, wrong: usize) -> String {
+    format!("steps: {passed} passed, {} failed, {skipped} skipped", failed + usize::from(wrong > 0))
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let (word, why) = match &self.outcome {
+            Outcome::Passed => ("passed", ""),
+            Outcome::Failed => ("FAILED", ""),
+            Outcome::Skipped(why) => ("skipped", why.as_str()),
+        };
+        let line = format!("{:<16} {word:<8} {:>8}  {why}", self.step, clock(self.elapsed_s));
+        line.trim_end().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn steps_are_chosen_by_name_and_run_in_their_order() {
+        let all = || steps::steps(Path::new("scratch"));
+        let names = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|name| (*name).to_string()).collect();
+            chosen(all(), &only).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["test", "tidy"]).expect("steps"), ["tidy", "test"]);
+        assert_eq!(names(&[]).expect("steps").len(), all().len());
+        let error = names(&["tests"]).expect_err("no such step");
+        assert!(error.error.to_string().contains("`tests`; there are: format, tidy"), "{:#}", error.error);
+    }
+
+    #[test]
+    fn the_table_and_the_closing_line_tell_what_was_skipped() {
+        let row = |outcome| Row { step: "python", outcome, elapsed_s: 61.2 };
+        assert_eq!(row(Outcome::Passed).line(), "python           passed       1:01");
+        let skipped = row(Outcome::Skipped("no python3".into()));
+        assert_eq!(skipped.line(), "python           skipped      1:01  no python3");
+        assert_eq!(closing(11, 0, 2, 0), "steps: 11 passed, 0 failed, 2 skipped");
+        assert_eq!(closing(11, 0, 2, 3), "steps: 11 passed, 1 failed, 2 skipped");
+    }
+}

@@ -1,0 +1,138 @@
+//! The steps of `cargo xtask ci` as data, the quick ones first.
+//!
+//! A build is dear: `test` and what comes after it ask for the same packages and features, so that they
+//! share one build; `clippy-fetch` asks for those of `clippy`, and checks again only what the feature changes.
+
+use std::path::Path;
+
+/// One step of a run.
+pub(super) struct Step {
+    pub name: &'static str,
+    pub work: Work,
+}
+
+/// What a step does.
+pub(super) enum Work {
+    /// Calls of cargo, one after the other.
+    Cargo(Vec<Call>),
+    /// Takes the Python environment that tests compare with.
+    Python,
+    /// Nothing, for this reason.
+    #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
+    Skip(&'static str),
+}
+
+/// One call of cargo.
+pub(super) struct Call {
+    pub arguments: Vec<String>,
+    pub variables: &'static [(&'static str, &'static str)],
+    /// The exit code that says: it started, but has no device to compute on.
+    pub lacks_device: Option<i32>,
+}
+
+fn call(arguments: &str) -> Call {
+    let arguments = arguments.split_whitespace().map(String::from).collect();
+    Call { arguments, variables: &[], lacks_device: None }
+}
+
+fn step(name: &'static str, calls: impl Into<Vec<Call>>) -> Step {
+    Step { name, work: Work::Cargo(calls.into()) }
+}
+
+/// All steps in their order. `scratch` takes the sweeps.
+pub(super) fn steps(scratch: &Path) -> Vec<Step> {
+    let sweep = |arguments: &str, more: [String; 2]| {
+        let mut call = call(&format!("xtask sweep --lang en,pcm {arguments}"));
+        call.arguments.extend(more);
+        call
+    };
+    let out = |folder: &str| ["--out".to_string(), scratch.join(folder).display().to_string()];
+    // What other processors run, as far as this one can show it.
+    let lesser = |name, variables| {
+        step(name, [Call { variables, ..call("test --workspace --test parity --test laws") }])
+    };
+    let doc = Call { variables: &[("RUSTDOCFLAGS", "-Dwarnings")], ..call("doc --workspace --no-deps") };
+    let mut ndarray = sweep("--seeds 42 --backend ndarray", out("ndarray"));
+    ndarray.arguments.extend(["--runner".into(), tested_runner()]);
+    vec![
+        step("format", [call("fmt --all -- --check")]),
+        step("tidy", [call("xtask tidy")]),
+        step("clippy", [call("clippy --workspace --all-targets -- -D warnings")]),
+        step(
+            "clippy-fetch",
+            [call("clippy --workspace --all-targets --features xtask/fetch -- -D warnings")],
+        ),
+        step("doc", [doc]),
+        Step { name: "python", work: Work::Python },
+        step("test", [call("test --workspace")]),
+        lesser("test-avx2", &[("FROSTLINE_ISA", "avx2")]),
+        lesser("test-portable", &[("FROSTLINE_ISA", "portable")]),
+        // The program of `test` has both backends, since `frostline-e2e` asks for them: this costs no build.
+        step("sweep-ndarray", [call("test --workspace --test tag --no-run"), ndarray]),
+        // The way of a user: the runner is built by the command, and for release.
+        step("sweep-flex", [sweep("--backend flex", out("flex"))]),
+        step("cuda", [cuda()]),
+        asan(),
+    ]
+}
+
+/// Where cargo puts the program that the tests start: beside this one.
+fn tested_runner() -> String {
+    let name = format!("frostline{}", std::env::consts::EXE_SUFFIX);
+    let here = std::env::current_exe().unwrap_or_default();
+    let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    folder.unwrap_or(Path::new(".")).join(name).display().to_string()
+}
+
+/// Without a GPU the runner must start, say so and end with the code for a lacking device. The only build
+/// without the backend `flex`: what is left unused then shows here, in a target folder that no other step uses.
+fn cuda() -> Call {
+    let arguments =
+        "run --profile quick -p frostline --no-default-features --features cuda -- version --backend cuda";
+    Call { variables: &[("RUSTFLAGS", "-Dwarnings")], lacks_device: Some(3), ..call(arguments) }
+}
+
+/// The unsafe code of the kernels under AddressSanitizer. Only nightly knows the flag, so the compiler is told
+/// that it may be used; a target folder of its own keeps the other steps' builds as they are.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn asan() -> Step {
+    let arguments =
+        "test -p frostline-kernels --tests --target x86_64-unknown-linux-gnu --target-dir target/asan";
+    let variables = &[("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
+    step("asan", [Call { variables, ..call(arguments) }])
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn asan() -> Step {
+    Step { name: "asan", work: Work::Skip("it needs Linux on x86-64") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shares_a_build_asks_for_the_same_packages_and_features() {
+        let all = steps(Path::new("scratch"));
+        let mut tests = 0;
+        for step in &all {
+            let Work::Cargo(calls) = &step.work else { continue };
+            for call in calls.iter().filter(|call| call.arguments.first().is_some_and(|word| word == "test"))
+            {
+                if step.name != "asan" {
+                    let line = call.arguments.join(" ");
+                    assert!(line.starts_with("test --workspace") && !line.contains("--features"), "{line}");
+                    tests += 1;
+                }
+            }
+        }
+        assert_eq!(tests, 4);
+    }
+
+    #[test]
+    fn the_python_is_there_before_the_tests_that_ask_it() {
+        let all = steps(Path::new("scratch"));
+        let place = |name: &str| all.iter().position(|step| step.name == name);
+        assert!(place("python").expect("a step") < place("test").expect("a step"));
+    }
+}
