@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use frostline_record::{Plan, Reference};
+use frostline_record::{Plan, Reference, ReferenceError};
 
 use crate::fault::{Blame as _, Result};
 use crate::place::{Place, shown};
@@ -47,15 +47,11 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "transfer",
 ];
 
-macro_rules! references {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../configs/", $name)))),*]
-    };
-}
-
-/// The references of `configs/`, by the path with which its plans name them. A test compares the list with the folder.
-const REFERENCES: &[(&str, &str)] =
-    references!["references/partial-freezing.toml", "references/sst2-sentiment.toml"];
+/// The reference files that built-in plans name, by the path they give.
+const REFERENCES: &[(&str, &str)] = &[
+    ("references/partial-freezing.toml", include_str!("../../../configs/references/partial-freezing.toml")),
+    ("references/sst2-sentiment.toml", include_str!("../../../configs/references/sst2-sentiment.toml")),
+];
 
 impl BuiltIn {
     /// The plan of this name.
@@ -79,8 +75,22 @@ pub(crate) struct PlanText {
     pub shown: String,
     /// The TOML.
     pub text: String,
-    /// Its file; none where it is built in.
-    pub path: Option<PathBuf>,
+    /// The file; nothing where the plan is built in.
+    path: Option<PathBuf>,
+}
+
+impl PlanText {
+    /// The published figures that the plan names, if it names any.
+    ///
+    /// # Errors
+    /// A reference that cannot be read or used.
+    pub(crate) fn reference(&self, plan: &Plan) -> std::result::Result<Option<Reference>, ReferenceError> {
+        let built_in = REFERENCES.iter().find(|(path, _)| *path == plan.reference);
+        match (&self.path, built_in) {
+            (None, Some((path, text))) => Reference::parse(text, path).map(Some),
+            (path, _) => Reference::of_plan(plan, path.as_deref().unwrap_or(Path::new(""))),
+        }
+    }
 }
 
 /// Reads the plan that `--plan` asks for: a built-in name, or a path.
@@ -101,22 +111,6 @@ pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(PlanText { shown, text, path: Some(path) }),
         Err(error) => Err(unreadable(wanted, &shown, &error)).plan(),
-    }
-}
-
-/// The published figures that a plan names: a file beside the plan's own, or where there is none a built-in one.
-///
-/// # Errors
-/// Where the plan names a reference that is not there or cannot be read.
-pub(crate) fn reference(plan: &Plan, path: Option<&Path>) -> Result<Option<Reference>> {
-    let is_beside = |path: &Path| path.parent().is_some_and(|folder| folder.join(&plan.reference).is_file());
-    let built_in = REFERENCES.iter().find(|(name, _)| *name == plan.reference);
-    match (built_in, path) {
-        (Some((name, text)), path) if !path.is_some_and(is_beside) => {
-            Reference::parse(text, &format!("built-in {name}")).map(Some).plan()
-        }
-        (_, Some(path)) => Reference::of_plan(plan, path).plan(),
-        (_, None) => Ok(None),
     }
 }
 
@@ -161,21 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn every_plan_finds_its_reference_built_in_and_beside_it() {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let held = std::fs::read_dir(configs.join("references")).unwrap().count();
-        assert_eq!(held, REFERENCES.len());
+    fn every_built_in_plan_has_its_reference() {
         for built_in in BUILT_IN {
-            let plan = Plan::parse(built_in.text, built_in.name).unwrap();
-            let path = configs.join(built_in.name).with_extension("toml");
-            let found = reference(&plan, None).unwrap();
-            assert_eq!(found, reference(&plan, Some(&path)).unwrap(), "{}", built_in.name);
-            assert_eq!(found, reference(&plan, Some(Path::new("elsewhere/mine.toml"))).unwrap());
-            assert_eq!(found.is_some(), !plan.reference.is_empty());
+            let source = read(Path::new(built_in.name), &Place::here()).unwrap();
+            let plan = Plan::parse(&source.text, &source.shown).unwrap();
+            assert_eq!(source.reference(&plan).unwrap().is_some(), !plan.reference.is_empty());
         }
-        let missing = Plan { reference: "none.toml".into(), ..Plan::parse(BUILT_IN[0].text, "").unwrap() };
-        let error = reference(&missing, Some(Path::new("mine.toml"))).unwrap_err().error.to_string();
-        assert!(error.contains("none.toml") && error.contains("relative to the plan's file"), "{error}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use frostline_record::{
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
 use crate::place::Place;
-use crate::plans::{self, PlanText};
+use crate::plans;
 use crate::sets::{self, Search};
 
 /// A plan, the changes the command line makes to it, and the settings of its cells in order.
@@ -35,9 +35,8 @@ pub(crate) struct Study {
 impl Study {
     /// Reads the plan and applies the command line's changes.
     pub(crate) fn read(args: &SweepArgs, place: &Place) -> Result<Self> {
-        let PlanText { shown, text, path } =
-            plans::read(&args.plan.clone().unwrap_or_else(plans::demo), place)?;
-        let mut plan = Plan::parse(&text, &shown).plan()?;
+        let source = plans::read(&args.plan.clone().unwrap_or_else(plans::demo), place)?;
+        let mut plan = Plan::parse(&source.text, &source.shown).plan()?;
         let overrides = overrides(args);
         for assignment in &overrides {
             plan.assign(assignment).plan()?;
@@ -48,8 +47,16 @@ impl Study {
         // Kept with the sweep, since the report warns of times taken side by side.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let settings = plan.expand().plan()?;
-        let reference = plans::reference(&plan, path.as_deref())?;
-        Ok(Self { plan, origin: shown, overrides, settings, backend: args.backend, search: None, reference })
+        let reference = source.reference(&plan).plan()?;
+        Ok(Self {
+            plan,
+            origin: source.shown,
+            overrides,
+            settings,
+            backend: args.backend,
+            search: None,
+            reference,
+        })
     }
 
     /// Names the sets of blocks that the grid asks for by a word. `depths` are the blocks of the study's encoders.

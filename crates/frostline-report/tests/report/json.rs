@@ -77,7 +77,7 @@ fn a_large_sweep_is_told_as_its_records_are() {
             let settings = &record.cell.settings;
             let rate = format!("{:e}", settings.optimizer.lr);
             group["lang"] == *settings.lang
-                && group["policy"] == *settings.policy.as_str()
+                && group["policy"] == settings.policy.as_str()
                 && group["extras"][0] == *rate
         };
         let own: Vec<&Record> = records.iter().filter(is_member).collect();
