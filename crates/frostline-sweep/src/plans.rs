@@ -86,9 +86,12 @@ impl PlanText {
     /// A reference that cannot be read or used.
     pub(crate) fn reference(&self, plan: &Plan) -> std::result::Result<Option<Reference>, ReferenceError> {
         let built_in = REFERENCES.iter().find(|(path, _)| *path == plan.reference);
-        match (&self.path, built_in) {
-            (None, Some((path, text))) => Reference::parse(text, path).map(Some),
-            (path, _) => Reference::of_plan(plan, path.as_deref().unwrap_or(Path::new(""))),
+        let folder = |path: &PathBuf| path.parent().map(|folder| folder.join(&plan.reference));
+        let is_beside = self.path.as_ref().and_then(folder).is_some_and(|path| path.is_file());
+        match built_in {
+            // A built-in plan that was printed into a file has no reference beside it.
+            Some((path, text)) if !is_beside => Reference::parse(text, path).map(Some),
+            _ => Reference::of_plan(plan, self.path.as_deref().unwrap_or(Path::new(""))),
         }
     }
 }
@@ -159,7 +162,10 @@ mod tests {
         for built_in in BUILT_IN {
             let source = read(Path::new(built_in.name), &Place::here()).unwrap();
             let plan = Plan::parse(&source.text, &source.shown).unwrap();
-            assert_eq!(source.reference(&plan).unwrap().is_some(), !plan.reference.is_empty());
+            let found = source.reference(&plan).unwrap();
+            assert_eq!(found.is_some(), !plan.reference.is_empty());
+            let copy = PlanText { path: Some("elsewhere/mine.toml".into()), ..source };
+            assert_eq!(copy.reference(&plan).unwrap(), found);
         }
     }
 

@@ -86,7 +86,7 @@ pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
     let langs = distinct(cells.iter().map(|view| view.cell.settings.lang.clone()));
     let keys = distinct(cells.iter().map(|view| {
         let settings = &view.cell.settings;
-        (settings.lang.clone(), settings.policy.clone(), view.extras.clone())
+        (settings.lang.clone(), settings.policy.to_string(), view.extras.clone())
     }));
     let mut groups = Vec::new();
     for lang in &langs {
