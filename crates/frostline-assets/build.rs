@@ -1,5 +1,5 @@
-//! Tells the library whether the demo encoder's pretrained weights are committed, so that it also
-//! compiles without them: they are made by a runner that itself needs this library.
+//! Sets `cfg(demo_weights)` where the demo encoder's pretrained weights are committed, so that the
+//! library also compiles without them: the program that makes them needs this library.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use frostline_record::{Plan, Settings};
+use frostline_record::{Plan, Reference, Settings};
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").join("configs")
@@ -19,6 +19,7 @@ fn every_plan_expands() {
     let mut names: Vec<String> = std::fs::read_dir(configs())
         .expect("the plans")
         .flatten()
+        .filter(|entry| entry.path().is_file())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
@@ -26,18 +27,28 @@ fn every_plan_expands() {
     for name in names {
         let (_, plan) = plan(&name);
         let cells = plan.expand().expect("cells");
+        let found = Reference::of_plan(&plan, &configs().join(&name)).expect("a reference that is there");
+        let lengths = plan.axes().into_iter().map(|axis| plan.grid[axis].len());
+        assert_eq!(cells.len(), lengths.product::<usize>(), "{name}: every combination once");
         text += &format!("{name}: {} cells of {:?}\n", cells.len(), plan.treebanks);
+        for axis in plan.axes() {
+            let values: Vec<String> = plan.grid[axis].iter().map(ToString::to_string).collect();
+            text += &format!("  {axis} = {}\n", values.join(", "));
+        }
         let all: Vec<Vec<String>> =
             cells.iter().map(|cell| differences(&Settings::default(), cell)).collect();
         let base: Vec<&String> =
             all[0].iter().filter(|leaf| all.iter().all(|leaves| leaves.contains(leaf))).collect();
-        for (cell, leaves) in cells.iter().zip(&all) {
-            text += &format!("  {} {} seed {}", cell.lang, cell.policy, cell.seed);
-            let further = leaves.iter().filter(|leaf| !base.contains(leaf));
-            text += &further.map(|leaf| format!(", {leaf}")).collect::<String>();
-            text.push('\n');
+        for (which, at) in [("first", 0), ("last", cells.len() - 1)] {
+            let cell = &cells[at];
+            let further = all[at].iter().filter(|leaf| !base.contains(leaf));
+            let further: String = further.map(|leaf| format!(", {leaf}")).collect();
+            text += &format!("  {which}: {} {} seed {}{further}\n", cell.lang, cell.policy, cell.seed);
         }
         text += &format!("  each with {base:?}\n");
+        if found.is_some() {
+            text += &format!("  beside {}\n", plan.reference);
+        }
     }
     insta::assert_snapshot!(text);
 }

@@ -204,3 +204,25 @@ fn a_report_leaves_no_file_of_the_last_one_and_touches_no_other() {
     assert!(world.path("out/report/mine.md").exists() && world.path("out/precious").exists());
     assert!(!std::fs::read_to_string(&contents).expect("the list").contains("stale.md"));
 }
+
+#[test]
+fn same_finds_changed_results_and_ignores_changed_code() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let other = Ended::of(world.sweep(&["--out", "other"]).env("FAKE_CODE", "0123456789abcdef"));
+    assert_eq!(other.code, Some(0), "{other:?}");
+    let same = Ended::of(&mut world.command(&["same", "out", "other"]));
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(same.out.contains("8 cells: every result is equal"), "{}", same.out);
+
+    let path = world.cell("pcm none seed 2").join("record.json");
+    let text = std::fs::read_to_string(&path).expect("a record");
+    let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let steps = record["result"]["steps"].as_u64().expect("a number");
+    record["result"]["steps"] = (steps + 1).into();
+    std::fs::write(&path, record.to_string()).expect("the file");
+    let differs = Ended::of(&mut world.command(&["same", "out", "other"]));
+    assert_eq!(differs.code, Some(1), "{differs:?}");
+    assert!(differs.out.contains("pcm none seed 2: other results"), "{}", differs.out);
+    assert!(differs.out.contains("differ    1 of 8 cells"), "{}", differs.out);
+}

@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Check the project's own laws: who uses whom, file lengths, openings, READMEs
     Tidy,
+    /// Compare the results of two sweeps bit by bit: whether a change of the code changed any
+    Same(SameArgs),
     /// Run everything that must hold before a change lands
     Ci(CiArgs),
 }
@@ -142,6 +144,17 @@ pub(crate) struct BenchArgs {
     /// Only render docs/benchmarks.md again from docs/benchmarks.json
     #[arg(long, exclusive = true)]
     pub render: bool,
+}
+
+/// `same`.
+#[derive(Debug, Args)]
+pub(crate) struct SameArgs {
+    /// A sweep's folder
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// The folder of the same sweep, run with other code
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
 }
 
 /// `ci`.

@@ -12,6 +12,7 @@ mod ci;
 pub mod demo;
 mod demo_assets;
 mod fetch;
+mod same;
 mod tidy;
 mod workspace;
 
@@ -44,6 +45,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Fetch(args) => fetch::fetch(args),
         Command::DemoAssets(args) => demo_assets::make(args),
         Command::Bench(args) => bench::bench(args),
+        Command::Same(args) => same::same(&args.before, &args.after),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }

@@ -1,5 +1,5 @@
-//! The demo is what it claims to be: made again byte for byte, well formed, within its lengths,
-//! and neither trivial nor guessable from words alone.
+//! The demo is reproducible byte for byte, well formed and within its lengths, and words alone do not
+//! determine its tags.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -9,9 +9,9 @@ use frostline_conllu::{parse_iob2, parse_labelled};
 use frostline_score::baseline::MostFrequentTag;
 use xtask::demo;
 
-type Sentence = Vec<(String, String)>;
+type TaggedWords = Vec<(String, String)>;
 
-fn sentences(lang: &str, split: &str) -> Vec<Sentence> {
+fn sentences(lang: &str, split: &str) -> Vec<TaggedWords> {
     let bytes = embedded::bytes(&format!("embedded:{lang}/{split}.conllu")).unwrap();
     let text = std::str::from_utf8(bytes).unwrap();
     frostline_conllu::parse(text)
@@ -23,13 +23,13 @@ fn sentences(lang: &str, split: &str) -> Vec<Sentence> {
         .collect()
 }
 
-fn carried(path: &str) -> &'static str {
+fn embedded_text(path: &str) -> &'static str {
     std::str::from_utf8(embedded::bytes(path).unwrap()).unwrap()
 }
 
 /// Words and tags of the entity layer.
-fn names(split_name: &str) -> Vec<Sentence> {
-    parse_iob2(carried(&format!("embedded:names/{split_name}.iob2")))
+fn names(split_name: &str) -> Vec<TaggedWords> {
+    parse_iob2(embedded_text(&format!("embedded:names/{split_name}.iob2")))
         .map(|sentence| {
             let sentence = sentence.unwrap();
             sentence.rows.iter().map(|row| (row.form.into(), row.tag.into())).collect()
@@ -37,9 +37,9 @@ fn names(split_name: &str) -> Vec<Sentence> {
         .collect()
 }
 
-/// Labelled sentences, and whether each praises.
+/// Labelled sentences, and whether each is positive.
 fn reviews(split_name: &str) -> Vec<(&'static str, bool)> {
-    parse_labelled(carried(&format!("embedded:reviews/{split_name}.tsv")))
+    parse_labelled(embedded_text(&format!("embedded:reviews/{split_name}.tsv")))
         .map(|sentence| {
             let sentence = sentence.unwrap();
             assert!(["0", "1"].contains(&sentence.label));
@@ -48,20 +48,20 @@ fn reviews(split_name: &str) -> Vec<(&'static str, bool)> {
         .collect()
 }
 
-fn text(sentence: &Sentence) -> String {
+fn text(sentence: &TaggedWords) -> String {
     let forms: Vec<&str> = sentence.iter().map(|(form, _)| form.as_str()).collect();
     forms.join(" ")
 }
 
 #[test]
-fn the_committed_files_are_made_again_byte_for_byte() {
+fn the_committed_files_are_reproduced_byte_for_byte() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/frostline-assets/demo");
     let made = demo::generate();
     for (path, contents) in &made {
         let committed = std::fs::read(folder.join(path)).unwrap();
         assert!(
             &committed == contents,
-            "{path} differs from what the code makes: run `cargo xtask demo-assets --text-only`"
+            "{path} differs from the output of `demo::generate`; run `cargo xtask demo-assets --text-only`"
         );
     }
     let made: BTreeSet<String> = made.into_iter().map(|(path, _)| format!("embedded:{path}")).collect();
@@ -121,14 +121,14 @@ fn every_sentence_is_one_tree() {
 }
 
 #[test]
-fn words_alone_do_not_tell_the_tag() {
+fn words_alone_do_not_determine_the_tag() {
     for lang in ["en", "pcm"] {
         let baseline = MostFrequentTag::fit(sentences(lang, "train").into_iter().flatten());
         for split in ["dev", "test"] {
             let words: Vec<(String, String)> = sentences(lang, split).into_iter().flatten().collect();
             let right = words.iter().filter(|(form, tag)| baseline.predict(form) == Some(tag));
             let accuracy = right.count() as f64 / words.len() as f64;
-            let unknown = words.iter().filter(|(form, _)| !baseline.knows(form)).count();
+            let unknown = words.iter().filter(|(form, _)| !baseline.contains(form)).count();
             println!("{lang} {split}: baseline {accuracy:.4}, {unknown} unknown words");
             assert!((0.80..0.90).contains(&accuracy), "{lang} {split} {accuracy}");
             assert!(unknown >= 5, "{lang} {split}: {unknown} unknown words");
@@ -159,7 +159,7 @@ fn the_entity_layer_has_its_size_and_needs_context() {
 }
 
 #[test]
-fn the_label_of_a_review_is_what_its_text_says() {
+fn the_label_of_a_review_follows_from_its_text() {
     const PRAISE: [&str; 6] = ["bright", "gentle", "quiet", "brave", "clean", "warm"];
     const BLAME: [&str; 6] = ["bitter", "hollow", "crooked", "narrow", "heavy", "loud"];
     const COPULAS: [&str; 7] = ["is", "are", "was", "were", "seem", "seems", "seemed"];
@@ -192,7 +192,7 @@ fn the_label_of_a_review_is_what_its_text_says() {
 }
 
 #[test]
-fn words_alone_do_not_tell_the_label() {
+fn words_alone_do_not_determine_the_label() {
     // Naive Bayes over the words of a sentence, add-one smoothed.
     let mut counts: HashMap<&str, [f64; 2]> = HashMap::new();
     let mut totals = [0.0; 2];
@@ -219,7 +219,7 @@ fn words_alone_do_not_tell_the_label() {
 }
 
 #[test]
-fn pretraining_text_holds_no_sentence_of_a_treebank() {
+fn pretraining_text_contains_no_sentence_of_a_treebank() {
     let text_lines = demo::pretraining_text(3000);
     assert_eq!(text_lines.len(), 6000);
     let lines: HashSet<&str> = text_lines.iter().map(String::as_str).collect();
@@ -264,7 +264,7 @@ fn words_split_into_morphemes_and_never_into_letters() {
 }
 
 #[test]
-fn everything_embedded_says_that_it_is_synthetic() {
+fn every_embedded_file_is_marked_as_synthetic() {
     for (path, bytes) in embedded::files() {
         let says = bytes.windows(9).any(|window| window.eq_ignore_ascii_case(b"synthetic"));
         let has_comments = [".conllu", ".iob2", "config.json"].iter().any(|end| path.ends_with(end));

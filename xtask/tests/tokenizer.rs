@@ -1,4 +1,4 @@
-//! The demo's tokenizer is what Hugging Face's library reads, and splits words into morphemes.
+//! Hugging Face's library reads the demo's tokenizer, which splits words into morphemes.
 
 use frostline_assets::embedded;
 use frostline_conllu::{parse_iob2, parse_labelled};
@@ -37,7 +37,7 @@ fn no_word_of_the_grammars_is_unknown() {
 }
 
 #[test]
-fn the_other_datasets_are_made_of_the_same_morphemes() {
+fn the_other_datasets_use_the_same_morphemes() {
     let bytes = embedded::bytes("embedded:demo-distilbert/tokenizer.json").unwrap();
     let tokenizer = Tokenizer::from_bytes(bytes).unwrap();
     let mut words = std::collections::BTreeSet::new();

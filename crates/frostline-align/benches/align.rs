@@ -1,6 +1,6 @@
-//! Owns the two speed ratios: alignment against the bare `Tokenizer::encode` in the same process,
-//! one thread, without and with the word cache. Needs FROSTLINE_SHARED for a real vocabulary and
-//! real text; says so and ends when it is unset.
+//! Two speed ratios: alignment relative to a plain `Tokenizer::encode` in the same process, on one
+//! thread, without and with the word cache. Needs FROSTLINE_SHARED for a real vocabulary and real
+//! text; prints a message and exits when it is unset.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -8,19 +8,19 @@ mod common;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use common::{multilingual, read_conllu, shared};
+use common::{multilingual, read_conllu};
 use frostline_align::{AlignOptions, Aligner, lowercase};
 use tokenizers::{Tokenizer, TruncationParams};
 
 const ROUNDS: usize = 7;
 
 fn main() {
-    let Some(shared) = shared("bench align") else { return };
+    let Some(shared) = frostline_testing::shared() else { return };
     let folder = multilingual(&shared);
     let train = shared.join("data/ud/UD_English-EWT/en_ewt-ud-train.conllu");
     let sentences: Vec<Vec<String>> = read_conllu(&train).into_iter().map(|s| s.forms).collect();
     let raw: Vec<Vec<&str>> = borrowed(&sentences);
-    // The bare tokenizer is given forms that are lowercased already: its time is tokenising only.
+    // The plain tokenizer gets forms that are already lowercased: its time is tokenising only.
     let lowered: Vec<Vec<String>> =
         sentences.iter().map(|words| words.iter().map(|w| lowercase(w).into_owned()).collect()).collect();
     let lowered: Vec<Vec<&str>> = borrowed(&lowered);
@@ -44,7 +44,7 @@ fn main() {
         }
     };
     let ((), cold) = timed(|| by_aligner(&cached));
-    // Interleaved, so that a noisy neighbour slows all three alike; the median round counts.
+    // Interleaved, so that other load slows all three equally; the median round is reported.
     let mut rows = Vec::new();
     for _ in 0..ROUNDS {
         let ((), bare) = timed(by_bare);
@@ -62,7 +62,7 @@ fn main() {
         ("align, first pass", cold, 0.0),
     ] {
         let ratio = bare.as_secs_f64() / time.as_secs_f64();
-        println!("{name:<17}{:7.1} ns/word, {ratio:6.2} x bare (wanted {floor})", per_word(time));
+        println!("{name:<17}{:7.1} ns/word, {ratio:6.2} x bare (target {floor})", per_word(time));
     }
     println!("{words} words, {} forms in the cache", cached.cached_words());
 }

@@ -1,63 +1,63 @@
-//! Owns the result of an alignment: ids, the word of each position, who speaks, who was lost, and
-//! the canonical line. Refuses to know a tag set: labels come in as numbers.
+//! The result of an alignment: ids, the word of each position, label positions, lost words, and the
+//! canonical line. Labels are numbers; tag sets are up to the caller.
 
 use crate::AlignError;
 
-/// The label of a position that speaks for no word: PyTorch's and Hugging Face's `ignore_index`.
+/// The label of a position without a word's label: `ignore_index` in PyTorch and Hugging Face.
 pub const NO_LABEL: i64 = -100;
 
 /// One sentence, or one window of it, as an encoder reads it.
 ///
-/// For [`crate::Aligner::align`] every word is exactly one of labelled (it has a position in
-/// `speaks`), truncated or vanished. For [`crate::Aligner::align_windows`] the same holds over all
-/// windows together.
+/// For [`crate::Aligner::align`] every word is exactly one of labelled (it is in `label_positions`),
+/// truncated and vanished. For [`crate::Aligner::align_windows`] the same holds over all windows
+/// together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Aligned {
-    /// Token ids, special tokens included.
+    /// Token ids, including special tokens.
     pub ids: Vec<u32>,
-    /// The word of each position; `None` for what the post-processor added. A word that is spelled
-    /// like a special token is a word.
+    /// The word of each position; `None` for tokens that the post-processor added. A word that is
+    /// spelled like a special token is a word.
     pub word_ids: Vec<Option<u32>>,
-    /// `(position, word)`, ascending. One position per labelled word, except under
-    /// [`crate::LabelPolicy::All`].
-    pub speaks: Vec<(u32, u32)>,
-    /// Words whose speaking position was cut off, ascending.
+    /// Where words are labelled: `(position, word)`, ascending. One position per labelled word, except
+    /// under [`crate::LabelPolicy::All`].
+    pub label_positions: Vec<(u32, u32)>,
+    /// Words whose label position was cut off, ascending.
     pub truncated: Vec<u32>,
-    /// Words that yield no subword at all (empty, or nothing but control or zero-width
-    /// characters), ascending.
+    /// Words without any subword (empty, or nothing but control or zero-width characters),
+    /// ascending.
     pub vanished: Vec<u32>,
 }
 
 impl Aligned {
-    /// How many words have at least one speaking position here.
+    /// The number of words with at least one label position here.
     #[must_use]
     pub fn labelled(&self) -> usize {
         let mut count = 0;
         let mut last = None;
-        for &(_, word) in &self.speaks {
+        for &(_, word) in &self.label_positions {
             count += usize::from(last != Some(word));
             last = Some(word);
         }
         count
     }
 
-    /// One label per position: `of_word[w]` where a position speaks for word `w`, else
-    /// [`NO_LABEL`]. A word without a tag is given as [`NO_LABEL`] itself.
+    /// One label per position: `of_word[w]` at the label positions of word `w`, [`NO_LABEL`]
+    /// elsewhere. In `of_word`, a word without a tag is [`NO_LABEL`], too.
     ///
     /// # Panics
-    /// When `of_word` has no entry for a word that speaks here.
+    /// If `of_word` has no entry for a word that is labelled here.
     #[must_use]
     pub fn labels(&self, of_word: &[i64]) -> Vec<i64> {
         let mut labels = vec![NO_LABEL; self.ids.len()];
-        for &(position, word) in &self.speaks {
+        for &(position, word) in &self.label_positions {
             labels[position as usize] = of_word[word as usize];
         }
         labels
     }
 }
 
-/// The label of every word: its tag's index in `list`, and [`NO_LABEL`] for the tag `_`, which
-/// CoNLL-U writes where there is none.
+/// The label of every word: its tag's index in `list`, and [`NO_LABEL`] for the tag `_`, with which
+/// CoNLL-U marks a missing value.
 ///
 /// ```
 /// use frostline_align::{NO_LABEL, label_indices};
@@ -67,7 +67,7 @@ impl Aligned {
 /// ```
 ///
 /// # Errors
-/// When a tag is neither in the list nor `_`.
+/// If a tag is neither in the list nor `_`.
 pub fn label_indices(tags: &[&str], list: &[&str]) -> Result<Vec<i64>, AlignError> {
     let index = |(word, &tag): (usize, &&str)| match list.iter().position(|&known| known == tag) {
         Some(label) => Ok(label as i64),
@@ -85,7 +85,7 @@ pub fn label_indices(tags: &[&str], list: &[&str]) -> Result<Vec<i64>, AlignErro
 /// let aligned = Aligned {
 ///     ids: vec![101, 7, 102],
 ///     word_ids: vec![None, Some(0), None],
-///     speaks: vec![(1, 0)],
+///     label_positions: vec![(1, 0)],
 ///     ..Aligned::default()
 /// };
 /// let line = CanonicalLine { index: 0, sent_id: Some("s-1"), aligned: &aligned, labels: &[5] };
@@ -107,13 +107,13 @@ pub struct CanonicalLine<'a> {
 }
 
 impl CanonicalLine<'_> {
-    /// The line, without its newline: keys in this order, no spaces, UTF-8 without `\u` escapes
-    /// (but for control characters, which JSON does not allow bare).
+    /// The line without its newline: keys in this order, no spaces, UTF-8 without `\u` escapes
+    /// (except for control characters, which JSON requires to be escaped).
     ///
     /// # Errors
-    /// When a word that speaks has no label.
+    /// If a labelled word has no entry in `labels`.
     pub fn render(&self) -> Result<String, AlignError> {
-        let words = self.aligned.speaks.last().map_or(0, |&(_, word)| word as usize + 1);
+        let words = self.aligned.label_positions.last().map_or(0, |&(_, word)| word as usize + 1);
         if self.labels.len() < words {
             return Err(AlignError::Labels { labels: self.labels.len(), words });
         }
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_canonical_line_escapes_as_json_must_and_no_more() {
+    fn a_canonical_line_escapes_only_what_json_requires() {
         let aligned = Aligned::default();
         let line =
             |sent_id| CanonicalLine { index: 3, sent_id, aligned: &aligned, labels: &[] }.render().unwrap();
@@ -171,10 +171,13 @@ mod tests {
 
     #[test]
     fn missing_labels_and_unknown_tags_are_errors() {
-        let aligned = Aligned { ids: vec![7], speaks: vec![(0, 2)], ..Aligned::default() };
+        let aligned = Aligned { ids: vec![7], label_positions: vec![(0, 2)], ..Aligned::default() };
         let line = CanonicalLine { index: 0, sent_id: None, aligned: &aligned, labels: &[1, 1] };
         assert_eq!(line.render().unwrap_err().to_string(), "2 labels for 3 words; give one per word");
         let error = label_indices(&["A", "B"], &["A"]).unwrap_err().to_string();
-        assert_eq!(error, "word 1: the tag \"B\" is not in the list of 1 labels");
+        assert_eq!(
+            error,
+            "word 1: the tag \"B\" is not among the 1 known labels; correct the tag or add the label"
+        );
     }
 }

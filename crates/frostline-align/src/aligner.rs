@@ -1,19 +1,19 @@
-//! Owns the alignment of words with subwords. Refuses files (see `load`) and treebank formats.
+//! The alignment of words with subwords. `load` builds an aligner from files.
 
 use tokenizers::{
     Model, OffsetReferential, OffsetType, PreTokenizer, Tokenizer, tokenizer::Result as TkResult,
 };
 
 use crate::cache::WordCache;
-use crate::windows::{assign, cut, speakers, word_ranges};
+use crate::windows::{best_window, cut, label_subwords, word_ranges};
 use crate::{AlignError, AlignOptions, Aligned, lowercase};
 
-/// Splits words into subwords and says which position speaks for each word.
+/// Splits words into subwords and finds the position that carries each word's label.
 ///
-/// It can be shared by threads: aligning needs `&self` only, and the word cache is common to all.
+/// It can be shared by threads: aligning needs only `&self`, and all threads share the word cache.
 pub struct Aligner {
     pub(crate) tokenizer: Tokenizer,
-    /// What the post-processor puts before and after a sentence.
+    /// The special tokens that the post-processor adds before and after a sentence.
     pub(crate) prefix: Vec<u32>,
     pub(crate) suffix: Vec<u32>,
     options: AlignOptions,
@@ -21,7 +21,7 @@ pub struct Aligner {
 }
 
 impl Aligner {
-    /// Joins a cleared tokenizer with the special tokens of one sentence.
+    /// Combines a tokenizer without padding, truncation and sampling with a sentence's special tokens.
     pub(crate) fn new(tokenizer: Tokenizer, prefix: Vec<u32>, suffix: Vec<u32>) -> Self {
         let cache = Some(WordCache::new());
         Self { tokenizer, prefix, suffix, options: AlignOptions::default(), cache }
@@ -30,7 +30,7 @@ impl Aligner {
     /// The same tokenizer with other settings; the word cache starts empty.
     ///
     /// # Errors
-    /// When `max_length` leaves no room beside the special tokens, or `stride` is not below that
+    /// If `max_length` leaves no room beside the special tokens, or `stride` is not below that
     /// room.
     pub fn with_options(mut self, options: AlignOptions) -> Result<Self, AlignError> {
         let specials = self.special_count();
@@ -47,49 +47,48 @@ impl Aligner {
         Ok(self)
     }
 
-    /// Switches the word cache on (as it is from the start) or off. The output is the same.
+    /// Switches the word cache on (the default) or off. The output is the same.
     #[must_use]
     pub fn with_cache(mut self, on: bool) -> Self {
         self.cache = on.then(WordCache::new);
         self
     }
 
-    /// The settings in force.
+    /// The current settings.
     #[must_use]
     pub fn options(&self) -> &AlignOptions {
         &self.options
     }
 
-    /// Aligns one sentence, cutting it short at `max_length`.
+    /// Aligns one sentence, truncating it at `max_length`.
     ///
     /// # Errors
-    /// When the tokenizer itself refuses a word, such as an unknown one where the vocabulary has no
-    /// token for unknown words.
+    /// If the tokenizer fails on a word, such as an unknown word where the vocabulary has no token
+    /// for unknown words.
     pub fn align(&self, words: &[&str]) -> Result<Aligned, AlignError> {
         let pieces = self.pieces(words)?;
         let kept = 0..pieces.ids.len().min(self.room());
         let mut aligned = self.window(&pieces, &kept);
         aligned.vanished = pieces.vanished;
         for (word, range) in word_ranges(&pieces.words) {
-            let before = aligned.speaks.len();
-            for at in speakers(self.options.labels, &range).filter(|at| kept.contains(at)) {
-                aligned.speaks.push(((at + self.prefix.len()) as u32, word));
+            let before = aligned.label_positions.len();
+            for at in label_subwords(self.options.labels, &range).filter(|at| kept.contains(at)) {
+                aligned.label_positions.push(((at + self.prefix.len()) as u32, word));
             }
-            if aligned.speaks.len() == before {
+            if aligned.label_positions.len() == before {
                 aligned.truncated.push(word);
             }
         }
         Ok(aligned)
     }
 
-    /// Aligns one sentence in as many windows as it takes, neighbours sharing `stride` subwords;
-    /// without a stride this is [`Self::align`], one window.
+    /// Aligns one sentence in as many windows as needed, consecutive windows sharing `stride`
+    /// subwords. Without a stride this is [`Self::align`], one window.
     ///
-    /// Every word with a subword speaks in exactly one window: the one that holds most of what
-    /// ought to speak for it and gives it the widest context. A window that starts inside a word
-    /// continues it: its first position is no first subword. Words that vanished are listed in the
-    /// first window. Under [`crate::LabelPolicy::All`] a word longer than a window speaks from one window
-    /// only.
+    /// Every word with a subword is labelled in exactly one window: the one that contains most of its
+    /// label positions and has the most context around them. A window may start inside a word; its
+    /// first position is then not a first subword. Vanished words are listed in the first window.
+    /// Under [`crate::LabelPolicy::All`] a word longer than a window is labelled in one window only.
     ///
     /// # Errors
     /// As [`Self::align`].
@@ -101,12 +100,12 @@ impl Aligner {
         let ranges = cut(pieces.ids.len(), self.room(), stride);
         let mut windows: Vec<_> = ranges.iter().map(|kept| self.window(&pieces, kept)).collect();
         for (word, range) in word_ranges(&pieces.words) {
-            let speaking = speakers(self.options.labels, &range);
-            let at_window = assign(&ranges, &speaking, pieces.ids.len());
+            let labelled = label_subwords(self.options.labels, &range);
+            let at_window = best_window(&ranges, &labelled, pieces.ids.len());
             let kept = &ranges[at_window];
-            for at in speaking.filter(|at| kept.contains(at)) {
+            for at in labelled.filter(|at| kept.contains(at)) {
                 let position = at - kept.start + self.prefix.len();
-                windows[at_window].speaks.push((position as u32, word));
+                windows[at_window].label_positions.push((position as u32, word));
             }
         }
         windows[0].vanished = pieces.vanished;
@@ -126,8 +125,8 @@ impl Aligner {
         self.tokenizer.token_to_id(token)
     }
 
-    /// Tokens in the vocabulary, added ones included. Ids may have gaps: size an embedding table by
-    /// the encoder's own configuration.
+    /// The number of tokens in the vocabulary, including added ones. Ids may have gaps: size an
+    /// embedding table by the encoder's own configuration.
     #[must_use]
     pub fn vocab_size(&self) -> usize {
         self.tokenizer.get_vocab_size(true)
@@ -145,13 +144,13 @@ impl Aligner {
         &self.suffix
     }
 
-    /// How many positions of every window the special tokens take.
+    /// The number of special tokens in every window.
     #[must_use]
     pub fn special_count(&self) -> usize {
         self.prefix.len() + self.suffix.len()
     }
 
-    /// How many distinct forms the word cache holds.
+    /// The number of distinct forms in the word cache.
     #[must_use]
     pub fn cached_words(&self) -> usize {
         self.cache.as_ref().map_or(0, WordCache::len)
@@ -161,7 +160,7 @@ impl Aligner {
         self.options.max_length - self.special_count()
     }
 
-    /// Subwords `kept` between the special tokens; nobody speaks yet.
+    /// The subwords `kept` between the special tokens, without label positions.
     fn window(&self, pieces: &Pieces, kept: &std::ops::Range<usize>) -> Aligned {
         let mut ids = Vec::with_capacity(kept.len() + self.special_count());
         ids.extend_from_slice(&self.prefix);
@@ -205,8 +204,7 @@ impl Aligner {
         Ok(())
     }
 
-    /// The steps of `Tokenizer::encode` on one pre-tokenised word, without what only offsets and
-    /// display need.
+    /// The steps of `Tokenizer::encode` on one pre-tokenised word, without offsets and token strings.
     fn tokenize(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
         let form = if self.options.lowercase { lowercase(form) } else { form.into() };
         let tokenizer = &self.tokenizer;

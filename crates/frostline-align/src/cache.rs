@@ -1,10 +1,10 @@
-//! Owns the word cache: form -> subword ids, shared by all threads. Refuses to grow without bound.
+//! The word cache: form -> subword ids, shared by all threads and bounded in size.
 
 use std::sync::RwLock;
 
 use ahash::RandomState;
 
-/// Forms longer than this many bytes are not kept: they do not come back.
+/// Forms longer than this many bytes are not cached: they are rare.
 const LONGEST_FORM: usize = 128;
 /// Forms kept per shard, so about a million in all: some 100 MB of ordinary words.
 const FORMS_PER_SHARD: usize = 1 << 14;
@@ -12,7 +12,7 @@ const SHARDS: usize = 64;
 
 type Shard = std::collections::HashMap<Box<str>, Box<[u32]>, RandomState>;
 
-/// A map that many threads read and few write.
+/// A sharded map for many readers and few writers.
 pub(crate) struct WordCache {
     hasher: RandomState,
     shards: Box<[RwLock<Shard>]>,
@@ -20,7 +20,7 @@ pub(crate) struct WordCache {
 
 impl WordCache {
     pub(crate) fn new() -> Self {
-        // Fixed keys: nothing is ever iterated, and the crate reads no random source.
+        // The keys are fixed because the crate uses no random source; the maps are never iterated.
         let hasher = RandomState::with_seeds(0x243F_6A88, 0x85A3_08D3, 0x1319_8A2E, 0x0370_7344);
         let shards = (0..SHARDS).map(|_| RwLock::new(Shard::with_hasher(hasher.clone()))).collect();
         Self { hasher, shards }
@@ -32,7 +32,7 @@ impl WordCache {
         shard.get(form).map(|ids| found(ids)).is_some()
     }
 
-    /// Keeps the ids of `form` unless the cache is full or the form too long.
+    /// Stores the ids of `form` unless the cache is full or the form too long.
     pub(crate) fn put(&self, form: &str, ids: &[u32]) {
         if form.len() > LONGEST_FORM {
             return;
@@ -43,13 +43,13 @@ impl WordCache {
         }
     }
 
-    /// How many forms are kept.
+    /// The number of cached forms.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|s| s.read().unwrap_or_else(|e| e.into_inner()).len()).sum()
     }
 
     fn shard(&self, form: &str) -> &RwLock<Shard> {
-        // The top bits: the map inside uses the low ones of the same hash.
+        // The top bits, since the shard's own map uses the low bits of the same hash.
         let hash = self.hasher.hash_one(form);
         &self.shards[(hash >> 58) as usize % SHARDS]
     }

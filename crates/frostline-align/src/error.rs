@@ -1,18 +1,18 @@
-//! Owns the one error of this crate. Refuses to hide the tokenizer's own words.
+//! The error type of this crate. Messages of the tokenizer library are passed on unchanged.
 
 use std::path::PathBuf;
 
-/// Why a tokenizer could not be loaded, or words not aligned.
+/// Why a tokenizer could not be loaded, or words could not be aligned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlignError {
     /// A folder without any tokenizer this crate can read.
     #[error(
-        "{}: neither tokenizer.json nor vocab.txt here; give the folder of a pretrained encoder",
+        "{}: contains neither tokenizer.json nor vocab.txt; give the folder of a pretrained encoder",
         folder.display()
     )]
     NoTokenizer {
-        /// The folder looked into.
+        /// The folder.
         folder: PathBuf,
     },
     /// A file that could not be read.
@@ -20,15 +20,15 @@ pub enum AlignError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Text that is not a tokenizer.
+    /// A file that does not describe a tokenizer.
     #[error("{origin}: not a tokenizer that can be loaded: {message}")]
     Format {
         /// The file, or `tokenizer.json` for bytes.
         origin: String,
-        /// What the parser said.
+        /// The parser's message.
         message: String,
     },
     /// A vocabulary without one of the tokens that the encoder needs.
@@ -38,17 +38,19 @@ pub enum AlignError {
     MissingToken {
         /// The file or `vocabulary`.
         origin: String,
-        /// The token looked for.
+        /// The missing token.
         token: String,
-        /// What it is needed as.
+        /// The setting that names it, such as `unk_token`.
         role: &'static str,
     },
-    /// A post-processor that does not place the sentence exactly once among special tokens.
-    #[error("{origin}: the post-processor places the sentence {times} times; expected once")]
+    /// A post-processor that does not insert the sentence exactly once among special tokens.
+    #[error(
+        "{origin}: the post-processor inserts the sentence {times} times, expected once; correct post_processor"
+    )]
     Template {
         /// The file, or `tokenizer.json` for bytes.
         origin: String,
-        /// How often the sentence was found.
+        /// How often the sentence occurs.
         times: usize,
     },
     /// A window that cannot hold the special tokens.
@@ -56,10 +58,10 @@ pub enum AlignError {
     TooShort {
         /// The setting.
         max_length: usize,
-        /// How many special tokens every window carries.
+        /// The number of special tokens in every window.
         specials: usize,
     },
-    /// Windows that would not move forward.
+    /// A stride with which windows would not advance.
     #[error(
         "stride is {stride}, but a window of {max_length} holds {room} subwords beside {specials} special tokens; give a stride below {room}"
     )]
@@ -68,23 +70,25 @@ pub enum AlignError {
         stride: usize,
         /// The setting.
         max_length: usize,
-        /// How many special tokens every window carries.
+        /// The number of special tokens in every window.
         specials: usize,
-        /// Subwords in one window.
+        /// The number of subwords that fit into one window.
         room: usize,
     },
-    /// A word the tokenizer itself refused.
-    #[error("word {word} ({form:?}): the tokenizer refused it: {message}")]
+    /// A word on which the tokenizer failed.
+    #[error("word {word} ({form:?}): cannot be tokenized: {message}")]
     Word {
         /// Index of the word in its sentence.
         word: usize,
-        /// The form as given.
+        /// The word form.
         form: String,
-        /// What the tokenizer said.
+        /// The tokenizer's message.
         message: String,
     },
     /// A tag outside the list of labels.
-    #[error("word {word}: the tag {tag:?} is not in the list of {known} labels")]
+    #[error(
+        "word {word}: the tag {tag:?} is not among the {known} known labels; correct the tag or add the label"
+    )]
     UnknownTag {
         /// Index of the word in its sentence.
         word: usize,
@@ -96,9 +100,9 @@ pub enum AlignError {
     /// Labels that do not match the sentence.
     #[error("{labels} labels for {words} words; give one per word")]
     Labels {
-        /// Labels given.
+        /// The number of labels.
         labels: usize,
-        /// Words aligned.
+        /// The number of words.
         words: usize,
     },
 }

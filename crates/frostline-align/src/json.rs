@@ -1,6 +1,6 @@
-//! Owns the reading of `tokenizer.json`. Refuses nothing that `tokenizers` accepts: it builds the
-//! same tokenizer, several times faster, because the vocabulary is read once and not held in
-//! between as a tree of JSON values.
+//! A faster reader of `tokenizer.json`. It accepts everything that `tokenizers` accepts and builds
+//! the same tokenizer several times faster, because the vocabulary is deserialised directly instead
+//! of going through a tree of JSON values.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use tokenizers::{
     tokenizer::Result as TkResult,
 };
 
-/// `tokenizer.json` but for padding and truncation, which are not wanted.
+/// The contents of `tokenizer.json`, without padding and truncation.
 #[derive(Deserialize)]
 struct File<'a> {
     version: Option<String>,
@@ -37,23 +37,23 @@ pub(crate) fn read_tokenizer(bytes: &[u8]) -> TkResult<Tokenizer> {
     tokenizer.with_pre_tokenizer(file.pre_tokenizer);
     tokenizer.with_post_processor(file.post_processor);
     tokenizer.with_decoder(file.decoder);
-    // After normalizer and model: tokens are normalised and numbered as they come in.
+    // After the normalizer and the model, which normalise and number the added tokens.
     tokenizer.add_tokens(file.added_tokens)?;
     Ok(tokenizer)
 }
 
 fn read_model(json: &str) -> TkResult<ModelWrapper> {
     #[derive(Deserialize)]
-    struct Kind {
+    struct ModelType {
         r#type: Option<String>,
     }
-    let kind: Kind = serde_json::from_str(json)?;
-    Ok(match kind.r#type.as_deref() {
+    let model: ModelType = serde_json::from_str(json)?;
+    Ok(match model.r#type.as_deref() {
         Some("WordPiece") => ModelWrapper::WordPiece(serde_json::from_str::<WordPiece>(json)?),
         Some("BPE") => ModelWrapper::BPE(serde_json::from_str::<BPE>(json)?),
         Some("WordLevel") => ModelWrapper::WordLevel(serde_json::from_str::<WordLevel>(json)?),
         Some("Unigram") => ModelWrapper::Unigram(serde_json::from_str::<Unigram>(json)?),
-        // Files from before models had a type; or a type of which `tokenizers` should say no.
+        // Old files whose model has no type, and unknown types, which `tokenizers` reports.
         _ => serde_json::from_str(json)?,
     })
 }
@@ -92,14 +92,14 @@ mod tests {
             let json = format!("{{{AROUND},\"model\":{model}}}");
             let mut theirs = Tokenizer::from_bytes(&json).expect("tokenizers reads it");
             theirs.with_truncation(None).expect("clears");
-            let ours = read_tokenizer(json.as_bytes()).expect("we read it");
+            let ours = read_tokenizer(json.as_bytes()).expect("this crate reads it");
             let [ours, theirs] = [ours, theirs].map(|t| t.to_string(true).expect("serialises"));
             assert_eq!(ours, theirs);
         }
     }
 
     #[test]
-    fn what_is_no_tokenizer_is_refused_with_the_reason() {
+    fn errors_name_the_reason() {
         let model = r#"{"type":"WordLevel","vocab":{"u":0},"unk_token":"u"}"#;
         for (json, reason) in [
             (format!("{{\"version\":\"2.0\",\"model\":{model}}}"), "unknown tokenizer version"),

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
 //! ## Map
-//! `load`, `json` and `vocab` bring a tokenizer in; `aligner` aligns; `windows` decides who speaks
-//! where; `cache` remembers words; `aligned` is the result and its canonical line; `options` and
-//! `error` say what they say. Files are opened by [`Aligner::from_folder`] only; no clock, no
-//! random source.
+//! `load`, `json` and `vocab` load a tokenizer; `aligner` aligns; `windows` splits long sentences and
+//! finds label positions; `cache` is the word cache; `aligned` is the result and its canonical line;
+//! `options` and `error` hold the settings and the error type. Only [`Aligner::from_folder`] opens
+//! files; nothing reads a clock or a random source.
 #![forbid(unsafe_code)]
 
 mod aligned;

@@ -1,7 +1,8 @@
-//! Owns the ways to a tokenizer: a folder, the bytes of `tokenizer.json`, a vocabulary. Clears what
-//! would change alignments behind the caller's back: padding, truncation, sampling; and sets the
-//! space before a word without which byte-level subwords continue the word before. Opens files in
-//! [`Aligner::from_folder`] only.
+//! Loading a tokenizer from a folder, from the bytes of `tokenizer.json`, or from a vocabulary.
+//!
+//! Padding, truncation and sampling are cleared, since they would change alignments unexpectedly. The
+//! prefix space is set, since byte-level subwords would continue the previous word without it. Only
+//! [`Aligner::from_folder`] opens files.
 
 use std::path::Path;
 
@@ -13,15 +14,15 @@ use crate::{AlignError, Aligner, VocabOptions};
 
 impl Aligner {
     /// Loads the tokenizer of a Hugging Face model folder: `tokenizer.json`, or else `vocab.txt`
-    /// with what `tokenizer_config.json` says about it.
+    /// with the settings of `tokenizer_config.json`.
     ///
     /// As in `AutoTokenizer`, the `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` of
-    /// `tokenizer_config.json` overrule the BERT normaliser of `tokenizer.json`: where
-    /// `tokenizer_class` is a BERT class with that class's defaults for what is left out, where
-    /// it is not given at all only as far as they are written, and else not.
+    /// `tokenizer_config.json` override the BERT normaliser of `tokenizer.json`. If `tokenizer_class`
+    /// is a BERT class, missing keys have that class's defaults; if there is no `tokenizer_class`,
+    /// only the keys that are present count; with any other class, none does.
     ///
     /// # Errors
-    /// When neither file is there, one cannot be read, or it is no tokenizer; see also
+    /// If neither file exists, one cannot be read, or it is not a tokenizer; see also
     /// [`Self::from_bytes`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, AlignError> {
         let folder = folder.as_ref();
@@ -34,8 +35,8 @@ impl Aligner {
             let mut tokenizer = read_tokenizer(&bytes).map_err(|e| format_error(&origin, &e))?;
             let settings: BertSettings =
                 serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
-            settings.overrule(&mut tokenizer).map_err(|e| format_error(&config, &e))?;
-            return steady(tokenizer, &origin);
+            settings.apply(&mut tokenizer).map_err(|e| format_error(&config, &e))?;
+            return deterministic(tokenizer, &origin);
         }
         let vocab = folder.join("vocab.txt");
         let Some(bytes) = read(&vocab)? else {
@@ -45,34 +46,33 @@ impl Aligner {
         let text = std::str::from_utf8(&bytes).map_err(|e| format_error(&origin, &e))?;
         let options: VocabOptions =
             serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
-        steady(bert_tokenizer(text, &options, &origin)?, &origin)
+        deterministic(bert_tokenizer(text, &options, &origin)?, &origin)
     }
 
-    /// Loads the bytes of a `tokenizer.json`. Padding and truncation that the file sets are
-    /// cleared, and so is sampling (BPE dropout, Unigram alpha): an alignment is a function of the
-    /// words and the options alone. Where the pre-tokenizer is `ByteLevel`, as in RoBERTa,
-    /// `add_prefix_space` is set whatever the file says: what Hugging Face asks for with
-    /// `is_split_into_words`.
+    /// Loads the bytes of a `tokenizer.json`. Padding, truncation and sampling (BPE dropout, Unigram
+    /// alpha) that the file sets are cleared: an alignment depends on the words and the options only.
+    /// Where the pre-tokenizer is `ByteLevel`, as in RoBERTa, `add_prefix_space` is set whatever the
+    /// file says, which Hugging Face requires with `is_split_into_words`.
     ///
     /// # Errors
-    /// When the bytes are no tokenizer, or its post-processor does not place a sentence exactly
+    /// If the bytes are not a tokenizer, or its post-processor does not insert a sentence exactly
     /// once among its special tokens.
     pub fn from_bytes(tokenizer_json: &[u8]) -> Result<Self, AlignError> {
         let origin = "tokenizer.json";
         let tokenizer = read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e))?;
-        steady(tokenizer, origin)
+        deterministic(tokenizer, origin)
     }
 
     /// Builds Hugging Face's `BertTokenizer` from the text of a `vocab.txt`.
     ///
     /// # Errors
-    /// When the vocabulary lacks the unknown, the classifier or the separator token.
+    /// If the vocabulary lacks the unknown, the classifier or the separator token.
     pub fn from_vocab(vocab: &str, options: &VocabOptions) -> Result<Self, AlignError> {
-        steady(bert_tokenizer(vocab, options, "vocabulary")?, "vocabulary")
+        deterministic(bert_tokenizer(vocab, options, "vocabulary")?, "vocabulary")
     }
 }
 
-/// The file's bytes; `None` when it is not there.
+/// The file's bytes; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -81,25 +81,26 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
     }
 }
 
-fn steady(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
+fn deterministic(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
     without_sampling(&mut tokenizer);
     with_prefix_space(&mut tokenizer);
     let (prefix, suffix) = template(&tokenizer, origin)?;
     Ok(Aligner::new(tokenizer, prefix, suffix))
 }
 
-/// Byte-level vocabularies spell the start of a word as a space. RoBERTa's own files set none,
-/// because in running text each word but the first has one; words given one by one have none.
+/// Sets `add_prefix_space`: byte-level vocabularies encode the start of a word as a space. RoBERTa's
+/// own files leave it unset, because in running text every word but the first follows a space;
+/// pre-tokenised words do not.
 fn with_prefix_space(tokenizer: &mut Tokenizer) {
     if let Some(&PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer() {
         tokenizer.with_pre_tokenizer(Some(bytes.add_prefix_space(true)));
     }
 }
 
-/// What makes a word's subwords random. Without it they depend on the word alone, for every model:
-/// `tokenizers` normalises, splits and spells each pre-tokenised word by itself.
+/// Removes sampling, which makes a word's subwords random. Without it they depend only on the word,
+/// for every model: `tokenizers` normalises, splits and encodes each pre-tokenised word on its own.
 fn without_sampling(tokenizer: &mut Tokenizer) {
-    let steady = match tokenizer.get_model() {
+    let model = match tokenizer.get_model() {
         ModelWrapper::BPE(bpe) if bpe.dropout.is_some() => {
             let mut bpe = bpe.clone();
             bpe.dropout = None;
@@ -112,11 +113,11 @@ fn without_sampling(tokenizer: &mut Tokenizer) {
         }
         _ => return,
     };
-    tokenizer.with_model(steady);
+    tokenizer.with_model(model);
 }
 
-/// The special tokens around one sentence, found by sending a sentence of one marked token through
-/// the post-processor: what belongs to no word is special.
+/// The special tokens around one sentence, found by passing a sentence of one marked token through
+/// the post-processor: tokens that belong to no word are special.
 fn template(tokenizer: &Tokenizer, origin: &str) -> Result<(Vec<u32>, Vec<u32>), AlignError> {
     let marked = Token { id: 0, value: "x".to_owned(), offsets: (0, 1) };
     let mut sentence = Encoding::from_tokens(vec![marked], 0);

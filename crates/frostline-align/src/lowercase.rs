@@ -1,4 +1,4 @@
-//! Owns lowercasing as Python does it. Refuses locale rules and accent stripping.
+//! Lowercasing as Python does it, without locale rules and without stripping accents.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 ///
 /// # Source
 /// Unicode `SpecialCasing.txt`, unconditional mappings and `Final_Sigma`; both languages implement
-/// exactly these. They can differ only on letters younger than the Unicode tables of the older one.
+/// exactly these. They can differ only on letters newer than the older one's Unicode tables.
 #[must_use]
 pub fn lowercase(form: &str) -> Cow<'_, str> {
     if form.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase()) {

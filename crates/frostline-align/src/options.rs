@@ -1,23 +1,22 @@
-//! Owns the settings of an alignment. Refuses settings that cannot hold a sentence; knows no
-//! tokenizer file.
+//! The settings of an alignment.
 
 use serde::{Deserialize, Serialize};
 
-/// Which of a word's subwords speaks for the word.
+/// Which of a word's subwords carries the word's label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LabelPolicy {
-    /// The first subword: the choice of the BERT paper and of the study.
+    /// The first subword, as in the BERT paper and in the original study.
     #[default]
     First,
-    /// The last subword. A word whose last subword was cut off is truncated: an earlier one does
-    /// not speak in its place.
+    /// The last subword. A word whose last subword was cut off is truncated; an earlier subword does
+    /// not take its place.
     Last,
-    /// Every subword that is kept; a word is truncated when none is.
+    /// Every subword that is kept; a word is truncated if none is.
     All,
 }
 
-/// How words become positions.
+/// How words are turned into positions.
 ///
 /// ```
 /// use frostline_align::{AlignOptions, LabelPolicy};
@@ -28,14 +27,14 @@ pub enum LabelPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlignOptions {
-    /// The most positions of one window, special tokens included. Default 128.
+    /// The maximum number of positions in one window, including special tokens. Default 128.
     pub max_length: usize,
-    /// Which subword speaks for a word. Default [`LabelPolicy::First`].
+    /// Which subword carries a word's label. Default [`LabelPolicy::First`].
     pub labels: LabelPolicy,
-    /// How many positions a window shares with the one before it, for
-    /// [`crate::Aligner::align_windows`]; `None`, the default, cuts a long sentence short.
+    /// How many positions a window shares with the previous one, for
+    /// [`crate::Aligner::align_windows`]; `None`, the default, truncates a long sentence.
     pub stride: Option<usize>,
-    /// Lowercase every form as Python's `str.lower()` does, before the tokenizer sees it. Default
+    /// Whether to lowercase every form as Python's `str.lower()` does, before tokenization. Default
     /// false.
     pub lowercase: bool,
 }

@@ -1,5 +1,5 @@
-//! Owns what is particular to BERT: the tokenizer that a bare `vocab.txt` describes, and the
-//! settings of `tokenizer_config.json`. Refuses any other model.
+//! BERT tokenizers: building one from a `vocab.txt` alone, and the settings of
+//! `tokenizer_config.json`.
 
 use ahash::AHashMap;
 use serde::Deserialize;
@@ -12,8 +12,8 @@ use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer, decoders};
 
 use crate::AlignError;
 
-/// What a BERT vocabulary alone does not say; the keys of `tokenizer_config.json`, with Hugging
-/// Face's defaults.
+/// The settings of a BERT tokenizer that its vocabulary does not contain: the keys of
+/// `tokenizer_config.json`, with Hugging Face's defaults.
 ///
 /// ```
 /// use frostline_align::{Aligner, VocabOptions};
@@ -26,22 +26,22 @@ use crate::AlignError;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct VocabOptions {
-    /// Lowercase inside the tokenizer (`BertNormalizer`, not Python's `str.lower()`). Default true,
-    /// as `BertTokenizer` has always had it.
+    /// Whether to lowercase inside the tokenizer (`BertNormalizer`, not Python's `str.lower()`).
+    /// Default true, as in `BertTokenizer`.
     pub do_lower_case: bool,
-    /// Strip accents; `None`, the default, does as `do_lower_case` does.
+    /// Whether to strip accents; `None`, the default, follows `do_lower_case`.
     pub strip_accents: Option<bool>,
-    /// Split Chinese characters one by one. Default true.
+    /// Whether to split Chinese characters one by one. Default true.
     pub tokenize_chinese_chars: bool,
-    /// The token for what the vocabulary cannot spell. Default `[UNK]`.
+    /// The token for unknown words. Default `[UNK]`.
     pub unk_token: SpecialToken,
     /// The token before a sentence. Default `[CLS]`.
     pub cls_token: SpecialToken,
     /// The token after a sentence. Default `[SEP]`.
     pub sep_token: SpecialToken,
-    /// The token of padding, if the vocabulary has it. Default `[PAD]`.
+    /// The padding token, if the vocabulary has it. Default `[PAD]`.
     pub pad_token: Option<SpecialToken>,
-    /// The token of masked language modelling, if the vocabulary has it. Default `[MASK]`.
+    /// The mask token of masked language modelling, if the vocabulary has it. Default `[MASK]`.
     pub mask_token: Option<SpecialToken>,
 }
 
@@ -94,7 +94,10 @@ impl From<Written> for SpecialToken {
     }
 }
 
-/// Builds what Hugging Face's `BertTokenizer` builds from `vocab.txt`.
+/// Builds the tokenizer that Hugging Face's `BertTokenizer` builds from `vocab.txt`.
+///
+/// # Errors
+/// If the vocabulary lacks the unknown, the classifier or the separator token.
 pub(crate) fn bert_tokenizer(
     vocab: &str,
     options: &VocabOptions,
@@ -144,7 +147,7 @@ pub(crate) fn bert_tokenizer(
     Ok(tokenizer)
 }
 
-/// What `tokenizer_config.json` says about the normaliser of a BERT tokenizer.
+/// The settings in `tokenizer_config.json` for the normaliser of a BERT tokenizer.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct BertSettings(Map<String, Value>);
@@ -162,8 +165,8 @@ impl BertSettings {
         "SqueezeBertTokenizer",
     ];
 
-    /// Puts the settings in force where Hugging Face would.
-    pub(crate) fn overrule(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
+    /// Applies the settings where Hugging Face would.
+    pub(crate) fn apply(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
         let Some(NormalizerWrapper::BertNormalizer(written)) = tokenizer.get_normalizer() else {
             return Ok(());
         };
@@ -188,11 +191,11 @@ impl BertSettings {
     }
 }
 
-/// One token per line, its id the line's index; a token that comes again takes the later id.
+/// One token per line, its id the line's index; a repeated token gets the later id.
 ///
 /// # Source
 /// `WordPiece::read_file` of `tokenizers`, which transformers 5 uses: lines end at `\n` or `\r\n`,
-/// and space at their end is dropped.
+/// and trailing white space is dropped.
 fn read_vocab(text: &str) -> AHashMap<String, u32> {
     text.lines().zip(0..).map(|(line, id)| (line.trim_end().to_owned(), id)).collect()
 }

@@ -1,11 +1,11 @@
-//! Owns the cutting of one sentence's subwords into windows, and who speaks in which. Refuses
-//! special tokens and ids: it sees only which word each subword belongs to.
+//! Splits one sentence's subwords into windows and finds the window that labels each word. It works on
+//! word indices only, without ids and special tokens.
 
 use std::ops::Range;
 
 use crate::LabelPolicy;
 
-/// The subword range of every word that has one, in order: `(word, range)`.
+/// The subword range of every word with subwords, in order: `(word, range)`.
 pub(crate) fn word_ranges(words: &[u32]) -> Vec<(u32, Range<usize>)> {
     let mut ranges: Vec<(u32, Range<usize>)> = Vec::new();
     for (at, &word) in words.iter().enumerate() {
@@ -17,8 +17,8 @@ pub(crate) fn word_ranges(words: &[u32]) -> Vec<(u32, Range<usize>)> {
     ranges
 }
 
-/// The subwords of a word that ought to speak for it.
-pub(crate) fn speakers(policy: LabelPolicy, range: &Range<usize>) -> Range<usize> {
+/// The subwords of a word that should carry its label.
+pub(crate) fn label_subwords(policy: LabelPolicy, range: &Range<usize>) -> Range<usize> {
     match policy {
         LabelPolicy::First => range.start..range.start + 1,
         LabelPolicy::Last => range.end - 1..range.end,
@@ -26,11 +26,11 @@ pub(crate) fn speakers(policy: LabelPolicy, range: &Range<usize>) -> Range<usize
     }
 }
 
-/// Windows of at most `room` subwords over `len` subwords, each sharing `stride` with the one
-/// before; the last ends at `len`. There is always at least one, perhaps empty.
+/// Windows of at most `room` subwords over `len` subwords, each sharing `stride` with the previous
+/// one; the last ends at `len`. There is always at least one, possibly empty.
 ///
 /// # Source
-/// The same ranges as Hugging Face `tokenizers` gives as overflow when it truncates on the right.
+/// The same ranges that Hugging Face `tokenizers` returns as overflow when it truncates on the right.
 pub(crate) fn cut(len: usize, room: usize, stride: usize) -> Vec<Range<usize>> {
     debug_assert!(stride < room);
     let mut windows = Vec::new();
@@ -45,17 +45,17 @@ pub(crate) fn cut(len: usize, room: usize, stride: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// For each word the window that scores it: the one that holds most of its speaking subwords, then
-/// the one with the widest context on the narrower side, then the earlier one.
-pub(crate) fn assign(windows: &[Range<usize>], speaking: &Range<usize>, len: usize) -> usize {
-    let first = windows.partition_point(|w| w.end <= speaking.start);
+/// The window that labels a word: the one that contains most of its label positions, then the one
+/// with the most context on the shorter side, then the earlier one.
+pub(crate) fn best_window(windows: &[Range<usize>], labelled: &Range<usize>, len: usize) -> usize {
+    let first = windows.partition_point(|w| w.end <= labelled.start);
     let mut best = (first, (0, 0));
     for (i, window) in windows.iter().enumerate().skip(first) {
-        if window.start >= speaking.end {
+        if window.start >= labelled.end {
             break;
         }
-        let kept = speaking.start.max(window.start)..speaking.end.min(window.end);
-        // The sentence's own ends cut off nothing.
+        let kept = labelled.start.max(window.start)..labelled.end.min(window.end);
+        // At the sentence's own ends no context is cut off.
         let left = if window.start == 0 { len } else { kept.start - window.start };
         let right = if window.end == len { len } else { window.end - kept.end };
         let merit = (kept.len(), left.min(right));
@@ -79,11 +79,11 @@ mod tests {
     }
 
     #[test]
-    fn a_word_goes_where_its_context_is_widest() {
+    fn a_word_is_labelled_where_its_context_is_widest() {
         let windows = cut(16, 8, 4); // 0..8, 4..12, 8..16
-        assert_eq!(assign(&windows, &(5..6), 16), 0);
-        assert_eq!(assign(&windows, &(6..7), 16), 1);
-        assert_eq!(assign(&windows, &(15..16), 16), 2);
-        assert_eq!(assign(&windows, &(4..12), 16), 1, "all of it in one window");
+        assert_eq!(best_window(&windows, &(5..6), 16), 0);
+        assert_eq!(best_window(&windows, &(6..7), 16), 1);
+        assert_eq!(best_window(&windows, &(15..16), 16), 2);
+        assert_eq!(best_window(&windows, &(4..12), 16), 1, "all of it in one window");
     }
 }

@@ -1,5 +1,4 @@
-//! Owns the ways in and what is refused: folders, settings, broken files; and sharing an aligner
-//! among threads.
+//! Loading from folders, settings, errors for broken files, and sharing an aligner among threads.
 
 mod common;
 
@@ -53,7 +52,7 @@ fn padding_and_truncation_of_the_file_are_cleared() {
 }
 
 #[test]
-fn a_folder_gives_tokenizer_json_before_vocab_txt() {
+fn tokenizer_json_takes_precedence_over_vocab_txt() {
     let other = VOCAB.replace("a\nA", "A\na");
     let json = bert_json();
     let both = folder(&[("tokenizer.json", &json), ("vocab.txt", &other)]);
@@ -63,7 +62,7 @@ fn a_folder_gives_tokenizer_json_before_vocab_txt() {
 }
 
 #[test]
-fn tokenizer_config_tells_how_to_read_a_vocabulary() {
+fn tokenizer_config_has_the_settings_of_a_vocabulary() {
     for (config, words, expected) in [
         (r#"{"do_lower_case":false}"#, ["A", "é"], vec![2, 6, 7, 3]),
         (r#"{"do_lower_case":true,"strip_accents":false}"#, ["A", "É"], vec![2, 5, 7, 3]),
@@ -77,7 +76,7 @@ fn tokenizer_config_tells_how_to_read_a_vocabulary() {
 }
 
 #[test]
-fn tokenizer_config_overrules_the_normalizer_of_a_bert_tokenizer() {
+fn tokenizer_config_overrides_the_normalizer_of_a_bert_tokenizer() {
     let json = bert_json();
     for (config, expected) in [
         (r#"{"tokenizer_class":"BertTokenizer","do_lower_case":false}"#, [2, 6, 7, 3]),
@@ -103,7 +102,7 @@ fn tokenizer_config_overrules_the_normalizer_of_a_bert_tokenizer() {
 }
 
 #[test]
-fn line_ends_and_repeated_tokens_count_as_for_hugging_face() {
+fn line_ends_and_repeated_tokens_are_treated_as_in_hugging_face() {
     let crlf = VOCAB.replace('\n', "\r\n");
     let aligner = Aligner::from_vocab(&crlf, &VocabOptions::default()).expect("loads");
     assert_eq!(aligner.align(&["a"]).unwrap().ids, [2, 5, 3]);
@@ -117,11 +116,11 @@ fn a_word_spelled_like_a_special_token_is_a_word() {
     let aligned = tiny().align(&["[CLS]", "a", "[SEP]"]).unwrap();
     assert_eq!(aligned.word_ids, [None, Some(0), Some(1), Some(2), None]);
     assert_eq!(aligned.ids[1], aligned.ids[0]);
-    assert_eq!(aligned.speaks, [(1, 0), (2, 1), (3, 2)]);
+    assert_eq!(aligned.label_positions, [(1, 0), (2, 1), (3, 2)]);
 }
 
 #[test]
-fn tokens_ids_and_sizes_can_be_asked_for() {
+fn tokens_ids_and_sizes_can_be_looked_up() {
     let aligner = tiny();
     let mask = aligner.id_of("[MASK]").expect("in the vocabulary");
     assert_eq!(aligner.tokens(&[mask, 1_000_000]), ["[MASK]", "<id 1000000>"]);
@@ -131,27 +130,27 @@ fn tokens_ids_and_sizes_can_be_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_reason() {
-    let refusal = |result: Result<Aligner, AlignError>| result.expect_err("refused").to_string();
+fn errors_name_the_reason() {
+    let message = |result: Result<Aligner, AlignError>| result.expect_err("an error").to_string();
     let empty = folder(&[]);
     let broken = folder(&[("tokenizer.json", "{\"version\":")]);
     let bad_config = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", "[1")]);
     let options = |max_length, stride| AlignOptions { max_length, stride, ..Default::default() };
     let no_unk = VOCAB.replace("[UNK]", "unk");
     for (message, expected) in [
-        (refusal(Aligner::from_folder(empty.path())), "neither tokenizer.json nor vocab.txt"),
-        (refusal(Aligner::from_folder(broken.path())), "tokenizer.json: not a tokenizer"),
-        (refusal(Aligner::from_folder(bad_config.path())), "tokenizer_config.json: not"),
-        (refusal(Aligner::from_vocab(&no_unk, &VocabOptions::default())), "no \"[UNK]\""),
-        (refusal(tiny().with_options(options(2, None))), "give at least 3"),
-        (refusal(tiny().with_options(options(8, Some(6)))), "give a stride below 6"),
+        (message(Aligner::from_folder(empty.path())), "neither tokenizer.json nor vocab.txt"),
+        (message(Aligner::from_folder(broken.path())), "tokenizer.json: not a tokenizer"),
+        (message(Aligner::from_folder(bad_config.path())), "tokenizer_config.json: not"),
+        (message(Aligner::from_vocab(&no_unk, &VocabOptions::default())), "no \"[UNK]\""),
+        (message(tiny().with_options(options(2, None))), "give at least 3"),
+        (message(tiny().with_options(options(8, Some(6)))), "give a stride below 6"),
     ] {
         assert!(message.contains(expected), "{message}");
     }
 }
 
 #[test]
-fn byte_level_words_have_a_space_before_them_whatever_the_file_says() {
+fn byte_level_words_always_get_a_prefix_space() {
     let with = data("bpe.json");
     let setting = r#""pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true"#;
     let without = with.replace(setting, &setting.replace("true", "false"));
@@ -160,7 +159,7 @@ fn byte_level_words_have_a_space_before_them_whatever_the_file_says() {
     for words in [vec!["the", "frost", "line"], vec![" the", "", " ", "é中<mask>a"]] {
         let aligned = without.align(&words).unwrap();
         assert_eq!(aligned, with.align(&words).unwrap());
-        let first = aligned.speaks.iter().map(|&(position, _)| aligned.ids[position as usize]);
+        let first = aligned.label_positions.iter().map(|&(position, _)| aligned.ids[position as usize]);
         assert!(without.tokens(&first.collect::<Vec<_>>()).iter().all(|token| token.starts_with('Ġ')));
     }
     let folder = folder(&[("tokenizer.json", &data("roberta.json")), ("tokenizer_config.json", "{}")]);
@@ -169,7 +168,7 @@ fn byte_level_words_have_a_space_before_them_whatever_the_file_says() {
 }
 
 #[test]
-fn a_refused_word_is_named() {
+fn a_word_that_cannot_be_tokenized_is_named() {
     let json = r#"{"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":null,
         "post_processor":null,"decoder":null,
         "model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"missing"}}"#;
@@ -179,7 +178,7 @@ fn a_refused_word_is_named() {
 }
 
 #[test]
-fn threads_share_one_aligner_and_get_the_same() {
+fn threads_that_share_an_aligner_get_equal_results() {
     let options = AlignOptions { labels: LabelPolicy::Last, lowercase: true, ..Default::default() };
     let aligner = tiny().with_options(options).expect("fits");
     let plain = tiny().with_options(options).expect("fits").with_cache(false);

@@ -1,11 +1,11 @@
-//! Owns the comparison with Hugging Face: sha256 of all canonical lines, the synthetic cases, the
+//! Comparison with Hugging Face on reference data: SHA-256 of all canonical lines, synthetic cases and
 //! overflow windows. Needs FROSTLINE_SHARED.
 
 mod common;
 
 use std::fs;
 
-use common::{Sentence, multilingual, read_conllu, splits};
+use common::{TaggedSentence, multilingual, read_conllu, splits};
 use frostline_align::{AlignOptions, Aligned, Aligner, CanonicalLine, label_indices};
 use frostline_testing::shared;
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn word_ids(value: &Value) -> Vec<Option<u32>> {
     serde_json::from_value(value.clone()).expect("word ids")
 }
 
-fn labels(sentence: &Sentence, list: &[&str]) -> Vec<i64> {
+fn labels(sentence: &TaggedSentence, list: &[&str]) -> Vec<i64> {
     let tags: Vec<&str> = sentence.upos.iter().map(String::as_str).collect();
     label_indices(&tags, list).expect("tags of the list")
 }
@@ -140,7 +140,7 @@ fn overflow_windows_agree_and_score_every_word_once() {
             for (window, expected) in windows.iter().zip(expected) {
                 assert_eq!(window.ids, ids(&expected["ids"]), "{}", case["sent_id"]);
                 assert_eq!(window.word_ids, word_ids(&expected["word_ids"]), "{}", case["sent_id"]);
-                window.speaks.iter().for_each(|&(_, word)| scored[word as usize] += 1);
+                window.label_positions.iter().for_each(|&(_, word)| scored[word as usize] += 1);
             }
             assert!(scored.iter().all(|&times| times == 1), "{}", case["sent_id"]);
         }

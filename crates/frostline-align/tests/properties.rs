@@ -1,5 +1,6 @@
-//! Owns what must hold for any words: conservation, one speaker per word, windows that cover
-//! everything, a cache that changes nothing. Draws words of many scripts, empty and broken ones.
+//! Properties that hold for any words: no word is lost, one label position per word, windows that
+//! cover everything, a cache that changes nothing. Draws words of many scripts, also empty and
+//! malformed ones.
 
 mod common;
 
@@ -51,7 +52,7 @@ fn settings() -> impl Strategy<Value = AlignOptions> {
     )
 }
 
-/// What holds inside one window, whatever the words.
+/// Checks what holds inside one window, whatever the words.
 fn check_window(aligned: &Aligned, aligner: &Aligner) -> Result<(), TestCaseError> {
     let (before, after) = (aligner.prefix_ids(), aligner.suffix_ids());
     let n = aligned.ids.len();
@@ -62,17 +63,17 @@ fn check_window(aligned: &Aligned, aligner: &Aligner) -> Result<(), TestCaseErro
     prop_assert!(of_words.iter().all(Option::is_some), "only the ends belong to no word");
     prop_assert!(of_words.is_sorted());
     prop_assert_eq!(aligned.word_ids.iter().flatten().count(), of_words.len());
-    prop_assert!(aligned.speaks.is_sorted());
-    for &(position, word) in &aligned.speaks {
+    prop_assert!(aligned.label_positions.is_sorted());
+    for &(position, word) in &aligned.label_positions {
         prop_assert_eq!(aligned.word_ids[position as usize], Some(word));
     }
     Ok(())
 }
 
-fn speaking_words(windows: &[Aligned]) -> Vec<u32> {
+fn labelled_words(windows: &[Aligned]) -> Vec<u32> {
     let mut words = Vec::new();
     for window in windows {
-        let mut here: Vec<u32> = window.speaks.iter().map(|&(_, word)| word).collect();
+        let mut here: Vec<u32> = window.label_positions.iter().map(|&(_, word)| word).collect();
         here.dedup();
         words.extend(here);
     }
@@ -92,18 +93,18 @@ proptest! {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let aligned = aligner.align(&words).unwrap();
         check_window(&aligned, &aligner)?;
-        let mut all = speaking_words(std::slice::from_ref(&aligned));
+        let mut all = labelled_words(std::slice::from_ref(&aligned));
         prop_assert_eq!(all.len(), aligned.labelled());
         prop_assert!(aligned.truncated.is_sorted() && aligned.vanished.is_sorted());
         all.extend(aligned.truncated.iter().chain(&aligned.vanished));
         all.sort_unstable();
         prop_assert_eq!(all, (0..words.len() as u32).collect::<Vec<_>>());
 
-        // Alone and uncut, a word has subwords exactly when it did not vanish.
+        // Aligned alone and uncut, a word has subwords exactly if it is not listed as vanished.
         for (i, word) in words.iter().enumerate() {
             let alone = aligner.align(&[word]).unwrap();
-            let gone = aligned.vanished.contains(&(i as u32));
-            prop_assert_eq!(alone.vanished.is_empty(), !gone, "{:?}", word);
+            let vanished = aligned.vanished.contains(&(i as u32));
+            prop_assert_eq!(alone.vanished.is_empty(), !vanished, "{:?}", word);
         }
     }
 
@@ -117,7 +118,7 @@ proptest! {
         let aligner = aligner(kind, AlignOptions { stride: Some(stride), ..options });
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let windows = aligner.align_windows(&words).unwrap();
-        let mut all = speaking_words(&windows);
+        let mut all = labelled_words(&windows);
         for (i, window) in windows.iter().enumerate() {
             check_window(window, &aligner)?;
             prop_assert!(window.truncated.is_empty());
@@ -127,7 +128,7 @@ proptest! {
         all.sort_unstable();
         prop_assert_eq!(all, (0..words.len() as u32).collect::<Vec<_>>());
 
-        // Dropping what overlaps gives the uncut sentence back.
+        // Without the overlaps, the windows are the uncut sentence.
         let roomy = AlignOptions { max_length: 1 << 20, stride: None, ..options };
         let (before, after) = (aligner.prefix_ids().len(), aligner.suffix_ids().len());
         let whole = self::aligner(kind, roomy).align(&words).unwrap();
@@ -141,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn policies_choose_the_first_the_last_or_all(
+    fn policies_label_the_first_the_last_or_all_subwords(
         words in proptest::collection::vec(word(), 0..12),
     ) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -154,7 +155,7 @@ proptest! {
                 .filter(|&i| all.word_ids[i as usize] == Some(word))
                 .collect();
             let of = |aligned: &Aligned| -> Vec<u32> {
-                aligned.speaks.iter().filter(|s| s.1 == word).map(|s| s.0).collect()
+                aligned.label_positions.iter().filter(|s| s.1 == word).map(|s| s.0).collect()
             };
             prop_assert_eq!(of(&first), at.first().copied().into_iter().collect::<Vec<_>>());
             prop_assert_eq!(of(&last), at.last().copied().into_iter().collect::<Vec<_>>());

@@ -1,7 +1,7 @@
-//! Owns the comparison with the committed references that `data/make_reference.py` and
-//! `data/make_roberta.py` make from Hugging Face and Python: five BERT settings over a vocabulary of
-//! our own, a byte-level BPE, a Unigram and a word-level tokenizer; and tokenizers as RoBERTa and XLM-R
-//! are released with. Needs nothing but the repository.
+//! Comparison with the committed references that `data/make_reference.py` and `data/make_roberta.py`
+//! make with Hugging Face and Python: five BERT settings over a small vocabulary, a byte-level BPE, a
+//! Unigram and a word-level tokenizer; and tokenizers like those of RoBERTa and XLM-R. Needs only the
+//! repository.
 
 mod common;
 
@@ -75,7 +75,7 @@ fn cases_agree(file: &str) {
         assert_eq!(uncached, case.windows, "case {index} ({}), no cache", case.tokenizer);
         windows_seen += case.windows.len();
     }
-    assert!(windows_seen > cases.lines().count(), "the reference holds overflow");
+    assert!(windows_seen > cases.lines().count(), "the reference has overflowing sentences");
 }
 
 #[derive(Deserialize)]
@@ -86,7 +86,7 @@ struct Lower {
 }
 
 #[test]
-fn lowercasing_is_pythons() {
+fn lowercasing_agrees_with_python() {
     let lower: Lower = serde_json::from_str(&data("lower.json")).expect("lower.json");
     assert_eq!(lower.single.chars().count(), lower.single_lower.len());
     for (c, expected) in lower.single.chars().zip(&lower.single_lower) {
@@ -95,7 +95,7 @@ fn lowercasing_is_pythons() {
     for (form, expected) in &lower.strings {
         assert_eq!(lowercase(form), *expected, "{form:?}");
     }
-    // Letters that Python's tables do not have yet may change; nothing else may.
+    // Only letters that Python's tables do not contain yet may differ.
     let unknown: Vec<char> = ('\0'..=char::MAX)
         .filter(|&c| lowercase(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4]))
         .filter(|&c| !lower.single.contains(c))

@@ -1,19 +1,17 @@
-//! What the binary carries: the demo's files by name.
-//!
-//! They are made by `cargo xtask demo-assets`.
+//! The files embedded in the program: the demo, by name. `cargo xtask demo-assets` generates them.
 
 use crate::AssetError;
 
-/// What the name of an embedded file or folder starts with.
+/// The prefix of the names of embedded files and folders.
 pub const PREFIX: &str = "embedded:";
 
-/// The datasets that the binary carries.
+/// The embedded datasets.
 pub const DATASETS: [&str; 4] = ["embedded:en", "embedded:names", "embedded:pcm", "embedded:reviews"];
 
-/// The encoders that the binary carries.
+/// The embedded encoders.
 pub const ENCODERS: [&str; 1] = ["embedded:demo-distilbert"];
 
-macro_rules! carried {
+macro_rules! embedded_files {
     ($($path:literal),* $(,)?) => {
         &[$((
             concat!("embedded:", $path),
@@ -22,8 +20,8 @@ macro_rules! carried {
     };
 }
 
-/// All embedded files but the weights.
-const FILES: &[(&str, &[u8])] = carried![
+/// All embedded files except the weights.
+const FILES: &[(&str, &[u8])] = embedded_files![
     "demo-distilbert/config.json",
     "demo-distilbert/tokenizer.json",
     "demo-distilbert/tokenizer_config.json",
@@ -44,7 +42,7 @@ const FILES: &[(&str, &[u8])] = carried![
 
 /// The pretrained weights of the demo encoder, where they are committed (see `build.rs`).
 #[cfg(demo_weights)]
-const WEIGHTS: &[(&str, &[u8])] = carried!["demo-distilbert/model.safetensors"];
+const WEIGHTS: &[(&str, &[u8])] = embedded_files!["demo-distilbert/model.safetensors"];
 #[cfg(not(demo_weights))]
 const WEIGHTS: &[(&str, &[u8])] = &[];
 
@@ -53,7 +51,7 @@ pub fn files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
     FILES.iter().chain(WEIGHTS).copied()
 }
 
-/// Whether the binary carries the demo encoder's pretrained weights.
+/// Whether the demo encoder's pretrained weights are embedded.
 #[must_use]
 pub const fn has_weights() -> bool {
     !WEIGHTS.is_empty()
@@ -62,7 +60,7 @@ pub const fn has_weights() -> bool {
 /// The bytes of an embedded file.
 ///
 /// # Errors
-/// Where there is no file of this name; the message lists all.
+/// If there is no file of this name; the message lists all files.
 pub fn bytes(path: &str) -> Result<&'static [u8], AssetError> {
     files().find_map(|(name, contents)| (name == path).then_some(contents)).ok_or_else(|| {
         AssetError::NotEmbedded { path: path.into(), known: files().map(|(name, _)| name).collect() }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::places::{Kind, Place};
+use crate::places::{AssetKind, Place};
 use crate::{AssetError, Origin, Places, Sources, read};
 
 /// The files of an encoder that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncoderFiles {
-    /// The name it was asked for by.
+    /// The name under which it was requested.
     pub name: String,
     /// Its folder: an absolute path or `embedded:NAME`.
     pub folder: String,
-    /// How it got there.
+    /// Where the files come from.
     pub origin: Origin,
     /// Its files by role: `config`; `weights`, or for sharded weights `weights-index` and
     /// `weights-1`, `weights-2` and so on; `tokenizer`, or `vocabulary` and, where there is one,
@@ -21,16 +21,15 @@ pub struct EncoderFiles {
 }
 
 impl Places {
-    /// Finds an encoder: the name of a folder in [`Places::models`], a Hugging Face hub id that
-    /// was fetched into the cache, a path, or `embedded:demo-distilbert`. Its weights are looked
-    /// at only where they are needed.
+    /// Finds an encoder. `name` is the name of a folder in [`Places::models`], a Hugging Face hub id
+    /// that was fetched into the cache, a path, or `embedded:demo-distilbert`. The weights are read
+    /// only if `need_weights` is set.
     ///
     /// # Errors
-    /// Where there is no such folder (the message says what there is and how to get it), where
-    /// the config, the tokenizer or the needed weights are missing, or where a file cannot be
-    /// read.
+    /// If there is no such folder (the message lists what exists and how to get the encoder), if the
+    /// config, the tokenizer or the needed weights are missing, or if a file cannot be read.
     pub fn encoder(&self, name: &str, need_weights: bool) -> Result<EncoderFiles, AssetError> {
-        let place = self.find(Kind::Encoder, name)?;
+        let place = self.find(AssetKind::Encoder, name)?;
         let files = place.files()?;
         let folder = Folder { place, files };
         let mut sources = Sources::new();
@@ -48,7 +47,7 @@ impl Places {
     }
 }
 
-/// A folder and what is in it.
+/// A folder and the names of its files.
 struct Folder {
     place: Place,
     files: Vec<String>,
@@ -71,7 +70,7 @@ impl Folder {
             self.add(sources, "tokenizer-config", "tokenizer_config.json")?;
             return Ok(());
         }
-        let hint = "copy one of them from the encoder's page; other tokenizers are not read";
+        let hint = "copy one of them from the encoder's page; other formats are not supported";
         Err(self.no_file("tokenizer", "tokenizer.json or vocab.txt", hint.into()))
     }
 
@@ -86,26 +85,26 @@ impl Folder {
                 if !self.add(sources, &format!("weights-{}", i + 1), shard)? {
                     return Err(AssetError::BadIndex {
                         path,
-                        reason: format!("it names {shard}, which is not there"),
+                        reason: format!("it names {shard}, which does not exist"),
                     });
                 }
             }
             return Ok(());
         }
         let hint = format!(
-            "draw them at random from the config with --encoder-init random, or get them with `frostline fetch {name}`"
+            "initialise them at random with --encoder-init random, or get them with `frostline fetch {name}`"
         );
         let expected = "model.safetensors or model.safetensors.index.json";
         Err(self.no_file("weights", expected, hint))
     }
 
-    /// Adds a file under its role; false where it is not there.
+    /// Adds a file under its role; false where it does not exist.
     fn add(&self, sources: &mut Sources, role: &str, file: &str) -> Result<bool, AssetError> {
-        let there = self.files.iter().any(|name| name == file);
-        if there {
+        let exists = self.files.iter().any(|name| name == file);
+        if exists {
             sources.insert(role.into(), self.place.source(file)?);
         }
-        Ok(there)
+        Ok(exists)
     }
 
     fn no_file(&self, role: &'static str, expected: &'static str, hint: String) -> AssetError {
@@ -125,7 +124,7 @@ fn shards(index: &str) -> Result<BTreeSet<String>, AssetError> {
     map.values()
         .map(|shard| match shard.as_str() {
             Some(file) if !file.contains(['/', '\\']) => Ok(file.to_string()),
-            _ => Err(bad(format!("{shard} is no file name"))),
+            _ => Err(bad(format!("{shard} is not a file name"))),
         })
         .collect()
 }

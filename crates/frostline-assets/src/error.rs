@@ -1,78 +1,78 @@
-//! What can go wrong between a name and its bytes.
+//! The error type of finding and reading datasets and encoders.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a dataset or an encoder could not be had.
+/// Why a dataset or an encoder could not be found or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssetError {
     /// No place has a dataset of this name.
     #[error("there is no dataset `{name}`\n{looked}  {}", data_hint(.name))]
     NoDataset {
-        /// The name as given.
+        /// The requested name.
         name: String,
-        /// Where it was looked for and what is there.
-        looked: Looked,
+        /// The places that were searched, and what they contain.
+        looked: SearchedPlaces,
     },
     /// No place has an encoder of this name.
     #[error(
-        "there is no encoder `{name}`\n{looked}  give the folder it lies in with --models DIR, or get it with `frostline fetch {name}`"
+        "there is no encoder `{name}`\n{looked}  give the folder that contains it with --models DIR, or get it with `frostline fetch {name}`"
     )]
     NoEncoder {
-        /// The name as given.
+        /// The requested name.
         name: String,
-        /// Where it was looked for and what is there.
-        looked: Looked,
+        /// The places that were searched, and what they contain.
+        looked: SearchedPlaces,
     },
     /// Several subfolders of the data folder have a dataset of this name.
     #[error(
-        "there are several datasets `{name}` in {folder}: {}; write the one that is meant, as in `{}`, or give its folder with --data DIR",
+        "there are several datasets `{name}` in {folder}: {}; give the full name, such as `{}`, or its folder with --data DIR",
         list(.found), .found[0]
     )]
     ManyDatasets {
-        /// The name as given.
+        /// The requested name.
         name: String,
         /// The data folder.
         folder: String,
-        /// The names that tell them apart.
+        /// The full names that distinguish them.
         found: Vec<String>,
     },
-    /// A folder without a single split.
+    /// A folder without any split.
     #[error(
-        "{folder}: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, there is: {}",
+        "{folder}: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, found: {}",
         list(.found)
     )]
     NoData {
         /// The folder.
         folder: String,
-        /// The files that are there.
+        /// The files in it.
         found: Vec<String>,
     },
     /// A folder with splits of two formats.
     #[error(
-        "{folder}: splits of two formats: {} and {}; expected one, so move the files of the other elsewhere",
+        "{folder}: found splits of two formats, {} and {}, expected one format; move the other files elsewhere",
         .found[0], .found[1]
     )]
     TwoFormats {
         /// The folder.
         folder: String,
-        /// A file of each.
+        /// A file of each format.
         found: [String; 2],
     },
-    /// A dataset of another format where a treebank was asked for.
+    /// A dataset of another format where a treebank is needed.
     #[error(
-        "{folder}: its files end with {extension}, expected a treebank with files that end with .conllu; give another"
+        "{folder}: found {extension} files, expected a treebank with .conllu files; give another dataset"
     )]
     NoTreebank {
         /// The dataset's folder.
         folder: String,
-        /// What its files end with.
+        /// The extension of its files.
         extension: &'static str,
     },
     /// A dataset's folder lacks a split.
     #[error(
-        "{folder}: no {split} split; expected a file named {expected}, there is: {}",
+        "{folder}: no {split} split; expected a file named {expected}, found: {}",
         list(.found)
     )]
     NoSplit {
@@ -82,7 +82,7 @@ pub enum AssetError {
         split: &'static str,
         /// The names that it may have.
         expected: String,
-        /// The files that are there.
+        /// The files in the folder.
         found: Vec<String>,
     },
     /// Several files could be one split.
@@ -100,7 +100,7 @@ pub enum AssetError {
     },
     /// A split without sentences.
     #[error(
-        "{path}: the {split} split is empty: it has 0 sentences; expected at least one, so get the dataset again or remove the file if it is the test split"
+        "{path}: the {split} split has 0 sentences, expected at least one; get the dataset again, or remove the file if it is the test split"
     )]
     EmptySplit {
         /// The file.
@@ -110,7 +110,7 @@ pub enum AssetError {
     },
     /// An encoder's folder lacks a file.
     #[error(
-        "{folder}: the encoder has no {role}; expected {expected}, there is: {}; {hint}",
+        "{folder}: the encoder has no {role}; expected {expected}, found: {}; {hint}",
         list(.found)
     )]
     NoFile {
@@ -118,9 +118,9 @@ pub enum AssetError {
         folder: String,
         /// `config`, `weights` or `tokenizer`.
         role: &'static str,
-        /// The file names that would do.
+        /// The accepted file names.
         expected: &'static str,
-        /// The files that are there.
+        /// The files in the folder.
         found: Vec<String>,
         /// The next step.
         hint: String,
@@ -133,24 +133,24 @@ pub enum AssetError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The binary carries no such file.
-    #[error("the binary carries no `{path}`; it carries: {}", list(.known))]
+    /// The program does not contain such a file.
+    #[error("there is no embedded file `{path}`; give one of: {}", list(.known))]
     NotEmbedded {
-        /// The name asked for.
+        /// The requested name.
         path: String,
-        /// All there are.
+        /// All embedded files.
         known: Vec<&'static str>,
     },
-    /// A file is no longer what it was.
+    /// A file has changed.
     #[error(
-        "{path}: the file changed: expected SHA-256 {expected}, found {found}; start the command again to use it as it is now"
+        "{path}: the file changed: expected SHA-256 {expected}, found {found}; start the command again to use the new version"
     )]
     Changed {
         /// The file.
         path: String,
-        /// The hash it had.
+        /// Its previous hash.
         expected: String,
-        /// The hash it has.
+        /// Its current hash.
         found: String,
     },
     /// A path cannot be written into a record.
@@ -159,24 +159,24 @@ pub enum AssetError {
         /// The path.
         path: PathBuf,
     },
-    /// The operating system said no.
+    /// A file or folder cannot be read.
     #[error("{path}: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// The places that were searched, and what each holds.
+/// The places that were searched, and what each contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Looked {
-    /// Place and the names found there; no list where there was no place to look in.
+pub struct SearchedPlaces {
+    /// Each place and the names found there; no list where the place is not configured.
     pub places: Vec<(String, Option<Vec<String>>)>,
 }
 
-impl fmt::Display for Looked {
+impl fmt::Display for SearchedPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, found) in &self.places {
             match found {
@@ -188,16 +188,16 @@ impl fmt::Display for Looked {
     }
 }
 
-/// How to get a dataset: only treebanks of Universal Dependencies are fetched.
+/// How to get a dataset: only treebanks of Universal Dependencies can be fetched.
 fn data_hint(name: &str) -> String {
-    let given = "give the folder it lies in with --data DIR";
+    let given = "give the folder that contains it with --data DIR";
     match name.starts_with("UD_") {
         true => format!("{given}, or get it with `frostline fetch {name}`"),
         false => given.into(),
     }
 }
 
-/// Names in one line; a long list is cut with a count of the rest.
+/// Names on one line; a long list is truncated, with a count of the rest.
 pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     const SHOWN: usize = 20;
     if names.is_empty() {

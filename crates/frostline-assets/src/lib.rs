@@ -7,11 +7,13 @@ mod encoder;
 mod error;
 #[cfg(feature = "fetch")]
 pub mod fetch;
+mod format;
 mod places;
 mod source;
 
-pub use dataset::{Dataset, Format};
+pub use dataset::DatasetFiles;
 pub use encoder::EncoderFiles;
-pub use error::{AssetError, Looked};
+pub use error::{AssetError, SearchedPlaces};
+pub use format::Format;
 pub use places::{Places, default_cache};
 pub use source::{Origin, Source, Sources, read, read_pinned, sha256};

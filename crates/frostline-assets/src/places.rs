@@ -1,23 +1,22 @@
-//! The folders in which datasets and encoders are looked for.
-//!
-//! Refuses to download: see the feature `fetch`.
+//! The folders in which datasets and encoders are searched. Nothing is downloaded here: see the feature
+//! `fetch`.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::Looked;
-use crate::{AssetError, Format, Origin, embedded};
+use crate::error::SearchedPlaces;
+use crate::format::Format;
+use crate::{AssetError, Origin, embedded};
 
-/// Where datasets and encoders are looked for, each place before the next: the user's folders,
-/// the cache of fetched files, then the name as a path. `embedded:NAME` is looked for in the
-/// binary alone.
+/// Where datasets and encoders are searched, in this order: the user's folders, the cache of fetched
+/// files, then the name as a path. `embedded:NAME` is searched only among the embedded files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The user's folder of dataset folders (`--data`); they may lie one folder deeper.
+    /// The user's folder of dataset folders (`--data`), which may be one level deeper.
     pub data: Option<PathBuf>,
     /// The user's folder of encoder folders (`--models`).
     pub models: Option<PathBuf>,
-    /// The cache that `frostline fetch` fills, with `treebanks/` and `encoders/` in it.
+    /// The cache of fetched files, with the subfolders `treebanks/` and `encoders/`.
     pub cache: Option<PathBuf>,
 }
 
@@ -28,23 +27,23 @@ impl Places {
         Self { data, models, cache: default_cache() }
     }
 
-    /// The folder for `name` and how it got there.
-    pub(crate) fn find(&self, kind: Kind, name: &str) -> Result<Place, AssetError> {
+    /// The folder for `name` and its origin.
+    pub(crate) fn find(&self, kind: AssetKind, name: &str) -> Result<Place, AssetError> {
         if name.starts_with(embedded::PREFIX) {
             return if kind.embedded().contains(&name) {
                 Ok(Place::Embedded(name.into()))
             } else {
-                Err(kind.missing(name, vec![("in the binary".into(), Some(kind.embedded_names()))]))
+                Err(kind.missing(name, vec![("embedded in the program".into(), Some(kind.embedded_names()))]))
             };
         }
         let given = match kind {
-            Kind::Dataset => self.data.as_deref(),
-            Kind::Encoder => self.models.as_deref(),
+            AssetKind::Dataset => self.data.as_deref(),
+            AssetKind::Encoder => self.models.as_deref(),
         };
         let cached = self.cache.as_ref().map(|cache| cache.join(kind.folder()));
         let direct = given.map(|folder| folder.join(name));
         let below = match (kind, given, &direct) {
-            (Kind::Dataset, Some(folder), Some(direct)) if !direct.is_dir() => below(folder, name)?,
+            (AssetKind::Dataset, Some(folder), Some(direct)) if !direct.is_dir() => below(folder, name)?,
             _ => None,
         };
         let candidates = [
@@ -70,7 +69,7 @@ impl Places {
         if let Some(folder) = cached {
             looked.push((format!("in {} (cache)", folder.display()), Some(kind.names_in(&folder))));
         }
-        looked.push(("in the binary".into(), Some(kind.embedded_names())));
+        looked.push(("embedded in the program".into(), Some(kind.embedded_names())));
         Err(kind.missing(name, looked))
     }
 }
@@ -79,12 +78,12 @@ impl Places {
 pub(crate) enum Place {
     /// A folder on disk.
     Folder(PathBuf, Origin),
-    /// A folder of the binary, such as `embedded:en`.
+    /// An embedded folder, such as `embedded:en`.
     Embedded(String),
 }
 
 impl Place {
-    /// The place for a person.
+    /// The place, for messages and records.
     pub(crate) fn show(&self) -> String {
         match self {
             Self::Folder(folder, _) => {
@@ -107,7 +106,7 @@ impl Place {
         }
     }
 
-    /// One of its files.
+    /// Describes one of its files.
     pub(crate) fn source(&self, file: &str) -> Result<crate::Source, AssetError> {
         match self {
             Self::Embedded(name) => crate::Source::of_embedded(&format!("{name}/{file}")),
@@ -116,14 +115,14 @@ impl Place {
     }
 }
 
-/// What is looked for.
+/// Whether a dataset or an encoder is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AssetKind {
     Dataset,
     Encoder,
 }
 
-impl Kind {
+impl AssetKind {
     pub(crate) const fn folder(self) -> &'static str {
         match self {
             Self::Dataset => "treebanks",
@@ -149,8 +148,8 @@ impl Kind {
         self.embedded().iter().map(|name| (*name).into()).collect()
     }
 
-    /// The names that can be asked for in a folder, sorted: `NAME`, or `GROUP/NAME` where a folder
-    /// holds folders and is none of these itself.
+    /// The names that can be requested in a folder, sorted: `NAME`, or `GROUP/NAME` where a folder
+    /// contains folders and is neither a dataset nor an encoder itself.
     fn names_in(self, folder: &Path) -> Vec<String> {
         let mut found = Vec::new();
         for name in folders(folder) {
@@ -165,7 +164,7 @@ impl Kind {
         found
     }
 
-    /// Whether a folder holds files of this kind.
+    /// Whether a folder contains files of this kind.
     fn is_one(self, folder: &Path) -> bool {
         match self {
             Self::Dataset => Format::ALL.into_iter().any(|format| {
@@ -177,7 +176,7 @@ impl Kind {
     }
 
     fn missing(self, name: &str, places: Vec<(String, Option<Vec<String>>)>) -> AssetError {
-        let (name, looked) = (name.into(), Looked { places });
+        let (name, looked) = (name.into(), SearchedPlaces { places });
         match self {
             Self::Dataset => AssetError::NoDataset { name, looked },
             Self::Encoder => AssetError::NoEncoder { name, looked },
@@ -185,15 +184,15 @@ impl Kind {
     }
 }
 
-/// The cache where nobody says otherwise: `$FROSTLINE_CACHE`, else `frostline` under
-/// `$XDG_CACHE_HOME` or `$HOME/.cache`; none where none of these is set.
+/// The default cache: `$FROSTLINE_CACHE`, otherwise `frostline` under `$XDG_CACHE_HOME` or
+/// `$HOME/.cache`; `None` where none of these is set.
 #[must_use]
 pub fn default_cache() -> Option<PathBuf> {
     cache_from(|name| std::env::var_os(name))
 }
 
-/// [`default_cache`] over any environment. A relative `$XDG_CACHE_HOME` is ignored, as the XDG
-/// Base Directory Specification asks.
+/// [`default_cache`] for a given environment. A relative `$XDG_CACHE_HOME` is ignored, as the XDG
+/// Base Directory Specification requires.
 fn cache_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("FROSTLINE_CACHE").or_else(|| {
@@ -204,8 +203,11 @@ fn cache_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     })
 }
 
-/// The folder for a name that lies in one of a folder's direct subfolders; an error where several
-/// have it. A name with `..` or a root in it is not looked for there: it could lead out.
+/// The folder for a name in one of a folder's direct subfolders. A name with `..` or a root is not
+/// searched there, since it could lead outside.
+///
+/// # Errors
+/// If several subfolders have it.
 fn below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> {
     if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
         return Ok(None);
@@ -219,7 +221,7 @@ fn below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> {
     }
 }
 
-/// The names in a folder that pass the test, in no order.
+/// The names in a folder that pass the test, in no particular order.
 fn names(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {

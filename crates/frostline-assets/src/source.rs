@@ -1,6 +1,5 @@
-//! One file that an experiment reads: where it is, what its bytes hash to, how it got there.
-//!
-//! Refuses to interpret contents.
+//! One file that an experiment reads: its path, the hash of its bytes and its origin. Contents are not
+//! interpreted.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,18 +23,18 @@ pub struct Source {
     /// # Units
     /// Bytes.
     pub bytes: u64,
-    /// How it got there.
+    /// Where it comes from.
     pub origin: Origin,
 }
 
-/// How a file got where it is.
+/// Where a file comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The user named it or the folder it lies in.
+    /// The user named it or its folder.
     Given,
     /// It was fetched into the cache.
     Cache,
-    /// The binary carries it.
+    /// It is embedded in the program.
     Embedded,
 }
 
@@ -53,10 +52,10 @@ impl std::fmt::Display for Origin {
 }
 
 impl Source {
-    /// Describes a file on disk; reads it once for the hash, in pieces.
+    /// Describes a file on disk; reads it once, in pieces, for the hash.
     ///
     /// # Errors
-    /// Where it cannot be read or its path is not Unicode.
+    /// If it cannot be read or its path is not Unicode.
     pub fn of_file(path: &Path, origin: Origin) -> Result<Self, AssetError> {
         let io = |source| AssetError::Io { path: path.into(), source };
         let absolute = std::path::absolute(path).map_err(io)?;
@@ -76,10 +75,10 @@ impl Source {
         Ok(Self { path: name.into(), sha256: hex(&hasher.finalize()), bytes, origin })
     }
 
-    /// Describes a file that the binary carries.
+    /// Describes an embedded file.
     ///
     /// # Errors
-    /// Where the binary carries no such file.
+    /// If there is no such file.
     pub fn of_embedded(path: &str) -> Result<Self, AssetError> {
         let contents = embedded::bytes(path)?;
         Ok(Self {
@@ -91,10 +90,10 @@ impl Source {
     }
 }
 
-/// The bytes of a [`Source::path`]: a file on disk or one that the binary carries.
+/// The bytes of a [`Source::path`]: a file on disk or an embedded one.
 ///
 /// # Errors
-/// Where there is no such file or it cannot be read.
+/// If there is no such file or it cannot be read.
 pub fn read(path: &str) -> Result<Cow<'static, [u8]>, AssetError> {
     if path.starts_with(embedded::PREFIX) {
         return embedded::bytes(path).map(Cow::Borrowed);
@@ -105,11 +104,11 @@ pub fn read(path: &str) -> Result<Cow<'static, [u8]>, AssetError> {
     }
 }
 
-/// Like [`read`], but only bytes with this SHA-256: a file that changed since a plan was expanded
-/// must not be taken for the one that was hashed.
+/// Like [`read`], but checks the SHA-256: a file that changed since a plan was expanded must not be
+/// mistaken for the one that was hashed.
 ///
 /// # Errors
-/// As [`read`], and where the hash is another.
+/// As [`read`], and if the hash differs.
 pub fn read_pinned(path: &str, sha256_hex: &str) -> Result<Cow<'static, [u8]>, AssetError> {
     let contents = read(path)?;
     let found = sha256(&contents);

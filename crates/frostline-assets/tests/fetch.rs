@@ -1,5 +1,5 @@
-//! Downloads against a server that the test starts on 127.0.0.1: whole, broken off, damaged,
-//! missing, pinned, overtaken.
+//! Downloads from a server that the test starts on 127.0.0.1: complete, interrupted, damaged,
+//! missing, pinned, and concurrent with another process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,18 +8,18 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use frostline_assets::fetch::{self, FetchError, Hosts, Options, Progress};
+use frostline_assets::fetch::{self, FetchError, FetchOptions, Hosts, Progress};
 use frostline_assets::{Places, sha256};
 use sha1::Digest as _;
 
-/// What a server says at one path.
+/// The response of a server at one path.
 #[derive(Clone)]
 struct Page {
     status: u16,
     body: Vec<u8>,
-    /// Hang up after this many bytes, once.
+    /// Close the connection after this many bytes, once.
     cut: Option<usize>,
-    /// Whether `Range` is honoured.
+    /// Whether the `Range` header is supported.
     ranges: bool,
 }
 
@@ -102,13 +102,13 @@ impl Server {
         self.asked.lock().unwrap().len()
     }
 
-    fn options(&self, cache: &Path) -> Options {
+    fn options(&self, cache: &Path) -> FetchOptions {
         let hosts = Hosts {
             treebank_lists: format!("{}/lists", self.address),
             treebank_files: format!("{}/files", self.address),
             hub: format!("{}/hub", self.address),
         };
-        Options { hosts, ..Options::new(cache) }
+        FetchOptions { hosts, ..FetchOptions::new(cache) }
     }
 }
 
@@ -188,14 +188,14 @@ fn a_fetched_treebank_is_found_by_name_and_not_fetched_twice() {
 }
 
 #[test]
-fn a_broken_transfer_goes_on_where_it_stopped() {
+fn an_interrupted_transfer_resumes_where_it_stopped() {
     let (server, files) = treebank();
     server.change(TRAIN, |page| page.cut = Some(100_000));
     let cache = tempfile::tempdir().unwrap();
     let options = server.options(cache.path());
     let error = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap_err();
     assert!(matches!(error, FetchError::Connection { .. }), "{error}");
-    assert!(error.to_string().contains("goes on where it stopped"));
+    assert!(error.to_string().contains("resumes where it stopped"));
     assert!(cached(cache.path()).dataset("UD_Toy-T").is_err(), "half a treebank is none");
 
     let fetched = fetch::treebank("UD_Toy-T", &options, &mut quiet).unwrap();
@@ -206,7 +206,7 @@ fn a_broken_transfer_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_host_without_ranges_is_asked_for_all_of_it() {
+fn without_range_support_the_whole_file_is_requested() {
     let (server, files) = treebank();
     server.change(TRAIN, |page| (page.cut, page.ranges) = (Some(70_000), false));
     let cache = tempfile::tempdir().unwrap();
@@ -217,7 +217,7 @@ fn a_host_without_ranges_is_asked_for_all_of_it() {
 }
 
 #[test]
-fn damaged_bytes_are_refused_and_deleted() {
+fn damaged_bytes_are_an_error_and_deleted() {
     let (server, _) = treebank();
     server.change(TRAIN, |page| page.body[5] ^= 1);
     let cache = tempfile::tempdir().unwrap();
@@ -260,7 +260,7 @@ fn pins_are_checked_on_download_and_afterwards() {
 }
 
 #[test]
-fn a_pin_that_names_no_file_is_told() {
+fn a_pin_that_names_no_file_is_an_error() {
     let (server, files) = treebank();
     let cache = tempfile::tempdir().unwrap();
     let mut options = server.options(cache.path());
@@ -277,14 +277,14 @@ fn a_pin_that_names_no_file_is_told() {
 }
 
 #[test]
-fn a_cached_treebank_of_another_release_is_not_taken_for_the_usual_one() {
+fn a_cached_treebank_of_another_release_is_an_error() {
     let (server, _) = treebank();
     let pages = server.pages.lock().unwrap().clone();
     let pages = pages.into_iter().map(|(path, page)| (path.replace("r2.16", "r2.15"), page));
     server.pages.lock().unwrap().extend(pages);
     let cache = tempfile::tempdir().unwrap();
     let usual = server.options(cache.path());
-    let older = Options { revision: Some("r2.15".into()), ..usual.clone() };
+    let older = FetchOptions { revision: Some("r2.15".into()), ..usual.clone() };
     let fetched = fetch::treebank("UD_Toy-T", &older, &mut quiet).unwrap();
     assert_eq!(fetched.revision, "r2.15");
     let error = fetch::treebank("UD_Toy-T", &usual, &mut quiet).unwrap_err();
@@ -292,14 +292,14 @@ fn a_cached_treebank_of_another_release_is_not_taken_for_the_usual_one() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{folder} holds revision r2.15, not r2.16; delete the folder to fetch r2.16, or keep it and fetch it by name with --revision r2.15"
+            "{folder} contains revision r2.15, expected r2.16; delete the folder to fetch r2.16, or keep it and fetch with --revision r2.15"
         )
     );
     assert!(!fetch::treebank("UD_Toy-T", &older, &mut quiet).unwrap().downloaded);
 }
 
 #[test]
-fn a_file_that_changed_in_the_cache_is_told() {
+fn a_file_that_changed_in_the_cache_is_an_error() {
     let (server, _) = treebank();
     let cache = tempfile::tempdir().unwrap();
     let mut options = server.options(cache.path());
@@ -314,7 +314,7 @@ fn a_file_that_changed_in_the_cache_is_told() {
 }
 
 #[test]
-fn names_and_answers_that_lead_nowhere_say_so() {
+fn invalid_names_and_responses_are_errors() {
     let (server, _) = treebank();
     let cache = tempfile::tempdir().unwrap();
     let options = server.options(cache.path());
@@ -348,7 +348,7 @@ fn names_and_answers_that_lead_nowhere_say_so() {
 }
 
 #[test]
-fn two_at_once_do_not_write_one_folder() {
+fn two_processes_do_not_write_one_folder() {
     let (server, _) = treebank();
     let cache = tempfile::tempdir().unwrap();
     let part = cache.path().join("treebanks/UD_Toy-T.part");
@@ -363,7 +363,7 @@ fn two_at_once_do_not_write_one_folder() {
 }
 
 #[test]
-fn a_fetch_that_was_overtaken_takes_what_is_there() {
+fn a_fetch_that_another_process_finished_uses_its_result() {
     let (server, _) = treebank();
     let cache = tempfile::tempdir().unwrap();
     let options = server.options(cache.path());
@@ -421,7 +421,7 @@ fn an_encoder_comes_with_its_weights_and_nothing_else() {
 }
 
 #[test]
-fn damaged_weights_are_refused_by_their_sha256() {
+fn damaged_weights_fail_their_sha256() {
     let server =
         encoder(&[("model.safetensors", b"weights"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")]);
     server.change(&format!("/hub/some/encoder/resolve/{COMMIT}/model.safetensors"), |page| {
@@ -440,7 +440,7 @@ fn damaged_weights_are_refused_by_their_sha256() {
 }
 
 #[test]
-fn digests_and_commits_that_are_none_are_refused() {
+fn invalid_digests_and_commits_are_errors() {
     let files: [(&str, &[u8]); 3] =
         [("model.safetensors", b"weights"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")];
     let revision = "/hub/api/models/some/encoder/revision/main";

@@ -1,4 +1,4 @@
-//! Names are found where they should be, and every way to miss says what is there and what to do.
+//! Names are found where they should be, and every error lists what exists and what to do.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn places(root: &Path) -> Places {
     }
 }
 
-/// An error's text with the temporary folder's name taken out.
+/// An error's text without the temporary folder's name.
 fn shown(root: &Path, error: &AssetError) -> String {
     error.to_string().replace(root.to_str().unwrap(), "ROOT")
 }
@@ -58,22 +58,22 @@ fn a_treebank_is_found_by_name_in_the_cache_and_by_path() {
 }
 
 #[test]
-fn a_missing_treebank_lists_what_there_is() {
+fn a_missing_treebank_lists_what_exists() {
     let root = tempfile::tempdir().unwrap();
     let error = places(root.path()).dataset("UD_Toy-X").unwrap_err();
     insta::assert_snapshot!(shown(root.path(), &error), @r"
     there is no dataset `UD_Toy-X`
       in ROOT/data (--data): UD_Toy-A, UD_Toy-B
       in ROOT/cache/treebanks (cache): UD_Toy-C
-      in the binary: embedded:en, embedded:names, embedded:pcm, embedded:reviews
-      give the folder it lies in with --data DIR, or get it with `frostline fetch UD_Toy-X`
+      embedded in the program: embedded:en, embedded:names, embedded:pcm, embedded:reviews
+      give the folder that contains it with --data DIR, or get it with `frostline fetch UD_Toy-X`
     ");
     let error = Places::default().dataset("UD_Toy-X").unwrap_err();
     insta::assert_snapshot!(error, @r"
     there is no dataset `UD_Toy-X`
       no --data folder was given
-      in the binary: embedded:en, embedded:names, embedded:pcm, embedded:reviews
-      give the folder it lies in with --data DIR, or get it with `frostline fetch UD_Toy-X`
+      embedded in the program: embedded:en, embedded:names, embedded:pcm, embedded:reviews
+      give the folder that contains it with --data DIR, or get it with `frostline fetch UD_Toy-X`
     ");
     for name in ["", ".", "..", "embedded:xx"] {
         let error = places(root.path()).dataset(name).unwrap_err();
@@ -82,7 +82,7 @@ fn a_missing_treebank_lists_what_there_is() {
 }
 
 #[test]
-fn empty_missing_and_doubled_splits_are_told_apart() {
+fn empty_missing_and_repeated_splits_are_different_errors() {
     let root = tempfile::tempdir().unwrap();
     let places = places(root.path());
     let folder = root.path().join("data/UD_Toy-A");
@@ -92,7 +92,7 @@ fn empty_missing_and_doubled_splits_are_told_apart() {
         let error = places.dataset("UD_Toy-A").unwrap_err();
         assert!(
             shown(root.path(), &error).starts_with(&format!(
-                "ROOT/data/UD_Toy-A/xx_a-ud-{split}.conllu: the {split} split is empty: it has 0 sentences"
+                "ROOT/data/UD_Toy-A/xx_a-ud-{split}.conllu: the {split} split has 0 sentences"
             )),
             "{error}"
         );
@@ -102,11 +102,11 @@ fn empty_missing_and_doubled_splits_are_told_apart() {
     insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: several files could be the dev split: xx_a-ud-dev.conllu, yy_a-ud-dev.conllu; keep one, or join them");
     fs::remove_file(folder.join("yy_a-ud-dev.conllu")).unwrap();
     fs::remove_file(folder.join("xx_a-ud-dev.conllu")).unwrap();
-    insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: no dev split; expected a file named *-ud-dev.conllu or dev.conllu, there is: xx_a-ud-test.conllu, xx_a-ud-train.conllu");
+    insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: no dev split; expected a file named *-ud-dev.conllu or dev.conllu, found: xx_a-ud-test.conllu, xx_a-ud-train.conllu");
 }
 
 #[test]
-fn the_format_is_told_by_the_names_of_the_splits() {
+fn the_names_of_the_splits_determine_the_format() {
     let root = tempfile::tempdir().unwrap();
     let places = places(root.path());
     const LAYER: &str = "# sent_id = s1\n1\tice\tO\n\n";
@@ -138,16 +138,16 @@ fn the_format_is_told_by_the_names_of_the_splits() {
     "#);
 
     let error = places.treebank("reviews").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/reviews: its files end with .tsv, expected a treebank with files that end with .conllu; give another");
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/reviews: found .tsv files, expected a treebank with .conllu files; give another dataset");
     assert_eq!(places.treebank("UD_Toy-A").unwrap(), places.dataset("UD_Toy-A").unwrap());
 
     write(&root.path().join("data/layer/xx_a-ud-dev.conllu"), SENTENCE);
     let error = places.dataset("layer").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/layer: splits of two formats: xx_a-ud-dev.conllu and xx_a-ud-dev.iob2; expected one, so move the files of the other elsewhere");
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/layer: found splits of two formats, xx_a-ud-dev.conllu and xx_a-ud-dev.iob2, expected one format; move the other files elsewhere");
 }
 
 #[test]
-fn a_dataset_without_what_its_format_requires_is_none() {
+fn a_dataset_needs_what_its_format_requires() {
     let root = tempfile::tempdir().unwrap();
     let places = places(root.path());
     let mut all = String::new();
@@ -169,16 +169,16 @@ fn a_dataset_without_what_its_format_requires_is_none() {
         all += "\n";
     }
     insta::assert_snapshot!(all, @r"
-    ROOT/data/none: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, there is: README.md
-    ROOT/data/labelled: no dev split; expected a file named *-dev.tsv or dev.tsv, there is: train.tsv
-    ROOT/data/layer: no dev split; expected a file named *-ud-dev.iob2 or dev.iob2, there is: xx-ud-test.iob2
-    ROOT/data/empty-layer/dev.iob2: the dev split is empty: it has 0 sentences; expected at least one, so get the dataset again or remove the file if it is the test split
-    ROOT/data/empty-labelled/dev.tsv: the dev split is empty: it has 0 sentences; expected at least one, so get the dataset again or remove the file if it is the test split
+    ROOT/data/none: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, found: README.md
+    ROOT/data/labelled: no dev split; expected a file named *-dev.tsv or dev.tsv, found: train.tsv
+    ROOT/data/layer: no dev split; expected a file named *-ud-dev.iob2 or dev.iob2, found: xx-ud-test.iob2
+    ROOT/data/empty-layer/dev.iob2: the dev split has 0 sentences, expected at least one; get the dataset again, or remove the file if it is the test split
+    ROOT/data/empty-labelled/dev.tsv: the dev split has 0 sentences, expected at least one; get the dataset again, or remove the file if it is the test split
     ");
 }
 
 #[test]
-fn datasets_may_lie_one_folder_deeper() {
+fn datasets_may_be_one_folder_deeper() {
     let root = tempfile::tempdir().unwrap();
     let places = places(root.path());
     let data = root.path().join("data");
@@ -186,7 +186,7 @@ fn datasets_may_lie_one_folder_deeper() {
         write(&data.join(format!("ud/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
         write(&data.join(format!("ner/UNER_Toy-D/xx_d-ud-{split}.iob2")), "1\tice\tO\n\n");
     }
-    // A name may have slashes, and need not.
+    // A name may have slashes or not.
     for (short, long) in [("UD_Toy-D", "ud/UD_Toy-D"), ("UNER_Toy-D", "ner/UNER_Toy-D")] {
         let (found, same) = (places.dataset(short).unwrap(), places.dataset(long).unwrap());
         assert_eq!((&found.sources, &found.folder), (&same.sources, &same.folder));
@@ -204,9 +204,9 @@ fn datasets_may_lie_one_folder_deeper() {
         write(&data.join(format!("old/UD_Toy-A/{split}.conllu")), SENTENCE);
     }
     let error = places.dataset("UD_Toy-D").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"there are several datasets `UD_Toy-D` in ROOT/data: old/UD_Toy-D, ud/UD_Toy-D; write the one that is meant, as in `old/UD_Toy-D`, or give its folder with --data DIR");
+    insta::assert_snapshot!(shown(root.path(), &error), @"there are several datasets `UD_Toy-D` in ROOT/data: old/UD_Toy-D, ud/UD_Toy-D; give the full name, such as `old/UD_Toy-D`, or its folder with --data DIR");
     assert!(places.dataset("old/UD_Toy-D").unwrap().folder.ends_with("old/UD_Toy-D"));
-    // Before the cache, after the data folder itself, and never out of it.
+    // Searched before the cache and after the data folder itself, and never outside it.
     assert_eq!(places.dataset("UD_Toy-C").unwrap().origin, Origin::Given);
     assert!(places.dataset("UD_Toy-A").unwrap().folder.ends_with("data/UD_Toy-A"));
     let error = places.dataset("../ud/UD_Toy-D").unwrap_err();
@@ -220,7 +220,7 @@ fn an_encoder_is_found_with_or_without_weights() {
     let bare = places.encoder("tiny", false).unwrap();
     assert_eq!(bare.sources.keys().collect::<Vec<_>>(), ["config", "vocabulary"]);
     let error = places.encoder("tiny", true).unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors or model.safetensors.index.json, there is: config.json, vocab.txt; draw them at random from the config with --encoder-init random, or get them with `frostline fetch tiny`");
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors or model.safetensors.index.json, found: config.json, vocab.txt; initialise them at random with --encoder-init random, or get them with `frostline fetch tiny`");
 
     let folder = root.path().join("models/tiny");
     write(&folder.join("tokenizer_config.json"), "{}");
@@ -241,8 +241,8 @@ fn an_encoder_is_found_with_or_without_weights() {
     there is no encoder `owner/other`
       in ROOT/models (--models): tiny
       in ROOT/cache/encoders (cache): owner/cached
-      in the binary: embedded:demo-distilbert
-      give the folder it lies in with --models DIR, or get it with `frostline fetch owner/other`
+      embedded in the program: embedded:demo-distilbert
+      give the folder that contains it with --models DIR, or get it with `frostline fetch owner/other`
     ");
     fs::remove_file(folder.join("config.json")).unwrap();
     let error = places.encoder("tiny", false).unwrap_err();
@@ -258,7 +258,7 @@ fn sharded_weights_come_with_every_shard() {
     write(&index, r#"{"weight_map":{"a":"m-2.safetensors","b":"m-1.safetensors","c":"m-1.safetensors"}}"#);
     write(&folder.join("m-1.safetensors"), "1");
     let error = places.encoder("tiny", true).unwrap_err();
-    assert!(error.to_string().contains("it names m-2.safetensors, which is not there"), "{error}");
+    assert!(error.to_string().contains("it names m-2.safetensors, which does not exist"), "{error}");
     write(&folder.join("m-2.safetensors"), "2");
     let files = places.encoder("tiny", true).unwrap().sources;
     assert_eq!(files["weights-1"].sha256, sha256(b"1"));
@@ -272,7 +272,7 @@ fn sharded_weights_come_with_every_shard() {
 }
 
 #[test]
-fn a_changed_file_is_not_taken_for_the_one_that_was_hashed() {
+fn a_file_that_changed_since_it_was_hashed_is_an_error() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("x");
     write(&path, "new");

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use frostline_freeze::ResolvedPolicy;
-use frostline_model::{Checkpoint, EncoderConfig, HeadShape, RandomInit, Source};
+use frostline_model::{Checkpoint, EncoderConfig, HeadShape, ParameterSource, RandomInit};
 use frostline_record::{Cell, Outcome, Record, Settings};
 use frostline_train::{extras, timeline};
 
@@ -79,7 +79,7 @@ struct Standard {
     stages: Vec<Stage>,
     /// Weights into which was merged what LoRA learned beside them.
     merged: HashSet<String>,
-    start: Box<dyn Source>,
+    start: Box<dyn ParameterSource>,
 }
 
 impl Standard {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 use frostline_kernels::Kernels;
-use frostline_model::{EncoderConfig, Tagger};
+use frostline_model::{EncoderConfig, Network};
 use frostline_random::Stream;
 use frostline_record::{
     Baseline, BaselineFit, Cell, Init, MOST_FREQUENT, PROBE, Precision, Settings, Switch, Unit,
@@ -44,7 +44,7 @@ pub(crate) struct Probes(HashMap<String, Option<Baseline>>);
 pub(crate) fn of_cell<B: Kernels>(
     cell: &Cell,
     data: &Data,
-    model: &Tagger<B>,
+    model: &Network<B>,
     probes: &mut Probes,
 ) -> Result<Baselines> {
     let settings = &cell.settings;
@@ -112,14 +112,14 @@ fn labelled<'a>(
 /// The logistic regression, in f32 features whatever the cell's precision; nothing where no word of train
 /// has a label position. It reads the last block's output also where the cell's heads read a mix of blocks.
 fn probe<B: Kernels>(
-    model: &Tagger<B>,
+    model: &Network<B>,
     encoder: &EncoderConfig,
     task: &TaskData,
     settings: &Settings,
 ) -> Option<Baseline> {
     let mut settings = settings.clone();
     settings.train.precision = Precision::F32;
-    let model = Tagger { mix: None, ..model.clone() };
+    let model = Network { mix: None, ..model.clone() };
     let rows = |set: &Dataset| features(&model, encoder, set.into(), &settings);
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);

@@ -11,7 +11,7 @@ use frostline_align::Aligner;
 use frostline_assets::Places;
 use frostline_freeze::{Policy, PrefixMode, Workload};
 use frostline_kernels::{Kernels as _, Precision, Train};
-use frostline_model::{EncoderConfig, HeadShape, RandomInit, Source, Tagger as Model, Vocabulary};
+use frostline_model::{EncoderConfig, HeadShape, Network as Model, ParameterSource, RandomInit, Vocabulary};
 use frostline_random::Stream;
 use frostline_record::{Init, Input, Inputs, Settings, Switch};
 use frostline_train::{
@@ -113,7 +113,7 @@ impl Folders {
         Document::parse(text, path, Format::Treebank)
     }
 
-    fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn Source>> {
+    fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn ParameterSource>> {
         let mut settings = Settings { seed: step.seed, ..Settings::default() };
         settings.encoder.init = if step.random_init { Init::Random } else { Init::Pretrained };
         inputs::encoder_source(&self.inputs, &settings, config)

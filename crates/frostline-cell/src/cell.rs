@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use burn::module::AutodiffModule as _;
 use frostline_freeze::{ResolvedPolicy, Timeline};
 use frostline_kernels::Train;
-use frostline_model::{EncoderConfig, RandomInit, Tagger};
+use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_record::{
     self as record, Checkpoints, Event, Job, MadeBy, Outcome, Record, SCHEMA, Settings, StageOutcome,
     read_record,
@@ -125,7 +125,7 @@ fn run_cell<B: Train>(
     shared.verified.check(weights.map(|(_, input)| input))?;
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
     let head = RandomInit::new(settings.seed, HEAD_STD);
-    let mut model = Tagger::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
+    let mut model = Network::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
     let isa = isa_on::<B>(device);
     let (mut story, mut saved) =
         if *verify { Default::default() } else { story::resume(folder, &cell.id, &isa) };
@@ -288,12 +288,12 @@ impl At<'_> {
     /// Trains, and scores what came of it.
     fn run<B: Train>(
         &self,
-        model: Tagger<B>,
+        model: Network<B>,
         saved: Option<Saved>,
         story: &mut Story,
         shared: &mut Shared,
         tell: &mut dyn FnMut(Event),
-    ) -> Result<(Tagger<B>, StageOutcome)> {
+    ) -> Result<(Network<B>, StageOutcome)> {
         let Self { job, data, encoder, stage, .. } = *self;
         let Job { cell, prefix_cache, verify, .. } = job;
         let request = Request {
@@ -396,7 +396,11 @@ impl At<'_> {
     }
 
     /// What goes into the headline's head, \[words or sentences, H\] for each split.
-    fn features<B: frostline_kernels::Kernels>(&self, model: &Tagger<B>, splits: &Splits) -> Result<Vec<u8>> {
+    fn features<B: frostline_kernels::Kernels>(
+        &self,
+        model: &Network<B>,
+        splits: &Splits,
+    ) -> Result<Vec<u8>> {
         use safetensors::{Dtype, tensor::TensorView};
         let data = self.data;
         let hidden = data.encoder.hidden;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use burn::module::AutodiffModule as _;
 use frostline_kernels::Train;
-use frostline_model::{EncoderConfig, Extras, Source, Tagger, merged, snapshot};
+use frostline_model::{EncoderConfig, Extras, Network, ParameterSource, merged, snapshot};
 use frostline_record::{Change, Settings};
 use frostline_train::{View, linear_cka, relative_changes};
 
@@ -13,12 +13,12 @@ use crate::data::Data;
 pub(crate) fn measure<B: Train>(
     data: &Data,
     encoder: &EncoderConfig,
-    trained: &Tagger<B>,
-    sources: [&dyn Source; 2],
+    trained: &Network<B>,
+    sources: [&dyn ParameterSource; 2],
     settings: &Settings,
 ) -> Result<Vec<Change>> {
     let plain = EncoderConfig { extras: Extras::default(), ..encoder.clone() };
-    let start = Tagger::<B>::build(&plain, &data.vocabulary, &data.heads, sources, &trained.device())?;
+    let start = Network::<B>::build(&plain, &data.vocabulary, &data.heads, sources, &trained.device())?;
     let end = merged(&snapshot(trained), encoder);
     let relative = relative_changes(&snapshot(&start), &end);
     let dev = View::from(&data.main().dev.set);

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
 use frostline_assets::{Origin, read_pinned};
-use frostline_model::{Checkpoint, EncoderConfig, RandomInit, Source};
+use frostline_model::{Checkpoint, EncoderConfig, ParameterSource, RandomInit};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 
 /// The roles of the files from which an aligner is made.
@@ -79,7 +79,7 @@ pub fn encoder_source(
     inputs: &Inputs,
     settings: &Settings,
     config: &EncoderConfig,
-) -> Result<Box<dyn Source>> {
+) -> Result<Box<dyn ParameterSource>> {
     if settings.encoder.init == Init::Random {
         return Ok(Box::new(RandomInit::new(settings.seed, config.initializer_range)));
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use frostline_kernels::Kernels;
-use frostline_model::Tagger;
+use frostline_model::Network;
 use frostline_record::{
     Cell, DataSettings, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, Settings, sha256,
 };
@@ -105,7 +105,7 @@ impl Request<'_> {
     /// Where a file cannot be written or read.
     pub fn splits<B: Kernels>(
         &self,
-        model: &Tagger<B>,
+        model: &Network<B>,
         kept: &mut Kept,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Splits> {
@@ -237,7 +237,7 @@ impl Kept {
 /// One split's prefix, to be computed unless a file holds it already.
 struct Fill<'a, 'r, B: Kernels> {
     request: &'a Request<'r>,
-    model: &'a Tagger<B>,
+    model: &'a Network<B>,
     set: &'a Dataset,
     blocks: usize,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use frostline_align::{AlignOptions, Aligner};
 use frostline_kernels::Train;
-use frostline_model::{EncoderConfig, Export, RandomInit, Vocabulary, snapshot};
+use frostline_model::{EncoderConfig, HuggingFaceExport, RandomInit, Vocabulary, snapshot};
 use frostline_record::write_atomically;
 use frostline_train::{PretrainConfig, pretrain};
 use rayon::prelude::*;
@@ -82,7 +82,7 @@ impl Work for &Pretrain {
         let trained = pretrain::<B>(&encoder, &text, &config, device, &mut tell)?;
         let parameters =
             snapshot(&trained).into_iter().map(|(path, values)| (format!("encoder.{path}"), values));
-        let export = Export {
+        let export = HuggingFaceExport {
             config: &encoder,
             parameters: &parameters.collect(),
             head: 0,

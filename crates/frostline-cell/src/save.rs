@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
-use frostline_model::{EncoderConfig, Export, Peft, Source, Tagger, hugging_face_config, snapshot};
+use frostline_model::{
+    EncoderConfig, HuggingFaceExport, Network, ParameterSource, PeftExport, hugging_face_config, snapshot,
+};
 use frostline_record::{Cell, Settings, write_atomically};
 
 use crate::data::Data;
@@ -30,7 +32,12 @@ impl Trained<'_> {
     /// Writes the encoder with the headline's head as a Hugging Face folder `model/`, and with every
     /// other head as `model-NAME/`. Where LoRA is all that was learned in the encoder, its matrices
     /// stand beside them in `peft/` or `peft-NAME/`.
-    pub fn save<B: Train>(&self, model: &Tagger<B>, source: &dyn Source, folder: &Path) -> Result<()> {
+    pub fn save<B: Train>(
+        &self,
+        model: &Network<B>,
+        source: &dyn ParameterSource,
+        folder: &Path,
+    ) -> Result<()> {
         let Self { cell, data, encoder, .. } = *self;
         let parameters = snapshot(model);
         for (number, task) in data.tasks.iter().enumerate() {
@@ -42,7 +49,7 @@ impl Trained<'_> {
                 |what: &str| folder.join(if main { what.into() } else { format!("{what}-{}", task.name) });
             let target = named("model");
             fs::create_dir_all(&target)?;
-            let export = Export {
+            let export = HuggingFaceExport {
                 config: encoder,
                 parameters: &parameters,
                 head: task.head,
@@ -72,8 +79,13 @@ impl Trained<'_> {
                 lora.filter(|_| self.policies.iter().all(|policy| policy.learns_by_lora_alone()))
             {
                 let name = &cell.settings.encoder.name;
-                let peft =
-                    Peft { config: encoder, parameters: &parameters, head: task.head, kind, encoder: name };
+                let peft = PeftExport {
+                    config: encoder,
+                    parameters: &parameters,
+                    head: task.head,
+                    kind,
+                    encoder: name,
+                };
                 let target = named("peft");
                 fs::create_dir_all(&target)?;
                 write_atomically(&target.join("adapter_model.safetensors"), &peft.safetensors()?)?;

@@ -2,10 +2,10 @@
 //!
 //! R is `std::str::from_utf8` over the file, then for every line of `split('\n')` its `split('\t')`
 //! fields pushed into one reused vector, black-boxed per line. A ratio of 2 means twice as fast as
-//! R. Ours hands all ten columns of every row to the black box too. Times are the best of many
-//! rounds, taken in turns, so that a busy machine slows all alike.
+//! R. This crate's readers also pass all ten columns of every row to the black box. Times are the
+//! best of many interleaved rounds, so that a busy machine slows all of them equally.
 //!
-//! The file is English-EWT train where `FROSTLINE_SHARED` is set, else sentences made up here.
+//! The file is English-EWT train where `FROSTLINE_SHARED` is set, and generated sentences elsewhere.
 
 use std::{
     fmt::Write as _,
@@ -17,8 +17,8 @@ use frostline_conllu::{Checks, Reader, Sentence, Writer, read_lenient, read_stri
 
 const ROUNDS: usize = 25;
 
-/// A task with its name, and the ratio to R it has to reach.
-struct Task<'a> {
+/// A benchmark with its name, and the ratio to R it has to reach.
+struct Benchmark<'a> {
     name: &'static str,
     target: Option<f64>,
     rounds: usize,
@@ -35,20 +35,20 @@ fn main() {
     let text = std::str::from_utf8(&bytes).expect("the file is UTF-8");
     let sentences: Vec<_> = read_lenient(&bytes, Checks::default()).collect();
     println!("{name}: {} bytes, {} sentences", bytes.len(), sentences.len());
-    let mut tasks = tasks(&bytes, text, &sentences);
+    let mut benchmarks = benchmarks(&bytes, text, &sentences);
     for round in 0..ROUNDS {
-        for task in tasks.iter_mut().filter(|task| round < task.rounds) {
+        for benchmark in benchmarks.iter_mut().filter(|benchmark| round < benchmark.rounds) {
             let start = Instant::now();
-            (task.run)();
-            task.best = task.best.min(start.elapsed());
+            (benchmark.run)();
+            benchmark.best = benchmark.best.min(start.elapsed());
         }
     }
-    print(&tasks);
+    print(&benchmarks);
     sizes();
 }
 
-/// Time per byte for texts that could tempt a reader into quadratic time, at two sizes: the same
-/// figure twice is linear time. (What holds this is a test that counts work.)
+/// Time per byte at two sizes, for texts on which a careless reader takes quadratic time: equal
+/// figures mean linear time. (A test in `src/work.rs` enforces this by counting work.)
 fn sizes() {
     let row = |id: usize| format!("{id}\tf\tl\tX\tx\tA=B\t{}\tdep\t_\tC=D\n", id - 1);
     let line = |value: String| format!("1\tf\tl\tX\tx\t_\t0\troot\t_\t{value}\n\n");
@@ -95,17 +95,17 @@ fn input() -> (String, Vec<u8>) {
     ("made-up sentences (FROSTLINE_SHARED is unset)".into(), text.into_bytes())
 }
 
-fn tasks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> Vec<Task<'a>> {
+fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> Vec<Benchmark<'a>> {
     let mut out = Vec::with_capacity(bytes.len() + 1024);
     let mut composed = Vec::with_capacity(bytes.len() + 1024);
-    let whole = move |name, target, run: Box<dyn FnMut() + 'a>| Task {
+    let whole = move |name, target, run: Box<dyn FnMut() + 'a>| Benchmark {
         name,
         target,
         rounds: ROUNDS,
         run,
         best: Duration::MAX,
     };
-    let peer = |name, run| Task { rounds: 5, ..whole(name, None, run) };
+    let peer = |name, run| Benchmark { rounds: 5, ..whole(name, None, run) };
     vec![
         whole("R", None, Box::new(move || plain(bytes))),
         whole(
@@ -113,7 +113,7 @@ fn tasks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> V
             Some(0.6),
             Box::new(move || {
                 for sentence in read_strict(bytes, Checks::default()) {
-                    see(&sentence.expect("well formed"));
+                    consume(&sentence.expect("well formed"));
                 }
             }),
         ),
@@ -122,7 +122,7 @@ fn tasks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> V
             Some(0.9),
             Box::new(move || {
                 for sentence in read_lenient(bytes, Checks::default()) {
-                    see(&sentence);
+                    consume(&sentence);
                 }
             }),
         ),
@@ -132,7 +132,7 @@ fn tasks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> V
             Box::new(move || {
                 let mut reader = Reader::new(std::io::BufReader::new(bytes), Checks::default());
                 while let Some(sentence) = reader.next_strict().expect("memory") {
-                    see(&sentence.expect("well formed"));
+                    consume(&sentence.expect("well formed"));
                 }
             }),
         ),
@@ -191,7 +191,7 @@ fn tasks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> V
     ]
 }
 
-/// R: the least that any reader has to do.
+/// R: the minimum that any reader has to do.
 fn plain(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).expect("UTF-8");
     let mut fields = Vec::new();
@@ -202,25 +202,26 @@ fn plain(bytes: &[u8]) {
     }
 }
 
-/// All of a sentence, in front of the optimiser's eyes.
-fn see(sentence: &Sentence<'_>) {
+/// Uses all of a sentence, so that the optimiser cannot remove the reading.
+fn consume(sentence: &Sentence<'_>) {
     for row in sentence.rows() {
         black_box(row.columns());
     }
     black_box(sentence);
 }
 
-fn print(tasks: &[Task<'_>]) {
-    let plain = tasks[0].best.as_secs_f64();
+fn print(benchmarks: &[Benchmark<'_>]) {
+    let plain = benchmarks[0].best.as_secs_f64();
     println!("{:26}{:>10}{:>10}{:>9}", "", "best ms", "x R", "target");
-    for task in tasks {
-        let (seconds, target) = (task.best.as_secs_f64(), task.target);
+    for benchmark in benchmarks {
+        let (seconds, target) = (benchmark.best.as_secs_f64(), benchmark.target);
         let target = target.map_or_else(String::new, |target| format!(">= {target}"));
-        println!("{:26}{:>10.2}{:>10.2}{target:>9}", task.name, seconds * 1e3, plain / seconds);
+        println!("{:26}{:>10.2}{:>10.2}{target:>9}", benchmark.name, seconds * 1e3, plain / seconds);
     }
-    let peers = tasks.iter().filter(|task| task.rounds < ROUNDS);
-    let fastest = peers.min_by_key(|task| task.best).expect("three peers");
-    let lenient = tasks.iter().find(|task| task.name == "lenient slice").expect("it is measured");
+    let peers = benchmarks.iter().filter(|benchmark| benchmark.rounds < ROUNDS);
+    let fastest = peers.min_by_key(|benchmark| benchmark.best).expect("three peers");
+    let lenient =
+        benchmarks.iter().find(|benchmark| benchmark.name == "lenient slice").expect("it is measured");
     let ratio = fastest.best.as_secs_f64() / lenient.best.as_secs_f64();
     println!("lenient slice is {ratio:.2} x the fastest peer, {} (target >= 3.5)", fastest.name);
 }

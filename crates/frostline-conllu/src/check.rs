@@ -1,40 +1,40 @@
-//! What level 1 of the UD validator asks of a row and of the order of rows.
+//! The rules of level 1 of the UD validator for a row and for the order of rows.
 //!
-//! Owns the rules, not the walking: `cursor` calls it line by line. It refuses to correct anything.
+//! `cursor` applies them line by line. They report faults and correct nothing.
 
 use std::collections::BTreeMap;
 
 use crate::{
     fault::{FaultKind, Quote},
     id::Id,
-    row::{Column, Row},
+    row::{Column, TokenRow},
     work,
 };
 
-/// What to check beyond level 1, which is always checked.
+/// What to check in addition to level 1, which is always checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checks {
-    /// Also the values of UPOS, FEATS, HEAD, DEPS and MISC.
+    /// The values of UPOS, FEATS, HEAD, DEPS and MISC.
     pub typed: bool,
-    /// Also that every line is in Unicode normal form C.
+    /// That every line is in Unicode normal form C.
     pub nfc: bool,
 }
 
 /// A fault within a line: where it starts, in bytes from the line's start, and what it is.
 pub(crate) type Found = (usize, FaultKind);
 
-/// Checks the characters of a ten-column row that holds something other than plain ASCII.
-pub(crate) fn spaces(row: &Row<'_>, mut tell: impl FnMut(Found)) {
+/// Checks the white space in a ten-column row that contains anything but printable ASCII.
+pub(crate) fn spaces(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
     for column in Column::ALL {
         let value = row.get(column).unwrap_or_default();
         let at = value.as_ptr() as usize - row.text.as_ptr() as usize;
         if let Some((offset, kind)) = space(column, value, row.is_range()) {
-            tell((at + offset, kind));
+            report((at + offset, kind));
         }
     }
 }
 
-/// The first white-space fault of a column, the gravest kind first.
+/// The first white-space fault of a column, the most serious kind first.
 fn space(column: Column, value: &str, range: bool) -> Option<Found> {
     let first = value.find(is_space)?;
     let found = Quote::new(value);
@@ -70,16 +70,16 @@ fn space(column: Column, value: &str, range: bool) -> Option<Found> {
 }
 
 /// The empty columns of a row.
-pub(crate) fn empties(row: &Row<'_>, mut tell: impl FnMut(Found)) {
+pub(crate) fn empties(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
     for column in Column::ALL {
         if let Some("") = row.get(column) {
             let at = if column == Column::Id { 0 } else { row.tabs[column as usize - 1] as usize + 1 };
-            tell((at, FaultKind::EmptyColumn { column }));
+            report((at, FaultKind::EmptyColumn { column }));
         }
     }
 }
 
-/// Follows the IDs of one sentence.
+/// Tracks the IDs of one sentence.
 #[derive(Default)]
 pub(crate) struct Order {
     /// The last word seen.
@@ -88,19 +88,20 @@ pub(crate) struct Order {
     covered: u32,
     /// The last empty node after the word `words`.
     minor: u32,
-    /// Whether a row before may have been any word: the next one is taken at its word.
+    /// Whether an earlier row was unreadable and may have been any word: the number of the next word
+    /// is then accepted.
     lost: bool,
     /// The range seen since the last word, if any.
     open: Option<(u32, u32)>,
-    /// First to last word of every range seen; filled only once ranges come out of order.
+    /// First to last word of every range seen; filled only once ranges are out of order.
     ranges: BTreeMap<u32, u32>,
 }
 
 impl Order {
-    /// The fault of `id` at this place, if any; the walk goes on from `id` either way, so that one
-    /// gap is one fault. `rows` are those before it.
+    /// The fault of `id` at this place, if any. Counting continues from `id` either way, so that one
+    /// gap is one fault. `rows` are the rows before it.
     #[inline]
-    pub(crate) fn step(&mut self, id: Id, rows: &[Row<'_>]) -> Option<FaultKind> {
+    pub(crate) fn step(&mut self, id: Id, rows: &[TokenRow<'_>]) -> Option<FaultKind> {
         match id {
             Id::Word(found) => {
                 let expected = self.words.saturating_add(1);
@@ -123,12 +124,12 @@ impl Order {
         }
     }
 
-    /// A row could not be read: what it was is not known.
+    /// Notes that a row could not be read, so its ID is unknown.
     pub(crate) fn lose(&mut self) {
         self.lost = true;
     }
 
-    fn range(&mut self, first: u32, last: u32, rows: &[Row<'_>]) -> Option<FaultKind> {
+    fn range(&mut self, first: u32, last: u32, rows: &[TokenRow<'_>]) -> Option<FaultKind> {
         if last < first {
             return Some(FaultKind::RangeReversed { first, last });
         }
@@ -147,14 +148,14 @@ impl Order {
         }
     }
 
-    /// A range before this one that shares a word with it.
-    fn overlapped(&mut self, first: u32, last: u32, rows: &[Row<'_>]) -> Option<(u32, u32)> {
+    /// An earlier range that shares a word with this one.
+    fn overlapped(&mut self, first: u32, last: u32, rows: &[TokenRow<'_>]) -> Option<(u32, u32)> {
         if first > self.covered && self.ranges.is_empty() {
             return None;
         }
         if self.ranges.is_empty() {
             work::add(rows.len());
-            let ids = rows.iter().filter(|row| row.is_range()).filter_map(Row::key);
+            let ids = rows.iter().filter(|row| row.is_range()).filter_map(TokenRow::key);
             self.ranges.extend(ids.filter_map(|id| match id {
                 Id::Range(first, last) if first <= last => Some((first, last)),
                 _ => None,
@@ -170,14 +171,14 @@ impl Order {
         self.covered
     }
 
-    /// Whether some range reaches past the last word; asked at the end of the sentence.
+    /// The number of words where some range extends past the last one; for the end of the sentence.
     pub(crate) fn unfinished(&self) -> Option<u32> {
         (self.covered > self.words).then_some(self.words)
     }
 }
 
-/// White space as the validator sees it at the ends of a column: what Unicode says, and four more
-/// control characters. Within a column it goes by Unicode alone.
+/// White space as the validator defines it at the ends of a column: Unicode white space and four
+/// control characters. Within a column only Unicode white space counts.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }

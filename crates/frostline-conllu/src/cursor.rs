@@ -1,7 +1,7 @@
 //! Walks over bytes and builds one sentence after another.
 //!
-//! Owns the reading itself; slices and streams, strict and lenient are all this one walk. It
-//! refuses to give up: whatever the bytes are, every one of them ends up in some sentence's raw.
+//! Slices and streams, strict and lenient reading all use this one parser. It never stops early:
+//! whatever the bytes are, each of them ends up in the raw bytes of some sentence.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     fault::{Fault, FaultKind, Quote},
     id::Id,
     nfc::departure,
-    row::{Kind, Row},
+    row::{RowKind, TokenRow},
     scan::{Scanner, Shape, TABS},
     sentence::Sentence,
     typed, work,
@@ -19,7 +19,7 @@ use crate::{
 /// Bytes of a byte order mark.
 const BOM: usize = '\u{feff}'.len_utf8();
 
-/// A place in a text, and what is known about the bytes ahead.
+/// A position in a text, and what is known about the bytes after it.
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     scanner: Scanner<'a>,
@@ -30,16 +30,16 @@ pub(crate) struct Cursor<'a> {
     /// Bytes of the text before `bytes`.
     before: usize,
     checks: Checks,
-    /// Room for rows: about what the sentence before took, since the next one is likely alike.
+    /// Capacity for rows: about as many as the previous sentence had.
     likely: usize,
 }
 
-/// A sentence on its way.
+/// A sentence being read.
 struct Draft<'a> {
     sentence: Sentence<'a>,
     order: Order,
     lines: u32,
-    /// Range that ends last: its row, for the fault that only the sentence's end can tell.
+    /// The row of the range that ends last, for the fault that shows only at the sentence's end.
     furthest: Option<usize>,
     /// Whether some line was not UTF-8, and so may have been a row.
     unreadable: bool,
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         Some(draft.sentence)
     }
 
-    /// Takes one line into the draft; true when it is the blank line that ends the sentence.
+    /// Adds one line to the draft; returns true for the blank line that ends the sentence.
     #[inline]
     fn take(&mut self, draft: &mut Draft<'a>, from: usize, shape: Shape, tabs: &[u32; TABS]) -> bool {
         let Some(text) = self.text(from, shape.end) else {
@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
         false
     }
 
-    /// A line that is not plainly a row: white space, non-ASCII, or an empty column.
+    /// Handles a line with white space, non-ASCII characters or an empty column.
     fn odd_line(
         &self,
         draft: &mut Draft<'a>,
@@ -129,14 +129,14 @@ impl<'a> Cursor<'a> {
         work::add(text.len());
         if text.chars().all(is_space) {
             let kind = if text == "\r" { FaultKind::CarriageReturn } else { FaultKind::BlankWithSpace };
-            self.tell(draft, from, text, 0, kind);
+            self.report(draft, from, text, 0, kind);
             return true;
         }
         if from == 0
             && self.before == 0
             && let Some(rest) = text.strip_prefix('\u{feff}')
         {
-            self.tell(draft, from, text, 0, FaultKind::ByteOrderMark);
+            self.report(draft, from, text, 0, FaultKind::ByteOrderMark);
             (from, text) = (from + BOM, rest);
             tabs = tabs.map(|at| at.wrapping_sub(BOM as u32));
             if text.starts_with('#') {
@@ -153,7 +153,7 @@ impl<'a> Cursor<'a> {
             empties(&row, |fault| found.push(fault));
             spaces(&row, |fault| found.push(fault));
             for (at, kind) in found {
-                self.tell(draft, from, text, at, kind);
+                self.report(draft, from, text, at, kind);
             }
         }
         self.nfc(draft, from, text);
@@ -166,38 +166,38 @@ impl<'a> Cursor<'a> {
             self.nfc(draft, from, text);
         }
         if !draft.sentence.rows.is_empty() {
-            self.tell(draft, from, text, 0, FaultKind::CommentInside);
+            self.report(draft, from, text, 0, FaultKind::CommentInside);
         }
         draft.sentence.comments.push(text);
     }
 
-    /// Pushes a row, and tells what is wrong with its number of columns and its ID.
+    /// Pushes a row, and reports what is wrong with its number of columns and its ID.
     #[inline]
     fn row(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, count: usize, tabs: &[u32; TABS]) {
-        let mut row = Row {
+        let mut row = TokenRow {
             text,
             tabs: *tabs,
             below: draft.lines,
             columns: (count + 1).min(11) as u8,
-            kind: Kind::Unknown,
+            kind: RowKind::Unknown,
         };
         if text.len() > u32::MAX as usize {
             row.columns = 1;
             draft.sentence.rows.push(row);
-            return self.tell(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
+            return self.report(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
         }
         let id = Id::parse(row.id());
         work::add(row.id().len());
         match id {
             Some(id) => {
                 row.kind = match id {
-                    Id::Word(_) => Kind::Word,
-                    Id::Range(..) => Kind::Range,
-                    Id::Empty(..) => Kind::Empty,
+                    Id::Word(_) => RowKind::Word,
+                    Id::Range(..) => RowKind::Range,
+                    Id::Empty(..) => RowKind::Empty,
                 };
                 let covered = draft.order.covered();
                 if let Some(kind) = draft.order.step(id, &draft.sentence.rows) {
-                    self.tell(draft, from, text, 0, kind);
+                    self.report(draft, from, text, 0, kind);
                 }
                 if draft.order.covered() > covered {
                     draft.furthest = Some(draft.sentence.rows.len());
@@ -205,32 +205,32 @@ impl<'a> Cursor<'a> {
             }
             None => {
                 let found = Quote::new(row.id());
-                self.tell(draft, from, text, 0, FaultKind::BadId { found });
+                self.report(draft, from, text, 0, FaultKind::BadId { found });
                 draft.order.lose();
             }
         }
         if row.columns != 10 && (id.is_some() || row.columns > 1) {
             let kind = FaultKind::ColumnCount { found: count + 1 };
-            self.tell(draft, from, text, 0, kind);
+            self.report(draft, from, text, 0, kind);
         }
         draft.sentence.rows.push(row);
     }
 
-    /// What only the end of a sentence can tell, and the name of the sentence in all its faults.
+    /// Reports the faults that show only at the end of a sentence, and sets `sent_id` in all faults.
     #[inline]
     fn finish(&self, draft: &mut Draft<'a>, closed: bool) {
         if draft.sentence.rows.is_empty() && !draft.unreadable {
             let blank = draft.sentence.comments.is_empty() && draft.sentence.faults.is_empty();
             let kind = if blank { FaultKind::ExtraBlankLine } else { FaultKind::NoWords };
             draft.lines = 0;
-            self.tell(draft, draft.sentence.byte - self.before, "", 0, kind);
+            self.report(draft, draft.sentence.byte - self.before, "", 0, kind);
         }
         if let (Some(words), Some(index)) = (draft.order.unfinished(), draft.furthest) {
             let row = draft.sentence.rows[index];
             if let Some(Id::Range(first, last)) = row.key() {
                 let from = self.offset(row.text);
                 draft.lines = row.below;
-                self.tell(draft, from, row.text, 0, FaultKind::RangeUnfinished { first, last, words });
+                self.report(draft, from, row.text, 0, FaultKind::RangeUnfinished { first, last, words });
             }
         }
         if !closed {
@@ -248,7 +248,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The text ended without the blank line: told where that line should be.
+    /// The text ended without the blank line: reports the place where that line should be.
     #[cold]
     fn unended(&self, draft: &mut Draft<'a>) {
         let tail = draft.sentence.raw.rsplit(|&b| b == b'\n').next().unwrap_or_default();
@@ -259,14 +259,14 @@ impl<'a> Cursor<'a> {
         draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
     }
 
-    /// The typed checks, once the rows are all there.
+    /// The typed checks, once all rows are read.
     fn typed(&self, draft: &mut Draft<'a>) {
         let mut found = Vec::new();
         typed::check(&draft.sentence, |index, fault| found.push((index, fault)));
         for (index, (at, kind)) in found {
             let row = draft.sentence.rows[index];
             draft.lines = row.below;
-            self.tell(draft, self.offset(row.text), row.text, at, kind);
+            self.report(draft, self.offset(row.text), row.text, at, kind);
         }
     }
 
@@ -287,7 +287,7 @@ impl<'a> Cursor<'a> {
         text.get(from - start..end - start)
     }
 
-    /// Finds how far the bytes from `from` on are UTF-8. Each call starts where the one before
+    /// Finds how far the bytes from `from` on are UTF-8. Each call starts where the previous one
     /// stopped or on the next line, so that all calls together read each byte about once.
     #[cold]
     fn validate(&mut self, from: usize) {
@@ -312,19 +312,19 @@ impl<'a> Cursor<'a> {
         let byte = self.before + from + bad;
         draft.unreadable = true;
         draft.order.lose();
-        self.tell(draft, from, text, bad, FaultKind::NotUtf8 { byte });
+        self.report(draft, from, text, bad, FaultKind::NotUtf8 { byte });
     }
 
-    /// Takes a carriage return off the line's end, and tells of one anywhere on it.
+    /// Removes a carriage return from the line's end, and reports one anywhere on the line.
     fn without_return(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) -> &'a str {
         work::add(text.len());
         if let Some(at) = memchr::memchr(b'\r', text.as_bytes()) {
-            self.tell(draft, from, text, at, FaultKind::CarriageReturn);
+            self.report(draft, from, text, at, FaultKind::CarriageReturn);
         }
         text.strip_suffix('\r').unwrap_or(text)
     }
 
-    /// Asks for normal form C, once a line, where that is wanted.
+    /// Checks a line for normal form C, where that check is on.
     #[inline]
     fn nfc(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
         work::add(text.len());
@@ -332,13 +332,13 @@ impl<'a> Cursor<'a> {
             && let Some((at, piece)) = departure(text)
         {
             let found = Quote::new(piece);
-            self.tell(draft, from, text, at, FaultKind::NotNfc { found });
+            self.report(draft, from, text, at, FaultKind::NotNfc { found });
         }
     }
 
-    /// Notes a fault at byte `at` of the line that starts at `from`.
+    /// Records a fault at byte `at` of the line that starts at `from`.
     #[cold]
-    fn tell(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
+    fn report(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
         work::add(at);
         draft.sentence.faults.push(Fault {
             line: draft.sentence.line + draft.lines as usize,

@@ -1,7 +1,7 @@
 //! What can be wrong, where, and what to do about it.
 //!
-//! Owns every message of this crate. A message names what was found, what was expected and the
-//! next step; it never shows more than forty characters of the text it complains about.
+//! Every message about a text is defined here. A message names what was found, what was expected and
+//! the next step, and quotes at most forty characters of the text.
 
 use std::{fmt, sync::Arc};
 
@@ -9,11 +9,11 @@ use thiserror::Error;
 
 use crate::{id::Id, row::Column};
 
-/// One fault and its place.
+/// One fault and its position.
 ///
 /// # Units
-/// `line` and `column` count from 1; a column is one character (Unicode scalar value), as editors
-/// count. `byte` counts from 0, from the start of the text that was read.
+/// `line` and `column` count from 1; a column is one character (Unicode scalar value), as in an
+/// editor. `byte` counts from 0, from the start of the text that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{kind}")]
 #[non_exhaustive]
@@ -70,7 +70,7 @@ impl Quote {
     }
 }
 
-/// Escapes what cannot be seen; letters of every script stay as they are.
+/// Escapes invisible characters; letters of every script stay as they are.
 fn escape(c: char) -> impl Iterator<Item = char> {
     let hidden = c.is_control() || c == '\\' || c == '"' || (c.is_whitespace() && c != ' ');
     let escaped = hidden.then(|| c.escape_default());
@@ -94,31 +94,31 @@ pub enum FaultKind {
     NotUtf8 { byte: usize },
     /// A byte order mark before the first line.
     #[error(
-        "found a byte order mark, expected the text to start at once; remove the file's first three bytes"
+        "found a byte order mark, expected the text to start with the first line; remove the file's first three bytes"
     )]
     ByteOrderMark,
     /// A carriage return, alone or before the line feed.
     #[error(
-        "found a carriage return, expected lines to end with a line feed alone; convert the line ends (dos2unix)"
+        "found a carriage return, expected lines to end with only a line feed; convert the line ends (dos2unix)"
     )]
     CarriageReturn,
     /// Not ten columns.
     #[error(
-        "found {found} tab-separated columns, expected 10; add the missing ones as \"_\" or take away the extra tabs"
+        "found {found} tab-separated columns, expected 10; add the missing ones as \"_\" or remove the extra tabs"
     )]
     ColumnCount { found: usize },
-    /// A column with nothing in it.
+    /// An empty column.
     #[error("{column} is empty, expected a value; write \"_\" where there is none")]
     EmptyColumn { column: Column },
     /// A column that starts or ends with white space.
     #[error("{column} is {found}, expected no white space at its ends; remove it")]
     EdgeSpace { column: Column, found: Quote },
-    /// Two white-space characters in a row within a column.
-    #[error("{column} is {found}, expected single spaces; remove the doubled white space")]
+    /// Two consecutive white-space characters within a column.
+    #[error("{column} is {found}, expected single spaces; remove the repeated white space")]
     DoubleSpace { column: Column, found: Quote },
     /// White space in a column that may not have any.
     #[error(
-        "{column} is {found}, expected no white space (only FORM, LEMMA and MISC may hold it); remove it"
+        "{column} is {found}, expected no white space (only FORM, LEMMA and MISC may contain it); remove it"
     )]
     Space { column: Column, found: Quote },
     /// A line that is not a row, a comment or blank.
@@ -132,14 +132,14 @@ pub enum FaultKind {
     )]
     WordOrder { found: u32, expected: u32 },
     /// A range whose end comes before its start.
-    #[error("found range {first}-{last}, expected its end not to come before its start; correct the range")]
+    #[error("found range {first}-{last}, expected an end that is not before its start; correct the range")]
     RangeReversed { first: u32, last: u32 },
     /// A range that comes after its first word.
     #[error("found range {first}-{last} after word {word}, expected it before word {first}; move the range")]
     RangeMisplaced { first: u32, last: u32, word: u32 },
-    /// A range that shares words with one before it.
+    /// A range that shares words with an earlier one.
     #[error(
-        "found range {first}-{last} and before it {before_first}-{before_last}, expected ranges not to share words; correct one of them"
+        "found range {first}-{last}, which overlaps range {before_first}-{before_last}, expected ranges without common words; correct one of them"
     )]
     RangeOverlap { first: u32, last: u32, before_first: u32, before_last: u32 },
     /// White space in the FORM of a range.
@@ -152,7 +152,7 @@ pub enum FaultKind {
         "found range {first}-{last} in a sentence of {words} words, expected all its words to exist; correct the range or add the words"
     )]
     RangeUnfinished { first: u32, last: u32, words: u32 },
-    /// An empty node out of place.
+    /// An empty node in the wrong place.
     #[error(
         "found empty node {major}.{minor}, expected {expected_major}.{expected_minor} here; number empty nodes after the word they follow, from 1"
     )]
@@ -176,24 +176,24 @@ pub enum FaultKind {
     #[error("found a blank line, expected one blank line after each sentence and none elsewhere; remove it")]
     ExtraBlankLine,
     /// A line of nothing but white space.
-    #[error("found a line of white space, expected a line with nothing on it; remove the white space")]
+    #[error("found a line of white space, expected an empty line; remove the white space")]
     BlankWithSpace,
     /// The text ends without a blank line.
     #[error(
         "the text ends within a sentence, expected a blank line after the last one; add a line feed at the end"
     )]
     NoFinalBlankLine,
-    /// Text that is not in Unicode normal form C; only asked for with `Checks::nfc`.
+    /// Text that is not in Unicode normal form C; only checked with `Checks::nfc`.
     #[error("found {found}, expected Unicode normal form C; normalise the text")]
     NotNfc { found: Quote },
-    /// A line that is longer than can be indexed.
-    #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the text")]
+    /// A line that is too long to be indexed.
+    #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the line")]
     LineTooLong { bytes: usize },
-    /// A part of speech that is none of the seventeen; from here to `DependencyUnreached` only
-    /// asked for with `Checks::typed`.
+    /// A part of speech that is none of the seventeen. The kinds from here to `SpaceAfter` are only
+    /// checked with `Checks::typed`.
     #[error("UPOS is {found}, expected one of the 17 universal tags such as NOUN; correct the tag")]
     Upos { found: Quote },
-    /// A value on a range or an empty node that only words have.
+    /// A value on a range or an empty node that only words may have.
     #[error("{column} is {found}, expected \"_\" on a range or an empty node; move the value to a word")]
     NotForWord { column: Column, found: Quote },
     /// A feature that is not of the form `Name=Value`.
@@ -206,32 +206,32 @@ pub enum FaultKind {
         "found feature {found} after one that sorts after it, expected features in alphabetical order; sort them"
     )]
     FeatureOrder { found: Quote },
-    /// A feature that stands twice.
+    /// A feature that occurs twice.
     #[error("found feature {found} a second time, expected each feature once; join its values with commas")]
     FeatureRepeated { found: Quote },
     /// Values of a feature out of order.
     #[error("found feature {found}, expected its values in alphabetical order; sort them")]
     FeatureValueOrder { found: Quote },
-    /// A value of a feature that stands twice.
+    /// A value that occurs twice in a feature.
     #[error("found feature {found}, expected each of its values once; remove the repeated one")]
     FeatureValueRepeated { found: Quote },
-    /// A head that is no number of a word.
+    /// A head that is not a word number.
     #[error("HEAD is {found}, expected 0 or the number of a word; correct the head")]
     Head { found: Quote },
     /// A head that does not exist.
-    #[error("HEAD is {found} in a sentence of {words} words, expected a word that exists; correct the head")]
+    #[error("HEAD is {found} in a sentence of {words} words, expected an existing word; correct the head")]
     HeadUnknown { found: Quote, words: usize },
     /// A word that is its own head.
     #[error("word {word} is its own HEAD, expected another word or 0; correct the head")]
     HeadSelf { word: usize },
     /// A second word with head 0.
     #[error(
-        "HEAD of word {second} is 0 and so is that of word {first}, expected one root; attach one of them"
+        "HEAD of word {second} is 0, as is that of word {first}, expected one root; attach one of the two to another word"
     )]
     SecondRoot { first: usize, second: usize },
-    /// Heads that run in a circle.
+    /// Heads that form a cycle.
     #[error(
-        "the heads of word {word} run in a circle, expected them to lead to the root; correct one of them"
+        "following the heads from word {word} leads into a cycle, expected a path to the root; correct one of them"
     )]
     NoPathToRoot { word: usize },
     /// An enhanced dependency that is not of the form `head:relation`.
@@ -239,10 +239,10 @@ pub enum FaultKind {
     Dependency { found: Quote },
     /// Enhanced dependencies out of order.
     #[error(
-        "found {found} in DEPS after one that sorts after it, expected order by head, then by relation; sort them"
+        "found {found} in DEPS after one that sorts after it, expected them ordered by head, then by relation; sort them"
     )]
     DependencyOrder { found: Quote },
-    /// An enhanced dependency that stands twice.
+    /// An enhanced dependency that occurs twice.
     #[error("found {found} a second time in DEPS, expected each once; remove it")]
     DependencyRepeated { found: Quote },
     /// An enhanced head that does not exist.
@@ -251,20 +251,18 @@ pub enum FaultKind {
     /// A node that is its own enhanced head.
     #[error("{node} is its own head in DEPS, expected another node; correct the head")]
     DependencySelf { node: Id },
-    /// A node to which no chain of enhanced heads leads.
-    #[error(
-        "no chain of DEPS leads from the root to {node}, expected one; correct its heads or those above it"
-    )]
+    /// A node that cannot be reached from the root over enhanced dependencies.
+    #[error("{node} cannot be reached from the root over DEPS; correct its heads or those of its heads")]
     DependencyUnreached { node: Quote },
-    /// A MISC key that stands twice.
-    #[error("found {found} a second time in MISC, expected it once; remove one")]
+    /// A MISC key that occurs twice.
+    #[error("found {found} a second time in MISC, expected it once; remove one of the two")]
     MiscRepeated { found: Quote },
     /// A `SpaceAfter` other than `No`.
     #[error("found {found} in MISC, expected SpaceAfter=No or nothing; correct it, or use SpacesAfter")]
     SpaceAfter { found: Quote },
     /// A row of an IOB2 layer with fewer than three columns.
     #[error(
-        "found {found} tab-separated columns, expected number, word and tag at least; add what is missing"
+        "found {found} tab-separated columns, expected at least number, word and tag; add the missing ones"
     )]
     Iob2Columns { found: usize },
     /// A row of an IOB2 layer out of order.
@@ -275,20 +273,20 @@ pub enum FaultKind {
     /// A row of an IOB2 layer without a word.
     #[error("the word is empty, expected some text; add it")]
     Iob2Form,
-    /// A tag that is none of the three shapes.
+    /// A tag that has none of the three forms.
     #[error("found tag {found}, expected O, B-TYPE or I-TYPE; correct the tag")]
     Iob2Tag { found: Quote },
-    /// An inside tag that continues no entity of its type.
+    /// An `I-` tag that continues no entity of its type.
     #[error(
-        "found tag {found} after {before}, expected it to continue an entity of the same type; start the entity with B-"
+        "found tag {found} after {before}, expected an entity of the same type before it; start the entity with B-"
     )]
     Iob2Orphan { found: Quote, before: Quote },
     /// A line of labelled sentences that does not have two columns.
     #[error(
-        "found {found} tab-separated columns, expected a sentence and its label; add what is missing or take away the extra tabs"
+        "found {found} tab-separated columns, expected a sentence and its label; add what is missing or remove the extra tabs"
     )]
     LabelledColumns { found: usize },
-    /// A line with nothing on it among labelled sentences.
+    /// An empty line among labelled sentences.
     #[error("found a blank line, expected a sentence and its label on every line; remove it")]
     LabelledBlank,
     /// A label without a sentence.
@@ -300,9 +298,7 @@ pub enum FaultKind {
     /// A label that starts or ends with white space.
     #[error("the label is {found}, expected no white space at its ends; remove it")]
     LabelledSpace { found: Quote },
-    /// A file of sentences alone, as GLUE gives out its test splits.
-    #[error(
-        "found the header of a file without labels, expected sentence and label; remove the file or give one with labels"
-    )]
+    /// A file of sentences without labels, as GLUE distributes its test splits.
+    #[error("found the header of a file without labels, expected sentence and label; use a file with labels")]
     LabelledWithoutLabels,
 }

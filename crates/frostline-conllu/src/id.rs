@@ -1,6 +1,6 @@
 //! The first column: word, range or empty node.
 //!
-//! Owns the grammar of one ID. Whether an ID may stand where it stands is `check`'s business.
+//! Defines the grammar of one ID. `check` decides whether an ID is in the right place.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use nom::{
     sequence::{pair, separated_pair},
 };
 
-/// What the first column of a row says.
+/// The ID in the first column of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Id {
     /// A syntactic word: `3`.
     Word(u32),
-    /// A multiword token that spans words, both ends included: `3-4`.
+    /// A multiword token that spans these words, including both ends: `3-4`.
     Range(u32, u32),
     /// An empty node: `3.1`, and `0.1` before the first word.
     Empty(u32, u32),

@@ -1,7 +1,7 @@
 //! IOB2 layers as Universal NER writes them: `number TAB form TAB tag TAB more`.
 //!
-//! Owns reading such a layer and checking that its tags are well formed. It refuses to join the
-//! layer to a treebank: callers match sentences by `sent_id` and words by position.
+//! Reads such a layer and checks that its tags are well formed. Callers join the layer to a
+//! treebank: they match sentences by `sent_id` and words by position.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::fault::{Fault, FaultKind, Quote};
 pub struct Iob2Row<'a> {
     /// Its number, from 1.
     pub id: &'a str,
-    /// The word as it stands.
+    /// The word form.
     pub form: &'a str,
     /// `O`, `B-TYPE` or `I-TYPE`.
     pub tag: &'a str,
-    /// The columns after the tag, as they stand; empty where there are none.
+    /// The columns after the tag, unparsed; empty where there are none.
     pub rest: &'a str,
 }
 
 /// One sentence of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Iob2Sentence<'a> {
-    /// The comment lines, `#` included.
+    /// The comment lines, including `#`.
     pub comments: Vec<&'a str>,
     /// The words.
     pub rows: Vec<Iob2Row<'a>>,
-    /// The text line of its first line, from 1.
+    /// The number of its first line in the text, from 1.
     pub line: usize,
-    /// The bytes it was read from, blank line included.
+    /// The bytes it was read from, including the blank line.
     pub raw: &'a str,
 }
 
 impl<'a> Iob2Sentence<'a> {
-    /// What `# sent_id = ` says.
+    /// The value of `# sent_id = `.
     pub fn sent_id(&self) -> Option<&'a str> {
         self.meta("sent_id").map(str::trim_end)
     }
 
-    /// What `# text = ` says.
+    /// The value of `# text = `.
     pub fn text(&self) -> Option<&'a str> {
         self.meta("text")
     }
@@ -62,7 +62,7 @@ impl<'a> Iob2Sentence<'a> {
 /// A named entity: words `start..end`, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entity<'a> {
-    /// What follows `B-`: `LOC`.
+    /// Its type, the part of the tag after `B-`, such as `LOC`.
     pub kind: &'a str,
     /// The first word's index in the sentence's rows.
     pub start: usize,
@@ -80,9 +80,9 @@ pub struct Iob2Sentences<'a> {
 /// Reads an IOB2 layer strictly.
 ///
 /// # Errors
-/// Each item is the first [`Fault`] of its sentence where it has one: a byte order mark, fewer than three
-/// columns, an empty one, a number out of order, a tag that is not `O`, `B-TYPE` or `I-TYPE`, an `I-` that
-/// continues nothing, a comment after the first word, a sentence without words.
+/// An item is the first [`Fault`] of its sentence where there is one: a byte order mark, fewer than three
+/// columns, an empty column, a number out of order, a tag that is not `O`, `B-TYPE` or `I-TYPE`, an `I-`
+/// tag that continues no entity of its type, a comment after the first word, or a sentence without words.
 pub fn parse_iob2(text: &str) -> Iob2Sentences<'_> {
     Iob2Sentences { text, at: 0, line: 1 }
 }
@@ -130,7 +130,7 @@ impl<'a> Iob2Sentence<'a> {
         if is_first && text.starts_with('\u{feff}') {
             return Err((0, FaultKind::ByteOrderMark));
         }
-        // A row starts with its number, so a tab makes no row of a comment.
+        // A row starts with its number, so a line that starts with `#` is a comment even if it has tabs.
         if text.starts_with('#') {
             self.comments.push(text);
             return if self.rows.is_empty() { Ok(()) } else { Err((0, FaultKind::CommentInside)) };

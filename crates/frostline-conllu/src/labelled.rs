@@ -1,7 +1,7 @@
 //! Labelled sentences: `sentence TAB label`, one to a line, as in GLUE's SST-2.
 //!
-//! Owns reading such a file and checking the shape of its lines. It refuses to change a sentence
-//! (GLUE's own end with a blank, and that stays) and to ask what a label means.
+//! Reads such a file and checks the form of its lines. Sentences are returned unchanged (GLUE's end
+//! with a space, which is kept), and labels are not interpreted.
 
 use crate::fault::{Fault, FaultKind, Quote};
 
@@ -11,16 +11,16 @@ const HEADER: &str = "sentence\tlabel";
 /// The first line of GLUE's files without labels.
 const UNLABELLED: &str = "index\tsentence";
 
-/// One sentence and what it is labelled with.
+/// One sentence and its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabelledSentence<'a> {
-    /// The sentence as it stands, white space at its ends included.
+    /// The sentence, including white space at its ends.
     pub text: &'a str,
-    /// The label as it stands: `1`.
+    /// The label, such as `1`.
     pub label: &'a str,
-    /// Its text line, from 1.
+    /// The number of its line in the text, from 1.
     pub line: usize,
-    /// The bytes it was read from, line feed included.
+    /// The bytes it was read from, including the line feed.
     pub raw: &'a str,
 }
 
@@ -32,13 +32,13 @@ pub struct LabelledSentences<'a> {
     line: usize,
 }
 
-/// Reads labelled sentences strictly. A first line `sentence TAB label` is the file's header and
-/// no sentence. The header and the raw bytes of all sentences, laid end to end, are the text.
+/// Reads labelled sentences strictly. A first line `sentence TAB label` is the file's header, not a
+/// sentence. The header and the raw bytes of all sentences, concatenated, are the text.
 ///
 /// # Errors
-/// Each item is the [`Fault`] of its line where it has one: a byte order mark, a carriage return, a
+/// An item is the [`Fault`] of its line where there is one: a byte order mark, a carriage return, a
 /// blank line, more or fewer than two columns, a sentence that is empty or white space, a label
-/// that is empty or has white space at its ends, GLUE's header of a file without labels.
+/// that is empty or has white space at its ends, or the header of a GLUE file without labels.
 pub fn parse_labelled(text: &str) -> LabelledSentences<'_> {
     let first = text.split_inclusive('\n').next().unwrap_or_default();
     let is_header = first.strip_suffix('\n').unwrap_or(first) == HEADER;
@@ -47,7 +47,7 @@ pub fn parse_labelled(text: &str) -> LabelledSentences<'_> {
 }
 
 impl<'a> LabelledSentences<'a> {
-    /// The header line, line feed included; empty where there is none.
+    /// The header line, including its line feed; empty where there is none.
     pub fn header(&self) -> &'a str {
         self.header
     }
@@ -70,7 +70,7 @@ impl<'a> Iterator for LabelledSentences<'a> {
     }
 }
 
-/// Sentence and label of a line, or what is wrong with it and at which byte.
+/// The sentence and label of a line, or its fault and the byte where the fault is.
 fn columns(line: &str, is_first: bool) -> Result<(&str, &str), (usize, FaultKind)> {
     if is_first && line.starts_with('\u{feff}') {
         return Err((0, FaultKind::ByteOrderMark));

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! This crate owns the way from text to sentences and back, and every message about what is wrong
-//! on the way. It refuses to open files, to read a clock, and to change a byte unasked.
+//! This crate converts text to sentences and back, and reports everything that is wrong with the
+//! text. It opens no files, reads no clock, and changes no byte it was not asked to change.
 #![deny(unsafe_code)]
 
 mod check;
@@ -30,7 +30,7 @@ pub use iob2::{Entity, Iob2Row, Iob2Sentence, Iob2Sentences, parse_iob2};
 pub use labelled::{LabelledSentence, LabelledSentences, parse_labelled};
 pub use owned::OwnedSentence;
 pub use read::{Lenient, Strict, parse, parse_lenient, read_lenient, read_strict};
-pub use row::{Column, Row};
+pub use row::{Column, TokenRow};
 pub use sentence::Sentence;
 pub use stats::Stats;
 pub use stream::Reader;

@@ -1,6 +1,4 @@
-//! The opt-in question whether text is in Unicode normal form C.
-//!
-//! Owns the asking alone: it never normalises.
+//! The optional check that text is in Unicode normal form C. It never normalises text.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark, is_nfc};
 

@@ -1,13 +1,13 @@
-//! A sentence that owns its bytes, so that several of a stream can be held at a time.
+//! A sentence that owns its bytes, so that several sentences of a stream can be kept at a time.
 //!
-//! Owns a copy and where its rows lie in it. It reads nothing again: what was found once is kept,
-//! and handed out as the same borrowing view.
+//! It stores a copy of the bytes and the positions of the rows in it. Nothing is parsed again: the
+//! results of parsing are kept, and returned as the same borrowing view.
 
 use std::ops::Range;
 
 use crate::{
     fault::Fault,
-    row::{Kind, Row},
+    row::{RowKind, TokenRow},
     scan::TABS,
     sentence::Sentence,
 };
@@ -23,14 +23,14 @@ pub struct OwnedSentence {
     faults: Vec<Fault>,
 }
 
-/// A row, its text as a place in the bytes.
+/// A row whose text is a range of the bytes.
 #[derive(Debug, Clone)]
 struct Place {
     text: Range<usize>,
     tabs: [u32; TABS],
     below: u32,
     columns: u8,
-    kind: Kind,
+    kind: RowKind,
 }
 
 impl Sentence<'_> {
@@ -41,7 +41,7 @@ impl Sentence<'_> {
             let from = text.as_ptr() as usize - start;
             from..from + text.len()
         };
-        let row = |row: &Row<'_>| Place {
+        let row = |row: &TokenRow<'_>| Place {
             text: place(row.text),
             tabs: row.tabs,
             below: row.below,
@@ -65,7 +65,7 @@ impl OwnedSentence {
         let text = |place: &Range<usize>| {
             std::str::from_utf8(&self.raw[place.clone()]).expect("rows and comments were read as text")
         };
-        let row = |place: &Place| Row {
+        let row = |place: &Place| TokenRow {
             text: text(&place.text),
             tabs: place.tabs,
             below: place.below,

@@ -1,7 +1,8 @@
 //! Reading from memory: strict and lenient iterators over a slice.
 //!
-//! Owns the two ways to meet a fault: strict gives it instead of the sentence, lenient gives the
-//! sentence with its faults. Both see the same faults, and both go on to the next sentence.
+//! They differ in how they treat a fault: strict reading yields it instead of the sentence, lenient
+//! reading yields the sentence with its faults. Both find the same faults, and both continue with
+//! the next sentence.
 
 use crate::{check::Checks, cursor::Cursor, fault::Fault, sentence::Sentence};
 
@@ -11,17 +12,17 @@ pub struct Strict<'a>(Cursor<'a>);
 /// Sentences, each with its faults; see [`parse_lenient`].
 pub struct Lenient<'a>(Cursor<'a>);
 
-/// Reads strictly: a sentence with a fault is given as its first fault, and reading goes on with
-/// the next. Collect into a `Result` to stop at the first fault.
+/// Reads strictly: a sentence with a fault yields its first fault, and reading continues with the
+/// next sentence. Collect into a `Result` to stop at the first fault.
 ///
 /// # Errors
-/// Each item is the first [`Fault`] of its sentence where it has one: whatever the UD validator
+/// An item is the first [`Fault`] of its sentence where there is one: whatever the UD validator
 /// rejects at level 1.
 pub fn parse(text: &str) -> Strict<'_> {
     Strict(Cursor::of_str(text, Checks::default()))
 }
 
-/// Reads leniently: every sentence is given with whatever could be kept and every fault found.
+/// Reads leniently: yields every sentence with whatever could be kept and every fault found.
 pub fn parse_lenient(text: &str) -> Lenient<'_> {
     Lenient(Cursor::of_str(text, Checks::default()))
 }

@@ -1,7 +1,7 @@
-//! One line of a sentence that is neither comment nor blank.
+//! One line of a sentence that is neither a comment nor blank.
 //!
-//! Owns access to the ten columns by name and by number. It hands out the text as it stands and
-//! refuses to interpret it; `values` does that on demand.
+//! Gives access to the ten columns by name and by number. The text is returned unchanged;
+//! `values` interprets it on demand.
 
 use std::fmt;
 
@@ -12,19 +12,19 @@ use crate::{id::Id, scan::TABS};
 pub enum Column {
     /// Word number, range or empty node.
     Id,
-    /// The word as it stands.
+    /// The word form as it appears in the text.
     Form,
-    /// Its dictionary form.
+    /// The lemma, or dictionary form.
     Lemma,
     /// Universal part of speech.
     Upos,
-    /// The treebank's own part of speech.
+    /// Language-specific part of speech.
     Xpos,
     /// Morphological features.
     Feats,
-    /// The governor's number, 0 for the root.
+    /// The number of the head word, 0 for the root.
     Head,
-    /// The relation to the governor.
+    /// The dependency relation to the head.
     Deprel,
     /// Enhanced dependencies.
     Deps,
@@ -33,7 +33,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// All ten, in order.
+    /// All ten columns, in order.
     pub const ALL: [Column; 10] = [
         Column::Id,
         Column::Form,
@@ -47,7 +47,7 @@ impl Column {
         Column::Misc,
     ];
 
-    /// The name the format gives it: `UPOS`.
+    /// The column's name in the format, such as `UPOS`.
     pub fn name(self) -> &'static str {
         ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"][self as usize]
     }
@@ -59,37 +59,37 @@ impl fmt::Display for Column {
     }
 }
 
-/// What the first column announces, kept so that `words()` need not read it again.
+/// The kind of row that the first column declares, kept so that `words()` need not parse it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RowKind {
     Word,
     Range,
     Empty,
-    /// The ID does not parse; only lenient reading lets such a row through.
+    /// The ID does not parse; only lenient reading yields such a row.
     Unknown,
 }
 
 /// One row: a word, a range, an empty node, or (lenient only) a line that is none of these.
 #[derive(Clone, Copy)]
-pub struct Row<'a> {
+pub struct TokenRow<'a> {
     pub(crate) text: &'a str,
-    /// Positions of the first ten tabs; entries past `columns - 1` mean nothing.
+    /// Positions of the first ten tabs; entries from `columns - 1` on are unspecified.
     pub(crate) tabs: [u32; TABS],
     /// Lines from the sentence's first line to this one.
     pub(crate) below: u32,
-    /// Columns found, no more than 11 of them counted: 11 means "more than ten".
+    /// Number of columns, counted up to 11: 11 means "more than ten".
     pub(crate) columns: u8,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RowKind,
 }
 
-impl<'a> Row<'a> {
-    /// The whole line, its line end left out.
+impl<'a> TokenRow<'a> {
+    /// The whole line without its line end.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// One column as it stands, or `None` where the row ends before it (lenient only).
-    /// What a row has past its tenth column is in [`Row::text`] alone.
+    /// One column, unchanged, or `None` where the row ends before it (lenient reading only).
+    /// Text after the tenth column is available only through [`TokenRow::text`].
     #[inline]
     pub fn get(&self, column: Column) -> Option<&'a str> {
         let column = column as usize;
@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
         self.text.get(start..end)
     }
 
-    /// The row's ten columns; those a lenient row lacks are empty.
+    /// The row's ten columns; columns missing from a leniently read row are empty.
     pub fn columns(&self) -> [&'a str; 10] {
         Column::ALL.map(|column| self.get(column).unwrap_or_default())
     }
@@ -112,29 +112,29 @@ impl<'a> Row<'a> {
         if self.columns <= 10 { self.columns as usize } else { self.text.split('\t').count() }
     }
 
-    /// Never: a row has at least one column. Here because `len` is.
+    /// Always false: a row has at least one column. It accompanies `len` by convention.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The first column read as an ID; `None` only on rows that lenient reading let through.
+    /// The first column parsed as an ID; `None` only for rows that lenient reading kept.
     pub fn key(&self) -> Option<Id> {
         Id::parse(self.id())
     }
 
     /// Whether this is a syntactic word, whose ID is an integer.
     pub fn is_word(&self) -> bool {
-        self.kind == Kind::Word
+        self.kind == RowKind::Word
     }
 
     /// Whether this is a multiword range such as `1-2`.
     pub fn is_range(&self) -> bool {
-        self.kind == Kind::Range
+        self.kind == RowKind::Range
     }
 
     /// Whether this is an empty node such as `1.1`.
     pub fn is_empty_node(&self) -> bool {
-        self.kind == Kind::Empty
+        self.kind == RowKind::Empty
     }
 
     /// Column 1, ID.
@@ -188,8 +188,8 @@ impl<'a> Row<'a> {
     }
 }
 
-impl fmt::Debug for Row<'_> {
+impl fmt::Debug for TokenRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Row").field(&self.text).finish()
+        f.debug_tuple("TokenRow").field(&self.text).finish()
     }
 }

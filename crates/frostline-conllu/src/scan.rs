@@ -1,12 +1,12 @@
 //! Finds the tabs and line ends of a byte slice, 64 bytes at a time.
 //!
-//! Owns the only code that is written for a processor. It knows nothing of CoNLL-U beyond "a line
-//! is split by tabs", and refuses to judge: it tells where things are, `check` tells what is wrong.
+//! This is the crate's only processor-specific code. It finds positions and reports no faults: its
+//! only assumption about CoNLL-U is that tabs separate the columns of a line.
 
 use crate::work;
 
-/// How many tab positions a line keeps: the nine of a well-formed row, and the one that ends its
-/// last column where there are more.
+/// How many tab positions are kept for a line: the nine of a well-formed row, and the one that ends
+/// its tenth column where there are more.
 pub(crate) const TABS: usize = 10;
 
 const BLOCK: usize = 64;
@@ -16,30 +16,30 @@ const BLOCK: usize = 64;
 struct Masks {
     tabs: u64,
     ends: u64,
-    /// Spaces, control characters and everything outside ASCII: a row that has none of these
-    /// needs no look at its characters.
+    /// Spaces, control characters and everything outside ASCII: the characters of a row without any
+    /// of these need not be examined.
     odd: u64,
 }
 
-/// What one line looks like from afar.
+/// The layout of one line.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// Where the line ends, its line end left out.
+    /// Where the line ends, before its line feed.
     pub(crate) end: usize,
     /// Where the next line starts.
     pub(crate) next: usize,
-    /// Tabs on the line, all of them, also those past the tenth.
+    /// The number of all tabs on the line, including those past the tenth.
     pub(crate) tabs: usize,
     /// Whether a byte of the line is a space, a control character or outside ASCII.
     pub(crate) odd: bool,
-    /// Whether a tab stands first, last or right after another tab.
+    /// Whether a column is empty: a tab comes first, last or right after another tab.
     pub(crate) empty: bool,
 }
 
 /// Walks over `bytes` line by line.
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
-    /// Start of the block whose masks are held.
+    /// Start of the block that `masks` describes.
     base: usize,
     masks: Masks,
 }
@@ -50,8 +50,8 @@ impl<'a> Scanner<'a> {
         Scanner { bytes, base: 0, masks }
     }
 
-    /// The line that starts at `start`, which must be where the line before ended.
-    /// Positions of its first ten tabs, counted from `start`, go into `at`.
+    /// The line that starts at `start`, which must be where the previous line ended.
+    /// Writes the positions of its first ten tabs, relative to `start`, into `at`.
     #[inline]
     pub(crate) fn line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<Shape> {
         if start >= self.bytes.len() {
@@ -77,7 +77,7 @@ impl<'a> Scanner<'a> {
             }
             if self.masks.ends != 0 {
                 let end = self.base + self.masks.ends.trailing_zeros() as usize;
-                // `line_bits` covers the line end too: drop all of it, once.
+                // `line_bits` includes the line end, so this clears the whole line from the masks.
                 self.masks.tabs &= !line_bits;
                 self.masks.odd &= !line_bits;
                 self.masks.ends &= !line_bits;
@@ -110,22 +110,22 @@ fn block(bytes: &[u8], base: usize) -> Masks {
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[allow(unsafe_code, reason = "the only one: see SAFETY")]
+#[allow(unsafe_code, reason = "the crate's only unsafe code: see SAFETY")]
 fn masks(block: &[u8; BLOCK]) -> Masks {
     use std::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
     };
     let mut out = Masks::default();
     for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
-        // SAFETY: every instruction here is SSE2, which belongs to x86-64 itself, and the load
-        // reads the sixteen bytes of `part` without asking for alignment.
+        // SAFETY: every instruction here is SSE2, which every x86-64 processor has, and the load
+        // reads the sixteen bytes of `part` and needs no alignment.
         let (tabs, ends, odd) = unsafe {
             let bits = |mask: __m128i| u64::from(_mm_movemask_epi8(mask) as u16);
             let bytes = _mm_loadu_si128(part.as_ptr().cast());
             (
                 bits(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\t' as i8))),
                 bits(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8))),
-                // Signed, so that every byte of 0x80 and above is "less" as well.
+                // The comparison is signed, so every byte from 0x80 up counts as less, too.
                 bits(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x21))),
             )
         };
@@ -142,7 +142,7 @@ fn masks(block: &[u8; BLOCK]) -> Masks {
     masks_portable(block)
 }
 
-/// The same masks on any processor; on x86-64 the tests hold the two against each other.
+/// The same masks on any processor; on x86-64 the tests compare the two.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn masks_portable(block: &[u8; BLOCK]) -> Masks {
     let mut out = Masks::default();

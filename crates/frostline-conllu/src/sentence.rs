@@ -1,6 +1,6 @@
-//! One sentence: its comments, its rows, and its bytes as they stood.
+//! One sentence: its comments, its rows and its original bytes.
 //!
-//! Owns the view that callers work with. It borrows everything and refuses to change anything.
+//! This is the read-only view that callers work with. It borrows everything from the text.
 
 use std::slice;
 
@@ -12,7 +12,7 @@ use nom::{
     sequence::preceded,
 };
 
-use crate::{fault::Fault, row::Row};
+use crate::{fault::Fault, row::TokenRow};
 
 /// A sentence that borrows from the text it was read from.
 #[derive(Debug, Clone, Default)]
@@ -20,20 +20,20 @@ pub struct Sentence<'a> {
     pub(crate) raw: &'a [u8],
     pub(crate) line: usize,
     pub(crate) byte: usize,
-    /// The comment lines, `#` included, without their line ends.
+    /// The comment lines, including `#`, without their line ends.
     pub comments: Vec<&'a str>,
-    pub(crate) rows: Vec<Row<'a>>,
+    pub(crate) rows: Vec<TokenRow<'a>>,
     pub(crate) faults: Vec<Fault>,
 }
 
 impl<'a> Sentence<'a> {
-    /// The bytes it was read from, its final blank line included. The raws of all sentences that
-    /// lenient reading gives, laid end to end, are the file.
+    /// The bytes it was read from, including its final blank line. Concatenating the raw bytes of
+    /// all sentences that lenient reading yields gives the file.
     pub fn raw(&self) -> &'a [u8] {
         self.raw
     }
 
-    /// The text line of its first line, from 1.
+    /// The number of its first line in the text, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -43,44 +43,44 @@ impl<'a> Sentence<'a> {
         self.byte
     }
 
-    /// Every row, in order: words, ranges, empty nodes, and in lenient reading also those whose ID
+    /// Every row, in order: words, ranges and empty nodes. Lenient reading also yields rows whose ID
     /// is none of the three.
-    pub fn rows(&self) -> slice::Iter<'_, Row<'a>> {
+    pub fn rows(&self) -> slice::Iter<'_, TokenRow<'a>> {
         self.rows.iter()
     }
 
     /// The syntactic words: rows whose ID is an integer.
-    pub fn words(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+    pub fn words(&self) -> impl Iterator<Item = &TokenRow<'a>> + Clone {
         self.rows.iter().filter(|row| row.is_word())
     }
 
     /// The multiword ranges.
-    pub fn ranges(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+    pub fn ranges(&self) -> impl Iterator<Item = &TokenRow<'a>> + Clone {
         self.rows.iter().filter(|row| row.is_range())
     }
 
     /// The empty nodes.
-    pub fn empty_nodes(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+    pub fn empty_nodes(&self) -> impl Iterator<Item = &TokenRow<'a>> + Clone {
         self.rows.iter().filter(|row| row.is_empty_node())
     }
 
-    /// Whether it has no rows: lenient reading gives a surplus blank line, or comments without
-    /// words, as such a sentence, so that nothing is lost.
+    /// Whether it has no rows. Lenient reading yields a surplus blank line, or comments without
+    /// words, as such a sentence, so that no byte is lost.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The text line of a row of this sentence, from 1.
-    pub fn line_of(&self, row: &Row<'_>) -> usize {
+    /// The line number of a row of this sentence in the text, from 1.
+    pub fn line_of(&self, row: &TokenRow<'_>) -> usize {
         self.line + row.below as usize
     }
 
-    /// What `# sent_id = ` says.
+    /// The value of `# sent_id = `.
     pub fn sent_id(&self) -> Option<&'a str> {
         self.meta("sent_id").map(str::trim_end)
     }
 
-    /// What `# text = ` says.
+    /// The value of `# text = `.
     pub fn text(&self) -> Option<&'a str> {
         self.meta("text")
     }

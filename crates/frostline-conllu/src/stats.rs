@@ -1,10 +1,8 @@
-//! Counting what a text holds.
-//!
-//! Owns four numbers. It refuses to judge: what is counted may have faults.
+//! Counts of the sentences, words, ranges and empty nodes of a text. Sentences with faults count too.
 
 use crate::sentence::Sentence;
 
-/// How much there is of each kind. Add sentences to it one after another.
+/// Counts of sentences and rows. Add sentences to it one after another.
 ///
 /// # Units
 /// Numbers of sentences and of rows.
@@ -22,7 +20,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Counts a sentence in.
+    /// Adds a sentence to the counts.
     pub fn add(&mut self, sentence: &Sentence<'_>) {
         self.sentences += u64::from(!sentence.is_empty());
         self.words += sentence.words().count() as u64;

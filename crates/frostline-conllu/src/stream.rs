@@ -1,7 +1,7 @@
 //! Reading from any `BufRead`, one sentence in memory at a time.
 //!
-//! Owns the buffer and the search for the end of a sentence in it. It judges nothing: each
-//! sentence's bytes go through the same walk as a slice does.
+//! Keeps a buffer and finds the end of the next sentence in it. Each sentence's bytes are then parsed
+//! by the same cursor as a slice.
 
 use std::io::{self, BufRead};
 
@@ -17,14 +17,14 @@ use crate::{
 
 /// Reads sentences one after another, holding one at a time.
 ///
-/// Memory is bounded by the longest sentence (text between blank lines), however long the input.
+/// Memory use is bounded by the longest sentence (text between blank lines), however long the input.
 pub struct Reader<R> {
     input: R,
     checks: Checks,
     buffer: Vec<u8>,
-    /// Where the sentence to be given next starts in `buffer`.
+    /// Where the next sentence starts in `buffer`.
     start: usize,
-    /// Start of the first line not yet known to be blank or not.
+    /// Start of the first line that has not been checked for being blank.
     line_start: usize,
     /// Bytes already searched for a line end.
     searched: usize,
@@ -35,7 +35,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// A reader over `input`, with level 1 and the given checks.
+    /// A reader over `input` that applies level 1 and the given checks.
     pub fn new(input: R, checks: Checks) -> Self {
         Reader {
             input,
@@ -53,7 +53,7 @@ impl<R: BufRead> Reader<R> {
     /// The next sentence with whatever could be kept and every fault found; `None` at the end.
     ///
     /// # Errors
-    /// Only what the input itself reports; faults of the text are in [`Sentence::faults`].
+    /// If reading from the input fails. Faults of the text are in [`Sentence::faults`].
     pub fn next_sentence(&mut self) -> io::Result<Option<Sentence<'_>>> {
         let end = loop {
             match self.end() {
@@ -75,15 +75,15 @@ impl<R: BufRead> Reader<R> {
         Ok(sentence)
     }
 
-    /// The next sentence, or its first fault; reading may go on after a fault.
+    /// The next sentence, or its first fault; reading may continue after a fault.
     ///
     /// # Errors
-    /// The outer one is what the input reports, the inner one the sentence's first [`Fault`].
+    /// The outer error is a failure of the input, the inner one the sentence's first [`Fault`].
     pub fn next_strict(&mut self) -> io::Result<Option<Result<Sentence<'_>, Fault>>> {
         Ok(self.next_sentence()?.map(Sentence::strict))
     }
 
-    /// Where the sentence at `start` ends, if the buffer holds all of it. Looks at each byte once.
+    /// Where the sentence at `start` ends, if the buffer holds all of it. Examines each byte once.
     fn end(&mut self) -> Option<usize> {
         loop {
             let found = memchr(b'\n', &self.buffer[self.searched..]);
@@ -101,7 +101,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads more. What was given out already is dropped first, once it is the larger part, so
+    /// Reads more. Consumed bytes are dropped first, once they are the larger part of the buffer, so
     /// that moving the rest costs no more than reading did.
     fn fill(&mut self) -> io::Result<()> {
         if self.start > self.buffer.len() / 2 {
@@ -120,7 +120,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Whether a line is nothing but white space; the same question `cursor` asks of a line's text.
+/// Whether a line is nothing but white space; `cursor` uses the same definition.
 fn is_blank(line: &[u8]) -> bool {
     let first = line.first().copied().unwrap_or(b' ');
     work::add(line.len());

@@ -1,8 +1,8 @@
-//! What `Checks::typed` adds: the values of UPOS, FEATS, HEAD, DEPS and MISC, and that heads form a
-//! tree and enhanced heads reach every node.
+//! The checks of `Checks::typed`: the values of UPOS, FEATS, HEAD, DEPS and MISC are valid, heads
+//! form a tree, and enhanced heads reach every node.
 //!
-//! Owns the rules that level 2 of the UD validator has for these five columns. It refuses to look
-//! at the sentence as a whole where level 1 already found a fault in it.
+//! These are the rules of level 2 of the UD validator for the five columns. Checks of a whole
+//! sentence are skipped where level 1 found a fault in it.
 
 use std::collections::HashSet;
 
@@ -10,53 +10,53 @@ use crate::{
     check::Found,
     fault::{FaultKind, Quote},
     id::Id,
-    row::{Column, Kind, Row},
+    row::{Column, RowKind, TokenRow},
     sentence::Sentence,
     values::{Upos, annotation, dependency, feature, head, items},
     work,
 };
 
-/// MISC keys that may stand only once.
+/// MISC keys that may occur only once.
 const ONCE: [&str; 8] = ["SpaceAfter", "Lang", "Translit", "LTranslit", "Gloss", "LId", "LDeriv", "Ref"];
 
-/// Checks every row, then the sentence; at most one fault for each column of a row.
-/// `tell` gets the row's index.
-pub(crate) fn check(sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Found)) {
+/// Checks every row, then the sentence; reports at most one fault for each column of a row.
+/// `report` receives the row's index.
+pub(crate) fn check(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Found)) {
     let sound = sentence.faults.is_empty();
     let mut clean = true;
     for (index, row) in sentence.rows.iter().enumerate() {
         work::add(row.text.len());
-        if row.columns == 10 && row.kind != Kind::Unknown {
+        if row.columns == 10 && row.kind != RowKind::Unknown {
             for column in [Column::Upos, Column::Feats, Column::Head, Column::Deps, Column::Misc] {
                 if let Some((at, kind)) = value(row, column) {
                     clean = false;
-                    tell(index, (start(row, column) + at, kind));
+                    report(index, (start(row, column) + at, kind));
                 }
             }
         }
     }
     if sound && clean {
         whole(sentence, |index, column, kind| {
-            tell(index, (start(&sentence.rows[index], column), kind));
+            report(index, (start(&sentence.rows[index], column), kind));
         });
     }
 }
 
 /// Where a column of a ten-column row starts.
-fn start(row: &Row<'_>, column: Column) -> usize {
+fn start(row: &TokenRow<'_>, column: Column) -> usize {
     match column as usize {
         0 => 0,
         n => row.tabs[n - 1] as usize + 1,
     }
 }
 
-/// The first fault of one value, without a look at the rest of the sentence.
-fn value(row: &Row<'_>, column: Column) -> Option<Found> {
+/// The first fault of one value, regardless of the rest of the sentence.
+fn value(row: &TokenRow<'_>, column: Column) -> Option<Found> {
     let text = row.get(column)?;
     let bare = match (row.kind, column) {
-        (Kind::Range, Column::Misc) => false,
-        (Kind::Range, Column::Feats) => text != "Typo=Yes",
-        (Kind::Range, _) | (Kind::Empty, Column::Head) => true,
+        (RowKind::Range, Column::Misc) => false,
+        (RowKind::Range, Column::Feats) => text != "Typo=Yes",
+        (RowKind::Range, _) | (RowKind::Empty, Column::Head) => true,
         _ => false,
     };
     if bare {
@@ -64,10 +64,10 @@ fn value(row: &Row<'_>, column: Column) -> Option<Found> {
         return (text != "_").then(|| (0, found()));
     }
     match column {
-        Column::Upos if row.kind == Kind::Empty && text == "_" => None,
+        Column::Upos if row.kind == RowKind::Empty && text == "_" => None,
         Column::Upos => text.parse::<Upos>().err().map(|kind| (0, kind)),
         Column::Feats => feats(text),
-        Column::Head if row.kind == Kind::Word => head(text).err().map(|kind| (0, kind)),
+        Column::Head if row.kind == RowKind::Word => head(text).err().map(|kind| (0, kind)),
         Column::Deps => deps(text),
         Column::Misc => misc(text),
         _ => None,
@@ -104,13 +104,13 @@ fn feats(text: &str) -> Option<Found> {
     None
 }
 
-/// Order among features and values is that of their small letters.
+/// Features and values are ordered by their lowercase letters.
 fn lower(text: &str) -> impl Iterator<Item = u8> {
     text.bytes().map(|b| b.to_ascii_lowercase())
 }
 
-/// Finds what stands twice in a list sorted by small letters: neighbours first, and a set only once
-/// neighbours differ in nothing but capitals.
+/// Finds duplicates in a list sorted case-insensitively. It compares neighbours, and needs a set only
+/// while neighbours differ in case alone.
 #[derive(Default)]
 struct Names<'a> {
     last: Option<&'a str>,
@@ -177,8 +177,8 @@ fn misc(text: &str) -> Option<Found> {
     None
 }
 
-/// What only the whole sentence tells: heads exist, form a tree, and enhanced heads reach all.
-fn whole(sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Column, FaultKind)) {
+/// Checks of the whole sentence: heads exist and form a tree, and enhanced heads reach every node.
+fn whole(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKind)) {
     let nodes = Nodes::of(sentence);
     let mut heads = vec![0; nodes.words.len()];
     let mut sound = true;
@@ -198,16 +198,16 @@ fn whole(sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Column, FaultKind)
             continue;
         };
         sound = false;
-        tell(index, Column::Head, kind);
+        report(index, Column::Head, kind);
     }
-    if sound && let Some(word) = astray(&heads) {
-        tell(nodes.words[word], Column::Head, FaultKind::NoPathToRoot { word });
+    if sound && let Some(word) = on_a_cycle(&heads) {
+        report(nodes.words[word], Column::Head, FaultKind::NoPathToRoot { word });
     }
-    nodes.enhanced(sentence, tell);
+    nodes.enhanced(sentence, report);
 }
 
-/// The first word whose chain of heads runs into a circle. `heads[0]` is the root.
-fn astray(heads: &[usize]) -> Option<usize> {
+/// The first word whose chain of heads leads into a cycle. `heads[0]` is the root.
+fn on_a_cycle(heads: &[usize]) -> Option<usize> {
     let mut seen_from = vec![0; heads.len()];
     for word in 1..heads.len() {
         let mut at = word;
@@ -215,7 +215,7 @@ fn astray(heads: &[usize]) -> Option<usize> {
             seen_from[at] = word;
             at = heads[at];
         }
-        // A chain that meets an earlier word's chain goes on as that one did: to the root.
+        // A chain that joins an earlier word's chain continues as that one did: to the root.
         if at != 0 && seen_from[at] == word {
             return Some(word);
         }
@@ -223,7 +223,7 @@ fn astray(heads: &[usize]) -> Option<usize> {
     None
 }
 
-/// The words and empty nodes of a sound sentence, numbered in text order from 1; 0 is the root.
+/// The words and empty nodes of a sentence without faults, numbered in text order from 1; 0 is the root.
 struct Nodes {
     /// Row index of each word; entry 0 stands for the root.
     words: Vec<usize>,
@@ -258,9 +258,9 @@ impl Nodes {
         (number < end).then_some(number)
     }
 
-    /// Enhanced heads exist, and reach every node where there is a graph at all: an edge or an
-    /// empty node.
-    fn enhanced(&self, sentence: &Sentence<'_>, mut tell: impl FnMut(usize, Column, FaultKind)) {
+    /// Checks that enhanced heads exist and, where the sentence has an enhanced graph (an edge or an
+    /// empty node), that they reach every node.
+    fn enhanced(&self, sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKind)) {
         let mut edges = Vec::new();
         let mut sound = true;
         for (node, &index) in self.rows.iter().enumerate().skip(1) {
@@ -274,7 +274,7 @@ impl Nodes {
                     None => FaultKind::DependencyUnknown { head: dependency.head },
                 };
                 sound = false;
-                tell(index, Column::Deps, kind);
+                report(index, Column::Deps, kind);
                 break;
             }
         }
@@ -285,7 +285,7 @@ impl Nodes {
         {
             let index = self.rows[node];
             let node = Quote::new(sentence.rows[index].id());
-            tell(index, Column::Deps, FaultKind::DependencyUnreached { node });
+            report(index, Column::Deps, FaultKind::DependencyUnreached { node });
         }
     }
 }

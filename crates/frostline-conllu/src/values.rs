@@ -1,7 +1,7 @@
-//! What the values of UPOS, FEATS, HEAD, DEPS and MISC mean, read on demand.
+//! The values of UPOS, FEATS, HEAD, DEPS and MISC, parsed on demand.
 //!
-//! Owns the grammars within a column. It looks at one value at a time and refuses to know its
-//! sentence: whether a head exists is `typed`'s business.
+//! Defines the grammars within a column. Each value is parsed on its own; `typed` checks values
+//! against the rest of the sentence, such as whether a head exists.
 
 use std::{fmt, str::FromStr};
 
@@ -19,7 +19,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use crate::{
     fault::{FaultKind, Quote},
     id::{Id, positive},
-    row::Row,
+    row::TokenRow,
 };
 
 macro_rules! upos {
@@ -29,10 +29,10 @@ macro_rules! upos {
         pub enum Upos { $(#[doc = $meaning] $tag,)* }
 
         impl Upos {
-            /// All of them, by name.
+            /// All tags, in alphabetical order.
             pub const ALL: [Upos; 17] = [$(Upos::$tag),*];
 
-            /// The tag as written: `NOUN`.
+            /// The tag as it is written in a file, such as `NOUN`.
             pub fn name(self) -> &'static str {
                 match self { $(Upos::$tag => $name,)* }
             }
@@ -82,7 +82,7 @@ impl fmt::Display for Upos {
 pub struct Feature<'a> {
     /// Its name with its layer: `Number[psor]`.
     pub name: &'a str,
-    /// Its values, as they stand: `Plur,Sing`.
+    /// Its values, comma-separated: `Plur,Sing`.
     pub value: &'a str,
 }
 
@@ -107,20 +107,20 @@ pub struct Dependency<'a> {
     pub relation: &'a str,
 }
 
-/// One item of MISC: `SpaceAfter=No`, or a name alone.
+/// One item of MISC: `SpaceAfter=No`, or a key alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation<'a> {
-    /// What stands before the first `=`, or all of it.
+    /// The text before the first `=`, or all of it.
     pub key: &'a str,
-    /// What stands after the first `=`.
+    /// The text after the first `=`.
     pub value: Option<&'a str>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TokenRow<'a> {
     /// UPOS as a tag; `None` where it is `_`.
     ///
     /// # Errors
-    /// A tag that is none of the seventeen.
+    /// If the tag is none of the seventeen.
     pub fn upos_tag(&self) -> Result<Option<Upos>, FaultKind> {
         if self.upos() == "_" { Ok(None) } else { self.upos().parse().map(Some) }
     }
@@ -128,12 +128,12 @@ impl<'a> Row<'a> {
     /// FEATS one by one; none where it is `_`.
     ///
     /// # Errors
-    /// Each item that is not `Name=Value`, `Name[layer]=Value` or `Name=Value,Value`.
+    /// An item is a fault where it is not `Name=Value`, `Name[layer]=Value` or `Name=Value,Value`.
     pub fn features(&self) -> impl Iterator<Item = Result<Feature<'a>, FaultKind>> + use<'a> {
         items(self.feats()).map(|(_, item)| feature(item))
     }
 
-    /// The value of one feature, by its name with its layer.
+    /// The value of the feature with this name, including its layer.
     pub fn feature(&self, name: &str) -> Option<&'a str> {
         self.features().flatten().find(|feature| feature.name == name).map(|feature| feature.value)
     }
@@ -141,7 +141,7 @@ impl<'a> Row<'a> {
     /// HEAD as the number of a word, 0 for the root; `None` where it is `_`.
     ///
     /// # Errors
-    /// Anything else.
+    /// If HEAD is anything else.
     pub fn governor(&self) -> Result<Option<u32>, FaultKind> {
         if self.head() == "_" { Ok(None) } else { head(self.head()).map(Some) }
     }
@@ -149,7 +149,7 @@ impl<'a> Row<'a> {
     /// DEPS one by one; none where it is `_`.
     ///
     /// # Errors
-    /// Each item that is not `head:relation`.
+    /// An item is a fault where it is not `head:relation`.
     pub fn dependencies(&self) -> impl Iterator<Item = Result<Dependency<'a>, FaultKind>> + use<'a> {
         items(self.deps()).map(|(_, item)| dependency(item))
     }
@@ -159,13 +159,13 @@ impl<'a> Row<'a> {
         items(self.misc()).map(|(_, item)| annotation(item))
     }
 
-    /// Whether a space follows in the running text: MISC does not say `SpaceAfter=No`.
+    /// Whether a space follows in the running text: MISC has no `SpaceAfter=No`.
     pub fn space_after(&self) -> bool {
         !self.annotations().any(|it| it.key == "SpaceAfter" && it.value == Some("No"))
     }
 }
 
-/// MISC with one item set: the first of this key gets the value, or it is added at the end.
+/// MISC with one item set: the first item with this key gets the value, or a new one is appended.
 ///
 /// ```
 /// use frostline_conllu::with_annotation;
@@ -187,7 +187,7 @@ pub fn with_annotation(misc: &str, key: &str, value: &str) -> String {
     parts.join("|")
 }
 
-/// FEATS with one feature set, in the place that the order of names gives it, or without it.
+/// FEATS with one feature set, at its place in the order of names, or removed where `value` is `None`.
 ///
 /// ```
 /// use frostline_conllu::with_feature;
@@ -209,7 +209,7 @@ pub fn with_feature(feats: &str, name: &str, value: Option<&str>) -> String {
     if parts.is_empty() { "_".to_owned() } else { parts.join("|") }
 }
 
-/// The items of a value that `|` separates, and where each starts; none for `_`.
+/// The items of a `|`-separated value and where each one starts; none for `_`.
 pub(crate) fn items(value: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     let parts = (value != "_").then(|| value.split('|')).into_iter().flatten();
@@ -258,9 +258,9 @@ pub(crate) fn dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
     if is_relation(relation) { Ok(Dependency { head, relation }) } else { Err(bad()) }
 }
 
-/// Whether an enhanced relation is of the form that universaldependencies.org gives: a relation,
-/// then up to three parts after colons - a subtype, a case or conjunction (letters of any script
-/// without capitals, joined by `_`), another subtype.
+/// Whether an enhanced relation has the form that universaldependencies.org defines: a relation,
+/// then up to three parts after colons: a subtype, a case or conjunction (uncapitalised letters of
+/// any script, joined by `_`), and another subtype.
 fn is_relation(text: &str) -> bool {
     let ascii = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
     let word = |part: &str| !part.is_empty() && part.chars().all(is_small_letter);

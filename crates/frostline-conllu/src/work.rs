@@ -1,14 +1,14 @@
-//! Counts the bytes that reading looks at, in this crate's own tests alone.
+//! Counts the bytes that reading examines, in this crate's own tests only.
 //!
-//! Owns the proof that reading takes linear time without a clock: every loop over text reports its
-//! length here. Outside the tests it is nothing at all.
+//! The tests use it to prove linear time without a clock: every loop over text reports its length
+//! here. Outside the tests it compiles to nothing.
 
 #[cfg(test)]
 thread_local! {
     static BYTES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Notes that `bytes` of text were looked at.
+/// Notes that `bytes` of text were examined.
 #[inline(always)]
 pub(crate) fn add(bytes: usize) {
     #[cfg(test)]
@@ -17,7 +17,7 @@ pub(crate) fn add(bytes: usize) {
     let _ = bytes;
 }
 
-/// What was noted since the last call.
+/// The number of bytes noted since the last call.
 #[cfg(test)]
 pub(crate) fn take() -> usize {
     BYTES.with(|count| count.replace(0))
@@ -32,7 +32,7 @@ mod tests {
 
     const ALL: Checks = Checks { typed: true, nfc: true };
 
-    /// Bytes looked at per byte of text: from a slice, and from a stream that gives 64 at a time.
+    /// Bytes examined per byte of text: from a slice, and from a stream that yields 64 at a time.
     fn cost(bytes: &[u8]) -> [usize; 2] {
         take();
         let items = read_lenient(bytes, ALL).count();
@@ -46,7 +46,7 @@ mod tests {
         [slice / bytes.len(), take() / bytes.len()]
     }
 
-    /// The cost must not grow with the size, and must be small at all.
+    /// The cost per byte must not grow with the size, and must be small.
     #[track_caller]
     fn linear(make: impl Fn(usize) -> Vec<u8>) {
         let (small, large) = (cost(&make(2_000)), cost(&make(20_000)));

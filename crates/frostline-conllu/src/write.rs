@@ -1,7 +1,6 @@
 //! Writing: sentences as they were read, with some columns changed, or column by column.
 //!
-//! Owns the bytes that come out. It refuses to tidy: what is not changed on purpose comes out as it
-//! went in.
+//! Nothing is normalised: what the caller does not change is written exactly as it was read.
 
 use std::io::{self, Write};
 
@@ -9,7 +8,7 @@ use thiserror::Error;
 
 use crate::{
     fault::Quote,
-    row::{Column, Row},
+    row::{Column, TokenRow},
     scan::{Scanner, TABS},
     sentence::Sentence,
 };
@@ -21,7 +20,7 @@ pub enum WriteError {
     /// The output failed.
     #[error("the output failed: {0}")]
     Io(#[from] io::Error),
-    /// A value that would break the line apart.
+    /// A value that would break the line into more columns or lines.
     #[error("{column} is {found}, expected a value without tab or line feed; escape or replace it")]
     Breaks {
         /// The column it was meant for.
@@ -29,7 +28,7 @@ pub enum WriteError {
         /// The value.
         found: Quote,
     },
-    /// A comment that would not be read back as one.
+    /// A comment that would not be read back as one comment.
     #[error("the comment is {found}, expected one line that starts with \"#\"; write one comment per line")]
     Comment {
         /// The comment.
@@ -40,14 +39,14 @@ pub enum WriteError {
     Values {
         /// The column they were meant for.
         column: Column,
-        /// How many there are.
+        /// How many values were given.
         found: usize,
-        /// How many it takes.
+        /// How many words the sentence has.
         words: usize,
     },
 }
 
-/// Writes sentences. It holds nothing back: give it a `BufWriter` over anything slow.
+/// Writes sentences. It does not buffer: wrap a slow output in a `BufWriter`.
 pub struct Writer<W> {
     out: W,
     line: Vec<u8>,
@@ -59,7 +58,7 @@ impl<W: Write> Writer<W> {
         Writer { out, line: Vec::new() }
     }
 
-    /// The output, with everything written.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -67,20 +66,20 @@ impl<W: Write> Writer<W> {
     /// Writes a sentence as it was read, byte for byte.
     ///
     /// # Errors
-    /// Those of the output.
+    /// If the output fails.
     pub fn sentence(&mut self, sentence: &Sentence<'_>) -> Result<(), WriteError> {
         Ok(self.out.write_all(sentence.raw)?)
     }
 
-    /// Writes a sentence with the columns changed for which `edit` gives a value; every other byte,
-    /// odd line ends and lines that could not be read included, comes out as it was read.
+    /// Writes a sentence with those columns changed for which `edit` returns a value. Every other
+    /// byte is written as it was read, including unusual line ends and unreadable lines.
     ///
     /// # Errors
-    /// Those of the output, and a value that holds a tab or a line feed.
+    /// If the output fails, or a value contains a tab or a line feed.
     pub fn edited<'a, S: AsRef<str>>(
         &mut self,
         sentence: &Sentence<'a>,
-        mut edit: impl FnMut(&Row<'a>, Column) -> Option<S>,
+        mut edit: impl FnMut(&TokenRow<'a>, Column) -> Option<S>,
     ) -> Result<(), WriteError> {
         self.line.clear();
         let raw = sentence.raw;
@@ -90,7 +89,7 @@ impl<W: Write> Writer<W> {
                 let Some(old) = row.get(column) else { break };
                 let Some(new) = edit(row, column) else { continue };
                 let new = new.as_ref();
-                whole(column, new)?;
+                check_value(column, new)?;
                 let at = old.as_ptr() as usize - raw.as_ptr() as usize;
                 self.line.extend_from_slice(&raw[done..at]);
                 self.line.extend_from_slice(new.as_bytes());
@@ -101,12 +100,12 @@ impl<W: Write> Writer<W> {
         Ok(self.out.write_all(&self.line)?)
     }
 
-    /// Writes a sentence with whole columns replaced: one value for each of its words, the rows
-    /// whose ID is an integer. Ranges, empty nodes and every other byte come out as they were read.
-    /// A word of a lenient row that ends before a column gets no value in it.
+    /// Writes a sentence with whole columns replaced: one value for each of its words (the rows
+    /// whose ID is an integer). Ranges, empty nodes and every other byte are written as they were
+    /// read. A leniently read row that ends before a replaced column stays as it is.
     ///
     /// # Errors
-    /// As [`Writer::edited`], and a column with more or fewer values than there are words.
+    /// As [`Writer::edited`], and if a column has more or fewer values than there are words.
     pub fn replaced<S: AsRef<str>>(
         &mut self,
         sentence: &Sentence<'_>,
@@ -118,7 +117,7 @@ impl<W: Write> Writer<W> {
         }
         let mut begun = 0;
         self.edited(sentence, |row, column| {
-            // Of each row, the ID is asked for first.
+            // `edited` visits the ID of each row first.
             begun += usize::from(row.is_word() && column == Column::Id);
             let values = columns.iter().find(|(replaced, _)| *replaced == column && row.is_word());
             values.map(|(_, values)| values[begun - 1].as_ref())
@@ -128,7 +127,7 @@ impl<W: Write> Writer<W> {
     /// Writes a comment line.
     ///
     /// # Errors
-    /// Those of the output, and a comment that does not start with `#` or holds a line feed.
+    /// If the output fails, or the comment does not start with `#` or contains a line feed.
     pub fn comment(&mut self, comment: &str) -> Result<(), WriteError> {
         if !comment.starts_with('#') || memchr::memchr(b'\n', comment.as_bytes()).is_some() {
             return Err(WriteError::Comment { found: Quote::new(comment) });
@@ -142,7 +141,7 @@ impl<W: Write> Writer<W> {
     /// Writes a row of ten columns.
     ///
     /// # Errors
-    /// Those of the output, and a value that holds a tab or a line feed.
+    /// If the output fails, or a value contains a tab or a line feed.
     pub fn row(&mut self, columns: &[&str; 10]) -> Result<(), WriteError> {
         self.line.clear();
         self.line.reserve(columns.iter().map(|column| column.len() + 1).sum());
@@ -155,7 +154,7 @@ impl<W: Write> Writer<W> {
         let shape = Scanner::new(&self.line).line(0, &mut [0; TABS]);
         if shape.is_none_or(|shape| shape.end != last || shape.tabs != Column::ALL.len() - 1) {
             for (column, value) in Column::ALL.into_iter().zip(columns) {
-                whole(column, value)?;
+                check_value(column, value)?;
             }
         }
         Ok(self.out.write_all(&self.line)?)
@@ -164,14 +163,17 @@ impl<W: Write> Writer<W> {
     /// Writes the blank line that ends a sentence.
     ///
     /// # Errors
-    /// Those of the output.
+    /// If the output fails.
     pub fn end(&mut self) -> Result<(), WriteError> {
         Ok(self.out.write_all(b"\n")?)
     }
 }
 
-/// Refuses a value that would not stay within its column.
-fn whole(column: Column, value: &str) -> Result<(), WriteError> {
+/// Checks that a value stays within its column.
+///
+/// # Errors
+/// If it contains a tab or a line feed.
+fn check_value(column: Column, value: &str) -> Result<(), WriteError> {
     match memchr::memchr2(b'\t', b'\n', value.as_bytes()) {
         None => Ok(()),
         Some(_) => Err(WriteError::Breaks { column, found: Quote::new(value) }),

@@ -1,4 +1,4 @@
-//! Real treebanks, where `FROSTLINE_SHARED` says they are: read, counted, written back byte for byte.
+//! Real treebanks, found through `FROSTLINE_SHARED`: read, counted, written back byte for byte.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn treebanks_read_strictly_and_come_back_byte_for_byte() {
+fn treebanks_are_read_strictly_and_round_trip_byte_for_byte() {
     let Some(shared) = frostline_testing::shared() else { return };
     for path in files(&shared.join("data/ud"), "conllu") {
         let bytes = fs::read(&path).expect("readable");
@@ -59,7 +59,7 @@ fn entity_layers_match_their_treebank() {
         for read in parse_iob2(&layer) {
             let read = read.unwrap_or_else(|f| panic!("{}", f.at(&name)));
             let gold = &gold[read.sent_id().expect("named")];
-            // The layer was made for an earlier release: a few sentences were mended since.
+            // The layer was made for an earlier release: a few sentences were corrected since.
             let forms = read.rows.iter().map(|row| row.form);
             same += usize::from(forms.eq(gold.words().map(|row| row.form())));
             let begun = read.rows.iter().filter(|row| row.tag.starts_with("B-")).count();
@@ -77,7 +77,7 @@ fn entity_layers_match_their_treebank() {
 }
 
 #[test]
-fn labelled_sentences_come_back_byte_for_byte() {
+fn labelled_sentences_round_trip_byte_for_byte() {
     let Some(shared) = frostline_testing::shared() else { return };
     for (split, count) in [("train", 6920), ("dev", 872), ("test", 1821)] {
         let text = fs::read_to_string(shared.join(format!("data/sst2/{split}.tsv"))).expect("readable");

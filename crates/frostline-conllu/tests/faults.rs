@@ -1,6 +1,6 @@
-//! A folder of bad inputs, each with the faults it must give, as they are shown.
+//! A folder of bad inputs and, as a snapshot, the faults that each must give.
 //!
-//! Files named `typed-` and `nfc` are read with those checks.
+//! Files named `typed-*` and `nfc*` are read with those checks.
 
 use std::{fs, path::Path};
 
@@ -30,7 +30,7 @@ fn bad_inputs() {
         assert!(shown.len() > before, "{name} has no fault");
         if checks != Checks::default() {
             let plain = read_strict(&bytes, Checks::default());
-            assert!(plain.into_iter().all(|sentence| sentence.is_ok()), "{name} is sound at level 1");
+            assert!(plain.into_iter().all(|sentence| sentence.is_ok()), "{name} has no fault at level 1");
         }
         shown.push('\n');
     }
@@ -94,7 +94,7 @@ fn bad_labelled_sentences() {
 }
 
 #[test]
-fn labelled_sentences_stand_as_they_are() {
+fn labelled_sentences_are_not_changed() {
     let read = |text| -> Vec<_> { parse_labelled(text).map(|read| read.expect("well formed")).collect() };
     let text = "sentence\tlabel\n# both ends blank \t1\nsentence\tlabel";
     let first =

@@ -1,5 +1,5 @@
-//! Mutated inputs, as many as `FROSTLINE_FUZZ_INPUTS` says: no panic, nothing lost, every way of
-//! reading agrees with every other and with a naive reader.
+//! Mutated inputs (their number is `FROSTLINE_FUZZ_INPUTS`): no panic, no lost byte, and all ways of
+//! reading agree with each other and with a naive reader.
 
 use std::io::BufReader;
 
@@ -56,7 +56,7 @@ const SEED: &str = "# sent_id = s1\n# text = a b\n0.1\tn\tn\t_\t_\t_\t_\t_\t0:ro
 1\ta\ta\tNOUN\tNN\tCase=Nom|Number=Sing\t0\troot\t0.1:dep\tSpaceAfter=No\n2\tb c\tb\tX\t_\t_\t1\tdep\t1:conj:and\t_\n\
 2.1\té\te\tX\t_\t_\t_\t_\t1:dep\tGloss=x y\n\n# sent_id = s2\n1\t日本\t_\tPROPN\t_\t_\t0\troot\t_\t_\n\n";
 
-/// splitmix64: enough for this, and the same everywhere.
+/// SplitMix64: good enough here, and the same on every platform.
 struct Draw(u64);
 
 impl Draw {
@@ -73,7 +73,7 @@ impl Draw {
     }
 }
 
-/// Half of the inputs grow from a good text, half from pieces alone.
+/// Half of the inputs start from a well-formed text, half from pieces alone.
 fn input(draw: &mut Draw, out: &mut Vec<u8>) {
     out.clear();
     if draw.below(2) == 0 {
@@ -119,10 +119,13 @@ fn mutated_inputs() {
         }
     }
     eprintln!("{inputs} inputs from number {first}, {accepted} of them without fault");
-    assert!(inputs < 1_000 || (accepted > inputs / 200 && accepted < inputs / 2), "the mix has gone stale");
+    assert!(
+        inputs < 1_000 || (accepted > inputs / 200 && accepted < inputs / 2),
+        "the mix of good and bad inputs is off"
+    );
 }
 
-/// Everything that must hold of any bytes; true where they have no fault.
+/// Checks everything that must hold for any bytes; returns true where they have no fault.
 fn examine(bytes: &[u8], draw: &mut Draw) -> bool {
     let checks = Checks { typed: draw.below(2) == 0, nfc: draw.below(4) == 0 };
     let sentences: Vec<Sentence<'_>> = read_lenient(bytes, checks).collect();
@@ -192,7 +195,7 @@ fn naive(sentence: &Sentence<'_>) {
     assert!(rows.next().is_none() && comments.next().is_none());
 }
 
-/// Faults come in text order, and point into their sentence.
+/// Faults are in text order, and point into their sentence.
 fn faults(sentence: &Sentence<'_>, bytes: &[u8]) {
     let mut before = (0, 0);
     for fault in sentence.faults() {
@@ -209,7 +212,7 @@ fn faults(sentence: &Sentence<'_>, bytes: &[u8]) {
     }
 }
 
-/// Writing back as read, edited in nothing, and edited in one place.
+/// Writes the sentence as read, with no edit, and with one column edited.
 fn rewritten(sentence: &Sentence<'_>, draw: &mut Draw) {
     let mut writer = Writer::new(Vec::new());
     writer.sentence(sentence).expect("memory");
@@ -233,7 +236,7 @@ fn rewritten(sentence: &Sentence<'_>, draw: &mut Draw) {
     }
 }
 
-/// A strictly read sentence is its comments, its rows and a blank line, and no more.
+/// A strictly read sentence consists of its comments, its rows and a blank line, and nothing else.
 fn composed(sentence: &Sentence<'_>) {
     let mut writer = Writer::new(Vec::new());
     for comment in &sentence.comments {
@@ -246,7 +249,7 @@ fn composed(sentence: &Sentence<'_>) {
     assert_eq!(writer.into_inner(), sentence.raw());
 }
 
-/// A stream in pieces of any size gives what the slice gives.
+/// A stream in pieces of any size yields the same sentences as the slice.
 fn streamed(bytes: &[u8], checks: Checks, sentences: &[Sentence<'_>], draw: &mut Draw) {
     let piece = 1 + draw.below(90);
     let mut reader = Reader::new(BufReader::with_capacity(piece, bytes), checks);

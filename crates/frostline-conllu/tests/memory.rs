@@ -1,4 +1,4 @@
-//! Streaming holds one sentence at a time: measured by counting what is allocated.
+//! Streaming keeps one sentence in memory at a time, measured by counting allocations.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -13,18 +13,18 @@ struct Counting;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator as it came; only sizes are added up.
+// SAFETY: every call is forwarded unchanged to the system allocator; only sizes are counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         MOST.fetch_max(held, Ordering::Relaxed);
-        // SAFETY: passed on as it came.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`, and so does this call.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: passed on as it came.
+        // SAFETY: `pointer` came from `System.alloc` with this layout, as the caller guarantees.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -32,14 +32,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// The same text over and over, without holding more than one copy.
-struct Again {
+/// The same text repeated, with only one copy in memory.
+struct Repeated {
     text: &'static [u8],
     at: usize,
     left: usize,
 }
 
-impl Read for Again {
+impl Read for Repeated {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(out)?;
         self.consume(count);
@@ -47,7 +47,7 @@ impl Read for Again {
     }
 }
 
-impl BufRead for Again {
+impl BufRead for Repeated {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         Ok(if self.left == 0 { &[] } else { &self.text[self.at..] })
     }
@@ -68,7 +68,8 @@ fn memory_does_not_grow_with_the_input() {
     for (most, copies) in most.iter_mut().zip([1_000, 300_000]) {
         MOST.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
         let before = HELD.load(Ordering::Relaxed);
-        let mut reader = Reader::new(Again { text, at: 0, left: copies }, Checks { typed: true, nfc: true });
+        let mut reader =
+            Reader::new(Repeated { text, at: 0, left: copies }, Checks { typed: true, nfc: true });
         let mut stats = Stats::default();
         let mut faults = 0;
         while let Some(sentence) = reader.next_sentence().expect("it cannot fail") {
@@ -79,7 +80,7 @@ fn memory_does_not_grow_with_the_input() {
         assert!(faults >= 2 * copies);
         *most = MOST.load(Ordering::Relaxed) - before;
     }
-    // The harness has a thread of its own, which may hold a little at any moment.
+    // The test harness has a thread of its own, which may allocate a little at any time.
     assert!(most[0].abs_diff(most[1]) < 4 << 10, "{most:?} bytes held at most, for 0.1 MB and for 30 MB");
     assert!(most[0] < 32 << 10, "{} bytes held for sentences of 90", most[0]);
 }

@@ -1,12 +1,12 @@
-//! What is built well-formed reads strictly, typed checks included, and comes back as it was meant.
+//! Text that is generated well-formed is read strictly, with typed checks, and gives the intended values.
 
 use frostline_conllu::{
-    Checks, Column, Id, Reader, Row, Sentence, Stats, Upos, Writer, parse_iob2, parse_labelled, read_lenient,
-    read_strict, with_annotation, with_feature,
+    Checks, Column, Id, Reader, Sentence, Stats, TokenRow, Upos, Writer, parse_iob2, parse_labelled,
+    read_lenient, read_strict, with_annotation, with_feature,
 };
 use proptest::{collection::vec, prelude::*};
 
-/// A sentence as one would think of it.
+/// The content of a generated sentence.
 #[derive(Debug, Clone)]
 struct Plan {
     comments: Vec<String>,
@@ -61,7 +61,7 @@ fn word() -> impl Strategy<Value = Word> {
             empties,
             range,
         })
-        .prop_filter("keys that may stand once", |word| {
+        .prop_filter("keys that may occur only once", |word| {
             word.misc.iter().all(|(key, _)| key.len() > 3 && key != "Gloss")
         })
 }
@@ -138,7 +138,7 @@ fn columns(word: &Word, number: usize) -> [String; 10] {
     ]
 }
 
-fn agrees(row: &Row<'_>, word: &Word, number: usize) {
+fn agrees(row: &TokenRow<'_>, word: &Word, number: usize) {
     assert_eq!(row.key(), Some(Id::Word(number as u32)));
     assert_eq!(row.form(), word.form);
     assert_eq!(row.upos_tag(), Ok(Some(word.upos)));
@@ -171,7 +171,7 @@ fn a_column_takes_one_value_per_word() {
 
 proptest! {
     #[test]
-    fn what_is_built_is_read(plans in vec(plan(), 0..4)) {
+    fn generated_sentences_are_read(plans in vec(plan(), 0..4)) {
         let text = written(&plans);
         let checks = Checks { typed: true, nfc: false };
         let read: Result<Vec<Sentence<'_>>, _> = read_strict(text.as_bytes(), checks).collect();
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn replaced_columns_hold_the_new_values_and_others_the_old(
+    fn replacing_columns_changes_no_other(
         plans in vec(plan(), 1..3), seed in "[A-Z]{1,5}", first in 1..9_usize, returns in any::<bool>(),
     ) {
         let text = written(&plans);
@@ -235,7 +235,7 @@ proptest! {
         let (one, other) = (Column::ALL[first], Column::ALL[first + 1]);
         let mut writer = Writer::new(Vec::new());
         for sentence in read_lenient(text.as_bytes(), Checks::default()) {
-            let value = |row: &Row<'_>| format!("{seed}{}", row.id());
+            let value = |row: &TokenRow<'_>| format!("{seed}{}", row.id());
             let values: Vec<String> = sentence.words().map(value).collect();
             writer.replaced(&sentence, &[(other, &values), (one, &values)]).unwrap();
         }
@@ -256,14 +256,14 @@ proptest! {
     }
 
     #[test]
-    fn detached_sentences_are_what_was_read(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
+    fn detached_sentences_equal_the_original(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
         for sentence in read_lenient(&bytes, Checks { typed: true, nfc: true }) {
             prop_assert_eq!(format!("{:?}", sentence.detach().view()), format!("{sentence:?}"));
         }
     }
 
     #[test]
-    fn a_set_item_is_found_and_others_stay(
+    fn setting_an_item_changes_no_other(
         items in vec("[A-Z][a-z]{1,3}", 0..5), key in "[A-Z][a-z]{1,3}", value in "[A-Z0-9][a-z0-9]{0,3}",
     ) {
         let mut items: Vec<String> = items.into_iter().filter(|item| *item != key).collect();
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_come_back(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
+    fn any_bytes_round_trip(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
         let mut back = Vec::new();
         let mut reader = Reader::new(&bytes[..], Checks { typed: true, nfc: true });
         while let Some(sentence) = reader.next_sentence().unwrap() {
@@ -296,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn any_layer_is_read_or_refused(text in "([0-9]{1,2}\t[a-z]{0,2}\t(O|B-|I-)[A-Z]{0,2}(\t-)?\n|\n|# [a-z]{0,3}\n|[\t\ra-zé]{0,9}\n?){0,8}") {
+    fn any_layer_is_read_or_has_a_fault(text in "([0-9]{1,2}\t[a-z]{0,2}\t(O|B-|I-)[A-Z]{0,2}(\t-)?\n|\n|# [a-z]{0,3}\n|[\t\ra-zé]{0,9}\n?){0,8}") {
         let (mut bytes, mut whole) = (0, true);
         for read in parse_iob2(&text) {
             match read {
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn any_labelled_text_is_read_or_refused(
+    fn any_labelled_text_is_read_or_has_a_fault(
         header in proptest::bool::ANY,
         text in "([ a-zé]{0,4}\t[ a-zé]{0,2}\n|sentence\tlabel\n|\n|[\t\r aé]{0,5}\n?){0,8}",
     ) {

@@ -49,6 +49,10 @@ pub enum FrozenBlocks {
     Alternating,
     /// `blocks-0.3.5`: these, counted from 0 at the input, as they were written.
     Listed(Vec<usize>),
+    /// `subsets`, in a plan's grid: stands for every set of blocks. It cannot be resolved.
+    Subsets,
+    /// `greedy`, in a plan's grid: stands for a search among sets of blocks. It cannot be resolved.
+    Greedy,
 }
 
 /// The heads that a policy freezes.
@@ -300,11 +304,8 @@ fn parse_base(name: &str, base: &str) -> Result<Frozen, String> {
         None if base == "none" => FrozenBlocks::None,
         None if base == "all" => FrozenBlocks::All,
         None if base == "alternating" => FrozenBlocks::Alternating,
-        None if [Policy::SUBSETS, Policy::GREEDY].contains(&base) => {
-            return Err(format!(
-                "`{name}` stands for sets of blocks: it can only be a value of the grid's `policy`"
-            ));
-        }
+        None if base == Policy::SUBSETS => FrozenBlocks::Subsets,
+        None if base == Policy::GREEDY => FrozenBlocks::Greedy,
         Some(("head", "only")) => FrozenBlocks::All,
         Some(("first", k)) => FrozenBlocks::First(parse_count(name, k)?),
         Some(("last", k)) => FrozenBlocks::Last(parse_count(name, k)?),
@@ -418,7 +419,5 @@ mod tests {
             assert!(error(name).contains("The policies are: none, all"), "{name}");
         }
         assert!(error("top-0").contains("write `head-only`"), "{}", error("top-0"));
-        let error = error("subsets");
-        assert!(error.contains("can only be a value of the grid's `policy`"), "{error}");
     }
 }

@@ -63,6 +63,11 @@ impl Policy {
             FrozenBlocks::Last(k) => (depth - at_most(*k)?..depth).collect(),
             FrozenBlocks::AllButLast(k) => (0..depth - at_most(*k)?).collect(),
             FrozenBlocks::Alternating => (0..depth).step_by(2).collect(),
+            FrozenBlocks::Subsets | FrozenBlocks::Greedy => {
+                return Err(format!(
+                    "`{self}` stands for sets of blocks: it can only be a value of the grid's `policy`"
+                ));
+            }
             FrozenBlocks::Listed(blocks) => match blocks.iter().find(|block| **block >= depth) {
                 None => blocks.clone(),
                 Some(block) => {
@@ -329,6 +334,9 @@ mod tests {
             "blocks-0.1.2.3.4.5+lora",
         ] {
             assert!(error(name).contains("there are: none, all"), "{name}");
+        }
+        for word in [Policy::SUBSETS, Policy::GREEDY] {
+            assert!(error(word).contains("can only be a value of the grid's `policy`"), "{}", error(word));
         }
     }
 }

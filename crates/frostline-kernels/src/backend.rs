@@ -1,11 +1,11 @@
-//! The backends of this build, and the one `match` that picks one of them at run time.
+//! The backends of this build, and the one `match` that selects one of them at run time.
 
 use crate::Train;
 
-/// Why no work can run on a backend.
+/// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// `FROSTLINE_ISA` names no instruction set.
+    /// `FROSTLINE_ISA` does not name an instruction set.
     #[error(
         "FROSTLINE_ISA is `{0}`, which is no instruction set to step down to: `avx2` and `portable` are; unset it to \
          use all that the processor has"
@@ -29,7 +29,7 @@ pub enum BackendError {
 /// The result of choosing a backend.
 type Result<T> = std::result::Result<T, BackendError>;
 
-/// Names of the backends of this build, the preferred one first.
+/// The names of the backends of this build, the preferred one first.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
@@ -56,12 +56,13 @@ pub trait Work {
 /// Runs work on the backend of this name.
 ///
 /// # Errors
-/// Where this build lacks the backend, or the machine lacks its device; where `FROSTLINE_ISA` names
-/// nothing that the kernels know.
+/// If this build lacks the backend, the machine lacks its device, or `FROSTLINE_ISA` does not name a
+/// supported instruction set.
+#[cfg_attr(not(any(feature = "flex", feature = "ndarray", feature = "cuda")), allow(unused_variables))]
 pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
-    let asked = std::env::var("FROSTLINE_ISA").unwrap_or_default();
-    if !["", "avx2", "portable"].contains(&asked.as_str()) {
-        return Err(BackendError::InstructionSet(asked));
+    let requested = std::env::var("FROSTLINE_ISA").unwrap_or_default();
+    if !["", "avx2", "portable"].contains(&requested.as_str()) {
+        return Err(BackendError::InstructionSet(requested));
     }
     match name {
         #[cfg(feature = "flex")]
@@ -77,10 +78,10 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
     }
 }
 
-/// Checks that the backend's device is there.
+/// Checks that the backend can be used.
 ///
 /// # Errors
-/// Where the build lacks the backend or the machine its device.
+/// As [`on`].
 pub fn check(name: &str) -> Result<()> {
     struct Nothing;
     impl Work for Nothing {
@@ -90,7 +91,7 @@ pub fn check(name: &str) -> Result<()> {
     on(name, Nothing)
 }
 
-/// Opens the GPU once: burn panics where there is none.
+/// Opens the GPU once, since burn panics if there is none.
 #[cfg(feature = "cuda")]
 fn cuda_device() -> Result<()> {
     use burn::backend::{Cuda, cuda::CudaDevice};

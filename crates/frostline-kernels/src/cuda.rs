@@ -1,4 +1,4 @@
-//! CUDA: stock burn, with bf16 products where they are asked for and attention in few shapes.
+//! CUDA: stock burn, with bf16 products on request and attention in few different shapes.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::{Autodiff, Cuda};

@@ -1,4 +1,4 @@
-//! Dropout without state: whether a unit is dropped is a hash of where it is.
+//! Dropout without random state: whether a unit is dropped is a hash of its position.
 
 use frostline_random::{hash32, mix64};
 
@@ -13,10 +13,10 @@ impl Dropout {
     /// No dropout.
     pub const OFF: Self = Self { rate: 0.0, key: 0 };
 
-    /// Drops with probability `rate`, in [0, 1); `key` names run, step and site.
+    /// Drops with probability `rate`, in [0, 1); `key` identifies run, step and site.
     ///
     /// # Panics
-    /// Where the rate is outside [0, 1).
+    /// If the rate is outside [0, 1).
     #[must_use]
     pub fn new(rate: f32, key: u64) -> Self {
         assert!((0.0..1.0).contains(&rate), "a dropout rate of {rate} is outside [0, 1)");
@@ -29,7 +29,7 @@ impl Dropout {
         self.rate == 0.0
     }
 
-    /// The mask of the row with this identity; `part` tells heads apart within a row.
+    /// The mask of the row with this identity; `part` distinguishes heads within a row.
     #[must_use]
     #[inline]
     pub fn row(self, identity: u64, part: u64) -> RowMask {
@@ -50,7 +50,7 @@ pub struct RowMask {
 }
 
 impl RowMask {
-    /// What the unit at `channel` is multiplied with: 0, or 1 / (1 - rate).
+    /// The factor of the unit at `channel`: 0, or 1 / (1 - rate).
     #[inline(always)]
     #[must_use]
     pub fn factor(self, channel: usize) -> f32 {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_is_kept_and_rows_differ() {
+    fn the_mean_is_preserved_and_rows_differ() {
         let site = Dropout::new(0.1, 99);
         let n = 100_000;
         let mean = (0..n).map(|i| f64::from(site.row(7, 0).factor(i))).sum::<f64>() / n as f64;

@@ -1,38 +1,17 @@
-//! [`Kernels`]: the operations a transformer's training step is made of.
+//! [`Kernels`]: the operations of a transformer's training step.
 //!
-//! Every method has a default in stock burn; a backend overrides what it can do better. Shapes:
+//! Every method has a default in stock burn; a backend overrides those it can do better. Shapes:
 //! N packed rows, H hidden, B sentences.
 
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{Dropout, Pack, Precision, Rows, stock};
-
-/// What one AdamW update needs to know besides tensors.
-///
-/// # Source
-/// Loshchilov and Hutter, 2019, with PyTorch's order of operations.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdamW {
-    /// Learning rate of this step.
-    pub lr: f64,
-    /// Decay rate of the first moment.
-    pub beta1: f64,
-    /// Decay rate of the second moment.
-    pub beta2: f64,
-    /// Added to the root of the second moment.
-    pub eps: f64,
-    /// Decoupled weight decay; 0 for biases and LayerNorms.
-    pub weight_decay: f64,
-    /// Steps taken, this one included, from 1.
-    pub step: u64,
-    /// What gradients are multiplied with first (clipping).
-    pub gradient_scale: f64,
-}
+use crate::{AdamW, Dropout, Pack, Precision, Rows, stock};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
-    /// The instruction set in words: `avx512`, `avx2`, `portable`, or `stock` without own kernels.
+    /// The name of the instruction set: `avx512`, `avx2`, `portable`, or `stock` for a backend without
+    /// kernels of this crate.
     fn k_isa() -> &'static str {
         "stock"
     }
@@ -42,8 +21,8 @@ pub trait Kernels: Backend {
         false
     }
 
-    /// `x W + b`. A row of the result depends on the row of x alone and not on how many there are: bit for
-    /// bit where our own product runs (flex with AVX-512), up to rounding elsewhere.
+    /// `x W + b`. A row of the result depends only on the same row of x, not on the other rows: bit for
+    /// bit with this crate's own product (flex with AVX-512), up to rounding elsewhere.
     ///
     /// # Shapes
     /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\]
@@ -61,7 +40,7 @@ pub trait Kernels: Backend {
         stock::gelu(x)
     }
 
-    /// Dropout, with a mask that depends on the rows' identities alone.
+    /// Dropout, with a mask that depends only on the rows' identities.
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
         stock::dropout(x, dropout, rows)
     }
@@ -81,10 +60,10 @@ pub trait Kernels: Backend {
         stock::drop_add_norm(x, residual, [gamma, beta], eps, dropout, rows)
     }
 
-    /// Scaled dot-product attention within each sentence of a pack, dropout on the probabilities.
+    /// Scaled dot-product attention within each sentence of a pack, with dropout on the probabilities.
     ///
     /// # Shapes
-    /// q, k, v \[N, H\] -> \[N, H\]; H divides by `heads`
+    /// q, k, v \[N, H\] -> \[N, H\]; H is a multiple of `heads`
     fn k_attention(
         [q, k, v]: [Tensor<Self, 2>; 3],
         heads: usize,
@@ -94,7 +73,7 @@ pub trait Kernels: Backend {
         stock::attention([q, k, v], heads, pack, dropout)
     }
 
-    /// Rows of a table.
+    /// Selects rows of a table.
     ///
     /// # Shapes
     /// table \[V, H\], N row numbers below V -> \[N, H\]
@@ -129,6 +108,6 @@ pub trait Kernels: Backend {
     }
 }
 
-/// A differentiating backend whose inner backend has the kernels too.
+/// An autodiff backend whose inner backend has the kernels, too.
 pub trait Train: Kernels + AutodiffBackend<InnerBackend: Kernels> {}
 impl<B: Kernels + AutodiffBackend<InnerBackend: Kernels>> Train for B {}

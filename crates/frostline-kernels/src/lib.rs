@@ -3,6 +3,7 @@
 pub mod backend;
 mod dropout;
 mod kernels;
+mod options;
 mod pack;
 pub mod stock;
 
@@ -15,5 +16,6 @@ mod ndarray;
 
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
-pub use kernels::{AdamW, Kernels, Train};
+pub use kernels::{Kernels, Train};
+pub use options::AdamW;
 pub use pack::{Pack, Rows};

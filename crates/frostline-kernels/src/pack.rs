@@ -1,11 +1,11 @@
-//! Packs: sentences laid end to end in one matrix, without padding.
+//! Packed batches: sentences concatenated in one matrix, without padding.
 
 use std::sync::Arc;
 
 use frostline_random::mix64;
 
-/// The identity of every row of a packed matrix, so that a row's dropout mask depends on its
-/// sentence and position and on nothing else.
+/// The identity of every row of a packed matrix, so that a row's dropout mask depends only on its
+/// sentence and position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows(Arc<[u64]>);
 
@@ -37,11 +37,11 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// Sentences of these lengths, in this order; `sentences` gives each a number that identifies
-    /// it in its dataset whatever batch it is in.
+    /// Sentences of these lengths, in this order; `sentences` has a number for each that identifies it
+    /// in its dataset, independent of the batch.
     ///
     /// # Panics
-    /// Where the two differ in length or a sentence is empty.
+    /// If the two differ in length or a sentence is empty.
     #[must_use]
     pub fn new(lengths: &[usize], sentences: &[u64]) -> Self {
         assert_eq!(lengths.len(), sentences.len(), "one number per sentence");
@@ -56,7 +56,7 @@ impl Pack {
         Self { offsets: offsets.into(), rows: Rows::new(identities) }
     }
 
-    /// Rows in all, N.
+    /// The number of rows, N.
     #[must_use]
     pub fn len(&self) -> usize {
         *self.offsets.last().expect("there is always a first offset")
@@ -68,7 +68,7 @@ impl Pack {
         self.len() == 0
     }
 
-    /// Sentences, B.
+    /// The number of sentences, B.
     #[must_use]
     pub fn sentences(&self) -> usize {
         self.offsets.len() - 1

@@ -1,6 +1,6 @@
-//! The operations in stock burn: the defaults, and the yardstick for everything fused.
+//! The operations in stock burn: the defaults, and the reference for the fused operations.
 //!
-//! Dropout masks come from the same hash as in the fused operations, so results agree to rounding.
+//! Dropout masks come from the same hash as in the fused operations, so results agree up to rounding.
 
 use burn::prelude::*;
 use burn::tensor::{FloatDType, activation};
@@ -13,14 +13,14 @@ pub fn linear<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B,
 }
 
 /// [`linear`] with operands rounded to bf16, for devices that multiply it natively. The bias is
-/// added in f32; gradients are rounded on the way back.
+/// added in f32; gradients are rounded in the backward pass.
 pub fn linear_bf16<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
     let [x, weight] = [x, weight].map(|operand| operand.cast(FloatDType::BF16));
     x.matmul(weight).cast(FloatDType::F32) + bias.unsqueeze()
 }
 
-/// See [`crate::Kernels::k_gelu`]. Written out, because the gradient of burn's own `gelu` is that
-/// of the tanh approximation (burn 0.21), which is off by up to 2e-3.
+/// See [`crate::Kernels::k_gelu`]. Not burn's own `gelu`, because its gradient is that of the tanh
+/// approximation (burn 0.21), which is off by up to 2e-3.
 pub fn gelu<B: Backend>(x: Tensor<B, 2>) -> Tensor<B, 2> {
     let area = x.clone().mul_scalar(std::f64::consts::FRAC_1_SQRT_2).erf().add_scalar(1.0).mul_scalar(0.5);
     x * area
@@ -70,11 +70,11 @@ pub fn attention<B: Backend>(
     attention_padded(qkv, heads, pack, dropout, pack.longest())
 }
 
-/// [`attention`] with sentences padded to `l` positions: a backend that compiles or tunes a kernel
-/// per shape wants few shapes.
+/// [`attention`] with sentences padded to `l` positions: few shapes suit a backend that compiles or
+/// tunes a kernel per shape.
 ///
 /// # Panics
-/// Where a sentence is longer.
+/// If a sentence is longer than `l`.
 pub fn attention_padded<B: Backend>(
     [q, k, v]: [Tensor<B, 2>; 3],
     heads: usize,

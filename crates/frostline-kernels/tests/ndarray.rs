@@ -1,4 +1,4 @@
-//! The stock operations on burn's ndarray backend, where burn's own are not exact.
+//! Stock operations on burn's ndarray backend, for which burn's own versions are not exact.
 
 #[cfg(not(feature = "ndarray"))]
 #[test]
@@ -23,7 +23,7 @@ mod exact {
         let gradients = stock::gelu(x.clone()).sum().backward();
         let found = x.grad(&gradients).expect("a gradient").into_data().into_vec::<f32>().expect("f32");
         for (x, found) in values.into_iter().map(f64::from).zip(found) {
-            // The derivative as a quotient of differences of a function known to 1e-12.
+            // The derivative as a difference quotient of a function known to 1e-12.
             let gelu = |x: f64| 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2));
             let expected = (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
             assert!((expected - f64::from(found)).abs() < 1e-5, "at {x}: {found} against {expected}");

@@ -1,6 +1,6 @@
-//! Every fused operation against its stock twin: forward and every gradient, over random shapes.
+//! Every fused operation against its stock counterpart: forward and every gradient, over random shapes.
 #![cfg(feature = "flex")]
-// One range is how burn slices the first dimension.
+// burn slices the first dimension with a single range.
 #![allow(clippy::single_range_in_vec_init)]
 
 use burn::backend::{Autodiff, Flex};
@@ -32,7 +32,7 @@ fn values<Bk: Backend, const D: usize>(tensor: Tensor<Bk, D>) -> Vec<f32> {
 fn same<const D: usize, const R: usize>(
     leaves: &[Tensor<B, D>],
     fused: impl Fn() -> Tensor<B, R>,
-    twin: impl Fn() -> Tensor<B, R>,
+    reference: impl Fn() -> Tensor<B, R>,
 ) -> Result<(), TestCaseError> {
     let run = |f: &dyn Fn() -> Tensor<B, R>| {
         let out = f();
@@ -42,7 +42,7 @@ fn same<const D: usize, const R: usize>(
             leaves.iter().map(|leaf| values(leaf.grad(&gradients).expect("a gradient"))).collect();
         (values(out), found)
     };
-    let (ours, theirs) = (run(&fused), run(&twin));
+    let (ours, theirs) = (run(&fused), run(&reference));
     close("output", &ours.0, &theirs.0)?;
     for (i, (ours, theirs)) in ours.1.iter().zip(&theirs.1).enumerate() {
         close(&format!("gradient {i}"), ours, theirs)?;
@@ -99,7 +99,7 @@ proptest! {
         same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
     }
 
-    /// In bf16 every product is that of the rounded operands: forward, and both gradients.
+    /// In bf16 every product equals that of the rounded operands: forward, and both gradients.
     #[test]
     fn bf16_linear(n in 1usize..150, i in 1usize..450, o in 1usize..200, seed in 0u64..999) {
         let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
@@ -118,7 +118,7 @@ proptest! {
         close("db", &values(b.grad(&gradients).unwrap()), &values(weights.sum_dim(0)))?;
     }
 
-    /// A row depends on nothing but itself, in either precision: what a cache of rows relies on.
+    /// A row of a product does not depend on other rows, in either precision; the prefix cache relies on it.
     #[test]
     fn rows_of_a_product_are_independent(n in 2usize..150, i in 1usize..450, o in 1usize..200, first in 0usize..149, seed in 0u64..999) {
         if Flex::k_isa() != "avx512" {
@@ -150,10 +150,10 @@ proptest! {
         let drop = site(rate, seed);
         let r = residual.then_some(r);
         let fused = || B::k_drop_add_norm(x.clone(), r.clone(), [g.clone(), b.clone()], 1e-6, drop, pack.rows());
-        let twin = || stock::drop_add_norm(x.clone(), r.clone(), [g.clone(), b.clone()], 1e-6, drop, pack.rows());
+        let reference = || stock::drop_add_norm(x.clone(), r.clone(), [g.clone(), b.clone()], 1e-6, drop, pack.rows());
         let inputs: Vec<_> = std::iter::once(x.clone()).chain(r.clone()).collect();
-        same(&inputs, fused, twin)?;
-        same(&[g.clone(), b.clone()], fused, twin)?;
+        same(&inputs, fused, reference)?;
+        same(&[g.clone(), b.clone()], fused, reference)?;
     }
 
     #[test]
@@ -198,7 +198,7 @@ proptest! {
         for (a, b) in our_moments.into_iter().zip(their_moments) {
             close("moment", &values(a), &values(b))?;
         }
-        // A view of a part is updated as if it were all there is.
+        // A view of part of a tensor is updated like a tensor of its own.
         let part = |i| random(seed + i, [n + 2, h]).inner().slice([2..n + 2]);
         let (ours, _) = Flex::k_adamw(&rule, part(0), inner(1), [inner(2), inner(3).abs()]);
         let (theirs, _) = stock::adamw(&rule, part(0), inner(1), [inner(2), inner(3).abs()]);
@@ -209,9 +209,9 @@ proptest! {
     }
 }
 
-/// Packing changes nothing: a sentence's context and gradients are those it has alone.
+/// Packing changes nothing: a sentence has the same context alone and in a pack.
 #[test]
-fn a_sentence_does_not_see_its_neighbours() {
+fn attention_does_not_cross_sentences() {
     let (h, heads) = (24, 2);
     let q = random::<2>(5, [20, h]);
     let drop = Dropout::new(0.1, 3);
@@ -223,7 +223,7 @@ fn a_sentence_does_not_see_its_neighbours() {
     assert_eq!(values(all.slice([7..20])), values(one));
 }
 
-/// Padding sentences further changes nothing but rounding.
+/// More padding changes only rounding.
 #[test]
 fn attention_does_not_depend_on_its_padding() {
     let pack = pack_of(&[7, 13, 2]);
@@ -237,7 +237,7 @@ fn attention_does_not_depend_on_its_padding() {
     }
 }
 
-/// The same bits on one thread and on several.
+/// One thread and several threads give the same bits.
 #[test]
 fn results_do_not_depend_on_threads() {
     let run = |threads: usize| {

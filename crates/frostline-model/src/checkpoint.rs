@@ -8,7 +8,7 @@ use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use crate::names::sentence_name;
-use crate::{EncoderConfig, Family, ModelError, Source, hugging_face_name};
+use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_name};
 
 /// An opened set of weights.
 pub struct Checkpoint {
@@ -37,7 +37,7 @@ impl Checkpoint {
     /// Opens `model.safetensors`, or the shards beside a `model.safetensors.index.json`.
     ///
     /// # Errors
-    /// Where a file is missing or is no safetensors file.
+    /// If a file is missing or is not a safetensors file.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
         let files = if path.extension().is_some_and(|extension| extension == "json") {
             shards(path)?
@@ -48,10 +48,10 @@ impl Checkpoint {
         Self::index(mapped, family, path.display().to_string())
     }
 
-    /// Reads weights that the program carries.
+    /// Opens weights that are embedded in the program; `place` names them in errors.
     ///
     /// # Errors
-    /// Where the bytes are no safetensors file.
+    /// If the bytes are not a safetensors file.
     pub fn embedded(bytes: &'static [u8], family: Family, place: &str) -> Result<Self, ModelError> {
         Self::index(vec![Bytes::Held(bytes)], family, place.into())
     }
@@ -61,25 +61,25 @@ impl Checkpoint {
         for (number, file) in files.iter().enumerate() {
             let tensors = SafeTensors::deserialize(file.get()).map_err(|error| ModelError::Weights {
                 place: place.clone(),
-                reason: format!("no safetensors file ({error}); fetch it again"),
+                reason: format!("not a safetensors file ({error}); fetch it again"),
             })?;
             index.extend(tensors.names().into_iter().map(|name| (name.to_string(), number)));
         }
         Ok(Self { family, place, files, index })
     }
 
-    /// Checks that every parameter of an encoder is there in the shape its config implies; reads
-    /// no number.
+    /// Checks that every parameter of an encoder exists with the shape that its config implies,
+    /// without reading values.
     ///
     /// # Errors
-    /// Names the first tensor that is missing or has another shape.
+    /// If a tensor is missing or has another shape; the error names the first one.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         let parameters = config.parameters(&[]);
         parameters.iter().try_for_each(|(path, shape)| self.with(path, shape, |_, _| Ok(())))
     }
 
-    /// The name under which a parameter is stored: with or without the family's prefix, with the
-    /// older words for LayerNorm's parameters, and with those of a head for sentences.
+    /// The name under which a parameter is stored: with or without the family's prefix, with the older
+    /// names of LayerNorm's parameters, or with the names of a sentence head.
     fn find(&self, path: &str) -> Option<String> {
         let (name, _) = hugging_face_name(self.family, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Checkpoint {
         names.into_iter().find(|name| self.index.contains_key(name))
     }
 
-    /// Calls `read` with a tensor whose shape is checked.
+    /// Calls `read` with a tensor after checking its shape.
     fn with<T>(
         &self,
         path: &str,
@@ -136,16 +136,18 @@ impl Checkpoint {
             other => {
                 return Err(ModelError::Weights {
                     place: self.place.clone(),
-                    reason: format!("holds {other:?} numbers; F32, F16 and BF16 are known"),
+                    reason: format!(
+                        "found values of type {other:?}, expected F32, F16 or BF16; convert the weights"
+                    ),
                 });
             }
         })
     }
 }
 
-impl Source for Checkpoint {
+impl ParameterSource for Checkpoint {
     fn has(&self, path: &str) -> bool {
-        // RoBERTa's heads for sentences have a layer of their own in place of the pooler.
+        // RoBERTa's sentence heads have a layer of their own instead of the pooler.
         let unused = self.family == Family::Roberta && path.starts_with("pooler.");
         !unused && self.find(path).is_some()
     }
@@ -169,7 +171,7 @@ impl Source for Checkpoint {
     }
 }
 
-/// A row-major matrix, turned.
+/// The transpose of a row-major matrix.
 pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     let mut out = vec![0.0; values.len()];
     for row in 0..rows {
@@ -186,21 +188,21 @@ fn map(path: &Path) -> Result<Bytes, ModelError> {
         reason: format!("cannot be read: {error}"),
     };
     let file = std::fs::File::open(path).map_err(fail)?;
-    // SAFETY: the map is only read. Should another program shrink the file meanwhile, the process
-    // ends with a bus error; weights files are not edited in place.
+    // SAFETY: the map is only read. If another program shrank the file meanwhile, the process would
+    // end with a bus error; weights files are not edited in place.
     Ok(Bytes::Mapped(unsafe { Mmap::map(&file) }.map_err(fail)?))
 }
 
-/// The files an index names, beside it.
+/// The files that an index names, in the same folder.
 fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
     let text = std::fs::read_to_string(index).map_err(|error| fail(format!("cannot be read: {error}")))?;
     let file: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| fail(format!("no JSON: {error}")))?;
+        serde_json::from_str(&text).map_err(|error| fail(format!("not JSON: {error}")))?;
     let map = file
         .get("weight_map")
         .and_then(|map| map.as_object())
-        .ok_or_else(|| fail("has no `weight_map`".into()))?;
+        .ok_or_else(|| fail("it has no `weight_map`; fetch it again".into()))?;
     let mut names: Vec<&str> = map.values().filter_map(|name| name.as_str()).collect();
     names.sort_unstable();
     names.dedup();

@@ -1,5 +1,5 @@
-//! DistilBERT, BERT and RoBERTa over packed sentences. Post-LayerNorm transformers; they differ in
-//! token types, in where positions start, in one dropout site and in the names of their weights.
+//! DistilBERT, BERT and RoBERTa over packed sentences. All are post-LayerNorm transformers; they differ
+//! in token types, in the first position, in one dropout site and in the names of their weights.
 
 use std::ops::Range;
 
@@ -7,38 +7,20 @@ use burn::module::{Module, Param};
 use burn::prelude::*;
 use frostline_kernels::{Dropout, Kernels, Pack, Precision};
 
-use crate::{Adapter, EncoderConfig, Lora, Matrix, ModelError, Source, Vocabulary};
-
-/// A linear layer.
-#[derive(Module, Debug)]
-pub struct Linear<B: Backend> {
-    /// \[in, out\]
-    pub weight: Param<Tensor<B, 2>>,
-    /// \[out\]
-    pub bias: Param<Tensor<B, 1>>,
-    /// What is added to the weight, where something is.
-    pub lora: Option<Lora<B>>,
-}
-
-/// A LayerNorm.
-#[derive(Module, Debug)]
-pub struct Norm<B: Backend> {
-    /// \[H\]
-    pub gamma: Param<Tensor<B, 1>>,
-    /// \[H\]
-    pub beta: Param<Tensor<B, 1>>,
-}
+use crate::adapter::Adapter;
+use crate::linear::{Builder, Linear, Norm};
+use crate::{EncoderConfig, Matrix, ModelError, ParameterSource, Vocabulary};
 
 /// Word, position and token-type tables, and the LayerNorm of their sum.
 #[derive(Module, Debug)]
 pub struct Embeddings<B: Backend> {
-    /// \[rows carried, H\], see [`Vocabulary`].
+    /// \[rows kept, H\], see [`Vocabulary`].
     pub word: Param<Tensor<B, 2>>,
     /// \[positions, H\]
     pub position: Param<Tensor<B, 2>>,
     /// \[token types, H\]; only row 0 is used.
     pub token_type: Option<Param<Tensor<B, 2>>>,
-    /// Of the sum.
+    /// The LayerNorm of the sum.
     pub norm: Norm<B>,
 }
 
@@ -51,54 +33,54 @@ pub struct Block<B: Backend> {
     pub key: Linear<B>,
     /// Values.
     pub value: Linear<B>,
-    /// What attention's context goes through.
+    /// The projection of the attention context.
     pub attention_output: Linear<B>,
-    /// After attention.
+    /// The LayerNorm after attention.
     pub attention_norm: Norm<B>,
-    /// Into the feed-forward layer.
+    /// The first layer of the feed-forward part.
     pub intermediate: Linear<B>,
-    /// Out of the feed-forward layer.
+    /// The second layer of the feed-forward part.
     pub output: Linear<B>,
-    /// What was added after it, where something was.
+    /// The bottleneck after it, if one was added.
     pub adapter: Option<Adapter<B>>,
-    /// After the feed-forward layer.
+    /// The LayerNorm after the feed-forward part.
     pub output_norm: Norm<B>,
 }
 
 /// A transformer encoder.
 #[derive(Module, Debug)]
 pub struct Encoder<B: Backend> {
-    /// The tables.
+    /// The embedding tables.
     pub embeddings: Embeddings<B>,
-    /// The blocks, from the input up.
+    /// The blocks, from the input to the output.
     pub blocks: Vec<Block<B>>,
 }
 
 /// A packed batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct PackedInput<'a> {
     /// The compact row of every subword, N.
     pub ids: &'a [u32],
     /// The position of every subword in its sentence, N; 0 is the first in every family.
     pub positions: &'a [u32],
-    /// Where the sentences are.
+    /// The boundaries of the sentences.
     pub pack: &'a Pack,
 }
 
-/// How one forward pass is computed: its precision, and what it drops.
+/// The settings of one forward pass: its precision and its dropout.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// Of the linear layers.
+    /// Precision of the linear layers.
     pub precision: Precision,
-    /// Dropped after the embeddings.
+    /// Dropout after the embeddings.
     pub embeddings: Dropout,
-    /// Dropped in each block.
+    /// Dropout in each block.
     pub blocks: Vec<BlockDropout>,
-    /// Dropped before the head.
+    /// Dropout before the head.
     pub head: Dropout,
 }
 
-/// What is dropped in one block.
+/// Dropout in one block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockDropout {
     /// On attention probabilities.
@@ -110,7 +92,7 @@ pub struct BlockDropout {
 }
 
 impl Pass {
-    /// In f32, without dropout.
+    /// A pass in f32 without dropout.
     #[must_use]
     pub fn plain(depth: usize) -> Self {
         let off =
@@ -124,62 +106,9 @@ impl Pass {
     }
 }
 
-/// Builds tensors from a [`Source`].
-pub(crate) struct Builder<'a, B: Backend> {
-    pub source: &'a dyn Source,
-    pub device: &'a B::Device,
-}
-
-impl<B: Backend> Builder<'_, B> {
-    pub fn tensor<const D: usize>(
-        &self,
-        path: &str,
-        shape: [usize; D],
-    ) -> Result<Param<Tensor<B, D>>, ModelError> {
-        Ok(self.parameter(self.source.values(path, &shape)?, shape))
-    }
-
-    fn parameter<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<B, D>> {
-        Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), self.device))
-    }
-
-    pub fn linear(&self, path: &str, from: usize, to: usize) -> Result<Linear<B>, ModelError> {
-        Ok(Linear {
-            weight: self.tensor(&format!("{path}.weight"), [from, to])?,
-            bias: self.tensor(&format!("{path}.bias"), [to])?,
-            lora: None,
-        })
-    }
-
-    fn norm(&self, path: &str, h: usize) -> Result<Norm<B>, ModelError> {
-        Ok(Norm {
-            gamma: self.tensor(&format!("{path}.gamma"), [h])?,
-            beta: self.tensor(&format!("{path}.beta"), [h])?,
-        })
-    }
-}
-
-impl<B: Kernels> Linear<B> {
-    /// x \[N, in\] -> \[N, out\].
-    #[must_use]
-    pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        let own = |x| B::k_linear(x, self.weight.val(), self.bias.val(), precision);
-        match &self.lora {
-            None => own(x),
-            Some(lora) => own(x.clone()) + lora.forward(x, precision),
-        }
-    }
-}
-
-impl<B: Kernels> Norm<B> {
-    fn parts(&self) -> [Tensor<B, 1>; 2] {
-        [self.gamma.val(), self.beta.val()]
-    }
-}
-
 impl<B: Kernels> Block<B> {
-    /// With `only`, the block's output at these rows alone: what comes after attention knows no
-    /// neighbours.
+    /// The block's output. With `only`, just its output at these rows: after attention, every row is
+    /// computed independently.
     pub(crate) fn forward(
         &self,
         x: Tensor<B, 2>,
@@ -211,15 +140,15 @@ impl<B: Kernels> Block<B> {
 }
 
 impl<B: Kernels> Encoder<B> {
-    /// Builds an encoder whose word table carries the vocabulary's rows. What the config's `extras`
-    /// ask for comes from a source of its own.
+    /// Builds an encoder whose word table has the vocabulary's rows. The parameters of the config's
+    /// `extras` come from the second source.
     ///
     /// # Errors
-    /// Where the source lacks a parameter or has another shape.
+    /// If a source lacks a parameter or has it in another shape.
     pub fn build(
         config: &EncoderConfig,
         vocabulary: &Vocabulary,
-        [source, added]: [&dyn Source; 2],
+        [source, added]: [&dyn ParameterSource; 2],
         device: &B::Device,
     ) -> Result<Self, ModelError> {
         let (b, added) = (Builder { source, device }, Builder { source: added, device });
@@ -263,17 +192,17 @@ impl<B: Kernels> Encoder<B> {
     /// # Shapes
     /// N subwords -> \[N, H\]
     #[must_use]
-    pub fn forward(&self, config: &EncoderConfig, input: Input<'_>, pass: &Pass) -> Tensor<B, 2> {
+    pub fn forward(&self, config: &EncoderConfig, input: PackedInput<'_>, pass: &Pass) -> Tensor<B, 2> {
         let x = self.embed(config, input, pass);
-        self.climb(config, x, 0..self.blocks.len(), input.pack, pass)
+        self.forward_blocks(config, x, 0..self.blocks.len(), input.pack, pass)
     }
 
-    /// What goes into the first block.
+    /// The embeddings: the input of the first block.
     ///
     /// # Shapes
     /// N subwords -> \[N, H\]
     #[must_use]
-    pub fn embed(&self, config: &EncoderConfig, input: Input<'_>, pass: &Pass) -> Tensor<B, 2> {
+    pub fn embed(&self, config: &EncoderConfig, input: PackedInput<'_>, pass: &Pass) -> Tensor<B, 2> {
         let tables = &self.embeddings;
         let positions: Vec<u32> =
             input.positions.iter().map(|position| position + config.first_position as u32).collect();
@@ -287,12 +216,12 @@ impl<B: Kernels> Encoder<B> {
         B::k_dropout(x, pass.embeddings, rows)
     }
 
-    /// What comes out of some consecutive blocks, given what goes into the lowest of them.
+    /// The output of consecutive blocks, given the input of the lowest one.
     ///
     /// # Shapes
     /// \[N, H\] -> \[N, H\]
     #[must_use]
-    pub fn climb(
+    pub fn forward_blocks(
         &self,
         config: &EncoderConfig,
         x: Tensor<B, 2>,

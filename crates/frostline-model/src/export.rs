@@ -1,4 +1,4 @@
-//! A trained encoder with one of its heads as a Hugging Face folder's files.
+//! Exports a trained encoder with one of its heads as the files of a Hugging Face folder.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,41 @@ use serde_json::{Value, json};
 use crate::checkpoint::transpose;
 use crate::names::sentence_name;
 use crate::{
-    EncoderConfig, Family, HeadKind, ModelError, Source, Values, Vocabulary, hugging_face_name, merged,
+    EncoderConfig, Family, HeadKind, ModelError, ParameterSource, Values, Vocabulary, hugging_face_name,
 };
 
-/// What is exported.
-pub struct Export<'a> {
+/// A trained model to be exported in Hugging Face's format.
+pub struct HuggingFaceExport<'a> {
     /// The encoder's shape.
     pub config: &'a EncoderConfig,
     /// The trained parameters, see [`crate::snapshot`].
     pub parameters: &'a BTreeMap<String, Values>,
-    /// The head that goes with the encoder.
+    /// The index of the head to export.
     pub head: usize,
     /// The rows of the word table that were trained.
     pub vocabulary: &'a Vocabulary,
-    /// Where all other rows started.
-    pub source: &'a dyn Source,
-    /// What all other rows are multiplied with: the product of the steps' weight decays, 1 where
-    /// the table was frozen.
+    /// The initial values of all other rows.
+    pub source: &'a dyn ParameterSource,
+    /// The factor of all other rows: the product of the steps' weight decays, 1 where the table was
+    /// frozen.
     pub other_rows: f64,
 }
 
-impl Export<'_> {
+impl HuggingFaceExport<'_> {
     /// The bytes of `model.safetensors`, f32, under Hugging Face's names. LoRA is merged into the
     /// weights.
     ///
     /// # Errors
-    /// Where the source cannot give the word table; where adapters or a mix were added, for which
-    /// such a file has no place.
+    /// If the source lacks the word table, or if adapters or a mix were added, which Hugging Face's
+    /// format cannot represent.
     pub fn safetensors(&self) -> Result<Vec<u8>, ModelError> {
         let place = || "model.safetensors".to_string();
         if let Some(path) =
             self.parameters.keys().find(|path| path.contains(".adapter.") || path.starts_with("mix."))
         {
-            let reason = format!("a Hugging Face folder has no place for `{path}`");
+            let reason = format!(
+                "Hugging Face's format cannot represent `{path}`; export a model without adapters and mix"
+            );
             return Err(ModelError::Weights { place: place(), reason });
         }
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
@@ -61,7 +63,7 @@ impl Export<'_> {
         store(&tensors).map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
     }
 
-    /// The full word table: trained rows as they are, all others decayed.
+    /// The full word table: the trained rows, and all others with their weight decay.
     fn word_table(&self, trained: &[f32]) -> Result<Vec<f32>, ModelError> {
         let h = self.config.hidden;
         let mut table = self.source.values("encoder.embeddings.word", &[self.config.vocabulary, h])?;
@@ -77,17 +79,45 @@ impl Export<'_> {
     }
 }
 
-/// A parameter's name in a model whose head's paths start with `this`, and whether it is stored turned.
+/// A model's parameters with LoRA's matrices merged into the weights they belong to.
+#[must_use]
+pub fn merged(parameters: &BTreeMap<String, Values>, config: &EncoderConfig) -> BTreeMap<String, Values> {
+    let own = |(path, _): &(&String, &Values)| !path.contains(".lora.");
+    let mut out: BTreeMap<String, Values> =
+        parameters.iter().filter(own).map(|(path, values)| (path.clone(), values.clone())).collect();
+    let Some(lora) = &config.extras.lora else { return out };
+    for (path, a) in parameters {
+        let Some(layer) = path.strip_suffix(".lora.a") else { continue };
+        let (Some(b), Some(weight)) =
+            (parameters.get(&format!("{layer}.lora.b")), out.get_mut(&format!("{layer}.weight")))
+        else {
+            continue;
+        };
+        let columns = b.shape[1];
+        for (row, numbers) in weight.data.chunks_exact_mut(columns).enumerate() {
+            for (column, number) in numbers.iter_mut().enumerate() {
+                let term = |k: usize| {
+                    f64::from(a.data[row * lora.rank + k]) * f64::from(b.data[k * columns + column])
+                };
+                *number += (lora.scale() * (0..lora.rank).map(term).sum::<f64>()) as f32;
+            }
+        }
+    }
+    out
+}
+
+/// A parameter's name in a model whose head's paths start with `this`, and whether it is stored
+/// transposed.
 pub(crate) fn stored_name(
     family: Family,
     path: &str,
     parameters: &BTreeMap<String, Values>,
     this: &str,
 ) -> (String, bool) {
-    let (name, turned) = hugging_face_name(family, path);
+    let (name, transposed) = hugging_face_name(family, path);
     let of_sentences = parameters.contains_key(&format!("{this}dense.bias"));
     let other = sentence_name(family, &name).filter(|_| of_sentences);
-    (other.unwrap_or(name), turned)
+    (other.unwrap_or(name), transposed)
 }
 
 /// A safetensors file of f32 tensors: name, shape and bytes of each.
@@ -101,12 +131,12 @@ pub(crate) fn store(
     safetensors::serialize(views, Some([("format".to_string(), "pt".to_string())].into()))
 }
 
-/// The encoder's own `config.json` with a head: architecture and label names added, and `dtype` that of
-/// the exported weights. A linear head on the first position is a token classifier of which only the
-/// first row is read.
+/// The encoder's own `config.json` with a head: architecture and label names are added, and `dtype` is
+/// that of the exported weights. A linear head on the first position becomes a token classifier of which
+/// only the first row is used.
 ///
 /// # Errors
-/// Where the text is no JSON object, or the head is not one of the encoder's family.
+/// If the text is not a JSON object, or the encoder's family has no such head.
 pub fn hugging_face_config(
     encoder_config: &str,
     labels: &[String],
@@ -114,7 +144,7 @@ pub fn hugging_face_config(
 ) -> Result<String, ModelError> {
     let fail = |reason: String| ModelError::Config { place: "config.json".into(), reason };
     let mut config: Value = serde_json::from_str(encoder_config).map_err(|error| fail(error.to_string()))?;
-    let object = config.as_object_mut().ok_or_else(|| fail("no JSON object".into()))?;
+    let object = config.as_object_mut().ok_or_else(|| fail("not a JSON object".into()))?;
     let (family, class) = match object.get("model_type").and_then(Value::as_str) {
         Some("distilbert") => (Family::DistilBert, "DistilBert"),
         Some("roberta") => (Family::Roberta, "Roberta"),
@@ -122,7 +152,9 @@ pub fn hugging_face_config(
         _ => (Family::Bert, "Bert"),
     };
     if !head.belongs_to(family) {
-        return Err(fail(format!("transformers has no {class} model with a head of the kind {head:?}")));
+        return Err(fail(format!(
+            "transformers has no {class} model with a {head:?} head; train with a head of this family"
+        )));
     }
     let task = if head == HeadKind::Linear { "Token" } else { "Sequence" };
     let id2label: serde_json::Map<String, Value> =

@@ -1,26 +1,27 @@
-//! Heads: what stands on an encoder and turns a hidden state into logits.
+//! Heads, which compute logits from hidden states.
 
 use burn::module::Module;
 use burn::prelude::*;
 use burn::tensor::activation;
 use frostline_kernels::{Kernels, Rows};
 
-use crate::{Family, Linear, Pass, Source};
+use crate::{Family, Linear, ParameterSource, Pass};
 
-/// How a head is built. Dropout stands right before the classifier in all of them.
+/// The architecture of a head. In all of them, dropout comes right before the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadKind {
     /// A classifier.
     Linear,
-    /// DistilBERT's for sentences: a linear layer (`pre_classifier`), ReLU, a classifier.
+    /// DistilBERT's sentence head: a linear layer (`pre_classifier`), ReLU, a classifier.
     DistilBert,
-    /// BERT's for sentences: a linear layer (the pooler), tanh, a classifier. RoBERTa's is the same
-    /// with other names, and one more dropout in training that this one has not.
+    /// BERT's sentence head: a linear layer (the pooler), tanh, a classifier. RoBERTa's has the same
+    /// form with other names; its additional dropout in training is not implemented.
     Pooler,
 }
 
 impl HeadKind {
-    /// Whether `transformers` has models of this family with such a head; no config is written for another.
+    /// Whether `transformers` has models of this family with such a head; only then can a config be
+    /// exported.
     #[must_use]
     pub const fn belongs_to(self, family: Family) -> bool {
         match self {
@@ -34,12 +35,12 @@ impl HeadKind {
 /// A head's kind and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadShape {
-    /// What its parameters are called in a [`Source`]: `head`, or `head.ner` where there are
-    /// several.
+    /// The prefix of its parameters in a [`ParameterSource`]: `head`, or for example `head.ner` where
+    /// there are several heads.
     pub name: String,
-    /// How it is built.
+    /// Its architecture.
     pub kind: HeadKind,
-    /// Columns of its logits.
+    /// The number of labels: the columns of its logits.
     pub labels: usize,
 }
 
@@ -50,22 +51,22 @@ pub struct Head<B: Backend> {
     pub dense: Option<Linear<B>>,
     /// \[H, labels\]
     pub classifier: Linear<B>,
-    /// How it is built.
+    /// Its architecture.
     #[module(skip)]
     pub kind: HeadKind,
 }
 
 impl HeadShape {
-    /// A classifier of so many labels, the only head.
+    /// A linear classifier with this number of labels, as the only head.
     #[must_use]
     pub fn linear(labels: usize) -> Self {
         Self { name: "head".into(), kind: HeadKind::Linear, labels }
     }
 
-    /// Where a parameter of the head, such as `classifier.weight`, starts: its path in a source, and
-    /// whether that is the encoder's.
+    /// The source of a parameter of the head, such as `classifier.weight`: its path, and whether it
+    /// comes from the encoder's source.
     #[must_use]
-    pub fn source_of(&self, part: &str, encoder: &dyn Source) -> (String, bool) {
+    pub fn source_of(&self, part: &str, encoder: &dyn ParameterSource) -> (String, bool) {
         let (layer, kind) = part.split_once('.').unwrap_or((part, ""));
         match self.dense(encoder).filter(|_| layer == "dense") {
             Some((path, of_encoder)) => (format!("{path}.{kind}"), of_encoder),
@@ -73,8 +74,8 @@ impl HeadShape {
         }
     }
 
-    /// The path of the layer before the classifier, and whether it comes with the encoder.
-    pub(crate) fn dense(&self, encoder: &dyn Source) -> Option<(String, bool)> {
+    /// The path of the layer before the classifier, and whether it comes from the encoder's source.
+    pub(crate) fn dense(&self, encoder: &dyn ParameterSource) -> Option<(String, bool)> {
         match self.kind {
             HeadKind::Linear => None,
             HeadKind::Pooler if encoder.has("pooler.weight") => Some(("pooler".into(), true)),
@@ -84,7 +85,7 @@ impl HeadShape {
 }
 
 impl<B: Kernels> Head<B> {
-    /// One row of logits per row of features; `rows` says whose they are, for dropout.
+    /// One row of logits per row of features; `rows` identifies the rows for dropout.
     ///
     /// # Shapes
     /// \[M, H\] -> \[M, labels\]

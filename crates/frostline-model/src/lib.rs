@@ -1,33 +1,40 @@
 #![doc = include_str!("../README.md")]
 #![recursion_limit = "256"]
 
+mod adapter;
 mod checkpoint;
 mod config;
 mod encoder;
 mod export;
 mod extras;
 mod head;
+mod layout;
+mod linear;
+mod mix;
 mod names;
+mod network;
 mod parameters;
 mod peft;
 mod random;
-mod tagger;
 mod vocabulary;
 
+pub use adapter::Adapter;
 pub use checkpoint::Checkpoint;
 pub use config::{EncoderConfig, Family};
-pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Input, Linear, Norm, Pass};
-pub use export::{Export, hugging_face_config};
-pub use extras::{Adapter, AdapterShape, Extras, Lora, LoraShape, Matrix, Mix, merged};
+pub use encoder::{Block, BlockDropout, Embeddings, Encoder, PackedInput, Pass};
+pub use export::{HuggingFaceExport, hugging_face_config, merged};
+pub use extras::{AdapterShape, Extras, LoraShape, Matrix};
 pub use head::{Head, HeadKind, HeadShape};
+pub use linear::{Linear, Lora, Norm};
+pub use mix::Mix;
 pub use names::hugging_face_name;
+pub use network::Network;
 pub use parameters::{Values, fingerprints, replace, set_trainable, snapshot};
-pub use peft::Peft;
+pub use peft::PeftExport;
 pub use random::RandomInit;
-pub use tagger::Tagger;
 pub use vocabulary::Vocabulary;
 
-/// What can go wrong between a folder of weights and a model.
+/// Why a model cannot be built, read or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The encoder's config cannot be used.
@@ -48,19 +55,19 @@ pub enum ModelError {
     },
     /// A tensor is not in the weights.
     #[error(
-        "{place}: the weights have no tensor `{name}`, which the config asks for; \
-         they do not belong together, or the file is of another model family"
+        "{place}: the weights have no tensor `{name}`, which the config requires; \
+         check that config and weights belong to the same model"
     )]
     Missing {
-        /// Where it was looked for.
+        /// Where it was searched.
         place: String,
         /// Its Hugging Face name.
         name: String,
     },
-    /// A tensor has another shape than the config says.
+    /// A tensor's shape does not match the config.
     #[error(
-        "{place}: the tensor `{name}` has the shape {found:?}, but the config asks for {expected:?}; \
-         config and weights do not belong together"
+        "{place}: the tensor `{name}` has the shape {found:?}, but the config requires {expected:?}; \
+         check that config and weights belong to the same model"
     )]
     Shape {
         /// Where it was read.
@@ -74,21 +81,21 @@ pub enum ModelError {
     },
 }
 
-/// Where a model's numbers come from: a weights file, or a random draw.
-pub trait Source {
+/// The source of a model's parameters: a weights file, or random initialisation.
+pub trait ParameterSource {
     /// Whether it has a parameter that a model may lack, such as a pooler.
     fn has(&self, path: &str) -> bool;
 
     /// All values of a parameter, row-major in this crate's layout (a linear weight is \[in, out\]).
     ///
     /// # Errors
-    /// Where the source lacks the parameter or has it in another shape.
+    /// If the source lacks the parameter or has it in another shape.
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError>;
 
     /// Some rows of a table of this full shape.
     ///
     /// # Errors
-    /// As [`Source::values`].
+    /// As [`ParameterSource::values`].
     fn rows(&self, path: &str, shape: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
         let all = self.values(path, &shape)?;
         Ok(rows.iter().flat_map(|&row| all[row as usize * shape[1]..][..shape[1]].iter().copied()).collect())

@@ -1,4 +1,4 @@
-//! This crate's parameter paths in Hugging Face's words.
+//! The Hugging Face names of this crate's parameter paths.
 
 use crate::Family;
 
@@ -6,10 +6,10 @@ use crate::Family;
 /// transposed there (linear weights are \[out, in\]).
 ///
 /// # Panics
-/// Where the path is none of this crate's.
+/// If the path is not a parameter path of this crate.
 #[must_use]
 pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
-    let unknown = || -> ! { panic!("`{path}` is no parameter of this crate") };
+    let unknown = || -> ! { panic!("`{path}` is not a parameter of this crate") };
     let (stem, kind) = match path {
         "encoder.embeddings.word" => ("word_embeddings", "weight"),
         "encoder.embeddings.position" => ("position_embeddings", "weight"),
@@ -82,8 +82,8 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
     (format!("{prefix}.{folder}.layer.{block}.{part}.{kind}"), transposed)
 }
 
-/// The name, in RoBERTa's head for sentences, of a tensor that its head for words calls `classifier`;
-/// nothing for any other name.
+/// The name, in RoBERTa's sentence head, of a tensor that its token head calls `classifier`; `None` for
+/// any other name.
 pub(crate) fn sentence_name(family: Family, name: &str) -> Option<String> {
     let kind = name.strip_prefix("classifier.").filter(|_| family == Family::Roberta)?;
     (!kind.starts_with("dense.")).then(|| format!("classifier.out_proj.{kind}"))
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_hugging_faces() {
+    fn names_agree_with_hugging_face() {
         let cases = [
             (
                 Family::Bert,

@@ -1,4 +1,4 @@
-//! Walking over a model's parameters by path: freezing, copying, replacing, comparing.
+//! Operations on a model's parameters by path: freezing, copying, replacing, comparing.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use frostline_random::mix64;
 
 use crate::ModelError;
 
-/// A parameter's numbers.
+/// A parameter's values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
     /// Its shape.
     pub shape: Vec<usize>,
-    /// Its numbers, row-major.
+    /// Its values, row-major.
     pub data: Vec<f32>,
 }
 
-/// Lets exactly the parameters learn whose path satisfies `learns`.
+/// Makes exactly those parameters trainable whose path satisfies `is_trainable`.
 #[must_use]
-pub fn set_trainable<B: Backend, M: Module<B>>(model: M, learns: impl Fn(&str) -> bool) -> M {
-    model.map(&mut Gate { path: Vec::new(), learns })
+pub fn set_trainable<B: Backend, M: Module<B>>(model: M, is_trainable: impl Fn(&str) -> bool) -> M {
+    model.map(&mut TrainableSetter { path: Vec::new(), is_trainable })
 }
 
-/// The model with these numbers in place of its own; what is not named stays.
+/// The model with these values; parameters that are not named keep theirs.
 ///
 /// # Errors
-/// Names a parameter whose numbers have another shape.
+/// If the values of a parameter have another shape; the error names it.
 pub fn replace<B: Backend, M: Module<B>>(
     model: M,
     values: &BTreeMap<String, Values>,
@@ -46,8 +46,8 @@ pub fn snapshot<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Values>
     all
 }
 
-/// A 64-bit hash of every parameter's bits by path: equal hashes mean equal bits for all that a
-/// training run can do by accident.
+/// A 64-bit hash of every parameter's bits by path. Equal hashes mean equal bits, except for collisions
+/// that a training run cannot produce in practice.
 #[must_use]
 pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
@@ -68,12 +68,12 @@ fn visit<B: Backend, M: Module<B>>(model: &M, each: impl FnMut(String, Vec<usize
     model.visit(&mut Reader { path: Vec::new(), each });
 }
 
-struct Gate<F> {
+struct TrainableSetter<F> {
     path: Vec<String>,
-    learns: F,
+    is_trainable: F,
 }
 
-impl<B: Backend, F: Fn(&str) -> bool> ModuleMapper<B> for Gate<F> {
+impl<B: Backend, F: Fn(&str) -> bool> ModuleMapper<B> for TrainableSetter<F> {
     fn enter_module(&mut self, name: &str, _: &str) {
         self.path.push(name.into());
     }
@@ -81,8 +81,8 @@ impl<B: Backend, F: Fn(&str) -> bool> ModuleMapper<B> for Gate<F> {
         self.path.pop();
     }
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
-        let learns = (self.learns)(&self.path.join("."));
-        parameter.set_require_grad(learns)
+        let is_trainable = (self.is_trainable)(&self.path.join("."));
+        parameter.set_require_grad(is_trainable)
     }
 }
 
@@ -106,14 +106,14 @@ impl<B: Backend> ModuleMapper<B> for Writer<'_> {
         };
         let expected = parameter.val().dims().to_vec();
         if *shape != expected {
-            let (place, found) = ("the numbers given".into(), shape.clone());
+            let (place, found) = ("the given values".into(), shape.clone());
             self.wrong = Some(ModelError::Shape { place, name: path, found, expected });
             return parameter;
         }
         let (id, tensor, mapper) = parameter.consume();
-        let learns = tensor.is_require_grad();
+        let is_trainable = tensor.is_require_grad();
         let data = TensorData::new(data.clone(), shape.clone());
-        let tensor = Tensor::from_data(data, &tensor.device()).set_require_grad(learns);
+        let tensor = Tensor::from_data(data, &tensor.device()).set_require_grad(is_trainable);
         Param::from_mapped_value(id, tensor, mapper)
     }
 }

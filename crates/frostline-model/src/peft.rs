@@ -1,4 +1,4 @@
-//! LoRA matrices with one head as the folder that Python's `peft` loads onto the same encoder.
+//! Exports LoRA matrices with one head as a folder that Python's `peft` loads for the same encoder.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use crate::checkpoint::transpose;
 use crate::export::{store, stored_name};
 use crate::{EncoderConfig, Family, HeadKind, LoraShape, Matrix, ModelError, Values, hugging_face_name};
 
-/// What is exported: the matrices, and a head of this kind.
-pub struct Peft<'a> {
+/// LoRA matrices and a head to be exported in `peft`'s format.
+pub struct PeftExport<'a> {
     /// The encoder's shape, with LoRA among its extras.
     pub config: &'a EncoderConfig,
     /// The trained parameters, see [`crate::snapshot`].
     pub parameters: &'a BTreeMap<String, Values>,
-    /// The head that goes with them.
+    /// The index of the head to export.
     pub head: usize,
     /// Its kind.
     pub kind: HeadKind,
-    /// Where `peft` looks for the encoder itself, a folder or a name.
+    /// Where `peft` finds the encoder itself: a folder or a hub id.
     pub encoder: &'a str,
 }
 
-impl Peft<'_> {
+impl PeftExport<'_> {
     /// The bytes of `adapter_model.safetensors`.
     ///
     /// # Errors
-    /// Where safetensors refuses the tensors.
+    /// If the tensors cannot be serialised.
     pub fn safetensors(&self) -> Result<Vec<u8>, ModelError> {
         let this = format!("heads.{}.", self.head);
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
         for (path, Values { shape, data }) in self.parameters {
-            let (name, turned) = match path.split_once(".lora.") {
+            let (name, transposed) = match path.split_once(".lora.") {
                 Some((layer, part)) => {
                     let (name, _) = hugging_face_name(self.config.family, &format!("{layer}.weight"));
                     let stem = name.strip_suffix(".weight").unwrap_or(&name).to_string();
@@ -42,7 +42,7 @@ impl Peft<'_> {
                 }
                 None => continue,
             };
-            let (shape, data) = match turned {
+            let (shape, data) = match transposed {
                 true => (vec![shape[1], shape[0]], transpose(data, shape[0], shape[1])),
                 false => (shape.clone(), data.clone()),
             };

@@ -1,15 +1,15 @@
-//! Parameters drawn at random, each from a stream named after its path.
+//! Random initialisation: each parameter is drawn from a stream named after its path.
 
 use frostline_random::Stream;
 
-use crate::{ModelError, Source};
+use crate::{ModelError, ParameterSource};
 
-/// Weights and tables from N(0, std), biases and betas 0, gammas 1: the families' own rule. Of
-/// what is added to an encoder, LoRA's second matrix, an adapter's upper layer and a mix's weights are 0,
-/// and LoRA's first matrix is uniform in ±1/√in, as in `peft`.
+/// Weights and tables from N(0, std), biases and betas 0, gammas 1, as the families define it. Among the
+/// extras, LoRA's second matrix, an adapter's up-projection and a mix's weights are 0, and LoRA's first
+/// matrix is uniform in ±1/√in, as in `peft`.
 ///
-/// A number depends on the seed, the parameter's path and its place alone, so a compact table has
-/// the numbers of the full one.
+/// A value depends only on the seed, the parameter's path and its index, so a compact table has the
+/// values of the full one.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomInit {
     stream: Stream,
@@ -17,7 +17,7 @@ pub struct RandomInit {
 }
 
 impl RandomInit {
-    /// Draws for this seed with this standard deviation.
+    /// Initialisation with this seed and standard deviation.
     #[must_use]
     pub fn new(seed: u64, std: f64) -> Self {
         Self { stream: Stream::new(seed, "parameters"), std }
@@ -30,8 +30,8 @@ impl RandomInit {
     }
 }
 
-impl Source for RandomInit {
-    /// Whatever may be missing is drawn like a head.
+impl ParameterSource for RandomInit {
+    /// Always false: optional parameters are initialised with the head.
     fn has(&self, _: &str) -> bool {
         false
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compact_rows_are_the_full_tables_rows() {
+    fn compact_rows_equal_the_rows_of_the_full_table() {
         let init = RandomInit::new(3, 0.02);
         let all = init.values("encoder.embeddings.word", &[6, 4]).unwrap();
         let some = init.rows("encoder.embeddings.word", [6, 4], &[1, 5]).unwrap();

@@ -1,13 +1,13 @@
-//! The compact vocabulary: only rows of the word table that occur in the data are kept in memory.
+//! The compact vocabulary: only those rows of the word table that occur in the data are kept in memory.
 //!
-//! Exact for decoupled weight decay: a row that never occurs receives no gradient, so it changes by
-//! its decay alone, which is one number for all such rows.
+//! This is exact with decoupled weight decay: a row that never occurs receives no gradient, so it
+//! changes only by its weight decay, which is one factor for all such rows.
 
-/// Which rows of the full word table a model carries, ascending.
+/// The rows of the full word table that a model keeps, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vocabulary {
     rows: Vec<u32>,
-    /// Full id -> compact row, `u32::MAX` where not carried.
+    /// Full id -> compact row; `u32::MAX` for rows that are not kept.
     compact: Vec<u32>,
 }
 
@@ -21,7 +21,7 @@ impl Vocabulary {
     /// The rows of these ids of a table of `size` rows.
     ///
     /// # Panics
-    /// Where an id is not below `size`.
+    /// If an id is not below `size`.
     #[must_use]
     pub fn of(size: usize, ids: impl IntoIterator<Item = u32>) -> Self {
         let mut used = vec![false; size];
@@ -36,13 +36,13 @@ impl Vocabulary {
         Self { rows, compact }
     }
 
-    /// The ids carried, ascending.
+    /// The ids that are kept, ascending.
     #[must_use]
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// The compact row of an id; nothing where the id is not carried.
+    /// The compact row of an id; `None` where the id is not kept.
     #[must_use]
     pub fn row(&self, id: u32) -> Option<u32> {
         self.compact.get(id as usize).copied().filter(|&row| row != u32::MAX)

@@ -1,4 +1,4 @@
-//! What tells one family's config from another's, and what cannot be computed: refused with the reason.
+//! Differences between the families' configs, and errors for what is not supported.
 
 use frostline_model::{EncoderConfig, HeadKind, ModelError, hugging_face_config};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn roberta(more: &str) -> Result<EncoderConfig, ModelError> {
 }
 
 #[test]
-fn roberta_reads_positions_behind_the_padding_tokens() {
+fn roberta_positions_start_after_the_padding_token() {
     for (more, first) in [
         (r#""model_type": "roberta", "pad_token_id": 1"#, 2),
         (r#""model_type": "xlm-roberta", "pad_token_id": 1"#, 2),
@@ -29,7 +29,7 @@ fn roberta_reads_positions_behind_the_padding_tokens() {
 }
 
 #[test]
-fn dropout_after_attention_outputs_is_off_in_distilbert_alone() {
+fn dropout_after_attention_outputs_is_off_only_in_distilbert() {
     let distilbert = r#"{"model_type": "distilbert", "vocab_size": 50, "dim": 16, "n_layers": 2,
         "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 20}"#;
     let distilbert = EncoderConfig::parse(distilbert, "config.json").unwrap();
@@ -41,18 +41,18 @@ fn dropout_after_attention_outputs_is_off_in_distilbert_alone() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_with_the_reason() {
+fn unsupported_configs_are_errors_with_the_reason() {
     for (more, reason) in [
         (r#""model_type": "roberta", "pad_token_id": 513"#, "takes the first 514 of them"),
-        (r#""model_type": "roberta", "hidden_act": "relu""#, "only `gelu` is known"),
+        (r#""model_type": "roberta", "hidden_act": "relu""#, "only `gelu` is supported"),
         (
             r#""model_type": "xlm-roberta", "position_embedding_type": "relative_key""#,
-            "only `absolute` is known",
+            "only `absolute` is supported",
         ),
         (r#""model_type": "roberta", "intermediate_size": 0"#, "the intermediate width is 0"),
         (r#""model_type": "roberta", "num_hidden_layers": 0"#, "the number of blocks is 0"),
         (r#""model_type": "roberta", "vocab_size": 0"#, "the vocabulary is 0"),
-        (r#""model_type": "roberta", "hidden_dropout_prob": 1.5"#, "the dropout is 1.5; expected a rate"),
+        (r#""model_type": "roberta", "hidden_dropout_prob": 1.5"#, "the dropout is 1.5, expected a rate"),
         (r#""model_type": "roberta", "attention_probs_dropout_prob": -0.1"#, "the attention dropout is -0.1"),
         (r#""model_type": "camembert""#, "`bert`, `roberta` and `xlm-roberta`"),
     ] {
@@ -62,7 +62,7 @@ fn what_is_not_known_is_refused_with_the_reason() {
 }
 
 #[test]
-fn the_architecture_is_the_model_types() {
+fn the_architecture_follows_from_the_model_type() {
     for (model_type, architecture) in [
         ("distilbert", "DistilBertForTokenClassification"),
         ("bert", "BertForTokenClassification"),
@@ -79,7 +79,7 @@ fn the_architecture_is_the_model_types() {
 }
 
 #[test]
-fn a_config_tells_the_exported_numbers_and_no_head_of_another_family() {
+fn a_config_has_the_exported_dtype_and_no_head_of_another_family() {
     let exported = |model_type: &str, head| {
         let encoder =
             format!(r#"{{"model_type": "{model_type}", "torch_dtype": "float16", "dtype": "float16"}}"#);

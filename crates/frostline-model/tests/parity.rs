@@ -1,6 +1,5 @@
-//! Exact against Hugging Face `transformers`: logits, loss and every gradient of a tiny DistilBERT,
-//! BERT, RoBERTa and XLM-R, and weights in every kind of file. `references/make.py` made what is
-//! compared with.
+//! Comparison with Hugging Face `transformers`: logits, loss and every gradient of a tiny DistilBERT,
+//! BERT, RoBERTa and XLM-R, and weights in every kind of file. `references/make.py` made the references.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +10,8 @@ use burn::prelude::*;
 use burn::tensor::ElementConversion;
 use frostline_kernels::{Kernels, Train};
 use frostline_model::{
-    Checkpoint, Encoder, Export, HeadKind, HeadShape, Pass, RandomInit, Source as _, Tagger, Vocabulary,
-    hugging_face_name, snapshot,
+    Checkpoint, Encoder, HeadKind, HeadShape, HuggingFaceExport, Network, ParameterSource as _, Pass,
+    RandomInit, Vocabulary, hugging_face_name, snapshot,
 };
 
 mod common;
@@ -26,9 +25,9 @@ fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
 }
 
 /// Builds a committed tagger with these rows of the word table.
-fn tagger<B: Kernels>(name: &str, vocabulary: &Vocabulary) -> (frostline_model::EncoderConfig, Tagger<B>) {
+fn tagger<B: Kernels>(name: &str, vocabulary: &Vocabulary) -> (frostline_model::EncoderConfig, Network<B>) {
     let (config, weights) = open(&references().join(name));
-    let model = Tagger::build(
+    let model = Network::build(
         &config,
         vocabulary,
         &[HeadShape::linear(TAGS)],
@@ -49,7 +48,7 @@ fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
         for some in all.chunks(size) {
             let packed = Packed::new(some);
             let off = Pass::plain(config.depth);
-            ours.extend(numbers(model.forward(0, &config, packed.input(), &packed.speaking, &off)));
+            ours.extend(numbers(model.forward(0, &config, packed.input(), &packed.label_rows, &off)));
         }
         let (shape, theirs) = Tensors::open(&references().join(format!("{name}.safetensors"))).get("logits");
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
@@ -57,7 +56,7 @@ fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
         println!("{name}, {} sentences a pack: logits within {far:.1e}", size.min(all.len()));
         assert!(far <= allowed, "{name}: {far:e}");
         let spread = theirs.iter().fold(0f32, |most, value| most.max(value.abs()));
-        assert!(spread > 1.0, "{name}: logits this small say nothing");
+        assert!(spread > 1.0, "{name}: the logits are too small to compare");
     }
 }
 
@@ -104,7 +103,7 @@ fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BT
         *id = vocabulary.row(*id).unwrap();
     }
     let off = Pass::plain(config.depth);
-    let logits = model.forward(0, &config, packed.input(), &packed.speaking, &off);
+    let logits = model.forward(0, &config, packed.input(), &packed.label_rows, &off);
     let loss = B::k_cross_entropy(logits, &packed.labels).div_scalar(packed.labels.len() as f64);
     let value = loss.clone().into_scalar().elem();
     let all = GradientsParams::from_grads(loss.backward(), &model);
@@ -165,7 +164,7 @@ fn loss_and_every_gradient_on_ndarray() {
 }
 
 #[test]
-fn a_compact_vocabulary_has_the_full_ones_loss_and_gradients() {
+fn a_compact_vocabulary_gives_the_same_loss_and_gradients() {
     for name in MODELS {
         let (config, _) = open(&references().join(name));
         let ids = sentences(name).into_iter().flat_map(|sentence| sentence.ids);
@@ -209,7 +208,7 @@ fn half_precision_and_sharded_files() {
 }
 
 #[test]
-fn rows_read_alone_are_the_tables_rows() {
+fn single_rows_equal_the_rows_of_the_table() {
     for kind in ["f16", "bf16", "sharded"] {
         let (config, weights) = open(&references().join(format!("small-{kind}")));
         let shape = [config.vocabulary, config.hidden];
@@ -221,7 +220,7 @@ fn rows_read_alone_are_the_tables_rows() {
 }
 
 #[test]
-fn the_familys_prefix_may_be_missing() {
+fn the_prefix_of_the_family_may_be_missing() {
     for name in MODELS {
         let from = references().join(name);
         let (config, weights) = open(&from);
@@ -258,9 +257,9 @@ fn a_missing_shard_is_named() {
     assert!(message.contains("model-00001-of-0000"), "{message}");
 }
 
-/// A model with a head for sentences, written as a Hugging Face folder's weights and built from them.
+/// A model with a sentence head, written as the weights of a Hugging Face folder and built from them.
 #[test]
-fn heads_for_sentences_are_read_from_where_they_were_written() {
+fn sentence_heads_round_trip() {
     let kinds = [HeadKind::DistilBert, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler];
     for (name, kind) in MODELS.into_iter().zip(kinds) {
         let (config, weights) = open(&references().join(name));
@@ -268,9 +267,9 @@ fn heads_for_sentences_are_read_from_where_they_were_written() {
         let heads = [HeadShape { kind, ..HeadShape::linear(3) }];
         let draw = RandomInit::new(9, 0.5);
         let device = Default::default();
-        let model = Tagger::<Flex>::build(&config, &vocabulary, &heads, [&weights, &draw], &device).unwrap();
+        let model = Network::<Flex>::build(&config, &vocabulary, &heads, [&weights, &draw], &device).unwrap();
         let parameters = snapshot(&model);
-        let export = Export {
+        let export = HuggingFaceExport {
             config: &config,
             parameters: &parameters,
             head: 0,
@@ -286,7 +285,7 @@ fn heads_for_sentences_are_read_from_where_they_were_written() {
         for (path, values) in &parameters {
             assert_eq!(saved.values(path, &values.shape).unwrap(), values.data, "{name}: {path}");
         }
-        let again = Tagger::<Flex>::build(&config, &vocabulary, &heads, [&saved, &saved], &device).unwrap();
+        let again = Network::<Flex>::build(&config, &vocabulary, &heads, [&saved, &saved], &device).unwrap();
         assert_eq!(snapshot(&again), parameters, "{name}");
     }
 }

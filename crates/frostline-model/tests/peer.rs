@@ -1,17 +1,17 @@
-//! Folders opened by Hugging Face `transformers` itself: what we export is tagged there as here, and a
-//! real encoder has the same hidden states. Needs FROSTLINE_PYTHON, and FROSTLINE_SHARED for the latter.
+//! Folders opened by Hugging Face `transformers` itself: exported models give the same logits there, and
+//! a real encoder has the same hidden states. Needs FROSTLINE_PYTHON, and FROSTLINE_SHARED for the latter.
 
 use std::path::Path;
 
 use burn::backend::Flex;
 use burn::prelude::*;
 use frostline_model::{
-    Checkpoint, Encoder, EncoderConfig, Export, HeadKind, HeadShape, Pass, RandomInit, Tagger, Vocabulary,
-    hugging_face_config, snapshot,
+    Checkpoint, Encoder, EncoderConfig, HeadKind, HeadShape, HuggingFaceExport, Network, Pass, RandomInit,
+    Vocabulary, hugging_face_config, snapshot,
 };
 
 mod common;
-use common::{Packed, Sentence, apart, open, peer, references, sentences, text};
+use common::{Packed, ReferenceSentence, apart, open, peer, references, sentences, text};
 use frostline_testing::{python, shared};
 
 fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
@@ -19,7 +19,7 @@ fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
 }
 
 /// Logits at every position of every sentence.
-fn logits(config: &EncoderConfig, model: &Tagger<Flex>, sentences: &[Sentence]) -> Vec<f32> {
+fn logits(config: &EncoderConfig, model: &Network<Flex>, sentences: &[ReferenceSentence]) -> Vec<f32> {
     let packed = Packed::new(sentences);
     let every: Vec<u32> = (0..packed.ids.len() as u32).collect();
     let off = Pass::plain(config.depth);
@@ -29,14 +29,15 @@ fn logits(config: &EncoderConfig, model: &Tagger<Flex>, sentences: &[Sentence]) 
 /// A tagger as a Hugging Face folder; only the rows of `vocabulary` come from the model itself.
 fn export(
     config: &EncoderConfig,
-    model: &Tagger<Flex>,
+    model: &Network<Flex>,
     vocabulary: &Vocabulary,
     source: &Checkpoint,
     [config_text, folder]: [&Path; 2],
     tags: &[String],
 ) {
     let parameters = snapshot(model);
-    let export = Export { config, parameters: &parameters, head: 0, vocabulary, source, other_rows: 1.0 };
+    let export =
+        HuggingFaceExport { config, parameters: &parameters, head: 0, vocabulary, source, other_rows: 1.0 };
     std::fs::write(folder.join("model.safetensors"), export.safetensors().unwrap()).unwrap();
     let config = hugging_face_config(&text(config_text), tags, HeadKind::Linear).unwrap();
     std::fs::write(folder.join("config.json"), config).unwrap();
@@ -48,11 +49,11 @@ fn exported_taggers_tag_the_same_in_transformers() {
     for name in ["distilbert", "bert", "roberta", "xlm-roberta"] {
         let original = references().join(name);
         let (config, weights) = open(&original);
-        // Another head and other tags than the folder had: nothing of its own may come back.
+        // A head and tags that differ from the folder's own, none of which may be exported.
         let head = RandomInit::new(9, 0.5);
         let tags: Vec<String> = ["A", "B", "_", "D-x", "E", "F", "G"].map(String::from).into();
         let vocabulary = Vocabulary::full(config.vocabulary);
-        let model = Tagger::<Flex>::build(
+        let model = Network::<Flex>::build(
             &config,
             &vocabulary,
             &[HeadShape::linear(tags.len())],
@@ -76,7 +77,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
         for (sentence, (ids, theirs)) in all.iter().zip(&theirs) {
             assert_eq!(*ids, sentence.ids, "{name}: another tokenizer");
             let rows = logits(&config, &model, std::slice::from_ref(sentence));
-            for (&position, theirs) in sentence.speaking.iter().zip(theirs) {
+            for (&position, theirs) in sentence.label_positions.iter().zip(theirs) {
                 let row = &rows[position as usize * tags.len()..][..tags.len()];
                 let best = (0..tags.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
                 differ += usize::from(tags[best] != *theirs);
@@ -91,8 +92,8 @@ fn exported_taggers_tag_the_same_in_transformers() {
     }
 }
 
-/// The tagger without a row of its word table: an export then takes them all from the source.
-fn without_words(model: &Tagger<Flex>) -> Tagger<Flex> {
+/// The model without any row of its word table: an export then takes all rows from the source.
+fn without_words(model: &Network<Flex>) -> Network<Flex> {
     let mut model = model.clone();
     let width = model.heads[0].classifier.weight.dims()[0];
     let empty = Tensor::from_data(TensorData::new(Vec::<f32>::new(), [0, width]), &Default::default());
@@ -110,9 +111,9 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let sentence = |number: u64| {
         let length = [1, 2, 3, 7, 16, 31, 64, 160][number as usize];
         let ids = (0..length).map(|i| draw.child(number).below(i, config.vocabulary as u64) as u32);
-        Sentence { words: vec![], ids: ids.collect(), speaking: vec![], labels: vec![] }
+        ReferenceSentence { words: vec![], ids: ids.collect(), label_positions: vec![], labels: vec![] }
     };
-    let all: Vec<Sentence> = (0..8).map(sentence).collect();
+    let all: Vec<ReferenceSentence> = (0..8).map(sentence).collect();
     let ids: Vec<_> = all.iter().map(|sentence| &sentence.ids).collect();
 
     let vocabulary = Vocabulary::full(config.vocabulary);
@@ -127,7 +128,7 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
 
     let tags: Vec<String> = (0..17).map(|tag| format!("T{tag}")).collect();
     let head = RandomInit::new(2, 0.1);
-    let model = Tagger::<Flex>::build(
+    let model = Network::<Flex>::build(
         &config,
         &vocabulary,
         &[HeadShape::linear(17)],

@@ -1,7 +1,7 @@
 //! Random numbers as a pure function of *(seed, stream name, counter)*.
 //!
 //! There is no generator to save, restore or share: a [`Stream`] is a key, and the number at a
-//! counter is the same whichever thread asks for it and in whichever order. That is what makes a
+//! counter is the same on every thread and in every order. This makes a
 //! training run repeat bit for bit on any number of threads, and a checkpoint small.
 //!
 //! ```
@@ -12,10 +12,10 @@
 //! assert_ne!(shuffle.bits(0), Stream::new(43, "shuffle").child(3).bits(0));
 //! ```
 //!
-//! Not for cryptography. Refuses to read clocks, devices or global state.
+//! Not for cryptography. It reads no clock, device or global state.
 //!
 //! # Source
-//! `bits` is SplitMix64 (Steele, Lea and Flood, 2014) read at random positions; [`hash32`] is the
+//! `bits` is SplitMix64 (Steele, Lea and Flood, 2014) with random access; [`hash32`] is the
 //! 32-bit finaliser `lowbias32` (Wellons, 2018), chosen because it vectorises.
 #![forbid(unsafe_code)]
 
@@ -67,7 +67,7 @@ impl Stream {
         Self { key }
     }
 
-    /// The stream's key, for code that hashes on its own (see [`hash32`]).
+    /// The stream's key, for code with its own hash function (see [`hash32`]).
     #[must_use]
     pub const fn key(self) -> u64 {
         self.key
@@ -90,7 +90,7 @@ impl Stream {
     /// A uniform integer in `0..n`; its bias is below `n / 2^64`.
     ///
     /// # Panics
-    /// Where `n` is 0: there is no number to draw.
+    /// If `n` is 0.
     #[inline]
     #[must_use]
     pub fn below(self, counter: u64, n: u64) -> u64 {
@@ -116,7 +116,7 @@ impl Stream {
         order
     }
 
-    /// `k` different numbers of `0..n` in ascending order; all of them where `k >= n`.
+    /// `k` distinct numbers of `0..n` in ascending order; all of them where `k >= n`.
     #[must_use]
     pub fn sample(self, n: usize, k: usize) -> Vec<usize> {
         let mut chosen = self.permutation(n);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn permutations_are_complete_and_move_things() {
+    fn permutations_are_complete_and_have_few_fixed_points() {
         let order = Stream::new(3, "p").permutation(1000);
         let mut sorted = order.clone();
         sorted.sort_unstable();

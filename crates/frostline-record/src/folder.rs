@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Plan, Record, SCHEMA};
+use crate::{Cell, Plan, Record, Reference, SCHEMA};
 
 /// What can be wrong with a sweep's folder.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +75,9 @@ pub struct Sweep {
     pub overrides: Vec<String>,
     /// All cells in order.
     pub cells: Vec<Cell>,
+    /// The published figures that the plan names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
 }
 
 impl Sweep {

@@ -13,6 +13,7 @@ mod folder;
 
 mod plan;
 mod record;
+mod reference;
 mod saved;
 mod schema;
 mod score;
@@ -32,6 +33,9 @@ pub use plan::{Checkpoints, Plan, PrefixCache};
 pub use record::{
     AccountRow, Accounts, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,
     Outcome, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,
+};
+pub use reference::{
+    CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,
 };
 pub use saved::{MODEL_SCHEMA, SavedModel};
 pub use schema::SCHEMA;

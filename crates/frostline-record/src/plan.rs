@@ -40,6 +40,10 @@ pub struct Plan {
     /// What the cells should decide; changes no cell.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// A [`Reference`](crate::Reference): published figures to set beside the sweep's, as a path relative to the
+    /// plan's file; empty means none. Changes no cell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reference: String,
 }
 
 /// The prefix cache: where the embeddings and the lowest blocks are frozen and nothing is dropped

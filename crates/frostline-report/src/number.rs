@@ -1,8 +1,6 @@
-//! Owns how numbers look in pages, tables and figures.
-//!
-//! Refuses false precision: a standard deviation that one seed cannot give is left away.
+//! How numbers look in pages, tables and figures. A standard deviation that one seed cannot give is omitted.
 
-use crate::stat::Stat;
+use frostline_score::MeanStd;
 
 /// Stands where there is no number.
 pub(crate) const NONE: &str = "–";
@@ -33,18 +31,13 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// `96.36 ± 0.05`, or `96.36` where one seed gives no spread.
-pub(crate) fn plus_minus(stat: Stat, decimals: usize) -> String {
+pub(crate) fn plus_minus(stat: MeanStd, decimals: usize) -> String {
     spread(fixed(stat.mean, decimals), stat, decimals)
 }
 
 /// `+0.36 ± 0.05`.
-pub(crate) fn signed_plus_minus(stat: Stat, decimals: usize) -> String {
+pub(crate) fn signed_plus_minus(stat: MeanStd, decimals: usize) -> String {
     spread(signed(stat.mean, decimals), stat, decimals)
-}
-
-/// A dash where there is no statistic.
-pub(crate) fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| NONE.into(), show)
 }
 
 /// Decimals that leave about three digits to see.
@@ -62,6 +55,12 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{s}", self::count(count as u64))
 }
 
+/// Words at the start of a sentence.
+pub(crate) fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Words joined as in a sentence: `a, b and c`.
 pub(crate) fn listed(items: &[String]) -> String {
     match items {
@@ -71,7 +70,7 @@ pub(crate) fn listed(items: &[String]) -> String {
     }
 }
 
-fn spread(mean: String, stat: Stat, decimals: usize) -> String {
+fn spread(mean: String, stat: MeanStd, decimals: usize) -> String {
     match stat.std {
         Some(std) => format!("{mean} ± {}", fixed(std, decimals)),
         None => mean,
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(signed(0.0, 1), "0.0");
         assert_eq!(count(134_741_770), "134,741,770");
         assert_eq!(count(999), "999");
-        let stat = Stat::of(&[1.0, 2.0]).expect("two values");
+        let stat = MeanStd::of(&[1.0, 2.0]).expect("two values");
         assert_eq!(plus_minus(stat, 1), "1.5 ± 0.7");
         assert_eq!(plural(1, "seed"), "1 seed");
         assert_eq!(listed(&["a".into(), "b".into(), "c".into()]), "a, b and c");

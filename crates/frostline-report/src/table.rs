@@ -1,155 +1,281 @@
-//! Owns tables of text, as Markdown and on a terminal.
-//!
-//! Refuses numbers: whoever fills a table has formatted them.
+//! Typed tables: columns as name, unit and the function that takes a row to its value. How a value looks is the
+//! renderer's.
 
-/// A column's head and how it behaves.
-#[derive(Clone, Debug)]
-struct Column {
-    head: String,
-    right: bool,
-    /// Terminals too narrow for all columns lose those with the highest rank first; 0 stays.
-    rank: u8,
+use frostline_score::{MeanInterval, MeanStd, ShareInterval};
+
+/// A value of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// There is no such value.
+    Missing,
+    Text(String),
+    Truth(bool),
+    Count(u64),
+    Number(f64),
+    /// A mean over seeds with its standard deviation.
+    Spread(MeanStd),
+    /// A mean over seeds with its interval.
+    Mean(MeanInterval),
+    /// Two ends.
+    Range([f64; 2]),
+    /// A number with its standard error.
+    Error(f64, Option<f64>),
 }
 
-/// A table of text.
-#[derive(Clone, Debug, Default)]
+/// What a value is measured in, and how finely it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// Words.
+    Text,
+    /// A whole number.
+    Count,
+    /// A share of 1, told in percent with so many decimals.
+    Percent(usize),
+    /// The same in a column whose name says so.
+    Share(usize),
+    /// A difference of shares of 1, told in points of a percent with its sign.
+    Points(usize),
+    /// The same in a column whose name says so.
+    Change(usize),
+    /// A difference of shares that is told as a percentage with its sign.
+    SignedPercent(usize),
+    /// Half the width of an interval, in points.
+    HalfWidth(usize),
+    /// Measured, with about three digits, and the unit's sign.
+    Measured(&'static str),
+    /// The same with at least one decimal.
+    Fine(&'static str),
+    /// A number with so many decimals, and the unit's sign.
+    Number(usize, &'static str),
+    /// A number with its sign and so many decimals.
+    Signed(usize),
+    /// The probability that a test gives.
+    Probability,
+}
+
+impl Quantity {
+    /// Whether its values are words.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Text)
+    }
+
+    /// What follows a column's name.
+    pub fn suffix(self) -> String {
+        match self {
+            Self::Percent(_) | Self::SignedPercent(_) => " %".into(),
+            Self::Points(_) => ", points".into(),
+            Self::Measured(sign) | Self::Fine(sign) | Self::Number(_, sign) if sign.starts_with('/') => {
+                sign.into()
+            }
+            Self::Measured(sign) | Self::Fine(sign) | Self::Number(_, sign) if !sign.is_empty() => {
+                format!(" {sign}")
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// A column's name and unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub name: String,
+    pub unit: Quantity,
+    /// 0 is always shown. Others are omitted where they are empty; a narrow terminal omits the highest first.
+    pub rank: u8,
+}
+
+/// A column: its head, and the way from a row to its value.
+struct Column<'a, R> {
+    head: Head,
+    get: Box<dyn Fn(&R) -> Value + 'a>,
+}
+
+/// The columns of a table whose rows are made from `R`.
+pub(crate) struct Columns<'a, R> {
+    columns: Vec<Column<'a, R>>,
+}
+
+impl<R> Default for Columns<'_, R> {
+    fn default() -> Self {
+        Self { columns: Vec::new() }
+    }
+}
+
+impl<'a, R> Columns<'a, R> {
+    /// Adds a column that is always shown.
+    pub fn column<V: Into<Value>>(
+        self,
+        name: impl Into<String>,
+        unit: Quantity,
+        get: impl Fn(&R) -> V + 'a,
+    ) -> Self {
+        self.ranked(0, name, unit, get)
+    }
+
+    /// Adds a column that is omitted where it has no value.
+    pub fn optional<V: Into<Value>>(
+        self,
+        name: impl Into<String>,
+        unit: Quantity,
+        get: impl Fn(&R) -> V + 'a,
+    ) -> Self {
+        self.ranked(1, name, unit, get)
+    }
+
+    /// Adds a column of this rank.
+    pub fn ranked<V: Into<Value>>(
+        mut self,
+        rank: u8,
+        name: impl Into<String>,
+        unit: Quantity,
+        get: impl Fn(&R) -> V + 'a,
+    ) -> Self {
+        let head = Head { name: name.into(), unit, rank };
+        self.columns.push(Column { head, get: Box::new(move |row| get(row).into()) });
+        self
+    }
+
+    /// Adds a column where a condition holds.
+    pub fn column_if<V: Into<Value>>(
+        self,
+        condition: bool,
+        name: impl Into<String>,
+        unit: Quantity,
+        get: impl Fn(&R) -> V + 'a,
+    ) -> Self {
+        if condition { self.column(name, unit, get) } else { self }
+    }
+
+    /// Adds a column for each item.
+    pub fn each<T: 'a, V: Into<Value>>(
+        self,
+        items: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+        unit: Quantity,
+        get: impl Fn(&R, &T) -> V + Clone + 'a,
+    ) -> Self {
+        items.into_iter().fold(self, |columns, item| {
+            let (name, get) = (name(&item), get.clone());
+            columns.column(name, unit, move |row| get(row, &item))
+        })
+    }
+
+    /// Adds all columns of another list.
+    pub fn and(mut self, more: Self) -> Self {
+        self.columns.extend(more.columns);
+        self
+    }
+
+    /// The values of a row.
+    pub fn values(&self, row: &R) -> Vec<Value> {
+        self.columns.iter().map(|column| (column.get)(row)).collect()
+    }
+
+    /// The table of these rows.
+    pub fn table(self, rows: impl IntoIterator<Item = R>) -> Table {
+        let rows = rows.into_iter().map(|row| self.values(&row)).collect();
+        Table { heads: self.columns.into_iter().map(|column| column.head).collect(), rows }
+    }
+}
+
+/// A table of typed values.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    pub heads: Vec<Head>,
+    pub rows: Vec<Vec<Value>>,
 }
 
 impl Table {
-    /// Adds a column of words.
-    pub fn left(mut self, head: impl Into<String>, rank: u8) -> Self {
-        self.columns.push(Column { head: head.into(), right: false, rank });
+    /// The same table with further rows, whose columns are the same.
+    pub fn with_rows(mut self, more: Self) -> Self {
+        debug_assert_eq!(self.heads.len(), more.heads.len());
+        self.rows.extend(more.rows);
         self
     }
 
-    /// Adds a column of numbers.
-    pub fn right(mut self, head: impl Into<String>, rank: u8) -> Self {
-        self.columns.push(Column { head: head.into(), right: true, rank });
-        self
-    }
-
-    /// Adds a row.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let row: Vec<String> = cells.into_iter().collect();
-        debug_assert_eq!(row.len(), self.columns.len(), "{row:?}");
-        self.rows.push(row);
-    }
-
-    /// The table as Markdown, padded so that the raw text reads well too. Columns without any
-    /// entry are left away.
-    pub fn markdown(&self) -> String {
-        let shown = self.filled();
-        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escaped(row)).collect();
-        let heads = escaped(&self.heads());
-        let widths = widths(&heads, &rows);
-        let mut text = line(&shown, |i| pad(&heads[i], widths[i], self.columns[i].right));
-        text += &line(&shown, |i| {
-            let dashes = "-".repeat(widths[i].max(2) - 1);
-            if self.columns[i].right { format!("{dashes}:") } else { format!("{dashes}-") }
-        });
-        for row in &rows {
-            text += &line(&shown, |i| pad(&row[i], widths[i], self.columns[i].right));
-        }
-        text
-    }
-
-    /// The table for a terminal of this many columns; the least important columns give way.
-    pub fn terminal(&self, width: usize) -> String {
-        let heads = self.heads();
-        let widths = widths(&heads, &self.rows);
-        let mut shown = self.filled();
-        let total = |shown: &[usize]| shown.iter().map(|&i| widths[i] + 2).sum::<usize>();
-        while total(&shown) > width + 2 {
-            let Some(&least) = shown.iter().max_by_key(|&&i| self.columns[i].rank) else {
-                break;
-            };
-            if self.columns[least].rank == 0 {
-                break;
-            }
-            shown.retain(|&i| i != least);
-        }
-        let cells = |get: &dyn Fn(usize) -> String| {
-            let parts: Vec<String> =
-                shown.iter().map(|&i| pad(&get(i), widths[i], self.columns[i].right)).collect();
-            format!("{}\n", parts.join("  ").trim_end())
-        };
-        let mut text = cells(&|i| heads[i].clone());
-        text += &cells(&|i| "─".repeat(widths[i]));
-        for row in &self.rows {
-            text += &cells(&|i| row[i].clone());
-        }
-        text
-    }
-
-    /// Columns that are always shown or have an entry.
-    fn filled(&self) -> Vec<usize> {
-        (0..self.columns.len())
-            .filter(|&i| {
-                self.columns[i].rank == 0 || self.rows.iter().any(|row| row[i] != crate::number::NONE)
-            })
-            .collect()
-    }
-
-    fn heads(&self) -> Vec<String> {
-        self.columns.iter().map(|column| column.head.clone()).collect()
+    /// Columns that are always shown or have a value.
+    pub fn filled(&self) -> Vec<usize> {
+        let has_value = |at: usize| self.rows.iter().any(|row| row[at] != Value::Missing);
+        (0..self.heads.len()).filter(|&at| self.heads[at].rank == 0 || has_value(at)).collect()
     }
 }
 
-fn widths(heads: &[String], rows: &[Vec<String>]) -> Vec<usize> {
-    let width = |text: &String| text.chars().count();
-    let widest = |(i, head)| rows.iter().map(|row| width(&row[i])).fold(width(head), usize::max);
-    heads.iter().enumerate().map(widest).collect()
+/// A table as a file of its own, a row per item.
+pub(crate) struct DataFile {
+    pub path: &'static str,
+    /// What a row is, for the list of files.
+    pub about: String,
+    pub table: Table,
 }
 
-fn line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
-    let cells: Vec<String> = shown.iter().map(|&i| cell(i)).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
-fn pad(text: &str, width: usize, right: bool) -> String {
-    let space = " ".repeat(width.saturating_sub(text.chars().count()));
-    if right { space + text } else { text.to_string() + &space }
-}
-
-fn escaped(row: &[String]) -> Vec<String> {
-    row.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table() -> Table {
-        let mut table =
-            Table::default().left("Policy", 0).right("Accuracy", 1).right("Speed", 2).right("Test", 3);
-        table.row(["none", "96.4", "7.4", "–"].map(String::from));
-        table.row(["a|b", "9.1", "11.2", "–"].map(String::from));
-        table
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Count(value)
     }
+}
 
-    #[test]
-    fn markdown_is_padded_escaped_and_without_empty_columns() {
-        assert_eq!(
-            table().markdown(),
-            "| Policy | Accuracy | Speed |\n| ------ | -------: | ----: |\n\
-             | none   |     96.4 |   7.4 |\n| a\\|b   |      9.1 |  11.2 |\n"
-        );
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Count(value.into())
     }
+}
 
-    #[test]
-    fn a_bar_in_a_head_makes_no_column() {
-        let mut table = Table::default().left("NN|UTR", 0);
-        table.row(["1".into()]);
-        assert_eq!(table.markdown(), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Self::Count(value as u64)
     }
+}
 
-    #[test]
-    fn narrow_terminals_lose_the_least_important_columns() {
-        assert!(table().terminal(23).starts_with("Policy  Accuracy  Speed\n"));
-        assert!(table().terminal(22).starts_with("Policy  Accuracy\n"));
-        assert!(table().terminal(1).starts_with("Policy\n"));
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Truth(value)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<MeanStd> for Value {
+    fn from(value: MeanStd) -> Self {
+        Self::Spread(value)
+    }
+}
+
+impl From<MeanInterval> for Value {
+    fn from(value: MeanInterval) -> Self {
+        Self::Mean(value)
+    }
+}
+
+impl From<ShareInterval> for Value {
+    fn from(value: ShareInterval) -> Self {
+        Self::Range([value.low, value.high])
+    }
+}
+
+impl From<[f64; 2]> for Value {
+    fn from(ends: [f64; 2]) -> Self {
+        Self::Range(ends)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing, Into::into)
     }
 }

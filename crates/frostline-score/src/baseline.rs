@@ -1,14 +1,14 @@
-//! The baseline every tagger must beat: each word's most frequent tag in training.
+//! The most-frequent-tag baseline: each word gets its most frequent tag in training.
 //!
-//! Owns counting and tie-breaking. Refuses to change a word's spelling: fold case before, on both
-//! sides alike.
+//! Words are compared as they are spelled: to ignore case, lowercase both the training and the
+//! evaluation words.
 
 use std::collections::{BTreeMap, HashMap};
 
 /// The most frequent tag of every training word, and the most frequent tag for all other words.
 ///
 /// A tie goes to the tag that is more frequent over all training words, and then to the smaller
-/// tag; so the order of the training data plays no part.
+/// tag, so the result does not depend on the order of the training data.
 #[derive(Clone, Debug)]
 pub struct MostFrequentTag<T> {
     words: HashMap<String, T>,
@@ -38,8 +38,8 @@ impl<T: Ord + Clone> MostFrequentTag<T> {
         Self { words, majority }
     }
 
-    /// The tag of `word`, or the majority tag for a word not seen; `None` only where nothing was
-    /// seen at all.
+    /// The tag of `word`, or the majority tag for an unseen word; `None` only without any training
+    /// data.
     #[must_use]
     pub fn predict(&self, word: &str) -> Option<&T> {
         self.words.get(word).or(self.majority.as_ref())
@@ -53,7 +53,7 @@ impl<T: Ord + Clone> MostFrequentTag<T> {
 
     /// Whether `word` occurs in the training data.
     #[must_use]
-    pub fn knows(&self, word: &str) -> bool {
+    pub fn contains(&self, word: &str) -> bool {
         self.words.contains_key(word)
     }
 }
@@ -61,7 +61,7 @@ impl<T: Ord + Clone> MostFrequentTag<T> {
 fn most_frequent<T: Ord + Clone>(tags: &BTreeMap<T, u64>, overall: &BTreeMap<T, u64>) -> Option<T> {
     let rank = |tag: &T, count: u64| (count, overall.get(tag).copied());
     let mut best: Option<(&T, u64)> = None;
-    // Ascending tags and a strict comparison: the smaller tag wins a full tie.
+    // With ascending tags and a strict comparison, the smaller tag wins a full tie.
     for (tag, &count) in tags {
         if best.is_none_or(|(held, most)| rank(tag, count) > rank(held, most)) {
             best = Some((tag, count));
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_get_their_tag_and_strangers_the_majority() {
+    fn seen_words_get_their_tag_and_unseen_words_the_majority_tag() {
         let train = [
             ("fly", "VERB"),
             ("fly", "NOUN"),
@@ -90,14 +90,14 @@ mod tests {
         let backward = MostFrequentTag::fit(train.into_iter().rev());
         for model in [forward, backward] {
             assert_eq!(model.predict("fly"), Some(&"NOUN"));
-            assert_eq!(model.predict("run"), Some(&"VERB"), "the commoner tag");
+            assert_eq!(model.predict("run"), Some(&"VERB"), "the more frequent tag");
             assert_eq!(model.predict("xyzzy"), Some(&"VERB"));
-            assert!(model.knows("go") && !model.knows("xyzzy"));
+            assert!(model.contains("go") && !model.contains("xyzzy"));
         }
     }
 
     #[test]
-    fn a_full_tie_goes_to_the_smaller_tag_and_nothing_predicts_nothing() {
+    fn a_full_tie_goes_to_the_smaller_tag_and_an_empty_model_predicts_none() {
         let tied = MostFrequentTag::fit([("a", 2), ("a", 1)]);
         assert_eq!(tied.predict("a"), Some(&1));
         assert_eq!(tied.majority(), Some(&1));

@@ -1,8 +1,7 @@
-//! Which tag was taken for which, and what follows for every tag.
+//! The confusion matrix, and precision, recall and F1 of every tag with their averages.
 //!
-//! Owns the confusion matrix, precision, recall, F1 and their averages. A word without a
-//! prediction costs its gold tag recall; a word whose gold tag is outside the tag set costs the
-//! predicted tag precision. Refuses to drop either silently.
+//! A word without a prediction lowers its gold tag's recall. A word whose gold tag is outside the tag
+//! set lowers the predicted tag's precision. Neither is dropped.
 
 use std::collections::BTreeSet;
 
@@ -21,23 +20,24 @@ pub struct Confusion {
     pub missed: Vec<u64>,
     /// Per predicted tag, the words whose gold tag is none of `tags`.
     pub spurious: Vec<u64>,
-    /// Words with neither.
+    /// Words with a gold tag outside `tags` and without a prediction.
     pub outside: u64,
 }
 
 /// Precision, recall and F1 of one tag, or an average of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prf {
-    /// Correct among predicted; 0 where nothing was predicted.
+    /// Correct over predicted; 0 where nothing was predicted.
     pub precision: f64,
-    /// Correct among gold; 0 where there is no gold.
+    /// Correct over gold; 0 where there is no gold.
     pub recall: f64,
     /// Harmonic mean of both; 0 where both are 0.
     pub f1: f64,
 }
 
 impl Prf {
-    /// From counts, as `2·correct / (gold + predicted)`, so that F1 is rounded once.
+    /// Computes the scores from counts; F1 as `2·correct / (gold + predicted)`, so that it is rounded
+    /// only once.
     #[must_use]
     pub fn from_counts(correct: u64, predicted: u64, gold: u64) -> Self {
         let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
@@ -56,22 +56,22 @@ pub struct TagScore {
     pub tag: String,
     /// Words with this gold tag.
     pub support: u64,
-    /// Words tagged with it.
+    /// Words with this predicted tag.
     pub predicted: u64,
-    /// Words where both agree.
+    /// Words where both are this tag.
     pub correct: u64,
     /// The scores.
     pub prf: Prf,
 }
 
-/// Averages over the tags that occur in gold or prediction, as scikit-learn forms them.
+/// Averages over the tags that occur in gold or prediction, as in scikit-learn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Averages {
-    /// Every word counts the same.
+    /// Over words: every word has the same weight.
     pub micro: Prf,
-    /// Every tag counts the same.
+    /// Over tags: every tag has the same weight.
     pub macro_avg: Prf,
-    /// Every tag counts as its support.
+    /// Over tags, weighted by support.
     pub weighted: Prf,
 }
 
@@ -97,10 +97,10 @@ impl Confusion {
         matrix
     }
 
-    /// Counts one word; `None` is a gold tag outside the set, or no prediction.
+    /// Counts one word; `None` is a gold tag outside the tag set, or no prediction.
     ///
     /// # Panics
-    /// Where an index is not below the number of tags.
+    /// If an index is not below the number of tags.
     pub fn add(&mut self, gold: Option<usize>, predicted: Option<usize>) {
         match (gold, predicted) {
             (Some(g), Some(p)) => self.counts[g][p] += 1,
@@ -113,7 +113,7 @@ impl Confusion {
     /// Counts one [`WordOutcome`].
     ///
     /// # Panics
-    /// Where an index is not below the number of tags.
+    /// If an index is not below the number of tags.
     pub fn add_outcome(&mut self, word: WordOutcome) {
         let predicted = match word.predicted {
             Prediction::Tag(tag) => Some(tag),
@@ -122,7 +122,7 @@ impl Confusion {
         self.add(word.gold, predicted);
     }
 
-    /// Words counted.
+    /// The number of words counted.
     #[must_use]
     pub fn words(&self) -> u64 {
         self.counts.iter().flatten().sum::<u64>()
@@ -131,7 +131,7 @@ impl Confusion {
             + self.outside
     }
 
-    /// Words where gold and prediction agree.
+    /// The number of words where gold and prediction agree.
     #[must_use]
     pub fn correct(&self) -> u64 {
         (0..self.tags.len()).map(|t| self.counts[t][t]).sum()
@@ -168,7 +168,7 @@ impl Confusion {
         }
     }
 
-    /// The confusions (gold, predicted, words), most frequent first, correct words left out.
+    /// At most `most` confusions (gold, predicted, words), most frequent first; correct words are omitted.
     #[must_use]
     pub fn worst(&self, most: usize) -> Vec<(&str, &str, u64)> {
         let mut cells: Vec<(usize, usize, u64)> = Vec::new();
@@ -176,7 +176,7 @@ impl Confusion {
             let wrong = row.iter().enumerate().filter(|&(p, &n)| p != g && n > 0);
             cells.extend(wrong.map(|(p, &n)| (g, p, n)));
         }
-        // Stable: ties stay in the order of the tags.
+        // The sort is stable: ties stay in the order of the tags.
         cells.sort_by_key(|&(_, _, n)| std::cmp::Reverse(n));
         cells.truncate(most);
         cells.into_iter().map(|(g, p, n)| (self.tags[g].as_str(), self.tags[p].as_str(), n)).collect()
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_and_foreign_words_cost_recall_and_precision() {
+    fn missed_and_spurious_words_lower_recall_and_precision() {
         let mut m = Confusion::new(["A", "B", "C"]);
         m.add(Some(0), Some(0));
         m.add(Some(0), Some(1));
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(tags[0].prf, Prf::from_counts(1, 1, 3));
         assert_eq!((tags[1].support, tags[1].predicted), (0, 2));
         assert_eq!(m.worst(9), vec![("A", "B", 1)]);
-        // C never occurs, so it is in no average.
+        // C never occurs, so no average includes it.
         assert_eq!(m.averages().macro_avg.f1, tags[0].prf.f1 / 2.0);
     }
 

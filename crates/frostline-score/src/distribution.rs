@@ -1,7 +1,5 @@
-//! The few distribution functions that intervals and tests need.
-//!
-//! Owns normal, chi-squared (one degree of freedom) and fair-coin tails. Refuses to be a statistics
-//! library.
+//! The distribution functions that the intervals and tests need: normal, chi-squared with one degree
+//! of freedom, and binomial with probability one half.
 
 use std::f64::consts::{LN_2, SQRT_2, TAU};
 
@@ -19,7 +17,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 {
         return f64::NEG_INFINITY;
     }
-    // Bisection down to neighbouring numbers: about 60 rounds, and as exact as `normal_cdf`.
+    // Bisection down to adjacent floating-point numbers: about 60 rounds, as exact as `normal_cdf`.
     let (mut low, mut high) = (-40.0, 0.0);
     loop {
         let middle = 0.5 * (low + high);
@@ -43,7 +41,7 @@ pub fn chi_squared_1_tail(x: f64) -> f64 {
 ///
 /// # Source
 /// Loader, *Fast and Accurate Computation of Binomial Probabilities* (2000): factorials by
-/// Stirling's formula and its error, whose large terms cancel on paper rather than in rounding.
+/// Stirling's formula and its error, so that the large terms cancel analytically.
 pub fn fair_coin(k: u64, n: u64) -> (f64, f64) {
     let at = if k == 0 || k == n {
         (-(n as f64) * LN_2).exp()
@@ -55,7 +53,7 @@ pub fn fair_coin(k: u64, n: u64) -> (f64, f64) {
         (error - distance).exp() * (all / (TAU * heads * tails)).sqrt()
     };
     if 2 * k > n {
-        // The upper tail is the mirrored lower one; the sum below must run downhill.
+        // The upper tail mirrors the lower one; the terms of the sum below must decrease.
         let upper = if k == n { 0.0 } else { fair_coin(n - k - 1, n).1 };
         return (at, 1.0 - upper);
     }
@@ -95,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn coins_add_up() {
+    fn fair_coin_probabilities() {
         assert!((fair_coin(3, 10).1 - 176.0 / 1024.0).abs() < 1e-14);
         assert!((fair_coin(7, 10).1 - 968.0 / 1024.0).abs() < 1e-14);
         assert!((fair_coin(10, 10).1 - 1.0).abs() < 1e-14);

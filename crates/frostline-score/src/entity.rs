@@ -1,7 +1,7 @@
-//! Entities out of IOB2 tags, and their F1 as CoNLL-2003 defines it.
+//! Entities from IOB2 tags, and their F1 as CoNLL-2003 defines it.
 //!
-//! An entity is right where its first word, last word and type are. Owns reading entities off tags,
-//! malformed ones included, by a stated scheme. Refuses partial credit.
+//! An entity is correct if its first word, last word and type are; there is no partial credit. A
+//! [`Scheme`] defines how malformed tags are read.
 //!
 //! ```
 //! use frostline_score::entity::{EntityScores, Scheme};
@@ -23,23 +23,23 @@ use serde::{Deserialize, Serialize};
 use crate::confusion::Prf;
 use crate::error::ScoreError;
 
-/// What to make of an `I-X` that continues no `X`.
+/// How to read an `I-X` tag that continues no entity of type `X`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// It begins an entity, as in the CoNLL-2003 task's own scorer.
     #[default]
     Lenient,
-    /// It is outside of any entity.
+    /// It is outside any entity.
     Strict,
 }
 
-/// One entity: words `start` to before `end`.
+/// One entity: the words `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Entity<'a> {
+pub struct EntitySpan<'a> {
     /// First word, from 0.
     pub start: usize,
-    /// The word after the last one.
+    /// One past the last word.
     pub end: usize,
     /// Its type, such as `PER`.
     pub kind: &'a str,
@@ -47,8 +47,8 @@ pub struct Entity<'a> {
 
 /// The entities of one sentence. A tag that begins with neither `B-` nor `I-` is outside.
 #[must_use]
-pub fn entities<'a>(tags: &[&'a str], scheme: Scheme) -> Vec<Entity<'a>> {
-    let mut found: Vec<Entity> = Vec::new();
+pub fn entities<'a>(tags: &[&'a str], scheme: Scheme) -> Vec<EntitySpan<'a>> {
+    let mut found: Vec<EntitySpan> = Vec::new();
     let mut open = false;
     for (start, tag) in tags.iter().enumerate() {
         let (prefix, kind) = tag.split_once('-').unwrap_or((tag, ""));
@@ -57,7 +57,7 @@ pub fn entities<'a>(tags: &[&'a str], scheme: Scheme) -> Vec<Entity<'a>> {
         open = continues || begins;
         match found.last_mut() {
             Some(entity) if continues => entity.end = start + 1,
-            _ if begins => found.push(Entity { start, end: start + 1, kind }),
+            _ if begins => found.push(EntitySpan { start, end: start + 1, kind }),
             _ => {}
         }
     }
@@ -76,11 +76,11 @@ pub struct EntityScores {
 /// Counts of entities of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityCounts {
-    /// Entities of both gold and prediction.
+    /// Entities in both gold and prediction.
     pub correct: u64,
-    /// Entities predicted.
+    /// Entities in the prediction.
     pub predicted: u64,
-    /// Entities of gold.
+    /// Entities in gold.
     pub gold: u64,
 }
 
@@ -93,7 +93,7 @@ impl EntityCounts {
 }
 
 impl EntityScores {
-    /// No sentence yet.
+    /// Empty counts.
     #[must_use]
     pub fn new(scheme: Scheme) -> Self {
         Self { scheme, kinds: BTreeMap::new() }
@@ -102,12 +102,12 @@ impl EntityScores {
     /// Counts one sentence.
     ///
     /// # Errors
-    /// Where gold and prediction differ in length: give words without a prediction the tag `O`.
+    /// If gold and prediction differ in length; give words without a prediction the tag `O`.
     pub fn add(&mut self, gold: &[&str], predicted: &[&str]) -> Result<(), ScoreError> {
         if gold.len() != predicted.len() {
             return Err(ScoreError::Unpaired { a: gold.len(), b: predicted.len() });
         }
-        let wanted: BTreeSet<Entity> = entities(gold, self.scheme).into_iter().collect();
+        let wanted: BTreeSet<EntitySpan> = entities(gold, self.scheme).into_iter().collect();
         for entity in entities(predicted, self.scheme) {
             let counts = self.counts(entity.kind);
             counts.predicted += 1;
@@ -119,7 +119,7 @@ impl EntityScores {
         Ok(())
     }
 
-    /// Over all types, every entity counting the same: the task's F1.
+    /// The scores over all types with equal weight for every entity: the task's F1.
     #[must_use]
     pub fn overall(&self) -> Prf {
         let sum = |f: fn(&EntityCounts) -> u64| self.kinds.values().map(f).sum();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn well_formed_tags_read_the_same_in_both_schemes() {
+    fn well_formed_tags_mean_the_same_in_both_schemes() {
         for scheme in [Scheme::Lenient, Scheme::Strict] {
             let found = read("B-PER I-PER B-PER O B-ORG-X", scheme);
             let expected = [(0, 2, "PER"), (2, 3, "PER"), (4, 5, "ORG-X")];
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_inside_begins_an_entity_or_none() {
+    fn a_stray_inside_tag_starts_an_entity_only_in_the_lenient_scheme() {
         let tags = "I-PER I-PER I-LOC O I-LOC";
         let lenient = [(0, 2, "PER"), (2, 3, "LOC"), (4, 5, "LOC")];
         assert_eq!(read(tags, Scheme::Lenient), lenient.map(|(s, e, k)| (s, e, k.to_owned())));

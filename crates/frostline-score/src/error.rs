@@ -1,14 +1,13 @@
-//! What can be wrong with the data given to this crate.
+//! The error type of this crate: what can be wrong with the data.
 //!
-//! Owns the one error type. Refuses errors for settings out of range: those are bugs of the caller
-//! and panic, as each function says.
+//! Settings out of range are bugs of the caller, not errors: they panic, as each function documents.
 
 /// Data that cannot be scored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScoreError {
     /// Two paired samples differ in length.
     #[error(
-        "paired samples must have one value each per item, but hold {a} and {b}; \
+        "paired samples must have the same length, but have {a} and {b} values; \
          score both systems on the same items"
     )]
     Unpaired {
@@ -17,14 +16,14 @@ pub enum ScoreError {
         /// Length of the second sample.
         b: usize,
     },
-    /// A sample without a value.
+    /// A sample without values.
     #[error("nothing to compare: {what} is empty; give at least one value")]
     Empty {
         /// Which sample.
         what: &'static str,
     },
     /// A value that is not a finite number.
-    #[error("value {index} of {what} is {value}, not a finite number; leave failed runs out")]
+    #[error("value {index} of {what} is {value}, expected a finite number; omit failed runs")]
     NotFinite {
         /// Which sample.
         what: &'static str,
@@ -33,11 +32,11 @@ pub enum ScoreError {
         /// The value as text.
         value: String,
     },
-    /// Gold and system do not spell the same text.
+    /// Gold and system do not have the same text.
     #[error(
-        "gold and system spell different texts: after {shared} equal characters, gold goes on \
-         {gold:?} (sentence {gold_sentence}) and system {system:?} (sentence {system_sentence}); \
-         segmentation may differ, characters may not"
+        "gold and system have different texts: after {shared} equal characters, gold continues with \
+         {gold:?} (sentence {gold_sentence}) and system with {system:?} (sentence {system_sentence}); \
+         only the segmentation may differ, so score the same text on both sides"
     )]
     Text {
         /// Equal characters before the difference.
@@ -67,15 +66,15 @@ pub enum ScoreError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SentenceFault {
     /// There is no word in it.
-    #[error("no words; remove the sentence from both sides")]
+    #[error("it has no words; remove the sentence from both sides")]
     NoWords,
-    /// A token is spelt with nothing but spaces.
-    #[error("word {word} has an empty form; every token must spell something")]
+    /// A token is empty or consists of spaces.
+    #[error("word {word} has an empty form, expected text; correct the form")]
     EmptyForm {
         /// The word, from 1.
         word: usize,
     },
-    /// A head points outside of the sentence.
+    /// A head is outside the sentence.
     #[error("word {word} has head {head}, but the sentence has {words} words; use 0 for the root")]
     Head {
         /// The word, from 1.
@@ -85,9 +84,9 @@ pub enum SentenceFault {
         /// Words in the sentence.
         words: usize,
     },
-    /// A multiword token does not fit.
+    /// A multiword token is outside the sentence, out of order or overlapping.
     #[error(
-        "multiword token {first}-{last} does not fit; ranges must ascend without overlap inside \
+        "multiword token {first}-{last} is out of place; ranges must ascend without overlap within \
          1-{words}"
     )]
     Range {

@@ -1,8 +1,7 @@
-//! How far a share may be from the truth: Wilson's interval and the bootstrap.
+//! Confidence intervals of a proportion: Wilson's interval and the bootstrap.
 //!
-//! Owns one-sample intervals. Wilson takes words as independent; the bootstrap resamples whole
-//! sentences and needs no such assumption, so prefer it for tagging. Refuses a random source of its
-//! own: the seed is a setting.
+//! Wilson's interval assumes independent words. The bootstrap resamples whole sentences and needs no
+//! such assumption, so prefer it for tagging. Its seed is a setting.
 //!
 //! # Source
 //! Wilson, *Probable inference* (1927); Efron and Tibshirani, *An Introduction to the Bootstrap*
@@ -13,21 +12,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::{normal_cdf, normal_quantile};
 
-/// A value between its limits.
+/// A value with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The value on the data as they are.
+    /// The value on the data itself.
     pub value: f64,
-    /// Lower limit.
+    /// Lower limit of the interval.
     pub low: f64,
-    /// Upper limit.
+    /// Upper limit of the interval.
     pub high: f64,
 }
 
-/// Part of a whole in one item, such as the correct words of one sentence.
+/// A part and its whole in one item, such as the correct words and all words of one sentence.
 ///
-/// Sums of shares are what is measured: accuracy with correct over all words, F1 with twice the
-/// correct over gold plus predicted.
+/// The measured statistic is the ratio of the sums: accuracy with correct over all words, F1 with
+/// twice the correct over gold plus predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Share {
     /// The part.
@@ -37,7 +36,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// The sum of shares as one number; NaN where the whole is 0.
+    /// The sum of the parts over the sum of the wholes; NaN where the latter is 0.
     #[must_use]
     pub fn of(shares: &[Self]) -> f64 {
         let part: u64 = shares.iter().map(|s| s.part).sum();
@@ -78,19 +77,19 @@ pub enum Limits {
     /// Their quantiles.
     #[default]
     Percentile,
-    /// Quantiles corrected for bias and skew; costs one more pass per item.
+    /// Quantiles corrected for bias and skew (BCa); costs one more evaluation per item.
     BiasCorrected,
 }
 
 /// Wilson's score interval for `part` of `whole`.
 ///
-/// Of nothing, all is possible: the limits are 0 and 1, the value NaN.
+/// Where `whole` is 0, the limits are 0 and 1 and the value is NaN.
 ///
 /// # Panics
-/// Where `part > whole`, or `confidence` is not between 0 and 1.
+/// If `part > whole`, or `confidence` is not between 0 and 1.
 #[must_use]
 pub fn wilson(part: u64, whole: u64, confidence: f64) -> Estimate {
-    assert!(part <= whole, "{part} of {whole} is no share");
+    assert!(part <= whole, "{part} of {whole} is not a proportion");
     let z = two_sided_z(confidence);
     let n = whole as f64;
     let value = part as f64 / n;
@@ -101,13 +100,13 @@ pub fn wilson(part: u64, whole: u64, confidence: f64) -> Estimate {
     let scale = 1.0 + z * z / n;
     let centre = value + z * z / (2.0 * n);
     let reach = z * (value * (1.0 - value) / n + z * z / (4.0 * n * n)).sqrt();
-    // At the ends the formula gives 0 and 1 but for rounding.
+    // At the ends the formula gives 0 and 1 except for rounding.
     let low = if part == 0 { 0.0 } else { (centre - reach) / scale };
     let high = if part == whole { 1.0 } else { (centre + reach) / scale };
     Estimate { value, low, high }
 }
 
-/// Bootstrap interval of a sum of shares, resampling whole items such as sentences.
+/// Bootstrap interval of [`Share::of`], resampling whole items such as sentences.
 ///
 /// Without items, all three numbers are NaN.
 ///
@@ -121,11 +120,11 @@ pub fn bootstrap_share(shares: &[Share], resampling: &Resampling) -> Estimate {
 
 /// Bootstrap interval of any statistic of `n` items.
 ///
-/// The statistic is given indices of items, with repetitions. Where it is NaN on some resample,
-/// that resample is left out.
+/// The statistic receives indices of items, with repetitions. Resamples where it is NaN are
+/// ignored.
 ///
 /// # Panics
-/// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+/// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
 pub fn bootstrap(
     n: usize,
     statistic: impl Fn(&[usize]) -> f64,
@@ -163,7 +162,7 @@ pub(crate) fn for_each_resample(n: usize, resampling: &Resampling, mut visit: im
     }
 }
 
-/// Which quantiles to take, corrected by the median's bias and the jackknife's skew.
+/// The quantiles to use, corrected by the median's bias and the jackknife's skew.
 fn bias_corrected(
     all: &[usize],
     statistic: impl Fn(&[usize]) -> f64,
@@ -192,7 +191,7 @@ fn bias_corrected(
     (corrected(outside), corrected(1.0 - outside))
 }
 
-/// Linear interpolation between sorted values, as numpy's default.
+/// Linear interpolation between sorted values, which is numpy's default.
 pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     if sorted.is_empty() || p.is_nan() {
         return f64::NAN;
@@ -201,7 +200,7 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let below = at.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
     let low = sorted[below];
-    // Equal neighbours are not interpolated: the result would be off by a rounding.
+    // Equal neighbours are not interpolated, since that would introduce a rounding error.
     if sorted[above] == low { low } else { low + (sorted[above] - low) * (at - below as f64) }
 }
 
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wilson_stays_inside_and_touches_the_ends() {
+    fn wilson_stays_inside_0_and_1_and_reaches_both() {
         for (part, whole) in [(0, 7), (1, 7), (7, 7), (1, 1), (999, 1000)] {
             let e = wilson(part, whole, 0.95);
             assert!(0.0 <= e.low && e.low <= e.value && e.value <= e.high && e.high <= 1.0);
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bootstrap_repeats_itself_and_covers_its_value() {
+    fn a_bootstrap_is_reproducible_and_contains_its_value() {
         let shares: Vec<Share> = (0..50).map(|i| Share { part: i % 4, whole: 4 }).collect();
         let setting = Resampling { resamples: 500, ..Resampling::default() };
         let first = bootstrap_share(&shares, &setting);
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wider_confidence_is_a_wider_interval() {
+    fn a_higher_confidence_gives_a_wider_interval() {
         let shares: Vec<Share> = (0..40).map(|i| Share { part: i % 3, whole: 3 }).collect();
         let at = |confidence| bootstrap_share(&shares, &Resampling { confidence, ..Resampling::default() });
         assert!(at(0.99).low < at(0.8).low && at(0.8).high < at(0.99).high);
@@ -250,7 +249,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "confidence of 95")]
-    fn percents_are_refused() {
+    fn a_confidence_in_percent_panics() {
         let _ = wilson(1, 2, 95.0);
     }
 }

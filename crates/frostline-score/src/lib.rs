@@ -1,8 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! # What this crate refuses
-//! It opens no file, reads no clock and has no random source of its own: whatever resamples takes
-//! a seed.
 #![forbid(unsafe_code)]
 
 pub mod baseline;
@@ -16,7 +12,10 @@ mod multiple;
 pub mod order;
 pub mod paired;
 pub mod report;
+pub mod shapley;
+mod spread;
 pub mod strata;
+pub mod student;
 mod summary;
 mod tally;
 
@@ -26,7 +25,9 @@ pub use interval::{Estimate, Limits, Resampling, Share, bootstrap, bootstrap_sha
 pub use multiple::holm;
 pub use order::{StochasticOrder, almost_stochastic_order, bonferroni, violation_ratio};
 pub use paired::{McNemar, PairedBootstrap, paired_bootstrap, paired_permutation};
-pub use report::{Comparison, Report};
+pub use report::{Comparison, TaggingReport};
+pub use spread::{MeanStd, ShareInterval};
 pub use strata::{ByFamiliarity, ByLength, Familiarity, Lexicon};
+pub use student::MeanInterval;
 pub use summary::mean_std;
 pub use tally::{Prediction, Tally, WordOutcome};

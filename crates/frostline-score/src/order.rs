@@ -1,9 +1,8 @@
 //! Is one system better than another across seeds? Almost stochastic order.
 //!
-//! Owns the violation ratio and its upper bound. Stochastic order would ask A's scores to be higher
-//! at every quantile; the violation ratio says how much of the squared distance between the two
-//! quantile functions contradicts that: 0 is full order, 0.5 none either way. Refuses fewer than
-//! one score per side, and scores that are not numbers.
+//! Stochastic order would require A's scores to be higher at every quantile. The violation ratio is the
+//! part of the squared distance between the two quantile functions that contradicts this: 0 means full
+//! order, 0.5 means no order in either direction.
 //!
 //! ```
 //! use frostline_score::{Resampling, almost_stochastic_order};
@@ -28,7 +27,7 @@ use crate::distribution::normal_quantile;
 use crate::error::ScoreError;
 use crate::interval::{Resampling, checked};
 
-/// What was found about "A is almost stochastically larger than B".
+/// The result of testing "A is almost stochastically larger than B".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StochasticOrder {
     /// The violation ratio of the scores themselves.
@@ -36,7 +35,7 @@ pub struct StochasticOrder {
     /// Standard deviation of the violation ratio over resamples, times `sqrt(nm / (n + m))`.
     pub sigma: f64,
     /// Upper confidence bound of the violation ratio (epsilon-min): below 0.5, A is better; the
-    /// literature advises below 0.2 to be sure.
+    /// literature recommends a threshold of 0.2.
     pub bound: f64,
 }
 
@@ -45,10 +44,10 @@ pub struct StochasticOrder {
 /// For several comparisons raise the confidence, for example with [`bonferroni`].
 ///
 /// # Errors
-/// Where a side has no score, or one that is not finite.
+/// If a side has no score, or one that is not finite.
 ///
 /// # Panics
-/// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+/// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
 pub fn almost_stochastic_order(
     a: &[f64],
     b: &[f64],
@@ -73,19 +72,19 @@ pub fn almost_stochastic_order(
     Ok(StochasticOrder { violation, sigma, bound })
 }
 
-/// How much of the squared 2-Wasserstein distance contradicts "A is larger than B"; 0.5 where the
-/// two are equally distributed.
+/// The part of the squared 2-Wasserstein distance that contradicts "A is larger than B"; 0.5 where
+/// both have the same distribution.
 ///
 /// # Errors
-/// Where a side has no score, or one that is not finite.
+/// If a side has no score, or one that is not finite.
 pub fn violation_ratio(a: &[f64], b: &[f64]) -> Result<f64, ScoreError> {
     Ok(violation_of_sorted(&sorted(a, "A")?, &sorted(b, "B")?))
 }
 
-/// The confidence that each of `comparisons` tests needs for all together to have `confidence`.
+/// The confidence that each of `comparisons` tests needs so that all together have `confidence`.
 ///
 /// # Panics
-/// Where there is no comparison or `confidence` is not between 0 and 1.
+/// If `comparisons` is 0, or `confidence` is not between 0 and 1.
 #[must_use]
 pub fn bonferroni(confidence: f64, comparisons: usize) -> f64 {
     assert!(comparisons > 0, "at least one comparison is needed");
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_order_is_0_reversed_1_and_equal_a_half() {
+    fn full_order_is_0_reversed_order_1_and_equality_a_half() {
         let (low, high) = ([1.0, 2.0, 3.0], [4.0, 5.0]);
         assert_eq!(violation_ratio(&high, &low).unwrap(), 0.0);
         assert_eq!(violation_ratio(&low, &high).unwrap(), 1.0);
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_directions_add_up_and_bad_scores_are_refused() {
+    fn the_two_directions_add_up_to_1_and_bad_scores_are_errors() {
         let (a, b) = ([0.9, 0.7, 0.95, 0.8], [0.85, 0.75, 0.6]);
         let there = violation_ratio(&a, &b).unwrap();
         assert!((there + violation_ratio(&b, &a).unwrap() - 1.0).abs() < 1e-15);
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bonferroni_divides_what_may_go_wrong() {
+    fn bonferroni_divides_the_error_probability() {
         assert!((bonferroni(0.95, 5) - 0.99).abs() < 1e-15);
         assert_eq!(bonferroni(0.95, 1), 0.95);
     }

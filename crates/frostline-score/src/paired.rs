@@ -1,8 +1,7 @@
-//! Two systems on the same items: is the difference more than chance?
+//! Two systems on the same items: is the difference significant?
 //!
-//! Owns McNemar's test on words, and the paired bootstrap and sign-flipping test on sentences.
-//! Words of a sentence are not independent, so McNemar is the more eager of them. Refuses unpaired
-//! data.
+//! McNemar's test on words, and the paired bootstrap and permutation tests on sentences. Words of a
+//! sentence are not independent, so McNemar's test is too optimistic on words.
 //!
 //! # Source
 //! McNemar (1947), Edwards (1948); Noreen, *Computer-Intensive Methods* (1989); Berg-Kirkpatrick,
@@ -16,16 +15,16 @@ use crate::distribution::{chi_squared_1_tail, fair_coin};
 use crate::error::ScoreError;
 use crate::interval::{Estimate, Resampling, Share, checked, for_each_resample, quantile};
 
-/// McNemar's test on items that one of two systems has right.
+/// McNemar's test on items that exactly one of two systems has correct.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct McNemar {
-    /// Items that only A has right.
+    /// Items that only A has correct.
     pub only_a: u64,
-    /// Items that only B has right.
+    /// Items that only B has correct.
     pub only_b: u64,
     /// Two-sided exact (binomial) p-value.
     pub exact_p: f64,
-    /// The exact p-value less half the probability of what was seen: less conservative.
+    /// The exact p-value minus half the probability of the observed counts: less conservative.
     pub mid_p: f64,
     /// `(|only_a - only_b| - 1)² / (only_a + only_b)`; 0 where the systems never differ.
     pub corrected_statistic: f64,
@@ -36,7 +35,7 @@ pub struct McNemar {
 impl McNemar {
     /// The test for these two counts.
     ///
-    /// The correction is statsmodels', which also applies where both counts are equal.
+    /// The continuity correction is that of statsmodels, which also applies where both counts are equal.
     #[must_use]
     pub fn from_counts(only_a: u64, only_b: u64) -> Self {
         let n = only_a + only_b;
@@ -56,7 +55,7 @@ impl McNemar {
         }
     }
 
-    /// The test for (A is right, B is right) per item.
+    /// The test for pairs (A is correct, B is correct), one per item.
     #[must_use]
     pub fn from_pairs(pairs: impl IntoIterator<Item = (bool, bool)>) -> Self {
         let (mut only_a, mut only_b) = (0, 0);
@@ -77,20 +76,20 @@ pub struct PairedBootstrap {
     pub b: f64,
     /// A minus B, with its percentile interval.
     pub difference: Estimate,
-    /// Share of resamples in which A scores higher, ties half.
+    /// Proportion of resamples in which A scores higher; ties count half.
     pub a_ahead: f64,
     /// Two-sided p-value of "no difference": how often a resampled difference is as far from the
-    /// difference as that is from 0.
+    /// observed difference as that is from 0.
     pub p_value: f64,
 }
 
-/// Compares two systems by the shares of the same items (sentences).
+/// Compares two systems by their shares on the same items (sentences).
 ///
 /// # Errors
-/// Where the samples are empty or differ in length.
+/// If the samples are empty or differ in length.
 ///
 /// # Panics
-/// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+/// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
 pub fn paired_bootstrap(
     a: &[Share],
     b: &[Share],
@@ -123,10 +122,10 @@ pub fn paired_bootstrap(
 /// at random, item by item (approximate randomisation).
 ///
 /// # Errors
-/// Where the samples are empty or differ in length.
+/// If the samples are empty or differ in length.
 ///
 /// # Panics
-/// Where the setting asks for no resample.
+/// If `resampling` has no resamples.
 pub fn paired_permutation(a: &[Share], b: &[Share], resampling: &Resampling) -> Result<f64, ScoreError> {
     check_pairs(a, b)?;
     assert!(resampling.resamples > 0, "at least one resample is needed");
@@ -154,7 +153,7 @@ pub fn paired_permutation(a: &[Share], b: &[Share], resampling: &Resampling) -> 
     Ok((f64::from(as_far) + 1.0) / (f64::from(resampling.resamples) + 1.0))
 }
 
-/// A threshold that equal differences reach in spite of rounding.
+/// A threshold that equal differences reach despite rounding.
 fn at_least(distance: f64) -> f64 {
     distance - 1e-12
 }
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_difference_is_found_and_swapping_mirrors_it() {
+    fn a_clear_difference_is_found_and_swapping_the_systems_mirrors_it() {
         let b: Vec<u64> = (0..100).map(|i| i % 8).collect();
         let a: Vec<u64> = b.iter().map(|v| v + 1 + v % 2).collect();
         let (a, b) = (shares(&a), shares(&b));
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn unpaired_data_are_refused() {
+    fn unpaired_data_are_an_error() {
         let setting = Resampling::default();
         let wrong = paired_bootstrap(&shares(&[1]), &shares(&[1, 2]), &setting);
         assert_eq!(wrong, Err(ScoreError::Unpaired { a: 1, b: 2 }));
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_counted_by_who_is_alone() {
+    fn only_pairs_with_one_correct_system_are_counted() {
         let test =
             McNemar::from_pairs([(true, false), (true, true), (false, true), (true, false), (false, false)]);
         assert_eq!((test.only_a, test.only_b), (2, 1));

@@ -1,7 +1,7 @@
-//! All that can be said about one tagged file against gold, and about two.
+//! All scores of one tagged file against gold, and the comparison of two files.
 //!
-//! Owns putting the other modules' numbers together, as a structure and as text. Refuses to read
-//! the files: sentences come parsed.
+//! Collects the other modules' numbers as a structure and as text. Sentences are already parsed; no
+//! files are read.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::confusion::{Averages, Confusion, TagScore};
-use crate::conll18::{self, Alignment, Evaluation, Sentence};
+use crate::conll18::{self, Alignment, Conll18Scores, ScoredSentence};
 use crate::error::ScoreError;
 use crate::interval::{Estimate, Resampling, Share, bootstrap_share, wilson};
 use crate::paired::{McNemar, PairedBootstrap, paired_bootstrap, paired_permutation};
@@ -18,60 +18,60 @@ use crate::tally::WordOutcome;
 
 /// One tagged file against gold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct TaggingReport {
     /// The metrics of the CoNLL 2018 shared task.
-    pub conll18: Evaluation,
+    pub conll18: Conll18Scores,
     /// UPOS accuracy over all gold words.
     pub accuracy: Accuracy,
-    /// UPOS per tag.
+    /// UPOS scores per tag.
     pub tags: Vec<TagScore>,
     /// Averages over the tags.
     pub averages: Averages,
-    /// Which tag was taken for which.
+    /// The confusion matrix of the tags.
     pub confusion: Confusion,
     /// Accuracy by length of the gold sentence.
     pub by_length: ByLength,
-    /// Accuracy by kind of word; `None` where the training words are not given.
+    /// Accuracy by familiarity of the word; `None` without training words.
     pub by_familiarity: Option<ByFamiliarity>,
 }
 
-/// Accuracy over all gold words. A word that is split or joined otherwise than in gold is wrong.
+/// Accuracy over all gold words. A word that is segmented differently than in gold is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
     /// Gold words.
     pub words: u64,
-    /// Those with the gold tag.
+    /// Words with the gold tag.
     pub correct: u64,
-    /// Those without a partner in the system's words.
+    /// Words that are not aligned with a system word.
     pub unaligned: u64,
-    /// Wilson's interval, which takes words as independent.
+    /// Wilson's interval, which assumes independent words.
     pub wilson: Estimate,
-    /// The bootstrap's, which resamples gold sentences.
+    /// The bootstrap interval, which resamples gold sentences.
     pub bootstrap: Estimate,
 }
 
 /// Two tagged files against the same gold, by UPOS accuracy over all gold words.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Words that only one has right.
+    /// McNemar's test on words.
     pub mcnemar: McNemar,
-    /// Resampling sentences.
+    /// The paired bootstrap, which resamples sentences.
     pub bootstrap: PairedBootstrap,
-    /// Swapping sentences: two-sided p-value.
+    /// Two-sided p-value of the permutation test, which swaps sentences.
     pub permutation_p: f64,
 }
 
-impl Report {
-    /// Scores `system` against `gold`, with the words of the training data where `train` has them.
+impl TaggingReport {
+    /// Scores `system` against `gold`; `train` has the words of the training data, if they are known.
     ///
     /// # Errors
     /// As [`conll18::evaluate`].
     ///
     /// # Panics
-    /// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+    /// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
     pub fn new(
-        gold: &[Sentence],
-        system: &[Sentence],
+        gold: &[ScoredSentence],
+        system: &[ScoredSentence],
         train: Option<&Lexicon>,
         resampling: &Resampling,
     ) -> Result<Self, ScoreError> {
@@ -103,14 +103,14 @@ impl Comparison {
     /// Compares systems `a` and `b`.
     ///
     /// # Errors
-    /// As [`conll18::evaluate`], and where gold has no sentence.
+    /// As [`conll18::evaluate`], and if gold has no sentence.
     ///
     /// # Panics
-    /// Where the setting asks for no resample or `confidence` is not between 0 and 1.
+    /// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
     pub fn new(
-        gold: &[Sentence],
-        a: &[Sentence],
-        b: &[Sentence],
+        gold: &[ScoredSentence],
+        a: &[ScoredSentence],
+        b: &[ScoredSentence],
         resampling: &Resampling,
     ) -> Result<Self, ScoreError> {
         let (a, b) = (Tagged::new(gold, a)?, Tagged::new(gold, b)?);
@@ -123,7 +123,7 @@ impl Comparison {
     }
 }
 
-fn accuracy(evaluation: &Evaluation, shares: &[Share], resampling: &Resampling) -> Accuracy {
+fn accuracy(evaluation: &Conll18Scores, shares: &[Share], resampling: &Resampling) -> Accuracy {
     let (words, correct) = (evaluation.upos.gold, evaluation.upos.correct);
     Accuracy {
         words,
@@ -138,14 +138,14 @@ fn accuracy(evaluation: &Evaluation, shares: &[Share], resampling: &Resampling) 
 struct Tagged<'a> {
     tags: Vec<&'a str>,
     sentences: Vec<Vec<WordOutcome>>,
-    /// Tags of the system's words without a partner.
+    /// Tags of the system's words that are not aligned.
     spurious: Vec<usize>,
 }
 
 impl<'a> Tagged<'a> {
-    fn new(gold: &[Sentence<'a>], system: &[Sentence<'a>]) -> Result<Self, ScoreError> {
+    fn new(gold: &[ScoredSentence<'a>], system: &[ScoredSentence<'a>]) -> Result<Self, ScoreError> {
         let alignment: Alignment = conll18::align(gold, system)?;
-        let upos = |side: &[Sentence<'a>]| -> Vec<&'a str> {
+        let upos = |side: &[ScoredSentence<'a>]| -> Vec<&'a str> {
             side.iter().flat_map(|s| s.words.iter().map(|w| w.upos)).collect()
         };
         let (ours, theirs) = (upos(gold), upos(system));
@@ -190,7 +190,7 @@ impl<'a> Tagged<'a> {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TaggingReport {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let a = &self.accuracy;
         writeln!(f, "UPOS accuracy over all {} words: {}", a.words, Percent(&a.bootstrap))?;
@@ -210,7 +210,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl Report {
+impl TaggingReport {
     fn tag_table(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "\nTag        | Precision |    Recall |  F1 Score |   Support")?;
         writeln!(f, "-----------+-----------+-----------+-----------+-----------")?;
@@ -221,7 +221,7 @@ impl Report {
             writeln!(f, "{name:11}|{p:10.2} |{r:10.2} |{f1:10.2} |{support:10}")?;
         }
         for (gold, predicted, words) in self.confusion.worst(5) {
-            writeln!(f, "{gold} taken for {predicted}: {words}")?;
+            writeln!(f, "{gold} tagged as {predicted}: {words}")?;
         }
         Ok(())
     }
@@ -257,7 +257,11 @@ impl fmt::Display for Comparison {
         writeln!(f, "A ahead in {:.1} % of resamples", 100.0 * b.a_ahead)?;
         writeln!(f, "p = {:.4} (paired bootstrap by sentence)", b.p_value)?;
         writeln!(f, "p = {:.4} (sentences swapped at random)", self.permutation_p)?;
-        writeln!(f, "p = {:.4} (McNemar, exact; right alone: A {}, B {})", m.exact_p, m.only_a, m.only_b)
+        writeln!(
+            f,
+            "p = {:.4} (McNemar, exact; only A correct: {}, only B: {})",
+            m.exact_p, m.only_a, m.only_b
+        )
     }
 }
 

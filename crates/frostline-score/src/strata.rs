@@ -1,7 +1,7 @@
-//! Accuracy by kind of word and by length of sentence.
+//! Accuracy by familiarity of the word and by length of the sentence.
 //!
-//! Owns which word is known, unknown or ambiguous, by the training data, and the length buckets.
-//! Refuses to change a word's spelling: fold case before, on both sides alike.
+//! A word is known, unknown or ambiguous according to the training data. Words are compared as they
+//! are spelled: to ignore case, lowercase both the training and the evaluation words.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tally::{Tally, WordOutcome};
 
-/// What the training data say about a word.
+/// How a word occurs in the training data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Familiarity {
@@ -22,7 +22,7 @@ pub enum Familiarity {
 }
 
 impl Familiarity {
-    /// Every kind, the least known first.
+    /// All values, unknown words first.
     pub const ALL: [Self; 3] = [Self::Unknown, Self::Unambiguous, Self::Ambiguous];
 
     /// Its name in files.
@@ -35,7 +35,7 @@ impl Familiarity {
         }
     }
 
-    /// The kind of this name.
+    /// The value with this name, if there is one.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
@@ -45,7 +45,7 @@ impl Familiarity {
 /// The words of the training data and whether each has one tag or several.
 #[derive(Clone, Debug, Default)]
 pub struct Lexicon {
-    /// The word's tag, or `None` once it was seen with another.
+    /// The word's tag, or `None` where it was seen with several.
     words: HashMap<String, Option<String>>,
 }
 
@@ -66,7 +66,7 @@ impl Lexicon {
         Self { words }
     }
 
-    /// What is known of `word`.
+    /// The familiarity of `word`.
     #[must_use]
     pub fn familiarity(&self, word: &str) -> Familiarity {
         match self.words.get(word) {
@@ -77,7 +77,7 @@ impl Lexicon {
     }
 }
 
-/// One tally per kind of word; `known` is the sum of `unambiguous` and `ambiguous`.
+/// One tally per familiarity; `known` is the sum of `unambiguous` and `ambiguous`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByFamiliarity {
     /// Words of the training data.
@@ -105,20 +105,20 @@ impl ByFamiliarity {
 /// One tally per range of sentence lengths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByLength {
-    /// The ranges, shortest first; together they hold every length.
+    /// The ranges, shortest first; together they cover every length.
     pub buckets: Vec<LengthBucket>,
 }
 
 /// The sentences of one range of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LengthBucket {
-    /// Fewest words.
+    /// The fewest words.
     pub min_words: usize,
-    /// Most words; `None` where there is no limit.
+    /// The most words; `None` where there is no limit.
     pub max_words: Option<usize>,
-    /// Sentences counted.
+    /// The number of sentences.
     pub sentences: u64,
-    /// Their words.
+    /// The tally of their words.
     pub tally: Tally,
 }
 
@@ -130,10 +130,10 @@ impl Default for ByLength {
 }
 
 impl ByLength {
-    /// Ranges that end at these lengths, and one more without an end.
+    /// Ranges that end at these lengths, and one more without a limit.
     ///
     /// # Panics
-    /// Where the lengths do not ascend.
+    /// If the lengths do not ascend.
     #[must_use]
     pub fn new(last_words: &[usize]) -> Self {
         assert!(last_words.is_sorted_by(|a, b| a < b), "lengths must ascend: {last_words:?}");
@@ -163,16 +163,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_word_has_its_name() {
+    fn every_familiarity_has_its_name() {
         for kind in Familiarity::ALL {
             assert_eq!(Familiarity::parse(kind.name()), Some(kind));
-            assert_eq!(serde_json::to_value(kind).expect("a name"), kind.name(), "JSON says the same");
+            assert_eq!(serde_json::to_value(kind).expect("a name"), kind.name(), "JSON has the same name");
         }
         assert_eq!(Familiarity::parse("known"), None);
     }
 
     #[test]
-    fn words_are_known_by_their_training_tags() {
+    fn familiarity_follows_from_the_training_tags() {
         let lexicon = Lexicon::new([
             ("fly", "NOUN"),
             ("fly", "VERB"),

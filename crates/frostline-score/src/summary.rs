@@ -1,11 +1,9 @@
-//! Several runs in two numbers.
-//!
-//! Owns mean and spread across seeds. Refuses to guess: what is undefined is NaN.
+//! Mean and standard deviation across runs.
 
-/// Mean and sample standard deviation (divided by `n - 1`).
+/// Mean and sample standard deviation (with `n - 1` in the denominator).
 ///
-/// The mean of nothing and the deviation of fewer than two values are NaN. A constant sample
-/// deviates by exactly 0.
+/// The mean of an empty sample and the deviation of fewer than two values are NaN. The deviation of a
+/// constant sample is exactly 0.
 #[must_use]
 pub fn mean_std(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
@@ -32,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_values_are_not_a_number() {
+    fn too_few_values_give_nan() {
         let (mean, std) = mean_std(&[0.9]);
         assert_eq!(mean, 0.9);
         assert!(std.is_nan());

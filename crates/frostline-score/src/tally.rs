@@ -1,30 +1,30 @@
-//! What became of every word, and the two accuracies made of it.
+//! The outcome of every word, and the two accuracies computed from it.
 //!
-//! Owns the rule of which word counts where. Refuses subwords: one word, one outcome.
+//! Defines which word counts in which accuracy. The unit is the word, not the subword.
 
 use serde::{Deserialize, Serialize};
 
-/// What a tagger said about one word.
+/// A tagger's prediction for one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prediction {
     /// The tag with this index.
     Tag(usize),
-    /// Nothing: the word lies behind the end of a truncated sentence.
+    /// None: the word was cut off at the end of a truncated sentence.
     Truncated,
-    /// Nothing: the tokenizer made no subword of the word.
+    /// None: the tokenizer produced no subword for the word.
     Vanished,
 }
 
-/// One word: its gold tag and what a tagger said.
+/// One word: its gold tag and its prediction.
 ///
 /// `gold` is `None` where the gold tag never occurs in training, so that it has no index and no
-/// prediction can be right.
+/// prediction can be correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WordOutcome {
     /// Index of the gold tag among the tags of the training data.
     pub gold: Option<usize>,
-    /// What the tagger said.
+    /// The tagger's prediction.
     pub predicted: Prediction,
 }
 
@@ -41,7 +41,7 @@ impl WordOutcome {
         Self { gold, predicted: Prediction::Truncated }
     }
 
-    /// A word of which the tokenizer left nothing.
+    /// A word without any subword.
     #[must_use]
     pub const fn vanished(gold: Option<usize>) -> Self {
         Self { gold, predicted: Prediction::Vanished }
@@ -57,7 +57,7 @@ impl WordOutcome {
 /// Counts of [`WordOutcome`]s; they add up over sentences, batches and files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tally {
-    /// Words seen.
+    /// All words.
     pub words: u64,
     /// Words that were tagged: `words - truncated - vanished`.
     pub scored: u64,
@@ -65,11 +65,11 @@ pub struct Tally {
     pub correct: u64,
     /// Words lost to truncation.
     pub truncated: u64,
-    /// Words of which the tokenizer left nothing.
+    /// Words without any subword.
     pub vanished: u64,
     /// Words whose gold tag never occurs in training, tagged or not.
     pub unseen: u64,
-    /// The part of `unseen` that was tagged, and so wrongly.
+    /// Those of `unseen` that were tagged, necessarily wrongly.
     pub unseen_scored: u64,
 }
 
@@ -100,27 +100,27 @@ impl Tally {
         self.unseen_scored += other.unseen_scored;
     }
 
-    /// The headline: correct words over *all* words.
+    /// The headline accuracy: correct words over *all* words.
     ///
-    /// Words lost to truncation, words that vanished and words with a tag unseen in training are
-    /// wrong. NaN where there is no word.
+    /// Words lost to truncation, words without subwords and words with a tag unseen in training count
+    /// as wrong. NaN where there is no word.
     #[must_use]
     pub fn accuracy_all_words(&self) -> f64 {
         self.correct as f64 / self.words as f64
     }
 
-    /// The study's accuracy: correct words over the positions that carried a label.
+    /// The original study's accuracy: correct words over the positions that have a label.
     ///
     /// A word without a position, and a word whose gold tag is unseen in training (label -100 in
-    /// Hugging Face), is not counted at all. NaN where there is no such position.
+    /// Hugging Face), is not counted. NaN where no position has a label.
     #[must_use]
-    pub fn accuracy_speaking(&self) -> f64 {
-        self.correct as f64 / self.speaking() as f64
+    pub fn accuracy_labelled(&self) -> f64 {
+        self.correct as f64 / self.labelled() as f64
     }
 
-    /// Positions that carried a label: the denominator of [`Tally::accuracy_speaking`].
+    /// The number of positions that have a label: the denominator of [`Tally::accuracy_labelled`].
     #[must_use]
-    pub const fn speaking(&self) -> u64 {
+    pub const fn labelled(&self) -> u64 {
         self.scored - self.unseen_scored
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_word_counts_where_it_should() {
+    fn every_outcome_counts_where_it_should() {
         let tally: Tally = [
             WordOutcome::tagged(Some(0), 0),
             WordOutcome::tagged(Some(1), 0),
@@ -159,7 +159,7 @@ mod tests {
             Tally { words: 6, scored: 3, correct: 1, truncated: 2, vanished: 1, unseen: 2, unseen_scored: 1 };
         assert_eq!(tally, expected);
         assert_eq!(tally.accuracy_all_words(), 1.0 / 6.0);
-        assert_eq!(tally.accuracy_speaking(), 0.5);
+        assert_eq!(tally.accuracy_labelled(), 0.5);
         let mut twice = tally;
         twice.merge(&tally);
         assert_eq!((twice.words, twice.unseen_scored), (12, 2));
@@ -167,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_no_accuracy() {
+    fn the_accuracy_of_no_words_is_nan() {
         assert!(Tally::default().accuracy_all_words().is_nan());
-        assert!(Tally::default().accuracy_speaking().is_nan());
+        assert!(Tally::default().accuracy_labelled().is_nan());
     }
 }

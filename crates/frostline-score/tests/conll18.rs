@@ -1,9 +1,9 @@
 //! The CoNLL 2018 metrics against the official scorer.
 //!
-//! `references/conll18.jsonl` holds seeded damage to drawn sentences and the official counts; its
-//! script stands beside it. With `FROSTLINE_SHARED` the English treebank is scored too, and with
-//! `FROSTLINE_PYTHON` (a Python that has udtools 0.2.9) the script is run live, on new seeds and
-//! on damage to that treebank.
+//! `references/conll18.jsonl` contains generated sentences with random errors and the official
+//! counts; the script that made it is beside it. With `FROSTLINE_SHARED` the English treebank is
+//! scored too, and with `FROSTLINE_PYTHON` (a Python that has udtools 0.2.9) the script is run live,
+//! with new seeds and with random errors in that treebank.
 
 mod common;
 
@@ -12,13 +12,13 @@ use std::process::Command;
 use common::sentences;
 use frostline_score::ScoreError;
 use frostline_score::baseline::MostFrequentTag;
-use frostline_score::conll18::{Evaluation, Range, Row, Sentence, align, evaluate};
+use frostline_score::conll18::{Conll18Scores, MultiwordToken, ScoredSentence, WordRow, align, evaluate};
 use frostline_testing::{python, shared};
 use serde_json::{Value, json};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/references/conll18.py");
 
-fn counts(evaluation: &Evaluation) -> Value {
+fn counts(evaluation: &Conll18Scores) -> Value {
     let named = evaluation.named().into_iter();
     named
         .map(|(name, m)| (name.to_owned(), json!([m.correct, m.gold, m.system, m.aligned])))
@@ -26,7 +26,7 @@ fn counts(evaluation: &Evaluation) -> Value {
         .into()
 }
 
-/// Compares every case of a reference file, and gives back how many there were.
+/// Compares every case of a reference file, and returns their number.
 fn compare(reference: &str) -> usize {
     let mut cases = 0;
     for line in reference.lines() {
@@ -132,63 +132,63 @@ trait Las {
     fn las(&self) -> u64;
 }
 
-impl Las for Evaluation {
+impl Las for Conll18Scores {
     fn las(&self) -> u64 {
         self.syntax.map_or(0, |syntax| syntax.las.correct)
     }
 }
 
-fn word(form: &str) -> Row<'_> {
-    Row { form, ..Row::default() }
+fn word(form: &str) -> WordRow<'_> {
+    WordRow { form, ..WordRow::default() }
 }
 
-fn plain<'a>(forms: &[&'a str]) -> Sentence<'a> {
-    Sentence { words: forms.iter().map(|form| word(form)).collect(), ranges: Vec::new() }
+fn plain<'a>(forms: &[&'a str]) -> ScoredSentence<'a> {
+    ScoredSentence { words: forms.iter().map(|form| word(form)).collect(), ranges: Vec::new() }
 }
 
 #[test]
-fn different_texts_are_refused_with_the_place() {
+fn different_texts_are_an_error_with_the_place() {
     let gold = [plain(&["a", "b"]), plain(&["ç", "d"])];
     let system = [plain(&["ab"]), plain(&["ç"]), plain(&["D"])];
     let error = evaluate(&gold, &system).unwrap_err();
-    insta::assert_snapshot!(error, @r#"gold and system spell different texts: after 3 equal characters, gold goes on "d" (sentence 2) and system "D" (sentence 3); segmentation may differ, characters may not"#);
+    insta::assert_snapshot!(error, @r#"gold and system have different texts: after 3 equal characters, gold continues with "d" (sentence 2) and system with "D" (sentence 3); only the segmentation may differ, so score the same text on both sides"#);
     let shorter = align(&gold, &system[..2]).unwrap_err();
-    insta::assert_snapshot!(shorter, @r#"gold and system spell different texts: after 3 equal characters, gold goes on "d" (sentence 2) and system "" (sentence 2); segmentation may differ, characters may not"#);
+    insta::assert_snapshot!(shorter, @r#"gold and system have different texts: after 3 equal characters, gold continues with "d" (sentence 2) and system with "" (sentence 2); only the segmentation may differ, so score the same text on both sides"#);
 }
 
 #[test]
-fn unusable_sentences_are_refused_with_the_place() {
+fn unusable_sentences_are_errors_with_the_place() {
     let good = [plain(&["ab"])];
-    let refused = |system: Sentence| match evaluate(&good, &[system]) {
+    let message = |system: ScoredSentence| match evaluate(&good, &[system]) {
         Err(error @ ScoreError::Sentence { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
-    let range = |first, last| Range { first, last, form: "ab" };
+    let range = |first, last| MultiwordToken { first, last, form: "ab" };
     let mut far = plain(&["a", "b"]);
     far.words[1].head = Some(3);
-    let with = |ranges| Sentence { ranges, ..plain(&["a", "b"]) };
+    let with = |ranges| ScoredSentence { ranges, ..plain(&["a", "b"]) };
     let messages = [
-        refused(plain(&[])),
-        refused(plain(&["ab", "\u{a0}"])),
-        refused(far),
-        refused(with(vec![range(1, 3)])),
-        refused(with(vec![range(2, 1)])),
-        refused(with(vec![range(1, 2), range(2, 2)])),
-        refused(with(vec![range(0, 1)])),
+        message(plain(&[])),
+        message(plain(&["ab", "\u{a0}"])),
+        message(far),
+        message(with(vec![range(1, 3)])),
+        message(with(vec![range(2, 1)])),
+        message(with(vec![range(1, 2), range(2, 2)])),
+        message(with(vec![range(0, 1)])),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
-    system sentence 1: no words; remove the sentence from both sides
-    system sentence 1: word 2 has an empty form; every token must spell something
+    system sentence 1: it has no words; remove the sentence from both sides
+    system sentence 1: word 2 has an empty form, expected text; correct the form
     system sentence 1: word 2 has head 3, but the sentence has 2 words; use 0 for the root
-    system sentence 1: multiword token 1-3 does not fit; ranges must ascend without overlap inside 1-2
-    system sentence 1: multiword token 2-1 does not fit; ranges must ascend without overlap inside 1-2
-    system sentence 1: multiword token 2-2 does not fit; ranges must ascend without overlap inside 1-2
-    system sentence 1: multiword token 0-1 does not fit; ranges must ascend without overlap inside 1-2
+    system sentence 1: multiword token 1-3 is out of place; ranges must ascend without overlap within 1-2
+    system sentence 1: multiword token 2-1 is out of place; ranges must ascend without overlap within 1-2
+    system sentence 1: multiword token 2-2 is out of place; ranges must ascend without overlap within 1-2
+    system sentence 1: multiword token 0-1 is out of place; ranges must ascend without overlap within 1-2
     ");
 }
 
 #[test]
-fn nothing_against_nothing_scores_nothing() {
+fn empty_files_score_0() {
     let scores = evaluate(&[], &[]).unwrap();
     assert!(scores.named().iter().all(|(_, m)| m.f1() == 0.0));
 }

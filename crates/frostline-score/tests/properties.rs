@@ -1,13 +1,13 @@
-//! What holds for all inputs: alignments are one-to-one and ordered, intervals hold their value,
-//! corrections keep the order.
+//! Properties that hold for all inputs: alignments are one-to-one and ordered, intervals contain their
+//! value, corrections keep the order.
 
-use frostline_score::conll18::{Range, Row, Sentence, align, evaluate};
+use frostline_score::conll18::{MultiwordToken, ScoredSentence, WordRow, align, evaluate};
 use frostline_score::entity::{Scheme, entities};
 use frostline_score::{Resampling, Share, bootstrap_share, holm, violation_ratio, wilson};
 use proptest::prelude::*;
 
-/// One way of cutting a text: after every character whether a sentence, a token or nothing ends,
-/// and into how many words a token falls.
+/// One segmentation of a text: whether a sentence, a token or nothing ends after each character,
+/// and the number of words in each token.
 #[derive(Clone, Debug)]
 struct Cut {
     ends: Vec<u8>,
@@ -26,9 +26,9 @@ fn text_and_cuts() -> impl Strategy<Value = (String, Cut, Cut)> {
     })
 }
 
-/// Lays `text` out as sentences; words of multiword tokens are its characters, repeated as needed.
-fn lay_out<'a>(text: &'a str, cut: &Cut) -> Vec<Sentence<'a>> {
-    let mut sentences = vec![Sentence::default()];
+/// Splits `text` into sentences; the words of a multiword token are suffixes of its form.
+fn lay_out<'a>(text: &'a str, cut: &Cut) -> Vec<ScoredSentence<'a>> {
+    let mut sentences = vec![ScoredSentence::default()];
     let mut start = 0;
     for (index, (at, c)) in text.char_indices().enumerate() {
         let end = at + c.len_utf8();
@@ -41,13 +41,13 @@ fn lay_out<'a>(text: &'a str, cut: &Cut) -> Vec<Sentence<'a>> {
         for word in 0..words.max(1) {
             let skip = form.char_indices().nth(word).map_or(0, |(skip, _)| skip);
             let piece = if words == 0 { form } else { &form[skip..] };
-            sentence.words.push(Row { form: piece, head: Some(0), ..Row::default() });
+            sentence.words.push(WordRow { form: piece, head: Some(0), ..WordRow::default() });
         }
         if words > 0 {
-            sentence.ranges.push(Range { first, last: first + words - 1, form });
+            sentence.ranges.push(MultiwordToken { first, last: first + words - 1, form });
         }
         if cut.ends[index] == 7 && end < text.len() {
-            sentences.push(Sentence::default());
+            sentences.push(ScoredSentence::default());
         }
         start = end;
     }
@@ -71,7 +71,7 @@ proptest! {
     fn a_file_against_itself_is_perfect((text, cut, _) in text_and_cuts()) {
         let gold = lay_out(&text, &cut);
         for (name, metric) in evaluate(&gold, &gold).unwrap().named() {
-            // No relation is given, so that there is no content word.
+            // Without relations there are no content words.
             let perfect = if ["CLAS", "MLAS", "BLEX"].contains(&name) { 0.0 } else { 1.0 };
             prop_assert_eq!(metric.f1(), perfect, "{}", name);
         }
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn intervals_hold_their_value(parts in proptest::collection::vec((0..20u64, 1..20u64), 1..40), seed: u64) {
+    fn intervals_contain_their_value(parts in proptest::collection::vec((0..20u64, 1..20u64), 1..40), seed: u64) {
         let shares: Vec<Share> = parts.iter().map(|&(p, w)| Share { part: p.min(w), whole: w }).collect();
         let sum = |f: fn(&Share) -> u64| shares.iter().map(f).sum();
         let exact = wilson(sum(|s| s.part), sum(|s| s.whole), 0.95);
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn the_violation_ratio_is_one_less_its_mirror(
+    fn violation_ratios_of_both_directions_add_up_to_1(
         a in proptest::collection::vec(0.0..1.0f64, 1..12),
         b in proptest::collection::vec(0.0..1.0f64, 1..12),
     ) {

@@ -1,14 +1,14 @@
-//! The report of a tagged file, as text and as data, and of two against each other.
+//! The report on a tagged file, as text and as data, and the comparison of two files.
 //!
-//! Snapshots are of drawn sentences out of `references/conll18.jsonl`.
+//! The snapshots use generated sentences from `references/conll18.jsonl`.
 
 mod common;
 
 use common::sentences;
-use frostline_score::{Comparison, Lexicon, Report, Resampling};
+use frostline_score::{Comparison, Lexicon, Resampling, TaggingReport};
 use serde_json::Value;
 
-/// Gold and system of one of the 60 drawn reference cases, which come last.
+/// Gold and system of one of the 60 generated reference cases, which come last.
 fn case(number: usize) -> (String, String) {
     let line = include_str!("references/conll18.jsonl").lines().rev().nth(59 - number).unwrap();
     let case: Value = serde_json::from_str(line).unwrap();
@@ -32,7 +32,7 @@ fn a_report_reads_well() {
         ("b", "X"),
         (".", "PUNCT"),
     ]);
-    let report = Report::new(&gold, &system, Some(&train), &few()).unwrap();
+    let report = TaggingReport::new(&gold, &system, Some(&train), &few()).unwrap();
     insta::assert_snapshot!(report);
 }
 
@@ -40,9 +40,9 @@ fn a_report_reads_well() {
 fn a_report_survives_json() {
     let (gold, system) = case(3);
     let (gold, system) = (sentences(&gold), sentences(&system));
-    let report = Report::new(&gold, &system, None, &few()).unwrap();
+    let report = TaggingReport::new(&gold, &system, None, &few()).unwrap();
     let json = serde_json::to_string(&report).unwrap();
-    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+    assert_eq!(serde_json::from_str::<TaggingReport>(&json).unwrap(), report);
     let value: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["conll18"]["UPOS"]["f1"].as_f64().unwrap(), report.conll18.upos.f1());
     let mut names: Vec<&String> = value["conll18"].as_object().unwrap().keys().collect();
@@ -56,9 +56,9 @@ fn parts_of_a_report_agree_on_every_case() {
         let (gold, system) = case(number);
         let (gold, system) = (sentences(&gold), sentences(&system));
         let train = Lexicon::new([("a", "X"), ("b", "X"), ("b", "ADJ")]);
-        let report = Report::new(&gold, &system, Some(&train), &few()).unwrap();
+        let report = TaggingReport::new(&gold, &system, Some(&train), &few()).unwrap();
         let (upos, words) = (report.conll18.upos, report.conll18.words);
-        // F1 over words is the micro average over tags, segmentation included.
+        // F1 over words is the micro average over tags, including the effect of segmentation.
         assert_eq!(report.averages.micro.f1, upos.f1());
         assert_eq!(report.averages.micro.precision, upos.precision());
         assert_eq!(report.averages.micro.recall, upos.recall());
@@ -78,7 +78,7 @@ fn two_systems_are_compared_on_gold_words() {
     let (gold, system) = case(3);
     let (gold, system) = (sentences(&gold), sentences(&system));
     let comparison = Comparison::new(&gold, &gold, &system, &few()).unwrap();
-    let report = Report::new(&gold, &system, None, &few()).unwrap();
+    let report = TaggingReport::new(&gold, &system, None, &few()).unwrap();
     let wrong = report.accuracy.words - report.accuracy.correct;
     assert_eq!((comparison.mcnemar.only_a, comparison.mcnemar.only_b), (wrong, 0));
     assert_eq!(comparison.bootstrap.a, 1.0);

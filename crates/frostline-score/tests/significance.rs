@@ -1,8 +1,8 @@
 //! Intervals, tests and per-tag scores against scipy, statsmodels, scikit-learn, seqeval and
 //! deepsig.
 //!
-//! `references/significance.json` is made by the script beside it. What is deterministic must be
-//! equal; what is resampled must lie within six standard deviations of the reference's own runs.
+//! `references/significance.json` is made by the script beside it. Deterministic values must be
+//! equal; resampled values must be within six standard deviations of the reference's own runs.
 
 use frostline_score::entity::{EntityScores, Scheme};
 use frostline_score::{
@@ -116,8 +116,8 @@ fn near(ours: f64, theirs: f64, relative: f64) {
     assert!(distance <= relative * theirs.abs() || distance < 1e-300, "{ours} is not {theirs}");
 }
 
-/// Within six standard deviations of one run about the reference's mean, and `slack` for means
-/// that differ by method.
+/// Checks that a value is within six standard deviations of the reference's mean, plus `slack` for
+/// differences in method.
 #[track_caller]
 fn within(ours: f64, [mean, deviation]: Spread, slack: f64) {
     let distance = (ours - mean).abs();

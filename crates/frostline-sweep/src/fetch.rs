@@ -15,7 +15,7 @@ use crate::args::FetchArgs;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
 use crate::place::Place;
-use crate::plans::{self, PlanText};
+use crate::plans;
 
 /// What is asked for, each name once.
 #[derive(Debug, Default)]
@@ -75,8 +75,8 @@ fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
         let (treebanks, encoders) = args.names.iter().cloned().partition(|name| is_treebank(name));
         return Ok(Wanted { treebanks, encoders, ..Wanted::default() });
     }
-    let PlanText { shown, text } = plans::read(&args.plan.clone().unwrap_or_else(plans::paper), place)?;
-    let plan = Plan::parse(&text, &shown).plan()?;
+    let source = plans::read(&args.plan.clone().unwrap_or_else(plans::paper), place)?;
+    let plan = Plan::parse(&source.text, &source.shown).plan()?;
     let is_carried = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
     // A path to something that is there is read as it is.
     let is_given = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();

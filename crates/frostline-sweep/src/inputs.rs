@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, anyhow, bail};
-use frostline_assets::{Dataset, Format, Origin, Places, read};
+use frostline_assets::{DatasetFiles, Format, Origin, Places, read};
 use frostline_conllu::{Checks, parse_iob2, parse_labelled, read_strict};
 use frostline_record::{Cell, Init, Input, Inputs, Settings};
 
@@ -142,7 +142,7 @@ fn format_of(labels: &str) -> Format {
 
 /// A dataset, each of whose splits parses and has a sentence.
 fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
-    let Dataset { name, origin, format, sources, .. } = places.dataset(name)?;
+    let DatasetFiles { name, origin, format, sources, .. } = places.dataset(name)?;
     let mut sentences = BTreeMap::new();
     for (split, source) in &sources {
         sentences.insert(split.clone(), count(&source.path, format)?);

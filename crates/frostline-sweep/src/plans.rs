@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use frostline_record::{Plan, Reference, ReferenceError};
 
 use crate::fault::{Blame as _, Result};
 use crate::place::{Place, shown};
@@ -46,6 +47,12 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "transfer",
 ];
 
+/// The reference files that built-in plans name, by the path they give.
+const REFERENCES: &[(&str, &str)] = &[
+    ("references/partial-freezing.toml", include_str!("../../../configs/references/partial-freezing.toml")),
+    ("references/sst2-sentiment.toml", include_str!("../../../configs/references/sst2-sentiment.toml")),
+];
+
 impl BuiltIn {
     /// The plan of this name.
     #[must_use]
@@ -68,6 +75,25 @@ pub(crate) struct PlanText {
     pub shown: String,
     /// The TOML.
     pub text: String,
+    /// The file; nothing where the plan is built in.
+    path: Option<PathBuf>,
+}
+
+impl PlanText {
+    /// The published figures that the plan names, if it names any.
+    ///
+    /// # Errors
+    /// A reference that cannot be read or used.
+    pub(crate) fn reference(&self, plan: &Plan) -> std::result::Result<Option<Reference>, ReferenceError> {
+        let built_in = REFERENCES.iter().find(|(path, _)| *path == plan.reference);
+        let folder = |path: &PathBuf| path.parent().map(|folder| folder.join(&plan.reference));
+        let is_beside = self.path.as_ref().and_then(folder).is_some_and(|path| path.is_file());
+        match built_in {
+            // A built-in plan that was printed into a file has no reference beside it.
+            Some((path, text)) if !is_beside => Reference::parse(text, path).map(Some),
+            _ => Reference::of_plan(plan, self.path.as_deref().unwrap_or(Path::new(""))),
+        }
+    }
 }
 
 /// Reads the plan that `--plan` asks for: a built-in name, or a path.
@@ -78,14 +104,15 @@ pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
     let built_in = wanted.to_str().and_then(BuiltIn::find).filter(|_| !wanted.is_file());
     let path = match (built_in, &place.plans) {
         (Some(plan), None) => {
-            return Ok(PlanText { shown: format!("built-in plan `{}`", plan.name), text: plan.text.into() });
+            let shown = format!("built-in plan `{}`", plan.name);
+            return Ok(PlanText { shown, text: plan.text.into(), path: None });
         }
         (Some(plan), Some(folder)) => folder.join(plan.name).with_extension("toml"),
         (None, _) => wanted.to_path_buf(),
     };
     let shown = shown(&path);
     match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(PlanText { shown, text }),
+        Ok(text) => Ok(PlanText { shown, text, path: Some(path) }),
         Err(error) => Err(unreadable(wanted, &shown, &error)).plan(),
     }
 }
@@ -128,6 +155,18 @@ mod tests {
         let mut built_in: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
         built_in.sort_unstable();
         assert_eq!(names, built_in);
+    }
+
+    #[test]
+    fn every_built_in_plan_has_its_reference() {
+        for built_in in BUILT_IN {
+            let source = read(Path::new(built_in.name), &Place::here()).unwrap();
+            let plan = Plan::parse(&source.text, &source.shown).unwrap();
+            let found = source.reference(&plan).unwrap();
+            assert_eq!(found.is_some(), !plan.reference.is_empty());
+            let copy = PlanText { path: Some("elsewhere/mine.toml".into()), ..source };
+            assert_eq!(copy.reference(&plan).unwrap(), found);
+        }
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use frostline_record::{
-    Cell, Checkpoints, Plan, PrefixCache, Record, SCHEMA, Settings, Sweep, Switch, sha256,
+    Cell, Checkpoints, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
 use crate::fault::{Blame as _, Result};
 use crate::place::Place;
-use crate::plans::{self, PlanText};
+use crate::plans;
 use crate::sets::{self, Search};
 
 /// A plan, the changes the command line makes to it, and the settings of its cells in order.
@@ -28,13 +28,15 @@ pub(crate) struct Study {
     pub backend: Backend,
     /// A search among sets of blocks, where the grid asks for one.
     pub search: Option<Search>,
+    /// The published figures that the plan names.
+    pub reference: Option<Reference>,
 }
 
 impl Study {
     /// Reads the plan and applies the command line's changes.
     pub(crate) fn read(args: &SweepArgs, place: &Place) -> Result<Self> {
-        let PlanText { shown, text } = plans::read(&args.plan.clone().unwrap_or_else(plans::demo), place)?;
-        let mut plan = Plan::parse(&text, &shown).plan()?;
+        let source = plans::read(&args.plan.clone().unwrap_or_else(plans::demo), place)?;
+        let mut plan = Plan::parse(&source.text, &source.shown).plan()?;
         let overrides = overrides(args);
         for assignment in &overrides {
             plan.assign(assignment).plan()?;
@@ -45,7 +47,16 @@ impl Study {
         // Kept with the sweep, since the report warns of times taken side by side.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let settings = plan.expand().plan()?;
-        Ok(Self { plan, origin: shown, overrides, settings, backend: args.backend, search: None })
+        let reference = source.reference(&plan).plan()?;
+        Ok(Self {
+            plan,
+            origin: source.shown,
+            overrides,
+            settings,
+            backend: args.backend,
+            search: None,
+            reference,
+        })
     }
 
     /// Names the sets of blocks that the grid asks for by a word. `depths` are the blocks of the study's encoders.
@@ -83,6 +94,7 @@ impl Study {
         plan.settings.seed = usual.seed;
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
+        plan.reference = String::new();
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];
@@ -91,7 +103,8 @@ impl Study {
 
     /// What `sweep.json` holds.
     pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
-        Sweep { schema: SCHEMA, plan: self.plan.clone(), overrides: self.overrides.clone(), cells }
+        let (plan, overrides) = (self.plan.clone(), self.overrides.clone());
+        Sweep { schema: SCHEMA, plan, overrides, cells, reference: self.reference.clone() }
     }
 }
 

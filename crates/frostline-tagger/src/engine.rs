@@ -3,7 +3,9 @@
 use anyhow::Result;
 use frostline_kernels::backend::Work;
 use frostline_kernels::{Kernels, Pack, Train};
-use frostline_model::{EncoderConfig, HeadShape, Input, Pass, Source, Tagger as Model, Vocabulary};
+use frostline_model::{
+    EncoderConfig, HeadShape, Network as Model, PackedInput, ParameterSource, Pass, Vocabulary,
+};
 use frostline_record as record;
 
 use crate::model_folder::ModelFolder;
@@ -56,7 +58,7 @@ impl Work for Build<'_> {
         let ModelFolder { config, weights, tags, .. } = self.model;
         // Nobody knows which words will come, so the whole table is kept.
         let vocabulary = Vocabulary::full(config.vocabulary);
-        let sources: [&dyn Source; 2] = [weights, weights];
+        let sources: [&dyn ParameterSource; 2] = [weights, weights];
         let heads = [HeadShape::linear(tags.len())];
         let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
         let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
@@ -76,7 +78,7 @@ impl<B: Kernels> Engine for Loaded<B> {
             speaking.extend(window.speaks.iter().map(|&(position, _)| start + position));
             start += window.ids.len() as u32;
         }
-        let input = Input { ids: &ids, positions: &positions, pack: &pack };
+        let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
         let logits = self.model.forward(0, &self.config, input, &speaking, &self.pass);
         logits.into_data().into_vec::<f32>().expect("logits are f32")
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use frostline_align::{AlignOptions, Aligner};
-use frostline_model::{Checkpoint, EncoderConfig, Family, HeadKind, HeadShape, Source as _};
+use frostline_model::{Checkpoint, EncoderConfig, Family, HeadKind, HeadShape, ParameterSource as _};
 use serde::Deserialize;
 
 /// An opened model folder.

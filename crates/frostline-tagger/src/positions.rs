@@ -4,7 +4,7 @@ use anyhow::Result;
 use burn::tensor::backend::Backend;
 use frostline_kernels::backend::{self, Work};
 use frostline_kernels::{Kernels, Pack, Train};
-use frostline_model::{Encoder, Input, Pass, Source, Tagger as Classifier, Vocabulary};
+use frostline_model::{Encoder, Network as Classifier, PackedInput, ParameterSource, Pass, Vocabulary};
 
 use crate::model_folder::ModelFolder;
 
@@ -51,7 +51,7 @@ impl Positions<'_> {
         let model = if hidden {
             Model::Bare(Box::new(Encoder::<B>::build(config, &vocabulary, [weights, weights], device)?))
         } else {
-            let sources: [&dyn Source; 2] = [weights, weights];
+            let sources: [&dyn ParameterSource; 2] = [weights, weights];
             let tagger = Classifier::<B>::build(config, &vocabulary, &[folder.head()], sources, device)?;
             Model::Tagger(Box::new(tagger))
         };
@@ -78,7 +78,7 @@ impl Positions<'_> {
         let ids: Vec<u32> = batch.iter().flatten().filter_map(|&id| vocabulary.row(id)).collect();
         let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
-        let input = Input { ids: &ids, positions: &positions, pack: &pack };
+        let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
         let off = Pass::plain(config.depth);
         let states = match model {
             Model::Bare(encoder) => encoder.forward(config, input, &off),

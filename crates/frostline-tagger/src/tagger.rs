@@ -219,7 +219,7 @@ impl Tagger {
             .collect::<Result<_, _>>()?;
         let mut windows = Vec::with_capacity(sentences.len());
         for (sentence, aligned) in aligned.into_iter().enumerate() {
-            for window in aligned.into_iter().filter(|window| !window.speaks.is_empty()) {
+            for window in aligned.into_iter().filter(|window| !window.label_positions.is_empty()) {
                 let rows = self.vocabulary;
                 if let Some(id) = window.ids.iter().find(|&&id| id as usize >= rows) {
                     bail!(
@@ -227,7 +227,7 @@ impl Tagger {
                         self.place.display()
                     );
                 }
-                windows.push(Window { sentence, ids: window.ids, speaks: window.speaks });
+                windows.push(Window { sentence, ids: window.ids, speaks: window.label_positions });
             }
         }
         Ok(windows)

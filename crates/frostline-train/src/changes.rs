@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use burn::prelude::*;
 use frostline_freeze::Group;
 use frostline_kernels::Kernels;
-use frostline_model::{EncoderConfig, Input, Tagger, Values};
+use frostline_model::{EncoderConfig, Network, PackedInput, Values};
 use frostline_record::Settings;
 
 use crate::batch::{Batch, batches};
@@ -40,7 +40,7 @@ pub fn relative_changes(
 /// 2019, section 3.
 #[must_use]
 pub fn linear_cka<B: Kernels>(
-    models: [&Tagger<B>; 2],
+    models: [&Network<B>; 2],
     config: &EncoderConfig,
     view: View<'_>,
     settings: &Settings,
@@ -55,7 +55,7 @@ pub fn linear_cka<B: Kernels>(
             continue;
         }
         let [before, after] = models.map(|model| {
-            let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+            let input = PackedInput { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
             let x = model.encoder.embed(config, input, &pass);
             model.layers(0, config, x, &batch.pack, &batch.label_rows, &pass)
         });

@@ -152,7 +152,7 @@ fn example(
         for &word in &aligned.truncated {
             words[word as usize] = Err(Prediction::Truncated);
         }
-        for &(position, word) in &aligned.speaks {
+        for &(position, word) in &aligned.label_positions {
             words[word as usize] = Ok(position);
         }
     }

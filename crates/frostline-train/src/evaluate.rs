@@ -1,7 +1,7 @@
 //! Scoring a split: large packed batches, no gradients, no dropout.
 
 use frostline_kernels::Kernels;
-use frostline_model::{EncoderConfig, Tagger};
+use frostline_model::{EncoderConfig, Network};
 use frostline_record::Settings;
 use frostline_score::{Tally, WordOutcome};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl Evaluation {
 /// that pad.
 #[must_use]
 pub fn evaluate<B: Kernels>(
-    model: &Tagger<B>,
+    model: &Network<B>,
     head: usize,
     config: &EncoderConfig,
     view: View<'_>,
@@ -87,7 +87,7 @@ pub fn evaluate<B: Kernels>(
 /// \\[label positions, H\\], row-major
 #[must_use]
 pub fn features<B: Kernels>(
-    model: &Tagger<B>,
+    model: &Network<B>,
     config: &EncoderConfig,
     view: View<'_>,
     settings: &Settings,

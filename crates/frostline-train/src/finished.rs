@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frostline_freeze::{Group, ResolvedPolicy};
 use frostline_kernels::Train;
-use frostline_model::{Tagger, fingerprints};
+use frostline_model::{Network, fingerprints};
 use frostline_record::{FreezeCheck, LossPoint};
 
 use crate::freezer::Freezer;
@@ -15,7 +15,7 @@ use crate::{Epoch, Evaluation, Run, Times, TrainError};
 /// A finished run.
 pub struct Finished<B: Train> {
     /// The selected epoch's model.
-    pub model: Tagger<B>,
+    pub model: Network<B>,
     /// The selected epoch, from 1; 0 where there was none.
     pub selected: u32,
     /// Dev with the selected epoch's model, one per task.
@@ -48,7 +48,7 @@ impl<B: Train> Finished<B> {
         run: &Run<'_>,
         freezer: &Freezer<'_>,
         at: Progress,
-        last: Tagger<B>,
+        last: Network<B>,
         best: Option<Best<B>>,
         states: usize,
     ) -> Result<Self, TrainError> {

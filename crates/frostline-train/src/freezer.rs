@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use burn::module::AutodiffModule as _;
 use frostline_freeze::{Group, ResolvedPolicy, Settling};
 use frostline_kernels::Train;
-use frostline_model::{Tagger, set_trainable};
+use frostline_model::{Network, set_trainable};
 
 use crate::grown::Grown;
 use crate::{Norms, Optimizer, Run, Task};
@@ -27,8 +27,8 @@ impl<'a> Freezer<'a> {
         run: &'a Run<'a>,
         step: u64,
         settling: Settling,
-        model: Tagger<B>,
-    ) -> (Self, Tagger<B>) {
+        model: Network<B>,
+    ) -> (Self, Network<B>) {
         let mut freezer = Self { run, policy: run.timeline.at(0).clone(), settling, grown: None };
         let model = freezer.apply(step.saturating_sub(1), model);
         freezer.grown = freezer.grow(&model);
@@ -36,7 +36,7 @@ impl<'a> Freezer<'a> {
     }
 
     /// Unfreezes what the timeline unfreezes at this step, counted from 0.
-    pub fn before_step<B: Train>(&mut self, step: u64, model: Tagger<B>) -> Tagger<B> {
+    pub fn before_step<B: Train>(&mut self, step: u64, model: Network<B>) -> Network<B> {
         let is_due = self.run.timeline.unfreezings().any(|(from, _)| from == step);
         if is_due { self.apply(step, model) } else { model }
     }
@@ -47,9 +47,9 @@ impl<'a> Freezer<'a> {
         &mut self,
         step: u64,
         norms: &Norms,
-        mut model: Tagger<B>,
+        mut model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
-    ) -> Tagger<B> {
+    ) -> Network<B> {
         let Some(rule) = self.run.settling else { return model };
         let policy = self.run.timeline.at(step);
         if self.settling.note(step, &rule, policy, |group| norms.of(group)) {
@@ -87,7 +87,7 @@ impl<'a> Freezer<'a> {
     }
 
     /// Makes the model learn what the policy of a step, counted from 0, does not freeze.
-    fn apply<B: Train>(&mut self, step: u64, model: Tagger<B>) -> Tagger<B> {
+    fn apply<B: Train>(&mut self, step: u64, model: Network<B>) -> Network<B> {
         let policy = self.run.timeline.at(step);
         self.policy = match self.run.settling {
             None => policy.clone(),
@@ -97,7 +97,7 @@ impl<'a> Freezer<'a> {
     }
 
     /// The output of what has frozen during the run, where it is constant and there is room for it.
-    fn grow<B: Train>(&self, model: &Tagger<B>) -> Option<Grown> {
+    fn grow<B: Train>(&self, model: &Network<B>) -> Option<Grown> {
         let Run { encoder, tasks, memory, settling, .. } = *self.run;
         let blocks = self.policy.constant_prefix().filter(|_| settling.is_some())?;
         // The model's mix may be that of another stage, and reads every block's output.

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use frostline_kernels::Kernels;
-use frostline_model::Tagger;
+use frostline_model::Network;
 
 use crate::{Prefix, Run, Task, View, compute_prefix};
 
@@ -23,7 +23,7 @@ struct Rows {
 
 impl Grown {
     /// Computes it for every split of a run's tasks.
-    pub fn compute<B: Kernels>(model: &Tagger<B>, run: &Run<'_>, blocks: usize) -> Self {
+    pub fn compute<B: Kernels>(model: &Network<B>, run: &Run<'_>, blocks: usize) -> Self {
         let rows = |view| Rows::compute(model, run, view, blocks);
         let splits = run.tasks.iter().map(|task| [rows(task.train), rows(task.dev)]).collect();
         Self { blocks, hidden: run.encoder.hidden, splits }
@@ -47,7 +47,7 @@ impl Grown {
 }
 
 impl Rows {
-    fn compute<B: Kernels>(model: &Tagger<B>, run: &Run<'_>, view: View<'_>, blocks: usize) -> Self {
+    fn compute<B: Kernels>(model: &Network<B>, run: &Run<'_>, view: View<'_>, blocks: usize) -> Self {
         let mut values = Vec::with_capacity(view.data.subwords() * run.encoder.hidden);
         let mut take = |some: &[f32]| {
             values.extend_from_slice(some);

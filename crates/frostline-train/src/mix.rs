@@ -25,41 +25,45 @@ pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epo
         })
         .collect();
     let draw = Stream::new(settings.seed, "mixing").child(epoch);
+    let order = match config.mixing {
+        Mixing::Turns => in_turns(&queues),
+        Mixing::Proportional => shuffled(&queues, draw),
+        Mixing::Temperature => drawn(&queues, draw, config.temperature),
+    };
+    order.into_iter().map(|queue| queues[queue].next()).collect()
+}
+
+/// One batch of each queue in turn, until all are through.
+fn in_turns(queues: &[Queue]) -> Vec<usize> {
+    let rounds = queues.iter().map(Queue::batches).max().unwrap_or(0);
+    let left = |round| (0..queues.len()).filter(move |&queue| round < queues[queue].batches());
+    (0..rounds).flat_map(left).collect()
+}
+
+/// As many batches of each queue as it has, shuffled.
+fn shuffled(queues: &[Queue], draw: Stream) -> Vec<usize> {
+    let owners = queues.iter().enumerate();
+    let owners: Vec<usize> =
+        owners.flat_map(|(queue, of)| std::iter::repeat_n(queue, of.batches())).collect();
+    draw.permutation(owners.len()).into_iter().map(|at| owners[at]).collect()
+}
+
+/// As many steps as there are batches; each draws its queue with a chance that goes with its size to the
+/// power of one over the temperature.
+fn drawn(queues: &[Queue], draw: Stream, temperature: f64) -> Vec<usize> {
     let steps: usize = queues.iter().map(Queue::batches).sum();
-    match config.mixing {
-        Mixing::Turns => {
-            let mut all = Vec::with_capacity(steps);
-            while all.len() < steps {
-                for queue in queues.iter_mut().filter(|queue| queue.at < queue.batches()) {
-                    all.push(queue.next());
-                }
-            }
-            all
-        }
-        Mixing::Proportional => {
-            let mut whose: Vec<usize> = Vec::with_capacity(steps);
-            for (queue, owner) in queues.iter().enumerate() {
-                whose.extend(std::iter::repeat_n(queue, owner.batches()));
-            }
-            let order = draw.permutation(steps);
-            order.into_iter().map(|at| queues[whose[at]].next()).collect()
-        }
-        Mixing::Temperature => {
-            let power = 1.0 / config.temperature;
-            let chances: Vec<f64> = queues.iter().map(|queue| (queue.size as f64).powf(power)).collect();
-            let sum: f64 = chances.iter().sum();
-            (0..steps as u64)
-                .map(|step| {
-                    let mut left = draw.unit(step) * sum;
-                    let chosen = chances.iter().position(|chance| {
-                        left -= chance;
-                        left < 0.0
-                    });
-                    queues[chosen.unwrap_or(chances.len() - 1)].next()
-                })
-                .collect()
-        }
-    }
+    let chances: Vec<f64> = queues.iter().map(|queue| (queue.size as f64).powf(1.0 / temperature)).collect();
+    let sum: f64 = chances.iter().sum();
+    (0..steps as u64).map(|step| pick(&chances, draw.unit(step) * sum)).collect()
+}
+
+/// The place at which so much of the chances, added up, is used; the last where rounding leaves some.
+fn pick(chances: &[f64], mut left: f64) -> usize {
+    let chosen = chances.iter().position(|chance| {
+        left -= chance;
+        left < 0.0
+    });
+    chosen.unwrap_or(chances.len() - 1)
 }
 
 /// A task's batches, without end: each round is shuffled anew.

@@ -6,7 +6,7 @@
 
 use burn::prelude::*;
 use frostline_kernels::Kernels;
-use frostline_model::{EncoderConfig, Input, Pass, Tagger};
+use frostline_model::{EncoderConfig, Network, PackedInput, Pass};
 use frostline_record::Settings;
 
 use crate::batch::{Batch, batches};
@@ -18,7 +18,7 @@ use crate::{Dataset, pass};
 /// # Errors
 /// Those of `take`.
 pub fn compute_prefix<B: Kernels, E>(
-    model: &Tagger<B>,
+    model: &Network<B>,
     config: &EncoderConfig,
     data: &Dataset,
     blocks: usize,
@@ -29,9 +29,9 @@ pub fn compute_prefix<B: Kernels, E>(
     let order: Vec<usize> = (0..data.examples.len()).collect();
     for sentences in batches(data, &order, settings.eval.batch_tokens) {
         let batch = Batch::new(data.into(), sentences, true);
-        let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+        let input = PackedInput { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
         let x = model.encoder.embed(config, input, &pass);
-        let x = model.encoder.climb(config, x, 0..blocks, &batch.pack, &pass);
+        let x = model.encoder.forward_blocks(config, x, 0..blocks, &batch.pack, &pass);
         take(&x.into_data().into_vec::<f32>().expect("hidden states are f32"))?;
     }
     Ok(())
@@ -39,14 +39,14 @@ pub fn compute_prefix<B: Kernels, E>(
 
 /// What goes into a head at a batch's label positions, from its subwords or from its prefix.
 pub(crate) fn label_states<B: Kernels>(
-    model: &Tagger<B>,
+    model: &Network<B>,
     config: &EncoderConfig,
     batch: &mut Batch,
     pass: &Pass,
 ) -> Tensor<B, 2> {
     let (first, x) = match batch.prefix.take() {
         None => {
-            let input = Input { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
+            let input = PackedInput { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
             (0, model.encoder.embed(config, input, pass))
         }
         Some((blocks, rows)) => {
@@ -59,7 +59,7 @@ pub(crate) fn label_states<B: Kernels>(
 
 /// The logits at a batch's label positions.
 pub(crate) fn logits<B: Kernels>(
-    model: &Tagger<B>,
+    model: &Network<B>,
     head: usize,
     config: &EncoderConfig,
     batch: &mut Batch,

@@ -6,7 +6,7 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use frostline_kernels::{Dropout, Kernels, Pack, Precision, Train};
 use frostline_model::{
-    Encoder, EncoderConfig, Input, Linear, ModelError, Norm, RandomInit, Source, Vocabulary,
+    Encoder, EncoderConfig, Linear, ModelError, Norm, PackedInput, ParameterSource, RandomInit, Vocabulary,
 };
 use frostline_random::Stream;
 use frostline_record::{OptimizerSettings, ScheduleKind, ScheduleSettings};
@@ -81,7 +81,7 @@ pub fn pretrain<B: Train>(
             if batch.labels.is_empty() {
                 continue;
             }
-            let input = Input { ids: &batch.ids, positions: &batch.positions, pack: &batch.pack };
+            let input = PackedInput { ids: &batch.ids, positions: &batch.positions, pack: &batch.pack };
             let x = B::k_gather(model.encoder.forward(encoder, input, &pass), &batch.rows);
             let x = B::k_gelu(model.transform.forward(x, Precision::F32));
             let rows = batch.pack.rows().select(&batch.rows);

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use frostline_kernels::Train;
-use frostline_model::{Tagger, Values, fingerprints, replace, snapshot};
+use frostline_model::{Network, Values, fingerprints, replace, snapshot};
 
 use crate::freezer::Freezer;
 use crate::progress::Progress;
 use crate::{Evaluation, Optimizer, Saved, TrainError};
 
 /// The best model so far, with its dev scores unless it comes from a checkpoint.
-pub(crate) type Best<B> = (Tagger<B>, Option<Vec<Evaluation>>);
+pub(crate) type Best<B> = (Network<B>, Option<Vec<Evaluation>>);
 
 /// What the loop starts with.
 pub(crate) struct Start<B: Train> {
-    pub model: Tagger<B>,
+    pub model: Network<B>,
     pub best: Option<Best<B>>,
     pub at: Progress,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Start<B: Train> {
 /// # Errors
 /// Where what was saved is of another model.
 pub(crate) fn resume<B: Train>(
-    model: Tagger<B>,
+    model: Network<B>,
     saved: Option<Saved>,
     optimizer: &mut Optimizer<B::InnerBackend>,
 ) -> Result<Start<B>, TrainError> {
@@ -41,7 +41,7 @@ pub(crate) fn resume<B: Train>(
 }
 
 /// The model with these parameters.
-fn with<B: Train>(model: &Tagger<B>, values: &BTreeMap<String, Values>) -> Result<Tagger<B>, TrainError> {
+fn with<B: Train>(model: &Network<B>, values: &BTreeMap<String, Values>) -> Result<Network<B>, TrainError> {
     replace(model.clone(), values).map_err(|error| TrainError::Checkpoint { reason: error.to_string() })
 }
 
@@ -49,7 +49,7 @@ fn with<B: Train>(model: &Tagger<B>, values: &BTreeMap<String, Values>) -> Resul
 pub(crate) fn save<B: Train>(
     at: &Progress,
     freezer: &Freezer<'_>,
-    model: &Tagger<B>,
+    model: &Network<B>,
     best: Option<&Best<B>>,
     optimizer: &Optimizer<B::InnerBackend>,
 ) -> Saved {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use frostline_freeze::{Group, LayerDecay};
 use frostline_kernels::Train;
-use frostline_model::Tagger;
+use frostline_model::Network;
 use frostline_random::Stream;
 use frostline_record::{Select, SelectBy, Settings};
 
@@ -26,7 +26,7 @@ use crate::{Epoch, Finished, LrSchedule, Optimizer, Run, RunEvent, Saved, Sink, 
 /// Where a view's prefix holds what learns or is dropped.
 pub fn train<B: Train>(
     run: &Run<'_>,
-    model: Tagger<B>,
+    model: Network<B>,
     saved: Option<Saved>,
     sink: &mut dyn Sink,
 ) -> Result<Finished<B>, TrainError> {

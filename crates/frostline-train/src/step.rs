@@ -3,7 +3,7 @@
 use burn::optim::GradientsParams;
 use burn::prelude::*;
 use frostline_kernels::Train;
-use frostline_model::{EncoderConfig, Pass, Tagger};
+use frostline_model::{EncoderConfig, Network, Pass};
 
 use crate::batch::Batch;
 use crate::prefix::logits;
@@ -37,9 +37,9 @@ impl Step<'_> {
     /// Takes the step.
     pub fn take<B: Train>(
         mut self,
-        model: Tagger<B>,
+        model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
-    ) -> (Tagger<B>, Taken) {
+    ) -> (Network<B>, Taken) {
         if self.batch.label_rows.is_empty() {
             return (model, Taken { loss: 0.0, norms: Norms::default(), updated: false });
         }

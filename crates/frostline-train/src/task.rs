@@ -5,7 +5,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule as _;
 use frostline_freeze::{SettlingRule, Timeline};
 use frostline_kernels::Train;
-use frostline_model::{EncoderConfig, Tagger};
+use frostline_model::{EncoderConfig, Network};
 use frostline_record::{Checkpoints, Settings};
 
 use crate::{Evaluation, View, evaluate};
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
     }
 
     /// Every task's dev split; `tasks` are the run's, perhaps with a prefix to read.
-    pub(crate) fn score<B: Train>(&self, model: &Tagger<B>, tasks: &[Task<'_>]) -> Vec<Evaluation> {
+    pub(crate) fn score<B: Train>(&self, model: &Network<B>, tasks: &[Task<'_>]) -> Vec<Evaluation> {
         let model = model.valid();
         let score = |task: &Task<'_>| evaluate(&model, task.head, self.encoder, task.dev, self.settings);
         tasks.iter().map(score).collect()

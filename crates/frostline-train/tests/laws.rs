@@ -7,7 +7,7 @@ use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels as _, Precision};
-use frostline_model::{HeadShape, Source as _, snapshot};
+use frostline_model::{HeadShape, ParameterSource as _, snapshot};
 use frostline_record::{ScheduleKind, Select, SelectBy, Settings, Switch};
 use frostline_train::{Dataset, Finished, Split, TaggedSentence, Unit};
 

@@ -5,7 +5,8 @@ mod common;
 use burn::module::AutodiffModule as _;
 use frostline_freeze::ResolvedPolicy;
 use frostline_model::{
-    EncoderConfig, Export, Extras, HeadShape, Tagger, Vocabulary, fingerprints, merged, replace, snapshot,
+    EncoderConfig, Extras, HeadShape, HuggingFaceExport, Network, Vocabulary, fingerprints, merged, replace,
+    snapshot,
 };
 use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, extras, features, train};
 
@@ -21,7 +22,7 @@ fn with_extras(encoder: &EncoderConfig, policy: &ResolvedPolicy, matrices: &str)
 }
 
 /// A run under a policy with what it adds: the model before, and what came of it.
-fn learn(encoder: EncoderConfig, policy: &str, settings: &Settings) -> (Setting, Tagger<B>, Finished<B>) {
+fn learn(encoder: EncoderConfig, policy: &str, settings: &Settings) -> (Setting, Network<B>, Finished<B>) {
     let policy = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
     let encoder = with_extras(&encoder, &policy, "all");
     let setting = setting(encoder, true);
@@ -119,7 +120,7 @@ fn merging_changes_nothing_that_is_computed() {
     let parameters = merged(&snapshot(&finished.model), &with.encoder);
     assert!(parameters.keys().all(|path| !path.contains("lora")));
     let moved = replace(model(&without), &parameters).unwrap();
-    let loss = |model: &Tagger<B>, setting: &Setting| {
+    let loss = |model: &Network<B>, setting: &Setting| {
         let view = (&setting.dev).into();
         evaluate(&model.valid(), 0, &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50)).loss_nats
     };
@@ -134,7 +135,7 @@ fn a_folder_has_no_place_for_adapters_and_mixes() {
         let (setting, _, finished) = learn(distilbert(), name, &settings(|s| s.train.epochs = 1));
         let parameters = snapshot(&finished.model);
         let source = draw();
-        let export = Export {
+        let export = HuggingFaceExport {
             config: &setting.encoder,
             parameters: &parameters,
             head: 0,

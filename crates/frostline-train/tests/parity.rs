@@ -9,7 +9,9 @@ use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels, Pack};
-use frostline_model::{Checkpoint, EncoderConfig, HeadShape, Input, Pass, Tagger, Vocabulary, set_trainable};
+use frostline_model::{
+    Checkpoint, EncoderConfig, HeadShape, Network, PackedInput, Pass, Vocabulary, set_trainable,
+};
 use frostline_record::{OptimizerSettings, ScheduleSettings, Switch};
 use frostline_train::{Dataset, Example, LrSchedule, Optimizer, Run, RunEvent, Settings, train};
 
@@ -59,13 +61,13 @@ fn sentences(model: &str) -> Vec<Sentence> {
 }
 
 /// A committed tagger and its shape.
-fn open(name: &str) -> (EncoderConfig, Tagger<B>) {
+fn open(name: &str) -> (EncoderConfig, Network<B>) {
     let folder = references().join(name);
     let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
     let config = EncoderConfig::parse(&config, name).unwrap();
     let weights = Checkpoint::open(&folder.join("model.safetensors"), config.family).unwrap();
     let vocabulary = Vocabulary::full(config.vocabulary);
-    let model = Tagger::build(
+    let model = Network::build(
         &config,
         &vocabulary,
         &[HeadShape::linear(5)],
@@ -149,7 +151,7 @@ fn changing_batches_have_pytorchs_losses() {
                 });
                 let speaking: Vec<u32> = speaking.collect();
                 let labels: Vec<u32> = batch.iter().flat_map(|sentence| sentence.labels.clone()).collect();
-                let input = Input { ids: &ids, positions: &positions, pack: &pack };
+                let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
                 let logits = model.forward(0, &encoder, input, &speaking, &off);
                 let loss = B::k_cross_entropy(logits, &labels).div_scalar(labels.len() as f64);
                 ours.push(loss.clone().into_scalar().elem());

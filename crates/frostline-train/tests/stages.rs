@@ -5,7 +5,7 @@ mod common;
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::{Policy, ResolvedPolicy, Timeline};
-use frostline_model::{HeadKind, HeadShape, Tagger, Values, fingerprints, snapshot};
+use frostline_model::{HeadKind, HeadShape, Network, Values, fingerprints, snapshot};
 use frostline_random::Stream;
 use frostline_record::{Mixing, ScheduleKind, Select, SelectBy};
 use frostline_train::{
@@ -26,7 +26,7 @@ fn run_on(
     timeline: &Timeline,
     settings: &Settings,
     tasks: &[Task<'_>],
-    model: Tagger<B>,
+    model: Network<B>,
 ) -> Finished<B> {
     train(&of(setting, settings, timeline, tasks), model, None, &mut |_: RunEvent<'_>| ()).unwrap()
 }
@@ -36,7 +36,7 @@ fn only<'a>(setting: &'a Setting) -> [Task<'a>; 1] {
 }
 
 /// The parameters that are the same before and after.
-fn same(before: &Tagger<B>, after: &Tagger<B>) -> Vec<String> {
+fn same(before: &Network<B>, after: &Network<B>) -> Vec<String> {
     let after = fingerprints(after);
     fingerprints(before)
         .into_iter()
@@ -115,10 +115,10 @@ fn labelled(setting: &Setting, seed: u64, count: usize) -> Dataset {
     set
 }
 
-fn two_headed(setting: &Setting, kind: HeadKind) -> Tagger<B> {
+fn two_headed(setting: &Setting, kind: HeadKind) -> Network<B> {
     let heads = [HeadShape::linear(setting.tags), HeadShape { name: "head.old".into(), kind, labels: 2 }];
     let Setting { encoder, vocabulary, .. } = setting;
-    Tagger::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
+    Network::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn scores_count_what_differs() {
     assert_eq!(found["comparison"]["mcnemar"]["only_b"], 1);
     let text = String::from_utf8(printed(folder.path(), &["score", "good.conllu", "tagged.conllu"])).unwrap();
     assert!(text.starts_with("UPOS accuracy over all 5 words: 80.00 %"), "{text}");
-    assert!(text.contains("NOUN taken for VERB: 1"), "{text}");
+    assert!(text.contains("NOUN tagged as VERB: 1"), "{text}");
 }
 
 /// The JSON lines that a command prints.

@@ -1,12 +1,10 @@
-//! Toy sentences as CoNLL-U.
-//!
-//! Refuses everything else of the format: there are no ranges, empty nodes or features.
+//! Toy sentences as CoNLL-U, without ranges, empty nodes and features.
 
 use std::fmt::Write as _;
 
-use super::words::{Sentence, Toy as _};
+use super::words::{Toy as _, ToySentence};
 
-pub(super) fn write(lang: &str, split: &str, sentences: &[Sentence]) -> String {
+pub(super) fn write(lang: &str, split: &str, sentences: &[ToySentence]) -> String {
     let mut text = String::new();
     for (number, sentence) in sentences.iter().enumerate() {
         if number == 0 {

@@ -1,13 +1,13 @@
 //! The English-like toy: its words and its rules.
 //!
-//! What makes it worth learning: words whose tag is decided by another word some positions away,
-//! and by nothing else. After *has* a form in *-ed* is a verb, after *is* an adjective; *to work*
+//! Some words have a tag that only another word, some positions away, decides. After *has* a form in
+//! *-ed* is a verb, after *is* an adjective; *to work*
 //! is a particle and a verb after *wants*, an adposition and a noun after *goes*; *fast* is an
 //! adverb after a verb of action and an adjective after *is*; a form in *-ing* is a verb after
-//! *keeps* and a noun after *enjoys*. What stands between and what follows is drawn without
-//! looking at the trigger, so that a language model has no reason to tell the two readings apart.
+//! *keeps* and a noun after *enjoys*. The words in between and the words that follow are drawn
+//! independently of the trigger, so that a language model has no reason to distinguish the readings.
 
-use super::words::{Draw, Phrase, Sentence, Toy as _, add_phrase};
+use super::words::{Draw, Phrase, Toy as _, ToySentence, add_phrase};
 
 pub(super) type Verb = (&'static str, &'static str, &'static str);
 
@@ -31,7 +31,7 @@ const MAKES: &[&str] = &[
 const MAKE_PREFIXES: &[&str] = &["un", "re", "half"];
 const ADJECTIVES: &[&str] =
     &["quiet", "bright", "narrow", "gentle", "heavy", "bitter", "hollow", "crooked", "modest", "ancient"];
-/// Adjectives, or nouns for those who are so.
+/// Adjectives that are also nouns for a group of people.
 const GROUPS: &[&str] = &["young", "old", "poor", "brave", "blind", "sick"];
 const ADJECTIVE_SUFFIXES: &[&str] = &["ful", "less", "like"];
 const NOUN_SUFFIXES: &[&str] = &["land", "side", "yard", "hand"];
@@ -140,8 +140,8 @@ pub(super) fn morphemes() -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 /// Draws one sentence of any length.
-pub(super) fn sentence(draw: &mut Draw) -> Sentence {
-    let mut s = Sentence::default();
+pub(super) fn sentence(draw: &mut Draw) -> ToySentence {
+    let mut s = ToySentence::default();
     let interjection = draw.chance(0.06).then(|| {
         let word = s.plain(draw.pick(INTERJECTIONS), "INTJ");
         (word, s.plain(",", "PUNCT"))
@@ -177,7 +177,7 @@ pub(super) fn sentence(draw: &mut Draw) -> Sentence {
 }
 
 /// A clause; returns its head.
-fn clause(s: &mut Sentence, draw: &mut Draw, pronouns: bool) -> usize {
+fn clause(s: &mut ToySentence, draw: &mut Draw, pronouns: bool) -> usize {
     let (subject, plural) = subject(s, draw, pronouns);
     let head = match draw.weighted(&[28, 30, 16, 16, 10]) {
         0 => participle(s, draw, plural),
@@ -194,7 +194,7 @@ fn clause(s: &mut Sentence, draw: &mut Draw, pronouns: bool) -> usize {
 }
 
 /// *has still mended* (verb) or *is still mended* (adjective).
-fn participle(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
+fn participle(s: &mut ToySentence, draw: &mut Draw, plural: bool) -> usize {
     let verbal = draw.chance(0.5);
     let trigger = if verbal { finite(s, draw, &[HAVE], "AUX", plural) } else { copula(s, draw, plural) };
     let between = add_phrase(s, draw.pick(BETWEEN));
@@ -212,7 +212,7 @@ fn participle(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
 }
 
 /// *wants every day to work* (particle, verb) or *goes every day to work* (adposition, noun).
-fn infinitive(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
+fn infinitive(s: &mut ToySentence, draw: &mut Draw, plural: bool) -> usize {
     let verbal = draw.chance(0.5);
     let verb = finite(s, draw, if verbal { WANTS } else { GOES }, "VERB", plural);
     let between = draw.chance(0.7).then(|| add_phrase(s, draw.pick(BETWEEN)));
@@ -233,7 +233,7 @@ fn infinitive(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
 }
 
 /// *swims every day very fast* (adverb) or *is every day very fast* (adjective).
-fn manner(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
+fn manner(s: &mut ToySentence, draw: &mut Draw, plural: bool) -> usize {
     let action = draw.chance(0.5);
     let verb = if action { finite(s, draw, ACTIONS, "VERB", plural) } else { copula(s, draw, plural) };
     let between = add_phrase(s, draw.pick(BETWEEN));
@@ -253,7 +253,7 @@ fn manner(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
 }
 
 /// *keeps at home polishing* (verb) or *praises at home polishing* (noun).
-fn gerund(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
+fn gerund(s: &mut ToySentence, draw: &mut Draw, plural: bool) -> usize {
     let verbal = draw.chance(0.5);
     let verb = finite(s, draw, if verbal { KEEPS } else { ENJOYS }, "VERB", plural);
     let between = draw.chance(0.8).then(|| add_phrase(s, draw.pick(BETWEEN)));
@@ -266,7 +266,7 @@ fn gerund(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
 }
 
 /// *sees the old bridge*, *can work*, *has the key*.
-fn transitive(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
+fn transitive(s: &mut ToySentence, draw: &mut Draw, plural: bool) -> usize {
     if draw.chance(0.35) {
         let modal = s.plain(draw.pick(&["can", "must", "will"]), "AUX");
         let head = act(s, draw, "VERB");
@@ -283,7 +283,7 @@ fn transitive(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
 }
 
 /// What may follow any predicate.
-fn tail(s: &mut Sentence, draw: &mut Draw, head: usize) {
+fn tail(s: &mut ToySentence, draw: &mut Draw, head: usize) {
     match draw.weighted(&[35, 30, 20, 15]) {
         0 => {
             let after = add_phrase(s, draw.pick(AFTER));
@@ -313,7 +313,7 @@ fn tail(s: &mut Sentence, draw: &mut Draw, head: usize) {
 }
 
 /// A subject and whether it is plural.
-fn subject(s: &mut Sentence, draw: &mut Draw, pronouns: bool) -> (usize, bool) {
+fn subject(s: &mut ToySentence, draw: &mut Draw, pronouns: bool) -> (usize, bool) {
     match draw.weighted(&[50, 25, if pronouns { 6 } else { 0 }, 15, 4]) {
         0 => noun_phrase(s, draw),
         1 => {
@@ -333,7 +333,7 @@ fn subject(s: &mut Sentence, draw: &mut Draw, pronouns: bool) -> (usize, bool) {
 }
 
 /// A determiner or number, perhaps an adjective, and a noun; and whether it is plural.
-fn noun_phrase(s: &mut Sentence, draw: &mut Draw) -> (usize, bool) {
+fn noun_phrase(s: &mut ToySentence, draw: &mut Draw) -> (usize, bool) {
     let (form, upos, plural) = draw.pick(&[
         ("the", "DET", false),
         ("the", "DET", true),
@@ -370,7 +370,7 @@ fn noun_stem(draw: &mut Draw) -> String {
     }
 }
 
-fn adjective(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn adjective(s: &mut ToySentence, draw: &mut Draw) -> usize {
     match draw.weighted(&[50, 30, 20]) {
         0 => s.plain(draw.pick_early(ADJECTIVES), "ADJ"),
         1 => s.plain(draw.pick(GROUPS), "ADJ"),
@@ -382,7 +382,7 @@ fn adjective(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// A word of the act class, now and then with a prefix.
-fn act(s: &mut Sentence, draw: &mut Draw, upos: &'static str) -> usize {
+fn act(s: &mut ToySentence, draw: &mut Draw, upos: &'static str) -> usize {
     let stem = draw.pick_early(ACTS);
     if draw.chance(0.12) {
         let form = format!("{}{stem}", draw.pick(ACT_PREFIXES));
@@ -392,7 +392,7 @@ fn act(s: &mut Sentence, draw: &mut Draw, upos: &'static str) -> usize {
 }
 
 /// A form of the make class, now and then with a prefix.
-fn made(s: &mut Sentence, draw: &mut Draw, suffix: &str, upos: &'static str) -> usize {
+fn made(s: &mut ToySentence, draw: &mut Draw, suffix: &str, upos: &'static str) -> usize {
     let mut stem = draw.pick_early(MAKES).to_string();
     if draw.chance(0.15) {
         stem = format!("{}{stem}", draw.pick(MAKE_PREFIXES));
@@ -403,7 +403,7 @@ fn made(s: &mut Sentence, draw: &mut Draw, suffix: &str, upos: &'static str) -> 
 }
 
 /// A finite form that agrees with its subject.
-fn finite(s: &mut Sentence, draw: &mut Draw, verbs: &[Verb], upos: &'static str, plural: bool) -> usize {
+fn finite(s: &mut ToySentence, draw: &mut Draw, verbs: &[Verb], upos: &'static str, plural: bool) -> usize {
     let (base, singular, past) = draw.pick(verbs);
     let form = match (draw.chance(0.4), plural) {
         (true, _) => past,
@@ -414,7 +414,7 @@ fn finite(s: &mut Sentence, draw: &mut Draw, verbs: &[Verb], upos: &'static str,
 }
 
 /// A finite copula: an auxiliary, as in Universal Dependencies; *seems* is a verb.
-fn copula(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
+fn copula(s: &mut ToySentence, draw: &mut Draw, plural: bool) -> usize {
     let (base, ..) = draw.pick(COPULAS);
     if base == "seem" {
         return finite(s, draw, &COPULAS[2..], "VERB", plural);
@@ -428,8 +428,8 @@ fn copula(s: &mut Sentence, draw: &mut Draw, plural: bool) -> usize {
     s.add(form, base, "AUX")
 }
 
-/// Hangs a trigger under the predicate it introduces.
-fn under(s: &mut Sentence, trigger: usize, head: usize) {
+/// Attaches a trigger to the predicate it introduces.
+fn under(s: &mut ToySentence, trigger: usize, head: usize) {
     let deprel = match s.words[trigger].upos {
         "AUX" if s.words[head].upos == "VERB" => "aux",
         "AUX" => "cop",

@@ -1,7 +1,7 @@
 //! The demo's texts, made by seeded toy grammars: nothing here is real language.
 //!
-//! [`generate`] makes every committed file of `demo/` again byte for byte, except for the
-//! pretrained weights. [`pretraining_text`] gives the text that the weights are pretrained on.
+//! [`generate`] reproduces every committed file of `demo/` byte for byte, except for the
+//! pretrained weights. [`pretraining_text`] generates the text that the weights are pretrained on.
 
 use std::collections::HashSet;
 
@@ -33,12 +33,12 @@ const REVIEWS_SPLITS: [(&str, usize); 3] = [("train", 1200), ("dev", 200), ("tes
 const LENGTH: std::ops::RangeInclusive<usize> = 6..=14;
 
 /// The toy languages by the names of their folders.
-const LANGUAGES: [(&str, Grammar<words::Sentence>); 2] =
+const LANGUAGES: [(&str, Grammar<words::ToySentence>); 2] =
     [("en", english::sentence), ("pcm", pidgin::sentence)];
 
 type Grammar<T> = fn(&mut words::Draw) -> T;
 
-/// Every file of `demo/` but the weights: path relative to `demo/`, and contents.
+/// Every file of `demo/` except the weights: its path relative to `demo/`, and its contents.
 #[must_use]
 pub fn generate() -> Vec<(String, Vec<u8>)> {
     let mut files = vec![
@@ -59,7 +59,7 @@ pub fn generate() -> Vec<(String, Vec<u8>)> {
     files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect()
 }
 
-/// The text of each split; no sentence comes twice.
+/// The text of each split; no sentence occurs twice.
 fn splits<T: Toy>(
     name: &str,
     grammar: Grammar<T>,
@@ -73,9 +73,9 @@ fn splits<T: Toy>(
     })
 }
 
-/// Text to pretrain the demo encoder on: this many sentences of each language, in turns, each
-/// sentence as one string with blanks between its words. No sentence of train, dev or test is
-/// among them, and none comes twice.
+/// Text to pretrain the demo encoder on: this many sentences of each language, alternating, each as
+/// one string with spaces between its words. It contains no sentence of train, dev or test, and no
+/// sentence twice.
 #[must_use]
 pub fn pretraining_text(sentences_each: usize) -> Vec<String> {
     let treebanks: usize = SPLITS.iter().map(|(_, count)| count).sum();
@@ -85,8 +85,8 @@ pub fn pretraining_text(sentences_each: usize) -> Vec<String> {
     en.zip(pcm).flat_map(<[String; 2]>::from).collect()
 }
 
-/// The sentences of one grammar in their fixed order: those of train, dev and test come first,
-/// then as many as anyone asks for, none of them twice.
+/// The sentences of one grammar in a fixed order: first those of train, dev and test, then any
+/// number of others, none of them twice.
 struct Sentences<T> {
     stream: Stream,
     grammar: Grammar<T>,
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// Draws until short sentences come up again and again; whichever rules made them, what is to be
-    /// learned of them agrees.
+    /// Draws until many short sentences repeat, and checks that every repetition has the same reading,
+    /// whichever rules generated it.
     fn one_reading<T: Toy, R: PartialEq + std::fmt::Debug>(
         name: &str,
         grammar: Grammar<T>,
@@ -146,8 +146,8 @@ mod tests {
                 None => drop(readings.insert(text, found)),
             }
         }
-        println!("{name}: {again} sentences came again");
-        assert!(again > 300, "{name}: only {again} came again, so this shows little");
+        println!("{name}: {again} repetitions");
+        assert!(again > 300, "{name}: only {again} repetitions, too few to show anything");
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Named entities over the English-like toy, as an IOB2 layer: people (`PER`) and places (`LOC`).
 //!
-//! What makes them worth learning: a name is a person alone and the start of a place before a noun
-//! such as *valley*; *will* is a name or an auxiliary; *riverside* is a place where no determiner
-//! stands before it and a thing where one does. A title before a name is not part of it.
+//! Context decides the tag: a name on its own is a person, but the start of a place before a noun
+//! such as *valley*; *will* is a name or an auxiliary; *riverside* is a place without a determiner
+//! and a thing with one. A title before a name is not part of it.
 
 use std::fmt::Write as _;
 
 use super::english::{self, ADPOSITIONS, NAMES, NOUNS};
 use super::words::{Draw, Toy};
 
-/// Nouns that make a place of the name before them.
+/// Nouns that turn a preceding name into a place.
 const PLACES: &[&str] = &["valley", "harbor", "island", "bridge", "castle", "village"];
-/// What makes the name of a place of a noun.
+/// Suffixes that turn a noun into the name of a place.
 const PLACE_SUFFIXES: &[&str] = &["side", "land"];
 const TITLES: &[&str] = &["captain", "doctor", "shepherd"];
 
@@ -39,7 +39,7 @@ impl Named {
     }
 }
 
-/// Draws a sentence; one of ten has no name in it.
+/// Draws a sentence; one in ten has no name.
 pub(super) fn sentence(draw: &mut Draw) -> Named {
     let nameless = draw.chance(0.1);
     loop {
@@ -50,7 +50,7 @@ pub(super) fn sentence(draw: &mut Draw) -> Named {
     }
 }
 
-/// A sentence of the English-like toy with names for some of those it is about.
+/// A sentence of the English-like toy in which names replace some noun phrases.
 fn attempt(draw: &mut Draw) -> Named {
     let toy = english::sentence(draw);
     let mut named = Named { words: Vec::new() };
@@ -77,7 +77,7 @@ fn attempt(draw: &mut Draw) -> Named {
                 word.head + 1
             }
             ("det" | "nummod", _) if ADPOSITIONS.contains(&before) && draw.chance(0.75) => {
-                // `with` has people after it, the others mostly places.
+                // `with` is followed by people, the others mostly by places.
                 let people = if before == "with" { 1.0 } else { 0.3 };
                 if draw.chance(people) {
                     person(&mut named, draw)

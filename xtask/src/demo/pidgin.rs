@@ -1,13 +1,13 @@
 //! The Nigerian-Pidgin-like toy: its words and its rules.
 //!
-//! Its hidden tags are decided further away than in the English-like toy. *go chop* is an
+//! The words that decide tags are further away than in the English-like toy. *go chop* is an
 //! auxiliary and a verb in a clause that opens with *tomorrow*, a verb and a noun in one that
 //! opens with *yesterday*; after *don* a state is a verb, after *be* an adjective; *for work* is a
 //! particle and a verb after *want*, an adposition and a noun after *comot*; *quick* is an adverb
-//! after a verb of action and an adjective after *be*. What stands between and what follows is
-//! drawn without looking at the trigger.
+//! after a verb of action and an adjective after *be*. The words in between and the words that follow
+//! are drawn independently of the trigger.
 
-use super::words::{Draw, Phrase, Sentence, Toy as _, add_phrase};
+use super::words::{Draw, Phrase, Toy as _, ToySentence, add_phrase};
 
 const NOUNS: &[&str] = &[
     "pikin", "market", "moto", "house", "road", "food", "river", "church", "school", "money", "village",
@@ -102,8 +102,8 @@ pub(super) fn morphemes() -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 /// Draws one sentence of any length.
-pub(super) fn sentence(draw: &mut Draw) -> Sentence {
-    let mut s = Sentence::default();
+pub(super) fn sentence(draw: &mut Draw) -> ToySentence {
+    let mut s = ToySentence::default();
     let interjection = draw.chance(0.06).then(|| {
         let word = s.plain(draw.pick(INTERJECTIONS), "INTJ");
         (word, s.plain(",", "PUNCT"))
@@ -136,7 +136,7 @@ pub(super) fn sentence(draw: &mut Draw) -> Sentence {
 }
 
 /// A clause; returns its head.
-fn clause(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn clause(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let head = match draw.weighted(&[30, 26, 22, 12, 10]) {
         0 => timed(s, draw),
         1 => state(s, draw),
@@ -151,7 +151,7 @@ fn clause(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *tomorrow e go chop* (auxiliary, verb) or *yesterday e go chop* (verb, noun).
-fn timed(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn timed(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let future = draw.chance(0.5);
     let time = add_phrase(s, draw.pick(if future { TOMORROW } else { YESTERDAY }));
     let subject = subject(s, draw);
@@ -180,7 +180,7 @@ fn timed(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *di yam don still dry* (verb) or *di yam be still dry* (adjective).
-fn state(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn state(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let verbal = draw.chance(0.5);
     let subject = subject(s, draw);
     let trigger = s.plain(if verbal { "don" } else { "be" }, "AUX");
@@ -202,7 +202,7 @@ fn state(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *want every day for work* (particle, verb) or *comot every day for work* (adposition, noun).
-fn purpose(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn purpose(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let verbal = draw.chance(0.5);
     let subject = subject(s, draw);
     let verb = s.plain(draw.pick(if verbal { WANTS } else { MOVES }), "VERB");
@@ -219,7 +219,7 @@ fn purpose(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *run small small quick* (adverb) or *be small small quick* (adjective).
-fn manner(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn manner(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let action = draw.chance(0.5);
     let subject = subject(s, draw);
     let verb = match action {
@@ -249,7 +249,7 @@ fn manner(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *dey work*, *fit dance*, *see di goat*, *dey inside di house*, *make food*.
-fn simple(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn simple(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let subject = subject(s, draw);
     let head = match draw.weighted(&[35, 20, 30, 15]) {
         0 => {
@@ -283,7 +283,7 @@ fn simple(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *ngozi hear say ...* (conjunction) or *ngozi say ...* (verb).
-fn reported(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn reported(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let subject = subject(s, draw);
     let (verb, mark) = if draw.chance(0.5) {
         let verb = s.plain(draw.pick(TELLS), "VERB");
@@ -301,7 +301,7 @@ fn reported(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// *make we waka inside di market*.
-fn hortative(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn hortative(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let make = s.plain("make", "SCONJ");
     let subject = s.plain(draw.pick(&["we", "dem", "una"]), "PRON");
     let head = act(s, draw, "VERB");
@@ -312,7 +312,7 @@ fn hortative(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// What may follow any predicate.
-fn tail(s: &mut Sentence, draw: &mut Draw, head: usize) {
+fn tail(s: &mut ToySentence, draw: &mut Draw, head: usize) {
     let after = match draw.weighted(&[45, 35, 20]) {
         0 => add_phrase(s, draw.pick(AFTER)),
         kind => {
@@ -325,7 +325,7 @@ fn tail(s: &mut Sentence, draw: &mut Draw, head: usize) {
     s.attach(after, head, "obl");
 }
 
-fn subject(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn subject(s: &mut ToySentence, draw: &mut Draw) -> usize {
     match draw.weighted(&[40, 42, 18]) {
         0 => noun_phrase(s, draw),
         1 => s.plain(draw.pick(&["i", "you", "e", "we", "dem", "una"]), "PRON"),
@@ -334,7 +334,7 @@ fn subject(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// A determiner or number, perhaps an adjective, a noun, perhaps *dem* for the plural.
-fn noun_phrase(s: &mut Sentence, draw: &mut Draw) -> usize {
+fn noun_phrase(s: &mut ToySentence, draw: &mut Draw) -> usize {
     let (form, upos) = draw.pick(&[
         ("di", "DET"),
         ("di", "DET"),
@@ -369,7 +369,7 @@ fn noun_phrase(s: &mut Sentence, draw: &mut Draw) -> usize {
 }
 
 /// A word of the act class, now and then doubled.
-fn act(s: &mut Sentence, draw: &mut Draw, upos: &'static str) -> usize {
+fn act(s: &mut ToySentence, draw: &mut Draw, upos: &'static str) -> usize {
     let stem = draw.pick_early(ACTS);
     if draw.chance(0.12) {
         return s.add(&format!("{stem}{stem}"), stem, upos);
@@ -378,7 +378,7 @@ fn act(s: &mut Sentence, draw: &mut Draw, upos: &'static str) -> usize {
 }
 
 /// A word of the state class, now and then doubled or with a prefix.
-fn state_word(s: &mut Sentence, draw: &mut Draw, upos: &'static str) -> usize {
+fn state_word(s: &mut ToySentence, draw: &mut Draw, upos: &'static str) -> usize {
     let stem = draw.pick_early(STATES);
     match draw.weighted(&[80, 10, 10]) {
         0 => s.plain(stem, upos),

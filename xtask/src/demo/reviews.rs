@@ -1,10 +1,9 @@
 //! Labelled toy sentences: praise is `1`, blame is `0`.
 //!
-//! What makes them worth learning: no word tells the label. It is decided by the adjective that the
-//! copula ascribes, turned round where *not* or *never* stands between the two; where two clauses
-//! disagree, by the second after *but* and by the first before *while*. Adjectives before a noun are
-//! of either side and count for nothing. Adjectives in *-ful* praise and those in *-less* blame,
-//! whatever noun they are made of.
+//! No single word determines the label. The adjective after the copula does, reversed by *not* or
+//! *never* between the two. If two clauses disagree, the second one decides after *but* and the first
+//! one before *while*. Adjectives before a noun are of either polarity and do not count. Adjectives in
+//! *-ful* are positive and those in *-less* negative, whatever noun they are derived from.
 
 use std::fmt::Write as _;
 
@@ -14,7 +13,7 @@ use super::words::{Draw, Toy};
 const PRAISE: &[&str] = &["bright", "gentle", "quiet", "brave", "clean", "warm"];
 const BLAME: &[&str] = &["bitter", "hollow", "crooked", "narrow", "heavy", "loud"];
 
-/// What turns an adjective round, and what does not.
+/// Phrases that reverse an adjective, and phrases that do not.
 const NEGATIONS: &[&str] = &["never", "not yet", "never again"];
 const PADDINGS: &[&str] = &["still", "almost always", "once again", "by now", "as ever"];
 const TAILS: &[&str] = &["today", "here", "all winter", "at night"];

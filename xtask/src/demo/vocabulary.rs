@@ -12,14 +12,14 @@ use super::{english, pidgin};
 /// The special tokens, at ids 0 to 4.
 const SPECIALS: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
-/// What each file that has room for it says of itself.
+/// The comment in each file that can have one.
 const SYNTHETIC: &str = "synthetic: Frostline's demo encoder, for text made by a seeded toy grammar";
 
-/// The longest word that is split at all, as in BERT.
+/// The length of the longest word that is split, as in BERT.
 const WORD_LIMIT: usize = 100;
 
-/// The pieces in the order of their ids: specials, then pieces that start a word, then pieces
-/// that continue one. Single letters and digits are in, so that any plain word can be spelled.
+/// The pieces in the order of their ids: special tokens, then pieces that start a word, then pieces
+/// that continue one. Single letters and digits are included, so that any plain word can be split.
 #[must_use]
 pub fn vocabulary() -> Vec<String> {
     let letters: Vec<String> = ('a'..='z').chain('0'..='9').map(String::from).collect();
@@ -52,7 +52,7 @@ pub(super) fn tokenizer_json() -> String {
     };
     let template = |id: usize| json!({ "SpecialToken": { "id": SPECIALS[id], "type_id": 0 } });
     let token = |id: usize| json!({ "id": SPECIALS[id], "ids": [id], "tokens": [SPECIALS[id]] });
-    // Written by hand: serde_json sorts keys by name, and this list reads by id.
+    // Written by hand, since serde_json sorts keys by name and this list is in the order of ids.
     let vocab: Vec<String> =
         vocabulary().iter().enumerate().map(|(id, piece)| format!("      {}: {id}", json!(piece))).collect();
     let head = json!({
@@ -99,10 +99,10 @@ pub(super) fn tokenizer_config_json() -> String {
     }))
 }
 
-/// The positions that the encoder knows.
+/// The number of position embeddings.
 const POSITIONS: usize = 128;
 
-/// A DistilBERT of six blocks, as deep as the study's and small enough for any machine.
+/// A DistilBERT of six blocks, as deep as the original study's and small enough for any machine.
 pub(super) fn config_json() -> String {
     pretty(&json!({
         "_comment": SYNTHETIC,

@@ -1,6 +1,5 @@
-//! What the toy grammars are made of: random choices, words, and a sentence under construction.
-//!
-//! Knows no language.
+//! The building blocks of the toy grammars, for any language: random choices, words, and a sentence
+//! under construction.
 
 use frostline_random::Stream;
 
@@ -25,18 +24,18 @@ impl Draw {
         self.unit() < probability
     }
 
-    /// Any item, all equally likely.
+    /// A random item, all equally likely.
     pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[(self.unit() * items.len() as f64) as usize]
     }
 
-    /// Any item, earlier ones more likely: a few words are frequent and most are rare.
+    /// A random item, earlier ones more likely: a few words are frequent and most are rare.
     pub(super) fn pick_early<T: Copy>(&mut self, items: &[T]) -> T {
         let skewed = self.unit().powi(2);
         items[(skewed * items.len() as f64) as usize]
     }
 
-    /// The index of a weight, as likely as its share of all weights.
+    /// A random index, with probability proportional to its weight.
     pub(super) fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: u32 = weights.iter().sum();
         let mut left = self.unit() * f64::from(total);
@@ -61,22 +60,22 @@ pub(super) struct Word {
     pub(super) deprel: &'static str,
 }
 
-/// What a grammar draws.
+/// A sentence that a grammar draws.
 pub(super) trait Toy {
-    /// Its words.
+    /// The number of its words.
     fn len(&self) -> usize;
 
-    /// The forms with a blank between each two.
+    /// The forms, separated by spaces.
     fn text(&self) -> String;
 }
 
 /// A sentence under construction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sentence {
+pub(super) struct ToySentence {
     pub(super) words: Vec<Word>,
 }
 
-impl Sentence {
+impl ToySentence {
     /// Adds a word and returns its index; it stays a root until it is attached.
     pub(super) fn add(&mut self, form: &str, lemma: &str, upos: &'static str) -> usize {
         let index = self.words.len();
@@ -89,14 +88,14 @@ impl Sentence {
         self.add(form, form, upos)
     }
 
-    /// Hangs a word under another.
+    /// Attaches a word to its head.
     pub(super) fn attach(&mut self, word: usize, head: usize, deprel: &'static str) {
         self.words[word].head = head;
         self.words[word].deprel = deprel;
     }
 }
 
-impl Toy for Sentence {
+impl Toy for ToySentence {
     fn len(&self) -> usize {
         self.words.len()
     }
@@ -107,11 +106,11 @@ impl Toy for Sentence {
     }
 }
 
-/// Words said between a trigger and what it decides: form and tag of each.
+/// Words between a trigger and the word whose tag it decides: form and tag of each.
 pub(super) type Phrase = &'static [(&'static str, &'static str)];
 
-/// Adds a phrase whose last word heads it, and returns that word's index.
-pub(super) fn add_phrase(sentence: &mut Sentence, phrase: Phrase) -> usize {
+/// Adds a phrase with its last word as the head, and returns that word's index.
+pub(super) fn add_phrase(sentence: &mut ToySentence, phrase: Phrase) -> usize {
     let first = sentence.len();
     for (form, upos) in phrase {
         sentence.plain(form, upos);

@@ -10,12 +10,6 @@ const LONGEST: usize = 600;
 /// The longest a snapshot may be, in lines: nobody reviews a longer one.
 const LONGEST_SNAPSHOT: usize = 400;
 
-/// Snapshots that are longer for now.
-const LONG_SNAPSHOTS: [&str; 2] = [
-    "crates/frostline-report/tests/report/snapshots/report__axes_json.snap",
-    "tests/e2e/snapshots/e2e__plans__every_plan_expands.snap",
-];
-
 /// Where people's and machines' own folders lie. In pieces, so that this file has none of them.
 const MACHINE: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/Us", "ers/"]];
@@ -56,7 +50,7 @@ fn rust(name: &str, text: &str) -> Vec<String> {
 
 fn snapshot(name: &str, text: &str) -> Option<String> {
     let lines = text.lines().count();
-    let long = name.ends_with(".snap") && lines > LONGEST_SNAPSHOT && !LONG_SNAPSHOTS.contains(&name);
+    let long = name.ends_with(".snap") && lines > LONGEST_SNAPSHOT;
     long.then(|| format!("{name}: {lines} lines; nobody reviews more than {LONGEST_SNAPSHOT}, so show less"))
 }
 
@@ -98,11 +92,6 @@ mod tests {
         assert!(snapshot("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT)).is_none());
         assert!(snapshot("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT + 1)).is_some());
         assert!(snapshot("a.rs", &"//! a\n".repeat(LONGEST_SNAPSHOT + 1)).is_none());
-        // An exception that is needed no longer goes.
-        for name in LONG_SNAPSHOTS {
-            let text = fs::read_to_string(workspace::root().join(name)).expect("a snapshot");
-            assert!(text.lines().count() > LONGEST_SNAPSHOT, "{name} is short now");
-        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the tests share: where the reference lies, a reader of forms and tags, a tiny vocabulary.
+//! Shared by the tests: the location of the reference data, a reader of forms and tags, a tiny vocabulary.
 #![allow(dead_code)] // every test binary uses its own part
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ pub fn multilingual(shared: &std::path::Path) -> PathBuf {
     shared.join("models/distilbert-base-multilingual-cased")
 }
 
-/// The treebank files of the oracle: name of the split, path.
+/// The treebank files with reference digests: name of the split, path.
 pub fn splits(shared: &std::path::Path) -> Vec<(String, PathBuf)> {
     let banks = [("en_ewt-ud", "UD_English-EWT"), ("pcm_nsc-ud", "UD_Naija-NSC")];
     let mut all = Vec::new();
@@ -22,25 +22,25 @@ pub fn splits(shared: &std::path::Path) -> Vec<(String, PathBuf)> {
     all
 }
 
-/// Words with integer ids only.
+/// A sentence's words, which are the rows with integer ids.
 #[derive(Default)]
-pub struct Sentence {
+pub struct TaggedSentence {
     pub sent_id: Option<String>,
     pub forms: Vec<String>,
     pub upos: Vec<String>,
 }
 
-impl Sentence {
+impl TaggedSentence {
     pub fn words(&self) -> Vec<&str> {
         self.forms.iter().map(String::as_str).collect()
     }
 }
 
-pub fn read_conllu(path: &std::path::Path) -> Vec<Sentence> {
+pub fn read_conllu(path: &std::path::Path) -> Vec<TaggedSentence> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let blocks = text.split("\n\n").filter(|block| !block.is_empty());
     let sentence = |block: &str| {
-        let mut sentence = Sentence::default();
+        let mut sentence = TaggedSentence::default();
         for line in block.split('\n') {
             if let Some(id) = line.strip_prefix("# sent_id = ") {
                 sentence.sent_id = Some(id.to_owned());

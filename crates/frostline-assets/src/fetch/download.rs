@@ -1,53 +1,21 @@
-//! One file over HTTP: goes on where an earlier try stopped, and is checked before it counts.
+//! Downloads one file: resumes an interrupted transfer, and checks the file before it is used.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write as _};
 use std::path::Path;
-use std::time::Duration;
 
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use ureq::Agent;
 use ureq::http::Response;
 
-use super::listing::{Digest, Entry};
-use super::{FetchError, Progress};
+use super::entry::{Digest, Entry};
+use super::error::FetchError;
+use super::http::get;
+use super::options::Progress;
 use crate::source::hex;
 
-/// The longest silence that is taken for a living connection.
-const SILENCE: Duration = Duration::from_secs(60);
-
-/// A client that takes every status as an answer and gives up on a dead connection.
-pub(super) fn agent() -> Agent {
-    Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_connect(Some(Duration::from_secs(20)))
-        .timeout_recv_response(Some(SILENCE))
-        .timeout_per_read(Some(SILENCE))
-        .user_agent(concat!("frostline/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .new_agent()
-}
-
-/// A JSON answer. `hint` is the next step where the host has nothing there.
-pub(super) fn json(agent: &Agent, url: &str, hint: &str) -> Result<serde_json::Value, FetchError> {
-    let mut response = ask(agent, url, 0)?;
-    match response.status().as_u16() {
-        200 => {}
-        status @ (401 | 404) => {
-            return Err(FetchError::NotThere { url: url.into(), status, hint: hint.into() });
-        }
-        status => return Err(FetchError::Status { url: url.into(), status }),
-    }
-    let text = response
-        .body_mut()
-        .read_to_string()
-        .map_err(|error| FetchError::Connection { url: url.into(), reason: error.to_string() })?;
-    serde_json::from_str(&text)
-        .map_err(|error| FetchError::Listing { url: url.into(), reason: error.to_string() })
-}
-
-/// Brings one file into a folder, unless it is there already.
+/// Downloads one file into a folder, unless it is already there.
 pub(super) fn file(
     agent: &Agent,
     entry: &Entry,
@@ -59,7 +27,7 @@ pub(super) fn file(
         report(entry, entry.bytes, progress);
         return Ok(());
     }
-    // The digest in the name keeps the remains of another revision apart.
+    // The digest in the name distinguishes it from partial files of another revision.
     let digest = entry.digest.hex();
     let part = folder.join(format!("{}.{}.part", entry.name, &digest[..12]));
     transfer(agent, entry, &part, progress)?;
@@ -70,7 +38,7 @@ pub(super) fn file(
     fs::rename(&part, &done).map_err(FetchError::io(&done))
 }
 
-/// Appends to `part` what it lacks, or writes it anew where the host cannot go on in the middle.
+/// Appends the missing bytes to `part`, or rewrites it where the host does not support ranges.
 fn transfer(
     agent: &Agent,
     entry: &Entry,
@@ -83,9 +51,9 @@ fn transfer(
         return Ok(());
     }
     let here = if here > entry.bytes { 0 } else { here };
-    let mut response = ask(agent, &entry.url, here)?;
+    let mut response = get(agent, &entry.url, here)?;
     let (mut bytes, mut file) = match response.status().as_u16() {
-        206 if goes_on_at(&response, here) => {
+        206 if resumes_at(&response, here) => {
             (here, OpenOptions::new().append(true).open(part).map_err(io())?)
         }
         200 => (0, File::create(part).map_err(io())?),
@@ -103,7 +71,7 @@ fn transfer(
         }
         bytes += n as u64;
         if bytes > entry.bytes {
-            break; // more than was promised: `check` says so
+            break; // more than listed, which is an error below
         }
         file.write_all(&buffer[..n]).map_err(io())?;
         report(entry, bytes, progress);
@@ -121,17 +89,8 @@ fn transfer(
     file.sync_all().map_err(io())
 }
 
-/// Asks for a file from this byte on.
-fn ask(agent: &Agent, url: &str, from: u64) -> Result<Response<ureq::Body>, FetchError> {
-    let mut request = agent.get(url);
-    if from > 0 {
-        request = request.header("Range", format!("bytes={from}-"));
-    }
-    request.call().map_err(|error| FetchError::Connection { url: url.into(), reason: error.to_string() })
-}
-
-/// Whether a partial answer begins where we stopped.
-fn goes_on_at(response: &Response<ureq::Body>, from: u64) -> bool {
+/// Whether a partial response begins where the previous transfer stopped.
+fn resumes_at(response: &Response<ureq::Body>, from: u64) -> bool {
     let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
     from > 0 && range.is_some_and(|range| range.starts_with(&format!("bytes {from}-")))
 }

@@ -1,4 +1,4 @@
-//! What can go wrong on the way from a host into the cache.
+//! The error type of downloads.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,20 @@ use crate::error::list;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The name cannot be one.
-    #[error("`{name}` is no name to fetch; expected {expected}")]
+    /// The name is invalid.
+    #[error("`{name}` cannot be fetched; expected {expected}")]
     NoName {
-        /// As given.
+        /// The given name.
         name: String,
-        /// What it should look like.
+        /// The expected form.
         expected: &'static str,
     },
-    /// A pin is no SHA-256.
-    #[error("the pin `{pin}` for {file} is no SHA-256; expected 64 hexadecimal digits")]
+    /// A pin is not a SHA-256.
+    #[error("the pin `{pin}` for {file} is not a SHA-256; expected 64 hexadecimal digits")]
     BadPin {
         /// The pinned file.
         file: String,
-        /// As given.
+        /// The given pin.
         pin: String,
     },
     /// A pin whose file was not among those fetched.
@@ -30,85 +30,89 @@ pub enum FetchError {
         "the pin for `{file}` names no fetched file; expected one of: {}; correct the name",
         list(.found)
     )]
-    IdlePin {
+    UnusedPin {
         /// The pinned file.
         file: String,
-        /// The files that there are.
+        /// The fetched files.
         found: Vec<String>,
     },
-    /// The host answered that there is nothing of this name, or nothing for everyone.
-    #[error("{url}: the host has nothing there for us (status {status}); {hint}")]
-    NotThere {
-        /// What was asked for.
+    /// The host has nothing of this name, or nothing that is public.
+    #[error("{url}: not found or not public (status {status}); {hint}")]
+    NotFound {
+        /// The requested address.
         url: String,
         /// The HTTP status.
         status: u16,
         /// The next step.
         hint: String,
     },
-    /// The host cannot answer now.
-    #[error("{url}: the host answered with status {status}; try again later: what is already here is kept")]
+    /// The host answered with an error.
+    #[error(
+        "{url}: the host answered with status {status}; try again later: files that are already complete are kept"
+    )]
     Status {
-        /// What was asked for.
+        /// The requested address.
         url: String,
         /// The HTTP status.
         status: u16,
     },
-    /// No answer, or it broke off.
-    #[error("{url}: {reason}; check the connection and run the command again: it goes on where it stopped")]
+    /// The host did not answer, or the transfer was interrupted.
+    #[error("{url}: {reason}; check the connection and run the command again: it resumes where it stopped")]
     Connection {
-        /// What was asked for.
+        /// The requested address.
         url: String,
         /// The client's reason.
         reason: String,
     },
     /// The host's list of files cannot be read.
-    #[error("{url}: expected a list of files, found {reason}; the host may have changed: report it")]
+    #[error(
+        "{url}: expected a list of files, found {reason}; the host may have changed its format: report this"
+    )]
     Listing {
-        /// What was asked for.
+        /// The requested address.
         url: String,
         /// What was found.
         reason: String,
     },
     /// The host has the name, but not the files that Frostline needs.
-    #[error("{name} at {revision} has no {lacks}; its files: {}", .found.join(", "))]
-    Lacks {
+    #[error("{name} at {revision} has no {missing}; its files: {}", .found.join(", "))]
+    MissingFile {
         /// Treebank or hub id.
         name: String,
         /// The revision that was listed.
         revision: String,
-        /// What is needed.
-        lacks: &'static str,
-        /// What is there.
+        /// The missing file.
+        missing: &'static str,
+        /// The files that exist.
         found: Vec<String>,
     },
-    /// The downloaded bytes are not the ones that were promised.
+    /// The downloaded bytes do not match the host's list.
     #[error(
         "{file}: the {algorithm} does not match: expected {expected}, found {found}; the download was deleted, run the command again"
     )]
     Digest {
         /// The file.
         file: String,
-        /// Which digest, or `size`.
+        /// The kind of digest, or `size in bytes`.
         algorithm: &'static str,
-        /// What was promised.
+        /// The listed value.
         expected: String,
-        /// What came.
+        /// The value of the download.
         found: String,
     },
-    /// A file is not the pinned one.
+    /// A file does not match its pin.
     #[error("{file}: the pinned SHA-256 does not match: expected {expected}, found {found}; {hint}")]
     Pin {
         /// The file.
         file: String,
         /// The pin.
         expected: String,
-        /// What the file has.
+        /// The file's SHA-256.
         found: String,
         /// The next step.
         hint: String,
     },
-    /// What is in the cache is not what was once put there.
+    /// The cached files are not the ones that were fetched.
     #[error("{folder}: {reason}; delete the folder and fetch it again")]
     Damaged {
         /// The folder.
@@ -116,39 +120,39 @@ pub enum FetchError {
         /// What is wrong.
         reason: String,
     },
-    /// The cache holds another revision.
+    /// The cache has another revision.
     #[error(
-        "{folder} holds revision {there}, not {wanted}; delete the folder to fetch {wanted}, or keep it and fetch it by name with --revision {there}"
+        "{folder} contains revision {found}, expected {expected}; delete the folder to fetch {expected}, or keep it and fetch with --revision {found}"
     )]
     OtherRevision {
         /// The folder.
         folder: PathBuf,
-        /// What it holds.
-        there: String,
-        /// What was asked for.
-        wanted: String,
+        /// The revision in the cache.
+        found: String,
+        /// The requested revision.
+        expected: String,
     },
-    /// Another process fetches the same.
-    #[error("{folder}: another process is fetching this now; wait for it to end")]
+    /// Another process is fetching the same.
+    #[error("{folder}: another process is fetching this now; wait until it has finished")]
     Busy {
-        /// The growing folder.
+        /// The folder of the download.
         folder: PathBuf,
     },
     /// A file that was fetched cannot be read.
     #[error(transparent)]
     Asset(#[from] AssetError),
-    /// The operating system said no.
+    /// A file or folder cannot be read or written.
     #[error("{path}: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl FetchError {
-    /// Names the place of a system error.
+    /// Adds the path to a system error.
     pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.into(), source }
     }

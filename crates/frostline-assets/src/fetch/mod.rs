@@ -2,14 +2,12 @@
 //!
 //! A treebank comes from the repository of its Universal Dependencies release, an encoder from
 //! the Hugging Face hub. Both hosts list each file with its size and digest; a file that does not
-//! match its entry is refused. On first use the SHA-256 of every file is written beside it in
-//! `fetched.json`, and a later fetch of the same name checks the files against it, without a
-//! connection. [`Options::pins`] demands a SHA-256 from the start.
+//! match is an error. The first download writes the SHA-256 of every file to `fetched.json` in the same
+//! folder, and a later fetch of the same name checks the files against it, without a connection.
+//! [`FetchOptions::pins`] requires a given SHA-256 from the start.
 //!
-//! A folder appears in the cache when it is complete: it grows as `NAME.part`, in which an
-//! interrupted download goes on where it stopped.
-//!
-//! Refuses to overwrite: a folder that is there is checked and left as it is.
+//! A folder appears in the cache when it is complete: the download is stored in `NAME.part`, where an
+//! interrupted one resumes. A folder that exists is checked and never overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,114 +15,36 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::places::Kind;
+use crate::Origin;
+use crate::places::AssetKind;
 use crate::source::Source;
-use crate::{Origin, fetch::listing::Entry};
+
+use self::entry::Entry;
 
 mod download;
+mod entry;
 mod error;
+mod http;
 mod listing;
+mod options;
 
 pub use error::FetchError;
+pub use options::{FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
 
-/// The Universal Dependencies release that is fetched where nothing else is asked for.
-pub const UD_RELEASE: &str = "r2.16";
-
-/// What `fetched.json` is called.
+/// The name of the file that records what was fetched.
 const RECORD: &str = "fetched.json";
 
-/// The file of a growing folder that is locked by whoever fills it.
+/// The lock file in the folder of a download.
 const LOCK: &str = ".lock";
-
-/// How to fetch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The cache; see [`default_cache`](crate::default_cache).
-    pub cache: PathBuf,
-    /// A tag, branch or commit; [`UD_RELEASE`] for treebanks and the hub's newest commit for
-    /// encoders where `None`.
-    pub revision: Option<String>,
-    /// File name to the SHA-256 that it must have, in hexadecimal; see [`check_pins`].
-    pub pins: BTreeMap<String, String>,
-    /// Whether an encoder's weights are fetched too.
-    pub weights: bool,
-    /// Who is asked.
-    pub hosts: Hosts,
-}
-
-/// The addresses that are asked, without a slash at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts {
-    /// Lists the files of treebank repositories: GitHub's API.
-    pub treebank_lists: String,
-    /// Serves the files of treebank repositories.
-    pub treebank_files: String,
-    /// The Hugging Face hub.
-    pub hub: String,
-}
-
-/// How far one file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress<'a> {
-    /// Its name.
-    pub file: &'a str,
-    /// What is on disk, an earlier try's share included.
-    ///
-    /// # Units
-    /// Bytes.
-    pub bytes: u64,
-    /// What it will be.
-    ///
-    /// # Units
-    /// Bytes.
-    pub bytes_total: u64,
-}
-
-/// What is in the cache now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fetched {
-    /// Its folder.
-    pub folder: PathBuf,
-    /// The revision that the files are of.
-    pub revision: String,
-    /// The files by name.
-    pub files: BTreeMap<String, Source>,
-    /// False where all was there before and only checked.
-    pub downloaded: bool,
-}
-
-impl Default for Hosts {
-    fn default() -> Self {
-        Self {
-            treebank_lists: "https://api.github.com".into(),
-            treebank_files: "https://raw.githubusercontent.com".into(),
-            hub: "https://huggingface.co".into(),
-        }
-    }
-}
-
-impl Options {
-    /// Everything of the newest revision from the usual hosts.
-    #[must_use]
-    pub fn new(cache: impl Into<PathBuf>) -> Self {
-        Self {
-            cache: cache.into(),
-            revision: None,
-            pins: BTreeMap::new(),
-            weights: true,
-            hosts: Hosts::default(),
-        }
-    }
-}
 
 /// Fetches a treebank such as `UD_English-EWT`: its splits, licence and readme.
 ///
 /// # Errors
-/// Where the name is none, the host has no such treebank or release, the connection fails, a file
-/// is not what the host lists or a pin demands, or the cache cannot be written.
+/// If the name is invalid, the host has no such treebank or release, the connection fails, a file
+/// does not match the host's list or its pin, or the cache cannot be written.
 pub fn treebank(
     name: &str,
-    options: &Options,
+    options: &FetchOptions,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Fetched, FetchError> {
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -135,24 +55,24 @@ pub fn treebank(
         });
     }
     let revision = options.revision.as_deref().unwrap_or(UD_RELEASE);
-    let fetch = Fetch::new(Kind::Dataset, name, Some(revision), options)?;
-    if let Some(there) = fetch.check_what_is_there()? {
-        return Ok(there);
+    let fetch = Fetch::new(AssetKind::Dataset, name, Some(revision), options)?;
+    if let Some(cached) = fetch.check_cached()? {
+        return Ok(cached);
     }
     let list = listing::treebank(&fetch.agent, &options.hosts, name, revision)?;
     fetch.download(revision, &list, progress)
 }
 
 /// Fetches an encoder by its hub id, such as `distilbert-base-multilingual-cased`: config,
-/// tokenizer and, where [`Options::weights`] says so, weights.
+/// tokenizer and, if [`FetchOptions::weights`] is set, weights.
 ///
 /// # Errors
-/// Where the id is none, the hub has no such encoder or revision, the encoder lacks a file that
-/// Frostline needs, the connection fails, a file is not what the hub lists or a pin demands, or
-/// the cache cannot be written.
+/// If the id is invalid, the hub has no such encoder or revision, the encoder lacks a file that
+/// Frostline needs, the connection fails, a file does not match the hub's list or its pin, or the
+/// cache cannot be written.
 pub fn encoder(
     hub_id: &str,
-    options: &Options,
+    options: &FetchOptions,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Fetched, FetchError> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -165,48 +85,48 @@ pub fn encoder(
             expected: "a hub id such as distilbert-base-multilingual-cased or OWNER/NAME",
         });
     }
-    let fetch = Fetch::new(Kind::Encoder, hub_id, options.revision.as_deref(), options)?;
-    if let Some(there) = fetch.check_what_is_there()? {
-        return Ok(there);
+    let fetch = Fetch::new(AssetKind::Encoder, hub_id, options.revision.as_deref(), options)?;
+    if let Some(cached) = fetch.check_cached()? {
+        return Ok(cached);
     }
     let revision = options.revision.as_deref().unwrap_or("main");
     let (commit, list) = listing::encoder(&fetch.agent, options, hub_id, revision)?;
     fetch.download(&commit, &list, progress)
 }
 
-/// Refuses a pin that verified nothing because no fetched file has its name.
+/// Checks that every pin was used: that a fetched file has its name.
 ///
 /// # Errors
-/// Where a pin of [`Options::pins`] names no file of any of these.
-pub fn check_pins(options: &Options, fetched: &[Fetched]) -> Result<(), FetchError> {
+/// If a pin of [`FetchOptions::pins`] names none of these files.
+pub fn check_pins(options: &FetchOptions, fetched: &[Fetched]) -> Result<(), FetchError> {
     let files: BTreeSet<&String> = fetched.iter().flat_map(|fetched| fetched.files.keys()).collect();
     match options.pins.keys().find(|file| !files.contains(file)) {
         None => Ok(()),
         Some(file) => {
-            Err(FetchError::IdlePin { file: file.clone(), found: files.into_iter().cloned().collect() })
+            Err(FetchError::UnusedPin { file: file.clone(), found: files.into_iter().cloned().collect() })
         }
     }
 }
 
-/// One folder on its way into the cache.
+/// One folder to fetch into the cache.
 struct Fetch<'o> {
     name: String,
-    /// The revision that a folder must be of which is there already; any where `None`.
+    /// The revision that an existing folder must have; any where `None`.
     wanted: Option<&'o str>,
-    options: &'o Options,
+    options: &'o FetchOptions,
     folder: PathBuf,
     agent: ureq::Agent,
 }
 
 impl<'o> Fetch<'o> {
     fn new(
-        kind: Kind,
+        kind: AssetKind,
         name: &str,
         wanted: Option<&'o str>,
-        options: &'o Options,
+        options: &'o FetchOptions,
     ) -> Result<Self, FetchError> {
         for (file, pin) in &options.pins {
-            if !listing::is_hex(pin, listing::SHA256_DIGITS) {
+            if !entry::is_hex(pin, entry::SHA256_DIGITS) {
                 return Err(FetchError::BadPin { file: file.clone(), pin: pin.clone() });
             }
         }
@@ -215,13 +135,15 @@ impl<'o> Fetch<'o> {
             wanted,
             options,
             folder: options.cache.join(kind.folder()).join(name),
-            agent: download::agent(),
+            agent: http::agent(),
         })
     }
 
-    /// The folder if it is there and whole; an error where it is there but not whole, or not of the
-    /// revision that is wanted.
-    fn check_what_is_there(&self) -> Result<Option<Fetched>, FetchError> {
+    /// The cached folder, or `None` where there is none.
+    ///
+    /// # Errors
+    /// If the cached folder is damaged, or has another revision than the requested one.
+    fn check_cached(&self) -> Result<Option<Fetched>, FetchError> {
         if !self.folder.exists() {
             return Ok(None);
         }
@@ -240,8 +162,8 @@ impl<'o> Fetch<'o> {
         {
             return Err(FetchError::OtherRevision {
                 folder: self.folder.clone(),
-                there: revision.into(),
-                wanted: wanted.into(),
+                found: revision.into(),
+                expected: wanted.into(),
             });
         }
         let hint = || format!("check the pin, or delete {} and fetch it again", self.folder.display());
@@ -270,15 +192,15 @@ impl<'o> Fetch<'o> {
     ) -> Result<Fetched, FetchError> {
         let part = self.folder.with_added_extension("part");
         let lock = lock(&part)?;
-        // Another fetch of the name may have ended since this one looked.
-        if let Some(there) = self.check_what_is_there()? {
-            // A third one may be removing it too.
+        // Another process may have finished fetching this since the check above.
+        if let Some(cached) = self.check_cached()? {
+            // Errors are ignored, since a third process may be removing it too.
             let _ = fs::remove_dir_all(&part);
-            return Ok(there);
+            return Ok(cached);
         }
         self.fill(&part, revision, list, progress)?;
         fs::rename(&part, &self.folder).map_err(FetchError::io(&self.folder))?;
-        // Not before the renaming: whoever gets the lock next must find the folder in place.
+        // After the renaming, so that the next process to get the lock finds the folder in place.
         let _ = fs::remove_file(self.folder.join(LOCK));
         drop(lock);
         let named = list.iter().map(|entry| {
@@ -293,7 +215,7 @@ impl<'o> Fetch<'o> {
         })
     }
 
-    /// Brings the entries and their record into the growing folder, and nothing else.
+    /// Downloads the entries and writes their record into the folder, and removes everything else.
     fn fill(
         &self,
         part: &Path,
@@ -340,7 +262,7 @@ impl<'o> Fetch<'o> {
         Ok(Source::of_file(&folder.join(name), Origin::Cache)?)
     }
 
-    /// Holds a file against its pin, where it has one. `hint` is the next step where they differ.
+    /// Compares a file with its pin, if it has one. `hint` is the next step where they differ.
     fn check_pin(&self, file: &str, found: &str, hint: impl FnOnce() -> String) -> Result<(), FetchError> {
         match self.options.pins.get(file) {
             Some(pin) if !pin.eq_ignore_ascii_case(found) => Err(FetchError::Pin {
@@ -354,7 +276,7 @@ impl<'o> Fetch<'o> {
     }
 }
 
-/// Locks a growing folder, which is made where there is none.
+/// Creates the folder of a download if needed, and locks it.
 fn lock(part: &Path) -> Result<fs::File, FetchError> {
     let open = || {
         fs::create_dir_all(part)?;
@@ -369,7 +291,7 @@ fn lock(part: &Path) -> Result<fs::File, FetchError> {
     }
 }
 
-/// Leaves of a folder only the entries, their record and the lock: no remains of earlier tries.
+/// Removes everything from a folder except the entries, their record and the lock.
 fn remove_all_but(folder: &Path, list: &[Entry]) -> Result<(), FetchError> {
     let is_entry = |name: &str| list.iter().any(|entry| entry.name == name);
     for found in fs::read_dir(folder).map_err(FetchError::io(folder))? {

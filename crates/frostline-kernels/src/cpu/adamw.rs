@@ -16,7 +16,7 @@ pub fn step(rule: &AdamW, parameter: &mut [f32], gradient: &[f32], first: &mut [
         "a parameter, its gradient and its moments differ in size"
     );
     let step = rule.step as i32;
-    let scaled = Rule {
+    let scaled = StepConstants {
         gradient_scale: rule.gradient_scale as f32,
         beta1: rule.beta1 as f32,
         rest1: (1.0 - rule.beta1) as f32,
@@ -38,9 +38,9 @@ pub fn step(rule: &AdamW, parameter: &mut [f32], gradient: &[f32], first: &mut [
         });
 }
 
-/// The rule as the loop wants it.
+/// The constants of one update, precomputed in f32.
 #[derive(Clone, Copy)]
-pub struct Rule {
+pub struct StepConstants {
     gradient_scale: f32,
     beta1: f32,
     rest1: f32,
@@ -54,7 +54,7 @@ pub struct Rule {
 
 dispatched! {
     /// The update of a few elements.
-    pub fn step_chunk(rule: Rule, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+    pub fn step_chunk(rule: StepConstants, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
         let n = parameter.len();
         let (gradient, first, second) = (&gradient[..n], &mut first[..n], &mut second[..n]);
         for i in 0..n {
@@ -86,7 +86,7 @@ pub fn sum_squares(data: &[f32]) -> f64 {
 dispatched! {
     /// Sum of squares of a few elements.
     pub fn square_chunk(data: &[f32], out: &mut f32) {
-        // Four elements per addition to a running sum: a sum waits for itself.
+        // Four elements per addition to a running sum, since each addition waits for the previous one.
         const QUARTER: usize = CHUNK / 4;
         if data.len() < CHUNK {
             *out = sum(data.len(), |i| data[i] * data[i]);

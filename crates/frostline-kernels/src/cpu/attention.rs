@@ -1,18 +1,18 @@
 //! Attention within each sentence of a pack: no padding, no `[B, heads, L, L]` copies.
 //!
-//! One task is one sentence; it walks over the heads with a scratch that stays in cache.
+//! One task is one sentence; it loops over the heads with scratch buffers that stay in cache.
 
 use rayon::prelude::*;
 
 use super::fresh::{Fresh, Part};
 use super::simd::{dispatched, exp, sum};
-use super::tile::{View, product};
+use super::tile::{StridedMatrix, product};
 use crate::{Dropout, Pack};
 
-/// What backward needs of forward: the softmax of every sentence and head, before dropout.
-/// Rows are padded to [`padded`] columns.
+/// What the backward pass needs from the forward pass: the softmax of every sentence and head,
+/// before dropout. Rows are padded to [`padded`] columns.
 #[derive(Clone, Debug)]
-pub struct Saved {
+pub struct SavedAttention {
     probabilities: Vec<f32>,
 }
 
@@ -21,7 +21,7 @@ const fn padded(length: usize) -> usize {
     length.next_multiple_of(16)
 }
 
-/// How many probabilities each sentence has, all heads together.
+/// The number of probabilities of each sentence, over all heads.
 fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
     pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
 }
@@ -30,7 +30,7 @@ fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
     pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
 }
 
-/// The context \[N, H\] and what backward needs.
+/// The context \[N, H\], and what the backward pass needs.
 pub fn forward(
     q: &[f32],
     k: &[f32],
@@ -39,7 +39,7 @@ pub fn forward(
     heads: usize,
     pack: &Pack,
     dropout: Dropout,
-) -> (Vec<f32>, Saved) {
+) -> (Vec<f32>, SavedAttention) {
     let sizes = sizes(pack, heads);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(|n| Fresh::new(n, 0f32));
     context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().for_each(
@@ -52,7 +52,7 @@ pub fn forward(
             forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
         },
     );
-    (context.finish(), Saved { probabilities: probabilities.finish() })
+    (context.finish(), SavedAttention { probabilities: probabilities.finish() })
 }
 
 dispatched! {
@@ -68,9 +68,9 @@ dispatched! {
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
         for head in 0..heads {
             let at = head * d;
-            turn(&k[at..], h, l, d, wide, &mut keys);
+            transpose_head(&k[at..], h, l, d, wide, &mut keys);
             let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
-            product::<FMA>([l, wide, d], View { data: &q[at..], row: h, col: 1 }, &keys, wide, probabilities, wide);
+            product::<FMA>([l, wide, d], StridedMatrix { data: &q[at..], row: h, col: 1 }, &keys, wide, probabilities, wide);
             for row in probabilities.chunks_exact_mut(wide) {
                 softmax::<FMA>(row, l, scale);
             }
@@ -78,7 +78,7 @@ dispatched! {
                 drop_rows(probabilities, wide, l, head, identities, dropout, &mut dropped);
                 &dropped
             };
-            product::<FMA>([l, d, l], View { data: weights, row: wide, col: 1 }, &v[at..], h, &mut context[at..], h);
+            product::<FMA>([l, d, l], StridedMatrix { data: weights, row: wide, col: 1 }, &v[at..], h, &mut context[at..], h);
         }
     }
 }
@@ -94,7 +94,7 @@ pub fn backward(
     heads: usize,
     pack: &Pack,
     dropout: Dropout,
-    saved: &Saved,
+    saved: &SavedAttention,
 ) -> [Vec<f32>; 3] {
     let mut out = [(); 3].map(|()| Fresh::new(q.len(), 0f32));
     let [dq, dk, dv] = &mut out;
@@ -143,9 +143,9 @@ dispatched! {
                 drop_rows(probabilities, wide, l, head, identities, dropout, &mut dropped);
                 &dropped
             };
-            product::<FMA>([l, d, l], View { data: weights, row: 1, col: wide }, &gradient[at..], h, &mut dv[at..], h);
-            turn(&v[at..], h, l, d, wide, &mut values);
-            product::<FMA>([l, wide, d], View { data: &gradient[at..], row: h, col: 1 }, &values, wide, &mut scores, wide);
+            product::<FMA>([l, d, l], StridedMatrix { data: weights, row: 1, col: wide }, &gradient[at..], h, &mut dv[at..], h);
+            transpose_head(&v[at..], h, l, d, wide, &mut values);
+            product::<FMA>([l, wide, d], StridedMatrix { data: &gradient[at..], row: h, col: 1 }, &values, wide, &mut scores, wide);
             for (row, scores) in scores.chunks_exact_mut(wide).enumerate() {
                 let probabilities = &probabilities[row * wide..(row + 1) * wide];
                 if !dropout.is_off() {
@@ -159,15 +159,15 @@ dispatched! {
                     scores[j] = (scores[j] - mean) * probabilities[j] * scale;
                 }
             }
-            product::<FMA>([l, d, l], View { data: &scores, row: wide, col: 1 }, &k[at..], h, &mut dq[at..], h);
-            product::<FMA>([l, d, l], View { data: &scores, row: 1, col: wide }, &q[at..], h, &mut dk[at..], h);
+            product::<FMA>([l, d, l], StridedMatrix { data: &scores, row: wide, col: 1 }, &k[at..], h, &mut dq[at..], h);
+            product::<FMA>([l, d, l], StridedMatrix { data: &scores, row: 1, col: wide }, &q[at..], h, &mut dk[at..], h);
         }
     }
 }
 
 /// The transpose of one head's \[l, d\], padded with zeros to \[d, wide\].
 #[inline(always)]
-fn turn(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
+fn transpose_head(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
     for row in 0..l {
         let line = &data[row * stride..][..d];
         for (channel, &value) in line.iter().enumerate() {
@@ -193,7 +193,7 @@ fn softmax<const FMA: bool>(row: &mut [f32], l: usize, scale: f32) {
     row[l..].fill(0.0);
 }
 
-/// The probabilities of one head times their dropout mask.
+/// The probabilities of one head, multiplied by their dropout mask.
 #[inline(always)]
 fn drop_rows(
     probabilities: &[f32],

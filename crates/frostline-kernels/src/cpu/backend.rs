@@ -1,5 +1,5 @@
-//! The operations as burn sees them: `Flex` for evaluation and updates, `Autodiff<Flex>` for
-//! training. A gradient is computed only for parents that want one.
+//! The operations as burn backends: `Flex` for evaluation and updates, `Autodiff<Flex>` for
+//! training. A gradient is computed only for parents that need one.
 
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
@@ -34,7 +34,7 @@ fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
 }
 
-/// A tensor that fills its buffer: what is written through the buffer is this tensor and nothing else.
+/// A tensor that owns all of its buffer, so that writing to the buffer changes only this tensor.
 fn whole<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     raw(tensor).to_contiguous()
 }
@@ -57,7 +57,7 @@ fn gradient<S, const N: usize>(ops: &Ops<S, N>, gradients: &mut Gradients) -> Fl
     contiguous(gradients.consume::<Flex>(&ops.node))
 }
 
-/// Finishes an operation: with state where somebody wants a gradient, without where nobody does.
+/// Finishes an operation: with saved state where a gradient is needed, without it elsewhere.
 macro_rules! finish {
     ($op:expr, $strategy:ty, [$($node:expr),*], $state:expr, $out:expr) => {
         match $op.prepare::<$strategy>([$($node),*]).compute_bound().stateful() {
@@ -209,7 +209,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     ) -> Tensor<Self, 2> {
         let shape = x.dims();
         let with_residual = residual.is_some();
-        // An untracked leaf stands in for a missing residual.
+        // An untracked leaf replaces a missing residual.
         let residual = residual.unwrap_or_else(|| Tensor::zeros([1, 1], &x.device()));
         let (x, residual, gamma, beta) = (tracked(x), tracked(residual), tracked(gamma), tracked(beta));
         let (out, saved) = norm::forward(
@@ -327,7 +327,7 @@ impl Backward<Flex, 1> for DropoutOp {
 struct NormOp;
 #[derive(Clone, Debug)]
 struct NormState {
-    saved: norm::Saved,
+    saved: norm::SavedNorm,
     gamma: FlexTensor,
     dropout: Dropout,
     rows: Rows,
@@ -368,7 +368,7 @@ struct AttentionOp;
 #[derive(Clone, Debug)]
 struct AttentionState {
     qkv: [FlexTensor; 3],
-    saved: attention::Saved,
+    saved: attention::SavedAttention,
     heads: usize,
     pack: Pack,
     dropout: Dropout,

@@ -1,5 +1,5 @@
-//! Buffers that tasks fill: not zeroed by one thread beforehand, but part by part, by the task
-//! that is about to write the part and then finds it in its cache.
+//! Output buffers that tasks zero part by part, instead of one thread zeroing all of it: each task
+//! zeroes the part it is about to write, which is then in its cache.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +11,11 @@ pub struct Fresh<T> {
     values: Vec<T>,
     length: usize,
     zero: T,
-    /// How many elements have been zeroed since it was last taken apart.
+    /// How many elements have been zeroed since the last call of `chunks` or `cut`.
     filled: AtomicUsize,
 }
 
-/// A part of a buffer that nobody has written.
+/// An uninitialised part of a buffer.
 pub struct Part<'a, T> {
     room: &'a mut [MaybeUninit<T>],
     zero: T,
@@ -23,7 +23,7 @@ pub struct Part<'a, T> {
 }
 
 impl<T: Copy + Send + Sync> Fresh<T> {
-    /// A buffer of this many elements that begin as `zero`.
+    /// A buffer of this many elements, to be initialised with `zero`.
     pub fn new(length: usize, zero: T) -> Self {
         Self { values: Vec::with_capacity(length), length, zero, filled: AtomicUsize::new(0) }
     }
@@ -54,14 +54,14 @@ impl<T: Copy + Send + Sync> Fresh<T> {
         sizes.into_iter().map(part).collect()
     }
 
-    /// The buffer.
+    /// The finished buffer.
     ///
     /// # Panics
-    /// Where a part was never filled.
+    /// If a part was never zeroed.
     pub fn finish(mut self) -> Vec<T> {
         assert_eq!(*self.filled.get_mut(), self.length, "elements of a buffer that were filled");
-        // SAFETY: parts of one taking apart do not overlap and are consumed where they are filled, so
-        // that each element counts once: all `length` of them are initialised.
+        // SAFETY: the parts of one call of `chunks` or `cut` do not overlap, and zeroing a part consumes
+        // it, so each element is counted once: all `length` elements are initialised.
         unsafe { self.values.set_len(self.length) };
         self.values
     }
@@ -74,7 +74,7 @@ impl<'a, T: Copy> Part<'a, T> {
         for slot in &mut *self.room {
             slot.write(self.zero);
         }
-        // SAFETY: every element was just written, and a MaybeUninit<T> is laid out as a T.
+        // SAFETY: every element was just written, and MaybeUninit<T> has the layout of T.
         unsafe { &mut *(std::ptr::from_mut(self.room) as *mut [T]) }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_zeroed_and_keep_what_is_written() {
+    fn parts_are_zeroed_and_keep_written_values() {
         let mut fresh = Fresh::new(10, 0f32);
         fresh.chunks(4).enumerate().for_each(|(at, part)| part.zeroed()[0] = at as f32 + 1.0);
         assert_eq!(fresh.finish(), [1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0, 0.0]);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "elements of a buffer that were filled")]
-    fn a_part_that_nobody_filled_is_no_buffer() {
+    fn finishing_with_an_unfilled_part_panics() {
         let mut fresh = Fresh::new(5, 0f32);
         let mut parts = fresh.cut([2, 3]);
         parts.remove(1).zeroed();
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "elements of a buffer that were filled")]
-    fn a_part_that_is_filled_twice_counts_once() {
+    fn filling_one_part_twice_does_not_replace_another() {
         let mut fresh = Fresh::new(4, 0f32);
         for _ in 0..2 {
             fresh.cut([2, 2]).remove(0).zeroed();

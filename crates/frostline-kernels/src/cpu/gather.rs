@@ -15,10 +15,10 @@ pub fn forward(table: &[f32], h: usize, rows: &[u32]) -> Vec<f32> {
     })
 }
 
-/// The table's gradient \[V, H\]: what belongs to one row is added in the order of `rows`.
+/// The table's gradient \[V, H\]: the gradients of one row are added in the order of `rows`.
 pub fn backward(gradient: &[f32], height: usize, h: usize, rows: &[u32]) -> Vec<f32> {
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-    // Stable, so that equal rows stay in their order.
+    // The sort is stable, so gradients of the same row stay in order.
     order.sort_by_key(|&at| rows[at as usize]);
     let before = |row: usize| order.partition_point(|&at| (rows[at as usize] as usize) < row);
     filled(height, h, |first, out| {
@@ -33,14 +33,14 @@ pub fn backward(gradient: &[f32], height: usize, h: usize, rows: &[u32]) -> Vec<
     })
 }
 
-/// A matrix \[rows, H\] whose rows are written by all threads, some consecutive ones at a time:
-/// `write` gets the number of the first and must write every element.
+/// A matrix \[rows, H\] that all threads write in blocks of consecutive rows: `write` receives the
+/// number of the first row and a block, of which it must write every element.
 fn filled(rows: usize, h: usize, write: impl Fn(usize, &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
     let some = (PARALLEL_FROM / h.max(1)).max(1);
     let mut out = Vec::with_capacity(rows * h);
     let target = &mut out.spare_capacity_mut()[..rows * h];
     target.par_chunks_mut((some * h).max(1)).enumerate().for_each(|(part, out)| write(part * some, out));
-    // SAFETY: `write` wrote all elements, as it must.
+    // SAFETY: both callers in this file pass a `write` that writes every element of its block.
     unsafe { out.set_len(rows * h) };
     out
 }

@@ -1,4 +1,4 @@
-//! `x W + b`, and the gradients that somebody asks for.
+//! `x W + b` and its gradients.
 
 use rayon::prelude::*;
 

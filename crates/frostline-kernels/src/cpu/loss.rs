@@ -1,6 +1,6 @@
-//! Cross-entropy and its gradient; the matrix is small, so one thread does it.
+//! Cross-entropy and its gradient; the matrix is small, so one thread computes it.
 
-/// Sum of cross-entropies in nats, and the softmax minus one-hot that backward scales.
+/// The sum of cross-entropies in nats, and the softmax minus one-hot, which the backward pass scales.
 pub fn forward(logits: &[f32], labels: &[u32]) -> (f32, Vec<f32>) {
     let c = logits.len() / labels.len().max(1);
     let mut slope = logits.to_vec();

@@ -1,7 +1,7 @@
 //! Fused operations with hand-written gradients on burn's flex backend.
 //!
-//! Each file holds one operation: slices in, vectors out, then its `Backward`. Sums run in fixed
-//! chunks and a fixed order, so results do not depend on the number of threads.
+//! Each file contains one operation from slices to vectors; `backend` connects them to burn. Sums run
+//! in fixed chunks and a fixed order, so results do not depend on the number of threads.
 
 mod adamw;
 mod attention;

@@ -1,4 +1,4 @@
-//! `LayerNorm(dropout(x) + residual)` in one pass forward and one backward.
+//! `LayerNorm(dropout(x) + residual)` in one forward pass and one backward pass.
 
 use rayon::prelude::*;
 
@@ -10,16 +10,16 @@ use crate::{Dropout, Rows};
 /// Rows per task; gradients of gamma and beta are summed per task and then in task order.
 const ROWS: usize = 32;
 
-/// What backward needs of forward.
+/// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
-pub struct Saved {
+pub struct SavedNorm {
     /// The normalised rows before gamma and beta, \[N, H\].
     normal: Vec<f32>,
     /// One over each row's standard deviation, \[N\].
     inverse: Vec<f32>,
 }
 
-/// Gradients: of `dropout(x) + residual`, of gamma, of beta; those not asked for are empty.
+/// Gradients of `dropout(x) + residual`, of gamma and of beta; those that are not needed are empty.
 pub struct Gradients {
     pub sum: Vec<f32>,
     pub gamma: Vec<f32>,
@@ -30,7 +30,7 @@ fn tasks_per_split(h: usize) -> usize {
     (PARALLEL_FROM / (ROWS * h)).max(1)
 }
 
-/// The output \[N, H\] and what backward needs.
+/// The output \[N, H\], and what the backward pass needs.
 pub fn forward(
     x: &[f32],
     residual: Option<&[f32]>,
@@ -39,7 +39,7 @@ pub fn forward(
     eps: f32,
     dropout: Dropout,
     rows: &Rows,
-) -> (Vec<f32>, Saved) {
+) -> (Vec<f32>, SavedNorm) {
     let h = gamma.len();
     let [mut y, mut normal, mut inverse] = [x.len(), x.len(), x.len() / h].map(|n| Fresh::new(n, 0f32));
     y.chunks(ROWS * h)
@@ -54,7 +54,7 @@ pub fn forward(
             let residual = residual.map(|residual| &residual[range.clone()]);
             forward_rows(&x[range], residual, gamma, beta, eps, dropout, identities, y, normal, inverse);
         });
-    (y.finish(), Saved { normal: normal.finish(), inverse: inverse.finish() })
+    (y.finish(), SavedNorm { normal: normal.finish(), inverse: inverse.finish() })
 }
 
 dispatched! {
@@ -94,11 +94,11 @@ dispatched! {
     }
 }
 
-/// Gradients from that of the output, \[N, H\].
+/// The gradients, from the gradient of the output \[N, H\].
 pub fn backward(
     gradient: &[f32],
     gamma: &[f32],
-    saved: &Saved,
+    saved: &SavedNorm,
     want_sum: bool,
     want_affine: bool,
 ) -> Gradients {

@@ -1,10 +1,10 @@
-//! Run-time dispatch to the processor's instruction set, and the float functions kernels share.
+//! Run-time dispatch to the processor's instruction set, and float functions that several kernels use.
 //!
 //! A kernel is written once as an `#[inline(always)]` body over plain slices and compiled three
 //! times. The only unsafe code of a dispatch is the call of a function whose target features were
-//! just detected.
+//! detected.
 
-// Constants are written as their sources print them.
+// Constants have the digits that their sources print.
 #![allow(clippy::excessive_precision)]
 
 use std::sync::OnceLock;
@@ -31,14 +31,14 @@ impl Isa {
     }
 }
 
-/// The best instruction set of this processor, or a lesser one that the environment variable
-/// `FROSTLINE_ISA` names (`avx2`, `portable`); found once.
+/// The best instruction set of this processor, or a lower one that the environment variable
+/// `FROSTLINE_ISA` names (`avx2`, `portable`); detected once.
 #[inline]
 pub fn isa() -> Isa {
     static ISA: OnceLock<Isa> = OnceLock::new();
     *ISA.get_or_init(|| {
-        let asked = std::env::var("FROSTLINE_ISA").unwrap_or_default();
-        match (detect(), asked.as_str()) {
+        let requested = std::env::var("FROSTLINE_ISA").unwrap_or_default();
+        match (detect(), requested.as_str()) {
             (_, "portable") => Isa::Portable,
             (Isa::Avx512, "avx2") => Isa::Avx2,
             (best, _) => best,
@@ -65,8 +65,8 @@ fn detect() -> Isa {
     Isa::Portable
 }
 
-/// Defines a function whose body is compiled for each [`Isa`]; inside, the constant `FMA` says
-/// whether fused multiply-add is an instruction.
+/// Defines a function whose body is compiled for each [`Isa`]; inside, the constant `FMA` is true
+/// where fused multiply-add is an instruction.
 macro_rules! dispatched {
     ($(#[$meta:meta])* pub fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
@@ -75,16 +75,24 @@ macro_rules! dispatched {
             #[inline(always)]
             #[allow(clippy::too_many_arguments, unused_variables)]
             fn body<const FMA: bool>($($arg: $type),*) $body
+            /// The body for this instruction set.
+            ///
+            /// # Safety
+            /// The processor must have the enabled features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
             #[allow(clippy::too_many_arguments)]
             fn avx512($($arg: $type),*) { body::<true>($($arg),*) }
+            /// The body for this instruction set.
+            ///
+            /// # Safety
+            /// The processor must have the enabled features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             #[allow(clippy::too_many_arguments)]
             fn avx2($($arg: $type),*) { body::<true>($($arg),*) }
             match $crate::cpu::simd::isa() {
-                // SAFETY: `isa` returned this set because the processor has all its features.
+                // SAFETY: `isa` returns this set only if the processor has all its features.
                 #[cfg(target_arch = "x86_64")]
                 $crate::cpu::simd::Isa::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.
@@ -103,7 +111,7 @@ pub fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// e^x to about 2 ulp; inputs are clamped to what an f32 can hold.
+/// e^x to about 2 ulp; inputs are clamped to the range of f32.
 ///
 /// # Source
 /// Cephes `expf` (Moshier).

@@ -1,5 +1,5 @@
-//! Small matrix products inside one attention head, where a general GEMM's set-up costs more than
-//! its arithmetic. Every element is summed over k in ascending order.
+//! Small matrix products inside one attention head, where the set-up of a general GEMM would cost more
+//! than the arithmetic. Every element is summed over k in ascending order.
 
 use super::simd::fma;
 
@@ -9,9 +9,9 @@ const WIDE: usize = 16;
 /// of half the width.
 const TALL: usize = 6;
 
-/// A read-only matrix with free strides.
+/// A read-only matrix with arbitrary strides.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct StridedMatrix<'a> {
     pub data: &'a [f32],
     pub row: usize,
     pub col: usize,
@@ -22,7 +22,7 @@ pub struct View<'a> {
 #[allow(clippy::too_many_arguments)]
 pub fn product<const FMA: bool>(
     [m, n, k]: [usize; 3],
-    a: View<'_>,
+    a: StridedMatrix<'_>,
     b: &[f32],
     b_row: usize,
     out: &mut [f32],
@@ -32,7 +32,7 @@ pub fn product<const FMA: bool>(
     while j + WIDE <= n {
         let mut i = 0;
         while i < m {
-            let (a, out) = (View { data: &a.data[i * a.row..], ..a }, &mut out[i * out_row + j..]);
+            let (a, out) = (StridedMatrix { data: &a.data[i * a.row..], ..a }, &mut out[i * out_row + j..]);
             match m - i {
                 1 => tile::<FMA, 1>(k, a, &b[j..], b_row, out, out_row),
                 2 => tile::<FMA, 2>(k, a, &b[j..], b_row, out, out_row),
@@ -60,7 +60,7 @@ pub fn product<const FMA: bool>(
 #[inline(always)]
 fn tile<const FMA: bool, const T: usize>(
     k: usize,
-    a: View<'_>,
+    a: StridedMatrix<'_>,
     b: &[f32],
     b_row: usize,
     out: &mut [f32],

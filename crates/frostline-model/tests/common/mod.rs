@@ -1,4 +1,4 @@
-//! What the tests share: the committed models and their references, packed sentences, the peer.
+//! Shared by the tests: the committed models and their references, packed sentences, and the peer.
 #![allow(dead_code)] // every test binary uses its own part
 
 use std::io::Write as _;
@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use frostline_kernels::Pack;
-use frostline_model::{Checkpoint, EncoderConfig, Input};
+use frostline_model::{Checkpoint, EncoderConfig, PackedInput};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
-/// A sentence as `sentences.json` has it.
+/// A sentence of `sentences.json`.
 #[derive(Clone, Deserialize)]
-pub struct Sentence {
+pub struct ReferenceSentence {
     pub words: Vec<String>,
     pub ids: Vec<u32>,
-    pub speaking: Vec<u32>,
+    #[serde(rename = "speaking")]
+    pub label_positions: Vec<u32>,
     pub labels: Vec<u32>,
 }
 
@@ -29,7 +30,7 @@ pub fn text(path: &Path) -> String {
 }
 
 /// The sentences in a model's subwords; those of DistilBERT and BERT are the same.
-pub fn sentences(name: &str) -> Vec<Sentence> {
+pub fn sentences(name: &str) -> Vec<ReferenceSentence> {
     let own = references().join(format!("sentences-{name}.json"));
     let path = if own.exists() { own } else { references().join("sentences.json") };
     serde_json::from_str(&text(&path)).unwrap()
@@ -69,33 +70,33 @@ impl Tensors {
     }
 }
 
-/// Sentences laid end to end.
+/// A packed batch of sentences.
 pub struct Packed {
     pub ids: Vec<u32>,
     pub positions: Vec<u32>,
     pub pack: Pack,
-    pub speaking: Vec<u32>,
+    pub label_rows: Vec<u32>,
     pub labels: Vec<u32>,
 }
 
 impl Packed {
-    pub fn new(sentences: &[Sentence]) -> Self {
+    pub fn new(sentences: &[ReferenceSentence]) -> Self {
         let lengths: Vec<usize> = sentences.iter().map(|sentence| sentence.ids.len()).collect();
         let numbers: Vec<u64> = (0..sentences.len() as u64).collect();
-        let (mut ids, mut speaking, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ids, mut label_rows, mut labels) = (Vec::new(), Vec::new(), Vec::new());
         let mut positions = Vec::new();
         for sentence in sentences {
             let start = ids.len() as u32;
-            speaking.extend(sentence.speaking.iter().map(|position| start + position));
+            label_rows.extend(sentence.label_positions.iter().map(|position| start + position));
             labels.extend(&sentence.labels);
             ids.extend(&sentence.ids);
             positions.extend(0..sentence.ids.len() as u32);
         }
-        Self { ids, positions, pack: Pack::new(&lengths, &numbers), speaking, labels }
+        Self { ids, positions, pack: Pack::new(&lengths, &numbers), label_rows, labels }
     }
 
-    pub fn input(&self) -> Input<'_> {
-        Input { ids: &self.ids, positions: &self.positions, pack: &self.pack }
+    pub fn input(&self) -> PackedInput<'_> {
+        PackedInput { ids: &self.ids, positions: &self.positions, pack: &self.pack }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Forms, FreezeCheck, Input, LossPoint, MadeBy,
-    Outcome, Plan, Record, SCHEMA, Score, Settings, Spelled, SplitFacts, StageOutcome, StoredFile, Sweep,
-    TaskFacts, TaskOutcome, Timing, Unit, sha256,
+    Outcome, Plan, Record, Reference, SCHEMA, Score, Settings, Spelled, SplitFacts, StageOutcome, StoredFile,
+    Sweep, TaskFacts, TaskOutcome, Timing, Unit, sha256,
 };
 
 /// What a policy reaches: accuracy after the last epoch, trainable parameters, seconds.
@@ -111,7 +111,20 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         let inputs = inputs(&settings);
         Cell::new(settings, inputs, "flex", "c0de")
     });
-    Sweep { schema: SCHEMA, cells: cells.collect(), plan, overrides: Vec::new() }
+    Sweep {
+        schema: SCHEMA,
+        cells: cells.collect(),
+        plan,
+        overrides: Vec::new(),
+        reference: reference("partial-freezing"),
+    }
+}
+
+/// One of the references that come with the project.
+pub fn reference(name: &str) -> Option<Reference> {
+    let path = format!("{}/../../configs/references/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("a reference");
+    Some(Reference::parse(&text, &path).expect("a good reference"))
 }
 
 /// A record for every cell.

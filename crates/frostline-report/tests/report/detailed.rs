@@ -4,7 +4,7 @@
 use frostline_record::{Record, Sweep};
 use frostline_report::{Report, ReportFile};
 
-use crate::common::{Lang, paper};
+use crate::common::{Lang, paper, reference};
 use crate::stories::{Files, Place, Reached, records, sweep};
 use crate::{keep, text};
 
@@ -26,7 +26,7 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 
 /// Sentiment: the head alone, then everything, in one cell; test cut from train.
 pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
-    let sweep = sweep(
+    let mut sweep = sweep(
         "schema = 4\nname = 'sst2'\n[treebanks]\nsst2 = 'SST-2'\n[grid]\nseed = [42, 43, 44]\n\
          [settings]\nlang = 'sst2'\n[settings.encoder]\nname = 'distilbert-base-uncased'\n\
          [settings.tasks.label]\nlabels = 'label'\nhead = 'distilbert'\n[settings.train]\nepochs = 2\n\
@@ -35,6 +35,7 @@ pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
          [[settings.stages]]\nname = 'head'\npolicy = 'head-only'\n\
          [[settings.stages]]\nname = 'all of it'\noptimizer.lr = 2e-5",
     );
+    sweep.reference = reference("sst2-sentiment");
     let reach = |place: &Place<'_>| {
         let seed = place.settings.seed - 42;
         let counts = match (place.stage, place.split) {
@@ -252,9 +253,15 @@ fn an_axis_may_have_the_empty_value() {
 }
 
 #[test]
-fn the_study_is_not_held_against_another_task() {
+fn the_study_is_not_compared_with_another_task() {
     let (mut sweep, records, predictions) = sentiment();
     sweep.plan.name = "other".into();
-    let files = files("other", &sweep, &records, &predictions);
-    assert!(text(&files, "published.md").contains("There is no comparison here"));
+    sweep.reference = reference("partial-freezing");
+    let compared = files("other", &sweep, &records, &predictions);
+    assert!(
+        text(&compared, "published.md").contains("There is no comparison here: the study published `en` and")
+    );
+    sweep.reference = None;
+    let alone = files("without-reference", &sweep, &records, &predictions);
+    assert!(text(&alone, "published.md").contains("the plan names no published figures"));
 }

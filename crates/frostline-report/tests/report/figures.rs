@@ -3,6 +3,7 @@
 
 use crate::common::{demo, paper, records, sweep};
 use crate::detailed::{forgetting, sentiment};
+use crate::keep;
 use crate::mistakes::{many, six_words};
 use frostline_report::Report;
 
@@ -33,7 +34,9 @@ fn figures() -> Vec<(String, String)> {
     for (name, langs, sweep) in &sweeps {
         let records = records(sweep, langs);
         for (state, records) in [("", &records[..]), (", no record", &[])] {
-            for file in Report::new(sweep, records).files().expect("a report") {
+            let files = Report::new(sweep, records).files().expect("a report");
+            keep(&format!("figures-{}{state}", name.replace(' ', "-")), &files);
+            for file in files {
                 if file.path.ends_with(".svg") {
                     let text = String::from_utf8(file.bytes).expect("UTF-8");
                     figures.push((format!("{name}{state}: {}", file.path), text));
@@ -44,7 +47,9 @@ fn figures() -> Vec<(String, String)> {
     // Dev beside test where test was scored.
     assert_eq!(figures.len(), 51);
     for (name, (sweep, records, _)) in [("sentiment", sentiment()), ("forgetting", forgetting())] {
-        for file in Report::new(&sweep, &records).files().expect("a report") {
+        let files = Report::new(&sweep, &records).files().expect("a report");
+        keep(&format!("figures-{name}"), &files);
+        for file in files {
             if file.path.ends_with(".svg") {
                 figures
                     .push((format!("{name}: {}", file.path), String::from_utf8(file.bytes).expect("UTF-8")));
@@ -56,7 +61,9 @@ fn figures() -> Vec<(String, String)> {
     for (name, (sweep, records, predictions)) in [("six words", six_words()), ("many policies", many(2))] {
         let report = Report::new(&sweep, &records);
         let report = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned());
-        let found = report.files().expect("a report").into_iter();
+        let files = report.files().expect("a report");
+        keep(&format!("figures-{}", name.replace(' ', "-")), &files);
+        let found = files.into_iter();
         let found =
             found.filter(|file| ["figures/tags.svg", "figures/familiarity.svg"].contains(&&*file.path));
         figures.extend(

@@ -248,6 +248,7 @@ fn one_seed_takes_its_error_from_the_sentences() {
     assert!(page.contains("The interval is that of drawing other dev sentences"), "{page}");
 
     let files = Report::new(&sweep, &records).with_predictions(|_, _| None).files().expect("a report");
+    keep("subsets-unread", &files);
     let page = text(&files, "report.md");
     assert!(page.contains("No error could be told from the predictions: en-none-s42-"), "{page}");
     assert!(blocks(text(&files, "blocks.csv")).iter().all(|row| row[4].is_empty()));

@@ -7,7 +7,9 @@ mod common;
 mod detailed;
 mod figures;
 mod grids;
+mod json;
 mod mistakes;
+mod references;
 mod stories;
 
 use std::path::PathBuf;
@@ -143,7 +145,6 @@ fn further_axes_and_one_seed() {
     let files = files("axes", &sweep, &records);
     insta::assert_snapshot!("axes_report", text(&files, "report.md"));
     insta::assert_snapshot!("axes_published", text(&files, "published.md"));
-    insta::assert_snapshot!("axes_json", text(&files, "report.json"));
     insta::assert_snapshot!("axes_terminal", Report::new(&sweep, &records).terminal_table(70));
 }
 
@@ -235,7 +236,7 @@ fn a_constant_prefix_is_told_with_its_time_and_the_next_step() {
         timing.prefix = PrefixUse { blocks, state, fill_ms };
         timing.total_ms += fill_ms;
     }
-    let files = Report::new(&sweep, &records).files().expect("a report");
+    let files = files("prefix", &sweep, &records);
     assert!(text(&files, "figures/time.svg").contains("Loading holds computing a constant prefix."));
     let page = text(&files, "report.md");
     let (en, pcm) = page.split_once("## pcm").expect("two languages");
@@ -272,7 +273,7 @@ fn what_cells_computed_in_is_told_where_it_is_not_f32_throughout() {
         }
     }
     records.pop();
-    let files = Report::new(&sweep, &records).files().expect("a report");
+    let files = files("mixed", &sweep, &records);
     let page = text(&files, "report.md");
     let told = page.split_once("## Precision").expect("the section").1;
     insta::assert_snapshot!(told.split_once("## ").expect("what follows").0);
@@ -391,7 +392,7 @@ fn records_of_other_machines_strays_and_one_seed_are_pointed_out() {
     let mut stray = record(&records[1].cell.clone(), &paper());
     stray.cell.id = "0000000000000000".into();
     records.push(stray);
-    let files = Report::new(&sweep, &records).files().expect("a report");
+    let files = files("makers", &sweep, &records);
     let page = text(&files, "report.md");
     assert!(page.contains("**The records come from 2 different programs or machines**"));
     assert!(page.contains("> **Warning:** the records differ in who made them."));

@@ -9,7 +9,7 @@ use frostline_record::{
     Timing, Unit, sha256,
 };
 
-use crate::common::maker;
+use crate::common::{maker, reference};
 
 /// What a task reached on a split.
 pub enum Reached {
@@ -42,7 +42,13 @@ pub fn sweep(toml: &str) -> Sweep {
         let input = Input { sha256: sha256(path.as_bytes()), path, bytes: 1_000 };
         Cell::new(settings, BTreeMap::from([("train".to_string(), input)]), "flex", "c0de")
     });
-    Sweep { schema: SCHEMA, cells: cells.collect(), plan, overrides: Vec::new() }
+    Sweep {
+        schema: SCHEMA,
+        cells: cells.collect(),
+        plan,
+        overrides: Vec::new(),
+        reference: reference("partial-freezing"),
+    }
 }
 
 /// A record for every cell, and the files beside them.

@@ -1,12 +1,12 @@
-//! Which gold word is which system word.
+//! The alignment of gold words with system words.
 //!
-//! Outside of multiword tokens, words are the same where they cover the same characters. A stretch
-//! of characters with multiword tokens on either side is aligned by the longest common subsequence
-//! of its words' forms, case ignored. Refuses nothing: the texts are known to be equal.
+//! Outside multiword tokens, words match if they cover the same characters. A stretch of characters
+//! with multiword tokens on either side is aligned by the longest common subsequence of its words'
+//! forms, ignoring case. Both texts must be equal, which `same_text` has checked.
 
 use super::corpus::{Word, is_space};
 
-/// Pairs of words that are the same, and their inverse.
+/// Pairs of matching words, and the lookup in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alignment {
     /// (gold word, system word), ascending on both sides; words are numbered from 0 over all
@@ -55,7 +55,7 @@ pub fn align_words(gold: &[Word], system: &[Word]) -> Alignment {
     alignment
 }
 
-/// Words of both sides that cover one smallest stretch of overlapping multiword tokens.
+/// The words of both sides that cover one minimal stretch of overlapping multiword tokens.
 struct Stretch {
     gold_start: usize,
     gold_end: usize,
@@ -66,8 +66,8 @@ struct Stretch {
 impl Stretch {
     /// The stretch that begins with the multiword token at `g` or `s`.
     fn at(gold: &[Word], system: &[Word], mut g: usize, mut s: usize) -> Self {
-        // A plain word that begins before the multiword token sticks out of the stretch. The
-        // official scorer skips one such word only, and equal scores need the same alignment.
+        // A plain word that begins before the multiword token extends beyond the stretch. The
+        // official scorer skips only one such word, and equal scores need the same alignment.
         let mut end = if gold[g].multiword {
             s += usize::from(!system[s].multiword && system[s].span.start < gold[g].span.start);
             gold[g].span.end
@@ -91,7 +91,7 @@ impl Stretch {
         Self { gold_start, gold_end: g, system_start, system_end: s }
     }
 
-    /// Pairs the words along a longest common subsequence, the earliest in gold.
+    /// Pairs the words of a longest common subsequence, the earliest one in gold.
     fn align(&self, gold: &[Word], system: &[Word], alignment: &mut Alignment) {
         let forms = |words: &[Word]| words.iter().map(folded).collect::<Vec<String>>();
         let ours = forms(&gold[self.gold_start..self.gold_end]);
@@ -111,8 +111,8 @@ impl Stretch {
     }
 }
 
-/// The form as it is compared. Only words that are tokens lose their spaces: those inside of a
-/// multiword token spell nothing themselves, and the official scorer leaves them alone.
+/// The form as it is compared. Spaces are removed only from words that are tokens: the official scorer
+/// keeps those of words inside a multiword token, whose forms are not part of the text.
 fn folded(word: &Word) -> String {
     let form = word.row.form;
     if word.multiword || !form.contains(is_space) {
@@ -122,8 +122,8 @@ fn folded(word: &Word) -> String {
     }
 }
 
-/// Whether the word at `index` exists and lies in a stretch that ends at `end`; a multiword token
-/// does as soon as it begins there, for the stretch grows with it.
+/// Whether the word at `index` exists and lies in a stretch that ends at `end`. For a multiword token
+/// it is enough to begin there, since it extends the stretch.
 fn inside(words: &[Word], index: usize, end: usize) -> bool {
     words.get(index).is_some_and(
         |word| {

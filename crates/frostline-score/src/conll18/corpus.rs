@@ -1,19 +1,18 @@
-//! Sentences laid end to end over the characters they spell.
+//! Sentences as spans over their concatenated characters.
 //!
-//! Owns spans, the reduction of FEATS and DEPREL to their universal part, and the links between
-//! heads and children. Refuses sentences that cannot be laid out.
+//! Computes spans, reduces FEATS and DEPREL to their universal part, and links heads and children.
 
-use super::{Range, Row, Sentence};
+use super::rows::{MultiwordToken, ScoredSentence, WordRow};
 use crate::error::{ScoreError, SentenceFault};
 
-/// The features that are compared; all others are a language's own.
+/// The features that are compared; all others are language-specific.
 const UNIVERSAL_FEATURES: [&str; 21] = [
     "Abbr", "Animacy", "Aspect", "Case", "Definite", "Degree", "Evident", "Foreign", "Gender", "Mood",
     "NumType", "Number", "Person", "Polarity", "Polite", "Poss", "PronType", "Reflex", "Tense", "VerbForm",
     "Voice",
 ];
 
-/// Bytes of the text from `start` to before `end`.
+/// The bytes `start..end` of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub start: usize,
@@ -23,7 +22,7 @@ pub struct Span {
 /// The syntactic head of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parent {
-    /// The column holds no number.
+    /// The column does not contain a number.
     Unknown,
     Root,
     /// Index into [`Corpus::words`].
@@ -31,7 +30,7 @@ pub enum Parent {
 }
 
 pub struct Word<'a> {
-    pub row: Row<'a>,
+    pub row: WordRow<'a>,
     /// The word's own span, or that of its whole multiword token.
     pub span: Span,
     pub multiword: bool,
@@ -45,7 +44,7 @@ pub struct Word<'a> {
 }
 
 pub struct Corpus<'a> {
-    /// All tokens' spellings, spaces removed.
+    /// The forms of all tokens, without spaces.
     pub text: String,
     pub tokens: Vec<Span>,
     pub sentences: Vec<Span>,
@@ -53,7 +52,7 @@ pub struct Corpus<'a> {
 }
 
 impl<'a> Corpus<'a> {
-    pub fn new(side: &'static str, sentences: &[Sentence<'a>]) -> Result<Self, ScoreError> {
+    pub fn new(side: &'static str, sentences: &[ScoredSentence<'a>]) -> Result<Self, ScoreError> {
         let mut corpus = Self {
             text: String::new(),
             tokens: Vec::new(),
@@ -75,7 +74,7 @@ impl<'a> Corpus<'a> {
         self.words.iter().all(|w| w.parent != Parent::Unknown)
     }
 
-    fn push(&mut self, sentence: &Sentence<'a>) -> Result<(), SentenceFault> {
+    fn push(&mut self, sentence: &ScoredSentence<'a>) -> Result<(), SentenceFault> {
         if sentence.words.is_empty() {
             return Err(SentenceFault::NoWords);
         }
@@ -125,14 +124,14 @@ impl<'a> Corpus<'a> {
         }
     }
 
-    /// Number of the sentence, from 1, that holds byte `at` of the text.
+    /// The number, from 1, of the sentence that contains byte `at` of the text.
     fn sentence_at(&self, at: usize) -> usize {
         self.sentences.partition_point(|s| s.end <= at) + 1
     }
 }
 
 fn lay_out<'a>(
-    sentence: &Sentence<'a>,
+    sentence: &ScoredSentence<'a>,
     number: usize,
     base: usize,
     span: Span,
@@ -159,18 +158,21 @@ fn lay_out<'a>(
     })
 }
 
-fn fitting_last(range: &Range, words: usize) -> Result<usize, SentenceFault> {
+fn fitting_last(range: &MultiwordToken, words: usize) -> Result<usize, SentenceFault> {
     if range.last < range.first || range.last > words {
         return Err(unfit(range, words));
     }
     Ok(range.last)
 }
 
-const fn unfit(range: &Range, words: usize) -> SentenceFault {
+const fn unfit(range: &MultiwordToken, words: usize) -> SentenceFault {
     SentenceFault::Range { first: range.first, last: range.last, words }
 }
 
-/// Refuses two corpora that spell different texts, and says where they part.
+/// Checks that two corpora have the same text.
+///
+/// # Errors
+/// If they differ, with the place of the first difference.
 pub fn same_text(gold: &Corpus, system: &Corpus) -> Result<(), ScoreError> {
     if gold.text == system.text {
         return Ok(());
@@ -202,13 +204,13 @@ fn universal_relation(deprel: &str) -> &str {
     deprel.split(':').next().unwrap_or_default()
 }
 
-/// Relations of function words: with their parent they make one unit in MLAS.
+/// Relations of function words: they form one unit with their parent in MLAS.
 pub fn is_functional(relation: &str) -> bool {
     matches!(relation, "aux" | "case" | "cc" | "clf" | "cop" | "det" | "mark")
 }
 
-/// Relations of content words, the only ones CLAS, MLAS and BLEX count. What is neither is
-/// punctuation or no universal relation.
+/// Relations of content words, the only words that CLAS, MLAS and BLEX count. All other relations are
+/// functional, punctuation, or not universal.
 pub fn is_content(relation: &str) -> bool {
     matches!(
         relation,
@@ -244,7 +246,7 @@ pub fn is_content(relation: &str) -> bool {
     )
 }
 
-/// Unicode's space separators (category Zs): they do not count as text.
+/// Unicode space separators (category Zs), which are not part of the compared text.
 pub const fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
 }

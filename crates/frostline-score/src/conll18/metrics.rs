@@ -1,47 +1,47 @@
-//! From aligned words to the thirteen metrics.
+//! The thirteen metrics of aligned words.
 //!
-//! Owns what must agree for a word to be correct under each metric. Refuses syntax where a head is
-//! missing: five metrics are then absent rather than wrong.
+//! Defines when a word is correct under each metric. If a head is missing, the five syntactic metrics
+//! are omitted.
 
 use serde::{Deserialize, Serialize};
 
 use super::align::Alignment;
 use super::corpus::{Corpus, Parent, Span, Word, is_content};
 
-/// Counts of one metric. Its ratios are written beside them and ignored when read.
+/// Counts of one metric. Its ratios are serialised as well, and ignored when deserialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Written")]
 pub struct Metric {
     /// Units on which gold and system agree.
     pub correct: u64,
-    /// Units of gold.
+    /// Units in gold.
     pub gold: u64,
-    /// Units of system.
+    /// Units in the system's output.
     pub system: u64,
-    /// Units of gold that have a partner in system; `None` where the metric is about having one.
+    /// Gold units aligned with a system unit; `None` where the metric measures alignment itself.
     pub aligned: Option<u64>,
 }
 
 impl Metric {
-    /// Correct among the system's; 0 where it has none.
+    /// Correct over system; 0 where the system has no units.
     #[must_use]
     pub fn precision(&self) -> f64 {
         ratio(self.correct, self.system)
     }
 
-    /// Correct among gold; 0 where there is none.
+    /// Correct over gold; 0 where gold has no units.
     #[must_use]
     pub fn recall(&self) -> f64 {
         ratio(self.correct, self.gold)
     }
 
-    /// Harmonic mean of both; 0 where there is neither gold nor system.
+    /// Harmonic mean of precision and recall; 0 where neither side has units.
     #[must_use]
     pub fn f1(&self) -> f64 {
         ratio(2 * self.correct, self.gold + self.system)
     }
 
-    /// Correct among aligned; 0 where nothing is aligned.
+    /// Correct over aligned; 0 where nothing is aligned.
     #[must_use]
     pub fn aligned_accuracy(&self) -> Option<f64> {
         self.aligned.map(|aligned| ratio(self.correct, aligned))
@@ -79,33 +79,33 @@ impl From<Metric> for Written {
 /// The metrics that need heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Syntax {
-    /// Head.
+    /// Unlabelled attachment: the head is correct.
     #[serde(rename = "UAS")]
     pub uas: Metric,
-    /// Head and relation without subtype.
+    /// Labelled attachment: head and relation (without subtype) are correct.
     #[serde(rename = "LAS")]
     pub las: Metric,
     /// LAS over content words.
     #[serde(rename = "CLAS")]
     pub clas: Metric,
-    /// CLAS, tag, features, and the same of all function words below.
+    /// CLAS, and also the tag and features of the word and of its function words are correct.
     #[serde(rename = "MLAS")]
     pub mlas: Metric,
-    /// CLAS and lemma.
+    /// CLAS, and also the lemma is correct.
     #[serde(rename = "BLEX")]
     pub blex: Metric,
 }
 
 /// All metrics of one system, serialised under the official names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Evaluation {
+pub struct Conll18Scores {
     /// Tokens with the same characters.
     #[serde(rename = "Tokens")]
     pub tokens: Metric,
     /// Sentences with the same characters.
     #[serde(rename = "Sentences")]
     pub sentences: Metric,
-    /// Words that have a partner.
+    /// Words that are aligned.
     #[serde(rename = "Words")]
     pub words: Metric,
     /// UPOS.
@@ -123,12 +123,12 @@ pub struct Evaluation {
     /// Lemmas, where gold has one.
     #[serde(rename = "Lemmas")]
     pub lemmas: Metric,
-    /// The rest; `None` where some word of either side has no head.
+    /// The syntactic metrics; `None` where a word on either side has no head.
     #[serde(flatten)]
     pub syntax: Option<Syntax>,
 }
 
-impl Evaluation {
+impl Conll18Scores {
     /// The metrics under the official scorer's names and in its order.
     #[must_use]
     pub fn named(&self) -> Vec<(&'static str, Metric)> {
@@ -155,13 +155,13 @@ impl Evaluation {
     }
 }
 
-pub fn measure(gold: &Corpus, system: &Corpus, alignment: &Alignment) -> Evaluation {
+pub fn measure(gold: &Corpus, system: &Corpus, alignment: &Alignment) -> Conll18Scores {
     let paired = Paired { gold, system, alignment };
     let feats = |g: &Word, s: &Word| g.feats == s.feats;
     let upos = |g: &Word, s: &Word| g.row.upos == s.row.upos;
     let xpos = |g: &Word, s: &Word| g.row.xpos == s.row.xpos;
     let syntax = gold.has_syntax() && system.has_syntax();
-    Evaluation {
+    Conll18Scores {
         tokens: spans(&gold.tokens, &system.tokens),
         sentences: spans(&gold.sentences, &system.sentences),
         words: Metric { aligned: None, ..paired.count(|_| true, |_, _| true) },
@@ -181,7 +181,7 @@ struct Paired<'a> {
 }
 
 impl Paired<'_> {
-    /// Counts the words that `counts` on their own side and are `correct` together.
+    /// Counts the words selected by `counts`, and the aligned pairs among them that are `correct`.
     fn count(&self, counts: impl Fn(&Word) -> bool, correct: impl Fn(&Word, &Word) -> bool) -> Metric {
         let all = |words: &[Word]| words.iter().filter(|word| counts(word)).count() as u64;
         let mut metric = Metric {
@@ -193,7 +193,7 @@ impl Paired<'_> {
         let mut aligned = 0;
         for &(g, s) in &self.alignment.pairs {
             let (g, s) = (&self.gold.words[g], &self.system.words[s]);
-            // Only gold decides whether a pair counts.
+            // The gold word alone decides whether a pair counts.
             if counts(g) {
                 aligned += 1;
                 metric.correct += u64::from(correct(g, s));
@@ -217,7 +217,7 @@ impl Paired<'_> {
         }
     }
 
-    /// A system head without a gold partner is no gold head, and not the root either.
+    /// Whether two heads match. A system head that is not aligned matches neither a gold head nor the root.
     fn same_parent(&self, gold: Parent, system: Parent) -> bool {
         match (gold, system) {
             (Parent::Root, Parent::Root) => true,
@@ -242,12 +242,12 @@ fn same_morphology(gold: &Word, system: &Word) -> bool {
     gold.row.upos == system.row.upos && gold.feats == system.feats
 }
 
-/// A gold lemma that is not given cannot be missed.
+/// Whether the lemmas match; any lemma matches a gold lemma of `_`.
 fn same_lemma(gold: &Word, system: &Word) -> bool {
     gold.row.lemma == "_" || gold.row.lemma == system.row.lemma
 }
 
-/// Spans that both sides have; both ascend without overlap.
+/// Counts the spans that occur on both sides; both lists ascend without overlap.
 fn spans(gold: &[Span], system: &[Span]) -> Metric {
     let (mut g, mut s, mut correct) = (0, 0, 0);
     while g < gold.len() && s < system.len() {

@@ -1,11 +1,11 @@
-//! Rows out of CoNLL-U text, for tests: as little parsing as the scorer's input needs.
+//! A minimal CoNLL-U reader for tests, which parses only what the scorer needs.
 
-use frostline_score::conll18::{Range, Row, Sentence};
+use frostline_score::conll18::{MultiwordToken, ScoredSentence, WordRow};
 
 /// The sentences of `text`, without comments and empty nodes.
-pub fn sentences(text: &str) -> Vec<Sentence<'_>> {
+pub fn sentences(text: &str) -> Vec<ScoredSentence<'_>> {
     let mut all = Vec::new();
-    let mut sentence = Sentence::default();
+    let mut sentence = ScoredSentence::default();
     for line in text.lines() {
         if line.is_empty() {
             if !sentence.words.is_empty() {
@@ -21,16 +21,16 @@ pub fn sentences(text: &str) -> Vec<Sentence<'_>> {
     all
 }
 
-fn push<'a>(sentence: &mut Sentence<'a>, columns: &[&'a str]) {
+fn push<'a>(sentence: &mut ScoredSentence<'a>, columns: &[&'a str]) {
     assert_eq!(columns.len(), 10, "not ten columns: {columns:?}");
     if let Some((first, last)) = columns[0].split_once('-') {
-        sentence.ranges.push(Range {
+        sentence.ranges.push(MultiwordToken {
             first: first.parse().unwrap(),
             last: last.parse().unwrap(),
             form: columns[1],
         });
     } else if !columns[0].contains('.') {
-        sentence.words.push(Row {
+        sentence.words.push(WordRow {
             form: columns[1],
             lemma: columns[2],
             upos: columns[3],

@@ -1,7 +1,7 @@
 //! The part of `fetch` that opens connections.
 
 use anyhow::anyhow;
-use frostline_assets::fetch::{self, FetchError, Fetched, Options, Progress};
+use frostline_assets::fetch::{self, FetchError, FetchOptions, Fetched, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Wanted;
@@ -18,12 +18,12 @@ enum Kind {
 }
 
 /// What the command line asks for.
-pub(super) fn options(args: &FetchArgs) -> Result<Options> {
+pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
     let cache = args.cache.clone().or_else(frostline_assets::default_cache);
     let cache = cache
         .ok_or_else(|| anyhow!("there is no cache folder: set HOME or FROSTLINE_CACHE, or give --cache DIR"))
         .environment()?;
-    let mut options = Options::new(cache);
+    let mut options = FetchOptions::new(cache);
     options.revision.clone_from(&args.revision);
     options.weights = !args.no_weights;
     for pin in &args.pin {
@@ -38,7 +38,7 @@ pub(super) fn options(args: &FetchArgs) -> Result<Options> {
 
 /// Fetches all treebanks and encoders. A pin may be meant for any of them, so whether one was for
 /// none is known only at the end.
-pub(super) fn all(wanted: &Wanted, options: &Options) -> Result<()> {
+pub(super) fn all(wanted: &Wanted, options: &FetchOptions) -> Result<()> {
     let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
     let encoders = wanted.encoders.iter().map(|name| (Kind::Encoder, name));
     let mut fetched = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn all(wanted: &Wanted, options: &Options) -> Result<()> {
     blamed(fetch::check_pins(options, &fetched))
 }
 
-fn one(kind: Kind, name: &str, options: &Options) -> Result<Fetched> {
+fn one(kind: Kind, name: &str, options: &FetchOptions) -> Result<Fetched> {
     let style = "{prefix:<36} {bar:20} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
     let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
@@ -72,9 +72,9 @@ fn one(kind: Kind, name: &str, options: &Options) -> Result<Fetched> {
 
 /// Names and pins are the command's or the plan's; for all else the surroundings are to blame.
 fn blamed<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
-    use FetchError::{BadPin, IdlePin, NoName};
+    use FetchError::{BadPin, NoName, UnusedPin};
     match result {
-        Err(error @ (NoName { .. } | BadPin { .. } | IdlePin { .. })) => Err(error).plan(),
+        Err(error @ (NoName { .. } | BadPin { .. } | UnusedPin { .. })) => Err(error).plan(),
         other => other.environment(),
     }
 }

@@ -6,7 +6,9 @@ use burn::backend::{Autodiff, Flex};
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::{ResolvedPolicy, Timeline};
-use frostline_model::{EncoderConfig, Export, HeadShape, RandomInit, Tagger, Vocabulary, snapshot};
+use frostline_model::{
+    EncoderConfig, HeadShape, HuggingFaceExport, Network, RandomInit, Vocabulary, snapshot,
+};
 use frostline_random::Stream;
 use frostline_train::{
     Dataset, Finished, Prefix, Run, RunEvent, Settings, Split, TaggedSentence, Task, TrainError, Unit, View,
@@ -93,10 +95,10 @@ pub fn draw() -> RandomInit {
     RandomInit::new(5, 0.02)
 }
 
-pub fn model(setting: &Setting) -> Tagger<B> {
+pub fn model(setting: &Setting) -> Network<B> {
     let Setting { encoder, vocabulary, tags, .. } = setting;
     let heads = [HeadShape::linear(*tags)];
-    Tagger::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
+    Network::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
 }
 
 pub fn run(setting: &Setting, policy: &str, settings: &Settings) -> Result<Finished<B>, TrainError> {
@@ -149,7 +151,7 @@ pub fn exported(setting: &Setting, finished: &Finished<B>) -> Vec<(String, Vec<u
     let parameters = snapshot(&finished.model);
     let (source, config) = (draw(), &setting.encoder);
     let other_rows = finished.untouched_rows;
-    let export = Export {
+    let export = HuggingFaceExport {
         config,
         parameters: &parameters,
         head: 0,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use frostline_align::{AlignError, AlignOptions, Aligner, CanonicalLine, LabelPolicy, label_indices};
-use frostline_conllu::{Checks, Reader, Row, Sentence, Upos};
+use frostline_conllu::{Checks, Reader, Sentence, TokenRow, Upos};
 
 use super::{Stop, open, unreadable};
 
@@ -89,8 +89,8 @@ pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost
     let mut index = 0;
     while let Some(sentence) = reader.next_strict().map_err(|error| unreadable(file, &error))? {
         let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
-        let forms: Vec<&str> = sentence.words().map(Row::form).collect();
-        let upos: Vec<&str> = sentence.words().map(Row::upos).collect();
+        let forms: Vec<&str> = sentence.words().map(TokenRow::form).collect();
+        let upos: Vec<&str> = sentence.words().map(TokenRow::upos).collect();
         let labels = label_indices(&upos, &tags).map_err(|error| unlabelled(&name, &sentence, &error))?;
         let aligned =
             aligner.align(&forms).map_err(|error| anyhow!("{name}:{}: {error}", sentence.line()))?;

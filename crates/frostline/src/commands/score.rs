@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use frostline_conllu::{Checks, Id, read_strict};
-use frostline_score::conll18::{Range, Row, Sentence};
-use frostline_score::{Comparison, Lexicon, Report, Resampling, ScoreError};
+use frostline_score::conll18::{MultiwordToken, ScoredSentence, WordRow};
+use frostline_score::{Comparison, Lexicon, Resampling, ScoreError, TaggingReport};
 use serde::Serialize;
 
 use super::{Stop, bytes};
@@ -41,7 +41,7 @@ pub struct Score {
 #[derive(Serialize)]
 struct Scored {
     #[serde(flatten)]
-    report: Report,
+    report: TaggingReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
 }
@@ -63,7 +63,7 @@ impl Score {
         let system = sentences(&system_text, &self.system)?;
         let train = self.train.as_deref().map(lexicon).transpose()?;
         let resampling = Resampling { resamples: self.resamples, seed: self.seed, ..Resampling::default() };
-        let report = Report::new(&gold, &system, train.as_ref(), &resampling)
+        let report = TaggingReport::new(&gold, &system, train.as_ref(), &resampling)
             .map_err(|error| unscored(&self.gold, &self.system, error))?;
         let comparison = match &self.versus {
             None => None,
@@ -91,11 +91,11 @@ impl Score {
 ///
 /// # Errors
 /// The text's first fault.
-pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<Sentence<'a>>, Stop> {
+pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'a>>, Stop> {
     let name = path.display().to_string();
     let sentence = |sentence: Result<frostline_conllu::Sentence<'a>, frostline_conllu::Fault>| {
         let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
-        let word = |row: &frostline_conllu::Row<'a>| Row {
+        let word = |row: &frostline_conllu::TokenRow<'a>| WordRow {
             form: row.form(),
             lemma: row.lemma(),
             upos: row.upos(),
@@ -104,13 +104,13 @@ pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<Sentence<'a>>, S
             head: row.head().parse().ok(),
             deprel: row.deprel(),
         };
-        let range = |row: &frostline_conllu::Row<'a>| match row.key() {
+        let range = |row: &frostline_conllu::TokenRow<'a>| match row.key() {
             Some(Id::Range(first, last)) => {
-                Some(Range { first: first as usize, last: last as usize, form: row.form() })
+                Some(MultiwordToken { first: first as usize, last: last as usize, form: row.form() })
             }
             _ => None,
         };
-        Ok(Sentence {
+        Ok(ScoredSentence {
             words: sentence.words().map(word).collect(),
             ranges: sentence.ranges().filter_map(range).collect(),
         })

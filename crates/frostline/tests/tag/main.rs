@@ -292,7 +292,7 @@ fn text_becomes_a_treebank() {
     let shown: Vec<String> = sentences
         .iter()
         .map(|sentence| {
-            let word = |row: &frostline_conllu::Row<'_>| {
+            let word = |row: &frostline_conllu::TokenRow<'_>| {
                 assert_ne!(row.upos(), NO_TAG);
                 format!("{}{}", row.form(), if row.space_after() { " " } else { "" })
             };

@@ -1,14 +1,14 @@
 //! The AVX-512 kernel: tiles of 6 x 64 sums in registers, f32 or bf16 operands.
 //!
-//! Operands are seen as 32-bit words along k: one f32, or a pair of bf16 neighbours that
-//! `vdpbf16ps` multiplies at once. The right operand is cut into panels of 64 columns; a task takes
-//! a panel, turns a stretch of its k at a time into words in a buffer that stays in cache, and
+//! Operands are treated as 32-bit words along k: one f32, or a pair of adjacent bf16 values that
+//! `vdpbf16ps` multiplies at once. The right operand is split into panels of 64 columns. A task takes
+//! a panel, converts one block of its k at a time into words in a buffer that stays in cache, and
 //! multiplies some rows of the left operand with it. Nothing is kept between products, so nothing
 //! has to be invalidated when a weight changes.
 //!
 //! # Source
-//! The tiling is that of Goto and van de Geijn, 2008, with the packing of the right operand moved
-//! into the task.
+//! The tiling is that of Goto and van de Geijn, 2008, but each task packs its panel of the right
+//! operand itself.
 
 use core::arch::x86_64::*;
 use std::cell::RefCell;
@@ -25,12 +25,12 @@ use crate::cpu::fresh::{Fresh, Part};
 const MR: usize = 6;
 /// Rows of a panel of a transposed left operand.
 const AW: usize = 8 * MR;
-/// The longest stretch of k per pass: long enough that the weights' gradient of a usual batch is
-/// written in one, short enough that a panel's stretch stays in the second-level cache.
+/// The longest block of k per pass: long enough that the weights' gradient of a typical batch is
+/// written in one pass, short enough that a panel's block stays in the second-level cache.
 const STRETCH: usize = 448;
 /// Elements of the left operand that a part of many rows works on, 4 MiB of f32.
 const ROWS_TIMES_K: usize = 1 << 20;
-/// Below this many multiplications one thread does all.
+/// Below this many multiplications the product runs on one thread.
 const PARALLEL_FROM: usize = 1 << 18;
 
 /// One cache line of words, so that whole-register loads are aligned.
@@ -39,18 +39,20 @@ const PARALLEL_FROM: usize = 1 << 18;
 struct Line([u32; 16]);
 
 thread_local! {
-    /// The stretch of a panel that this thread works on.
+    /// The block of a panel that this thread works on.
     static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether the processor multiplies bf16.
+/// Whether the processor has bf16 multiplication.
 pub fn has_bf16() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw"))
 }
 
-/// Writes `left right + bias` to all of `out`. The caller has seen that the processor has AVX-512F,
-/// and with `BF16` that [`has_bf16`].
+/// Writes `left right + bias` to all of `out`.
+///
+/// # Panics
+/// If the processor lacks AVX-512F or, with `BF16`, [`has_bf16`] is false; if k is 0 or a size is wrong.
 pub fn product<const BF16: bool>(
     [m, n, k]: [usize; 3],
     left: Left<'_>,
@@ -68,13 +70,13 @@ pub fn product<const BF16: bool>(
     }
     let words = Words::<BF16>::of(left, m, k);
     let pairs = words_of::<BF16>(k);
-    // Passes of even length: a short last one would rewrite all of `out` for little work.
+    // Passes of equal length, since a short last one would rewrite all of `out` for little work.
     let stretch = pairs.div_ceil(pairs.div_ceil(words_of::<BF16>(STRETCH)));
     let panels = n.div_ceil(NR);
     let threads = if m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
-    // Few panels for many threads: rows are cut too, and every part converts the panel anew.
+    // With few panels for many threads, rows are split too, and every part converts the panel again.
     let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(panels).min(m.div_ceil(16 * MR)) };
-    // Many rows: those of a part stay in the last cache while all panels pass over them.
+    // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(MR);
     let out = Shared(out.as_mut_ptr().cast());
@@ -94,11 +96,11 @@ const fn words_of<const BF16: bool>(k: usize) -> usize {
     if BF16 { k.div_ceil(2) } else { k }
 }
 
-/// The left operand as words. Word (row i, p) lies at `i * across + p * along` inside its block.
+/// The left operand as words. Word (row i, p) is at `i * across + p * along` inside its block.
 struct Words<'a, const BF16: bool> {
-    /// Keeps converted words alive.
+    /// Owns converted words.
     _owned: Vec<Line>,
-    /// Keeps borrowed words alive.
+    /// Borrows unconverted words.
     _borrowed: &'a [f32],
     start: *const u32,
     /// Rows of a block; 0 where all rows are one block.
@@ -106,7 +108,7 @@ struct Words<'a, const BF16: bool> {
     pairs: usize,
 }
 
-// SAFETY: the words behind `start` are only read, and live as long as the struct.
+// SAFETY: the words that `start` points to are only read, and live as long as the struct.
 unsafe impl<const BF16: bool> Sync for Words<'_, BF16> {}
 
 impl<'a, const BF16: bool> Words<'a, BF16> {
@@ -124,7 +126,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                 let task = |(out, rows): (Part<'_, Line>, &[f32])| {
                     let out = as_words(out.zeroed());
                     for (out, row) in out.chunks_mut(pairs).zip(rows.chunks(k)) {
-                        // SAFETY: `product` saw the features; `out` holds ceil(k / 2) words.
+                        // SAFETY: `product` checked the features; `out` has ceil(k / 2) words.
                         unsafe { convert(row.as_ptr(), k, out.as_mut_ptr()) }
                     }
                 };
@@ -141,8 +143,8 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                     let out = as_words(out.zeroed());
                     let row = number * AW;
                     let here = AW.min(m - row);
-                    // SAFETY: `product` saw the features; rows row..row+here of the transpose are
-                    // columns of `data`, and `out` holds AW words for each of k.
+                    // SAFETY: `product` checked the features; rows row..row+here of the transpose are
+                    // columns of `data`, and `out` has AW words for each word along k.
                     unsafe { panel::<BF16>(data.as_ptr().add(row), m, k, here, AW, out.as_mut_ptr()) }
                 };
                 let all = owned.chunks(AW / 16 * pairs).enumerate();
@@ -158,7 +160,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
         if self.block == 0 { (self.pairs, 1) } else { (1, AW) }
     }
 
-    /// Where row i begins; i is a multiple of [`MR`], so that no tile straddles two blocks.
+    /// Where row i begins; i is a multiple of [`MR`], so that no tile crosses two blocks.
     fn row(&self, i: usize) -> *const u32 {
         let at = if self.block == 0 { i * self.pairs } else { i / AW * AW * self.pairs + i % AW };
         self.start.wrapping_add(at)
@@ -170,7 +172,7 @@ fn as_words(lines: &mut [Line]) -> &mut [u32] {
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
 }
 
-/// The output, of which every task writes its own columns and rows.
+/// The output, in which every task writes its own rows and columns.
 #[derive(Clone, Copy)]
 struct Shared(*mut f32);
 // SAFETY: tasks write disjoint elements.
@@ -188,7 +190,7 @@ struct Job<'a, const BF16: bool> {
 }
 
 impl<const BF16: bool> Job<'_, BF16> {
-    /// Columns from `j` on, up to a panel's width, of some rows.
+    /// Computes the columns from `j` on, up to a panel's width, of some rows.
     fn run(&self, j: usize, rows: std::ops::Range<usize>, panel_lines: &mut [Line]) {
         let Self { n, k, stretch, .. } = *self;
         debug_assert!(rows.end <= self.m);
@@ -203,8 +205,8 @@ impl<const BF16: bool> Job<'_, BF16> {
         for from in (0..pairs).step_by(stretch) {
             let length = stretch.min(pairs - from);
             let (at, left) = (per_word * from, (per_word * stretch).min(k - per_word * from));
-            // SAFETY: `product` saw the features; `left` of k and `cols` of n lie in the operand
-            // from there on; the buffer holds `stretch` words of NR columns.
+            // SAFETY: `product` checked the features; from the given start the operand has `left`
+            // elements along k and `cols` along n; the buffer has `stretch` words of NR columns.
             unsafe {
                 match self.right {
                     Right::Plain(b) => panel::<BF16>(b.as_ptr().add(at * n + j), n, left, cols, NR, words),
@@ -229,8 +231,8 @@ impl<const BF16: bool> Job<'_, BF16> {
                     bias: &bias,
                     add: from > 0,
                 };
-                // SAFETY: the tile's elements lie in `out` and are this task's alone; its words lie
-                // in the left operand and in the buffer.
+                // SAFETY: `product` checked the features; the tile's elements are inside `out`, and no
+                // other task uses them; its words are inside the left operand and the buffer.
                 unsafe {
                     match rows.end - i {
                         1 => tile.run::<1, BF16>(),
@@ -246,8 +248,8 @@ impl<const BF16: bool> Job<'_, BF16> {
     }
 }
 
-/// The part of the right operand that is wanted next: its lines are asked for tile by tile, so that
-/// they are there when the panel is made.
+/// The part of the right operand that is needed next: its cache lines are prefetched tile by tile, so
+/// that they are in cache when the panel is converted.
 struct Ahead {
     from: *const f32,
     /// Elements between rows.
@@ -255,14 +257,14 @@ struct Ahead {
     rows: usize,
     lines_per_row: usize,
     lines_per_tile: usize,
-    /// What was not asked for yet begins here.
+    /// The next line to prefetch: its row, and its index in the row.
     row: usize,
     line: usize,
 }
 
 impl<const BF16: bool> Job<'_, BF16> {
-    /// What comes after the stretch that ends at `at`: the next one of the same columns, or the
-    /// first one of the next panel's.
+    /// The block after the one that ends at `at`: the next one of the same columns, or the first one
+    /// of the next panel.
     fn ahead(&self, j: usize, at: usize, depth: usize, tiles: usize) -> Ahead {
         let (j, at) = if at < self.k { (j, at) } else { (j + NR, 0) };
         let (depth, cols) = (depth.min(self.k - at), NR.min(self.n.saturating_sub(j)));
@@ -277,7 +279,7 @@ impl<const BF16: bool> Job<'_, BF16> {
 }
 
 impl Ahead {
-    /// Asks for the share of one tile.
+    /// Prefetches one tile's share of the lines.
     #[inline]
     fn prefetch(&mut self) {
         for _ in 0..self.lines_per_tile {
@@ -295,15 +297,15 @@ impl Ahead {
     }
 }
 
-/// Writes a tile's sums. A macro, because the compiler inlines no function with target features by
-/// force, and a call would carry all sums through memory.
+/// Writes a tile's sums. This is a macro because functions with target features cannot be forced
+/// inline, and a call would pass all sums through memory.
 macro_rules! store {
     ($tile:expr, $sums:expr) => {
         for (r, sums) in $sums.iter().enumerate() {
             for (j, &sum) in sums.iter().enumerate() {
                 let to = $tile.c.wrapping_add(r * $tile.n + 16 * j);
                 let mask = lanes($tile.cols as isize - 16 * j as isize);
-                // Masked lanes lie inside the row; the bias has NR elements.
+                // Unmasked lanes are inside the row; the bias has NR elements.
                 let before = if $tile.add {
                     _mm512_maskz_loadu_ps(mask, to)
                 } else {
@@ -315,7 +317,7 @@ macro_rules! store {
     };
 }
 
-/// Some rows times a stretch of a panel.
+/// Some rows times a block of a panel.
 struct Tile<'a> {
     a: *const u32,
     across: usize,
@@ -326,25 +328,33 @@ struct Tile<'a> {
     n: usize,
     cols: usize,
     bias: &'a [f32; NR],
-    /// Add to what is there; otherwise begin with the bias.
+    /// Whether to add to the values in `c`, instead of starting with the bias.
     add: bool,
 }
 
 impl Tile<'_> {
+    /// Computes the tile with R rows.
+    ///
     /// # Safety
-    /// The processor has the features (with `BF16`: [`has_bf16`]); R rows of `a`, `length` words of
-    /// NR columns of `b` and R rows of `cols` columns of `c` may be used.
+    /// The processor must have AVX-512F and, with `BF16`, [`has_bf16`] must be true. The pointers must
+    /// be valid: `a` for reading `length` words of each of R rows (`across` apart, words `along` apart),
+    /// `b` for reading `length` x [`NR`] words at a 64-byte boundary, and `c` for reading (if `add`) and
+    /// writing `cols` elements of each of R rows (`n` apart). No other thread may access those of `c`.
     #[inline]
     unsafe fn run<const R: usize, const BF16: bool>(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the features and the pointers.
         unsafe { if BF16 { self.run_bf16::<R>() } else { self.run_f32::<R>() } }
     }
 
+    /// The tile with f32 words.
+    ///
+    /// # Safety
+    /// As [`Self::run`] without `BF16`.
     #[target_feature(enable = "avx512f")]
     unsafe fn run_f32<const R: usize>(&self) {
         let mut sums = [[_mm512_setzero_ps(); 4]; R];
         let (mut a, mut b) = (self.a, self.b);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the pointers.
         unsafe {
             self.prefetch::<R>();
             for _ in 0..self.length {
@@ -365,11 +375,15 @@ impl Tile<'_> {
         }
     }
 
+    /// The tile with pairs of bf16.
+    ///
+    /// # Safety
+    /// As [`Self::run`] with `BF16`.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     unsafe fn run_bf16<const R: usize>(&self) {
         let mut sums = [[_mm512_setzero_ps(); 4]; R];
         let (mut a, mut b) = (self.a, self.b);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the pointers.
         unsafe {
             self.prefetch::<R>();
             for _ in 0..self.length {
@@ -390,7 +404,11 @@ impl Tile<'_> {
         }
     }
 
-    /// Asks for the output's lines before the sums are ready.
+    /// Prefetches the output's cache lines before the sums are ready. A prefetch never faults, so the
+    /// pointers need not be valid.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512F.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn prefetch<const R: usize>(&self) {

@@ -29,17 +29,17 @@ pub fn product(
         Left::Transposed(a) => (a, m, 1),
     };
     // The product is much faster over a row-major right side.
-    let turned;
+    let row_major;
     let b = match right {
         Right::Plain(b) => b,
         Right::Transposed(b) => {
-            turned = transposed(b, n, k);
-            &turned
+            row_major = transposed(b, n, k);
+            &row_major
         }
     };
     assert_eq!([a.len(), b.len()], [m * k, k * n]);
-    // SAFETY: all three matrices lie inside their slices (asserted above); `out` is exclusive, and
-    // is read only where the bias has just initialised it.
+    // SAFETY: all three matrices are inside their slices (asserted above); `out` is borrowed
+    // exclusively, and is read only where the bias has just initialised it.
     unsafe {
         gemm::gemm(
             m,

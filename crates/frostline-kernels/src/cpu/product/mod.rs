@@ -1,10 +1,9 @@
 //! Matrix products of the linear layers: row-major f32 in, row-major f32 out.
 //!
-//! It owns the choice of how a product is computed: by this crate's AVX-512 kernel (in f32, or
-//! with operands rounded to bf16 and f32 sums), by the `gemm` crate on other processors. None
-//! changes a result with the number of threads. In the AVX-512 kernel an element is summed in an
-//! order that depends on the inner size alone, so that a row does not change when other rows are
-//! added either; `gemm` does not promise that.
+//! A product is computed by this crate's AVX-512 kernel (in f32, or with operands rounded to bf16 and
+//! f32 sums), or by the `gemm` crate on other processors. Results never depend on the number of
+//! threads. In the AVX-512 kernel the order of a sum depends only on the inner dimension, so that a
+//! row does not change when other rows are added; `gemm` does not guarantee that.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -22,7 +21,7 @@ use crate::Precision;
 pub enum Left<'a> {
     /// Row-major \[m, k\].
     Plain(&'a [f32]),
-    /// Row-major \[k, m\], to be read as its transpose.
+    /// Row-major \[k, m\], used as its transpose.
     Transposed(&'a [f32]),
 }
 
@@ -31,14 +30,14 @@ pub enum Left<'a> {
 pub enum Right<'a> {
     /// Row-major \[k, n\].
     Plain(&'a [f32]),
-    /// Row-major \[n, k\], to be read as its transpose.
+    /// Row-major \[n, k\], used as its transpose.
     Transposed(&'a [f32]),
 }
 
-/// `left right`, plus `bias` in every row where there is one, row-major \[m, n\].
+/// `left right`, plus `bias` in every row if there is one, row-major \[m, n\].
 ///
 /// # Panics
-/// Where an operand has not the size that m, n and k say.
+/// If an operand's size does not match m, n and k.
 pub fn product(
     precision: Precision,
     [m, n, k]: [usize; 3],
@@ -70,12 +69,12 @@ pub fn product(
         (Isa::Avx512, _) => avx512::product::<false>([m, n, k], left, right, bias, target),
         _ => fallback::product([m, n, k], left, right, bias, target),
     }
-    // SAFETY: whichever ran wrote all m * n elements.
+    // SAFETY: each of the three branches above writes all m * n elements.
     unsafe { out.set_len(m * n) };
     out
 }
 
-/// Whether this processor multiplies bf16 natively; elsewhere [`Precision::Bf16`] computes in f32.
+/// Whether this processor has native bf16 multiplication; elsewhere [`Precision::Bf16`] computes in f32.
 pub fn has_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]
     return isa() == Isa::Avx512 && avx512::has_bf16();

@@ -1,5 +1,5 @@
-//! Turning f32 into the words that the AVX-512 kernel multiplies: rows, panels, and panels of a
-//! transpose. It knows how words lie in a panel; it multiplies nothing.
+//! Conversion of f32 into the words that the AVX-512 kernel multiplies: rows, panels, and panels of a
+//! transpose. This file defines the layout of words in a panel.
 
 use core::arch::x86_64::*;
 
@@ -14,19 +14,26 @@ pub fn lanes(n: isize) -> __mmask16 {
 
 #[inline(always)]
 pub fn as_bf16(register: __m512i) -> __m512bh {
-    // SAFETY: both are 512 plain bits.
+    // SAFETY: both types are 512 bits without invalid values.
     unsafe { core::mem::transmute(register) }
 }
 
-/// 32 rounded to bf16: `low` in the lower half, `high` in the upper.
+/// 32 values rounded to bf16: `low` in the lower half, `high` in the upper.
+///
+/// # Safety
+/// The processor must have AVX-512F and AVX-512 BF16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn rounded(high: __m512, low: __m512) -> __m512i {
-    // SAFETY: both are 512 plain bits.
+    // SAFETY: both types are 512 bits without invalid values.
     unsafe { core::mem::transmute(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// 32 f32 from p, zeros past `left`, as 16 pairs.
+/// 32 f32 from `p` on as 16 pairs of bf16, with zeros from element `left` on.
+///
+/// # Safety
+/// The processor must have AVX-512F and AVX-512 BF16, and `p` must be valid for reading
+/// `min(left, 32)` elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn pairs_at(p: *const f32, left: isize) -> __m512i {
@@ -37,7 +44,11 @@ unsafe fn pairs_at(p: *const f32, left: isize) -> __m512i {
     }
 }
 
-/// A row of k f32 as pairs.
+/// Converts a row of k f32 into pairs of bf16.
+///
+/// # Safety
+/// The processor must have AVX-512F, AVX-512BW and AVX-512 BF16; `row` must be valid for reading k
+/// elements, and `out` for writing `ceil(k / 2)` words.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
     for at in (0..k).step_by(32) {
@@ -50,8 +61,14 @@ pub unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
     }
 }
 
-/// A panel of `width` columns from rows `stride` apart: word p of all columns, then word p + 1.
-/// `cols` columns are there; the rest becomes zero.
+/// Writes a panel of `width` columns from rows `stride` apart: word p of all columns, then word
+/// p + 1. The operand has `cols` columns; the rest of the panel becomes zero.
+///
+/// # Safety
+/// The processor must have AVX-512F and, with `BF16`, AVX-512BW and AVX-512 BF16. `from` must be valid
+/// for reading `min(cols, width)` elements of each of k rows, and `out` for writing `width` words for
+/// each word along k (k words, with `BF16` `ceil(k / 2)`). `width` must be a multiple of 16 and `out`
+/// aligned to 64 bytes.
 #[inline]
 pub unsafe fn panel<const BF16: bool>(
     from: *const f32,
@@ -61,7 +78,7 @@ pub unsafe fn panel<const BF16: bool>(
     width: usize,
     out: *mut u32,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the features and the pointers.
     unsafe {
         if BF16 {
             panel_bf16(from, stride, k, cols, width, out)
@@ -71,12 +88,16 @@ pub unsafe fn panel<const BF16: bool>(
     }
 }
 
+/// A panel of f32 words.
+///
+/// # Safety
+/// As [`panel`] without `BF16`.
 #[target_feature(enable = "avx512f")]
 unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
     for p in 0..k {
         for j in (0..width).step_by(16) {
             let mask = lanes(cols as isize - j as isize);
-            // SAFETY: masked lanes are not read; `out` holds `width` words per p.
+            // SAFETY: lanes from `cols` on are masked and not read; `out` has `width` words per p.
             unsafe {
                 let row = _mm512_maskz_loadu_ps(mask, from.wrapping_add(p * stride + j));
                 _mm512_store_ps(out.add(p * width + j).cast(), row);
@@ -85,13 +106,18 @@ unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, widt
     }
 }
 
+/// A panel of pairs of bf16.
+///
+/// # Safety
+/// As [`panel`] with `BF16`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
     let mut order = [0u16; 32];
     for (lane, slot) in order.iter_mut().enumerate() {
         *slot = (lane / 2 + lane % 2 * 16) as u16;
     }
-    // SAFETY: masked lanes are not read; `out` holds `width` words per pair.
+    // SAFETY: lanes from `cols` on, and the missing row of an odd k, are masked and not read; `out` has
+    // `width` words per pair.
     unsafe {
         let order = _mm512_loadu_si512(order.as_ptr().cast());
         for p in 0..k.div_ceil(2) {
@@ -108,7 +134,12 @@ unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, wid
     }
 }
 
-/// A panel from the transpose: row i of `from` becomes column i.
+/// Writes a panel of [`NR`] columns from the transpose: row i of `from` becomes column i.
+///
+/// # Safety
+/// The processor must have AVX-512F and, with `BF16`, AVX-512BW and AVX-512 BF16. `from` must be valid
+/// for reading k elements of each of `min(rows, NR)` rows (`stride` apart), and `out` for writing `NR`
+/// words for each word along k (k words, with `BF16` `ceil(k / 2)`), aligned to 64 bytes.
 #[inline]
 pub unsafe fn transposed<const BF16: bool>(
     from: *const f32,
@@ -117,7 +148,7 @@ pub unsafe fn transposed<const BF16: bool>(
     rows: usize,
     out: *mut u32,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the features and the pointers.
     unsafe {
         if BF16 {
             transposed_bf16(from, stride, k, rows, out)
@@ -127,12 +158,16 @@ pub unsafe fn transposed<const BF16: bool>(
     }
 }
 
+/// A panel of f32 words from the transpose.
+///
+/// # Safety
+/// As [`transposed`] without `BF16`.
 #[target_feature(enable = "avx512f")]
 unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
     for i in (0..NR).step_by(16) {
         for at in (0..k).step_by(16) {
             let mut block = [_mm512_setzero_si512(); 16];
-            // SAFETY: masked lanes are not read; `out` holds NR words per k.
+            // SAFETY: lanes from k on are masked and not read; `out` has NR words per element of k.
             unsafe {
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
                     let mask = lanes((k - at) as isize);
@@ -148,12 +183,16 @@ unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize,
     }
 }
 
+/// A panel of pairs of bf16 from the transpose.
+///
+/// # Safety
+/// As [`transposed`] with `BF16`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
     for i in (0..NR).step_by(16) {
         for at in (0..k).step_by(32) {
             let mut block = [_mm512_setzero_si512(); 16];
-            // SAFETY: masked lanes are not read; `out` holds NR words per pair.
+            // SAFETY: lanes from k on are masked and not read; `out` has NR words per pair.
             unsafe {
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
                     *line = pairs_at(from.wrapping_add((i + r) * stride + at), (k - at) as isize);
@@ -168,6 +207,9 @@ unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize
 }
 
 /// Transposes 16 x 16 words by exchanging ever larger off-diagonal blocks.
+///
+/// # Safety
+/// The processor must have AVX-512F.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn turn(block: &mut [__m512i; 16]) {
@@ -177,19 +219,23 @@ fn turn(block: &mut [__m512i; 16]) {
     exchange::<8>(block);
 }
 
+/// Exchanges the off-diagonal blocks of `S` x `S` words.
+///
+/// # Safety
+/// The processor must have AVX-512F.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn exchange<const S: usize>(block: &mut [__m512i; 16]) {
     let (mut low, mut high) = ([0u32; 16], [0u32; 16]);
     for lane in 0..16 {
-        // A number below 16 names a lane of the first register, one above of the second.
+        // Numbers below 16 select a lane of the first register, the others a lane of the second.
         (low[lane], high[lane]) = if lane & S == 0 {
             (lane as u32, (lane + S) as u32)
         } else {
             ((16 + lane - S) as u32, (16 + lane) as u32)
         };
     }
-    // SAFETY: both arrays hold 64 bytes.
+    // SAFETY: both arrays have 64 bytes.
     let (low, high) =
         unsafe { (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast())) };
     for i in (0..16).filter(|i| i & S == 0) {

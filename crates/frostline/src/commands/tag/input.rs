@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Result;
-use frostline_conllu::{Checks, Fault, FaultKind, OwnedSentence, Reader, Row, Sentence};
+use frostline_conllu::{Checks, Fault, FaultKind, OwnedSentence, Reader, Sentence, TokenRow};
 
 use super::text::{self, TextSentence};
 use super::{Format, Sentences, Words};
@@ -52,7 +52,7 @@ impl<'a> View<'a> {
     /// What there is to tag.
     pub(super) fn words(&self) -> Vec<&'a str> {
         match self {
-            Self::Treebank(sentence) => sentence.words().map(Row::form).collect(),
+            Self::Treebank(sentence) => sentence.words().map(TokenRow::form).collect(),
             Self::Text(sentence) => sentence.words.iter().map(|word| &sentence.text[word.clone()]).collect(),
         }
     }

@@ -1,0 +1,126 @@
+//! Linear layers, with low-rank matrices where they were added, and LayerNorms.
+
+use burn::module::{Module, Param};
+use burn::prelude::*;
+use frostline_kernels::{Kernels, Precision};
+
+use crate::extras::LoraShape;
+use crate::{EncoderConfig, Matrix, ModelError, ParameterSource};
+
+/// A linear layer.
+#[derive(Module, Debug)]
+pub struct Linear<B: Backend> {
+    /// \[in, out\]
+    pub weight: Param<Tensor<B, 2>>,
+    /// \[out\]
+    pub bias: Param<Tensor<B, 1>>,
+    /// Low-rank matrices added to the weight, if any.
+    pub lora: Option<Lora<B>>,
+}
+
+/// A LayerNorm.
+#[derive(Module, Debug)]
+pub struct Norm<B: Backend> {
+    /// \[H\]
+    pub gamma: Param<Tensor<B, 1>>,
+    /// \[H\]
+    pub beta: Param<Tensor<B, 1>>,
+}
+
+/// Low-rank matrices beside a linear layer.
+#[derive(Module, Debug)]
+pub struct Lora<B: Backend> {
+    /// \[in, rank\]
+    pub a: Param<Tensor<B, 2>>,
+    /// \[rank, out\]
+    pub b: Param<Tensor<B, 2>>,
+    /// The factor of their product.
+    #[module(skip)]
+    pub scale: f64,
+}
+
+/// Builds tensors from a [`ParameterSource`].
+pub(crate) struct Builder<'a, B: Backend> {
+    pub source: &'a dyn ParameterSource,
+    pub device: &'a B::Device,
+}
+
+impl<B: Backend> Builder<'_, B> {
+    pub fn tensor<const D: usize>(
+        &self,
+        path: &str,
+        shape: [usize; D],
+    ) -> Result<Param<Tensor<B, D>>, ModelError> {
+        Ok(self.parameter(self.source.values(path, &shape)?, shape))
+    }
+
+    pub fn parameter<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<B, D>> {
+        Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), self.device))
+    }
+
+    pub fn linear(&self, path: &str, from: usize, to: usize) -> Result<Linear<B>, ModelError> {
+        Ok(Linear {
+            weight: self.tensor(&format!("{path}.weight"), [from, to])?,
+            bias: self.tensor(&format!("{path}.bias"), [to])?,
+            lora: None,
+        })
+    }
+
+    pub fn norm(&self, path: &str, h: usize) -> Result<Norm<B>, ModelError> {
+        Ok(Norm {
+            gamma: self.tensor(&format!("{path}.gamma"), [h])?,
+            beta: self.tensor(&format!("{path}.beta"), [h])?,
+        })
+    }
+
+    /// The low-rank matrices of a block's linear layer, if it has them.
+    pub fn lora(
+        &self,
+        config: &EncoderConfig,
+        block: usize,
+        matrix: Matrix,
+    ) -> Result<Option<Lora<B>>, ModelError> {
+        let wanted = |lora: &&LoraShape| lora.blocks.contains(&block) && lora.matrices.contains(&matrix);
+        let Some(lora) = config.extras.lora.as_ref().filter(wanted) else { return Ok(None) };
+        let path = format!("encoder.blocks.{block}.{}.lora", matrix.name());
+        let [from, to] = matrix.sides(config);
+        Ok(Some(Lora {
+            a: self.tensor(&format!("{path}.a"), [from, lora.rank])?,
+            b: self.tensor(&format!("{path}.b"), [lora.rank, to])?,
+            scale: lora.scale(),
+        }))
+    }
+}
+
+impl<B: Kernels> Linear<B> {
+    /// x \[N, in\] -> \[N, out\].
+    #[must_use]
+    pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
+        let own = |x| B::k_linear(x, self.weight.val(), self.bias.val(), precision);
+        match &self.lora {
+            None => own(x),
+            Some(lora) => own(x.clone()) + lora.forward(x, precision),
+        }
+    }
+}
+
+impl<B: Kernels> Norm<B> {
+    pub(crate) fn parts(&self) -> [Tensor<B, 1>; 2] {
+        [self.gamma.val(), self.beta.val()]
+    }
+}
+
+impl<B: Kernels> Lora<B> {
+    /// The term that is added to the layer's output.
+    ///
+    /// # Shapes
+    /// \[N, in\] -> \[N, out\]
+    #[must_use]
+    pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
+        let (a, b) = (self.a.val(), self.b.val());
+        let none = |columns| Tensor::zeros([columns], &x.device());
+        let ([_, rank], [_, to]) = (a.dims(), b.dims());
+        let (before, after) = (none(rank), none(to));
+        B::k_linear(B::k_linear(x, a, before, precision).mul_scalar(self.scale), b, after, precision)
+    }
+}

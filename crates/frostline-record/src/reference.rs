@@ -1,0 +1,344 @@
+//! Published figures that a report sets beside a sweep's own: which study they are from, with which settings it
+//! ran, and what each number is.
+//!
+//! A plan names such a file with `reference = "PATH"`. It changes no cell; `sweep.json` keeps it whole, so that a
+//! report can be written again without the plan's folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Plan, PlanError, Settings};
+
+/// The version of a reference file's shape.
+pub const REFERENCE_SCHEMA: u32 = 1;
+
+/// A study's published figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// The schema of this file, [`REFERENCE_SCHEMA`].
+    pub schema: u32,
+    /// One word for it in tables and sentences, such as `study`.
+    pub name: String,
+    /// Title, and where the figures were taken from, as a reader would cite them.
+    pub citation: String,
+    /// A paragraph or more for the reader of the comparison, as Markdown.
+    pub about: String,
+    /// What its figures are compared with.
+    #[serde(default)]
+    pub compare: CompareWith,
+    /// Which words its accuracies count.
+    #[serde(default)]
+    pub counts: Counted,
+    /// What each kind of figure is where its name alone does not tell, by the figure's name.
+    #[serde(default)]
+    pub defined: BTreeMap<String, String>,
+    /// The seeds that it ran; empty where it does not say.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
+    /// What holds for settings that are not listed.
+    #[serde(default)]
+    pub unlisted: Unlisted,
+    /// Its settings, in the same tables as a plan's `[settings]`.
+    #[serde(default)]
+    pub settings: toml::Table,
+    /// What else a reader of the differences should know, as Markdown.
+    #[serde(default)]
+    pub remarks: String,
+    /// All parameters of its model.
+    #[serde(default)]
+    pub total_parameters: Option<u64>,
+    /// Its results by the short name that plans give a dataset.
+    pub lang: BTreeMap<String, ReferenceData>,
+}
+
+/// What a study's figures are compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompareWith {
+    /// The end of cells with the same policy.
+    #[default]
+    Cells,
+    /// Every stage that had the same policy and learned.
+    Stages,
+}
+
+/// Which words an accuracy counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counted {
+    /// All words or sentences of the split.
+    #[default]
+    All,
+    /// Label positions alone: words whose first subword survived truncation and whose tag train has.
+    LabelPositions,
+}
+
+/// What holds for settings that a reference does not list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unlisted {
+    /// The study does not say.
+    #[default]
+    Unknown,
+    /// They are Frostline's defaults.
+    Defaults,
+}
+
+/// A study's results on one dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceData {
+    /// The name of the treebank or dataset, found in the place that a plan gives; not compared where it is absent.
+    #[serde(default)]
+    pub treebank: Option<String>,
+    /// What was labelled, as a task's `labels`: only such headlines are compared.
+    pub labels: String,
+    /// Sentences that were learned from.
+    #[serde(default)]
+    pub train_sentences: Option<u64>,
+    /// Sentences of test.
+    #[serde(default)]
+    pub test_sentences: Option<u64>,
+    /// Results by policy.
+    pub policy: BTreeMap<String, PublishedRun>,
+}
+
+/// The figures of one policy on one dataset. Accuracies and F1 are fractions of 1; lists start with epoch 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PublishedRun {
+    /// What tables call it; empty means the policy's name.
+    pub called: String,
+    /// Accuracy on dev after each epoch.
+    pub dev_accuracy: Vec<f64>,
+    /// Loss on dev after each epoch.
+    pub dev_loss_nats: Vec<f64>,
+    /// Train loss of each epoch.
+    pub train_loss_nats: Vec<f64>,
+    /// Accuracy on test at the end.
+    pub test_accuracy: Option<f64>,
+    /// F1 of the positive label on test at the end.
+    pub test_f1: Option<f64>,
+    /// Counts on test: a row per gold label, a column per predicted one, in the order of `labels`.
+    pub confusion: Vec<Vec<u64>>,
+    /// What rows and columns of `confusion` are.
+    pub labels: Vec<String>,
+    /// Parameters that learned.
+    pub trainable: Option<u64>,
+    /// Optimiser steps.
+    pub steps: Option<u64>,
+    /// Seconds of training.
+    pub train_s: Option<f64>,
+    /// Train sentences per second.
+    pub samples_per_s: Option<f64>,
+    /// Optimiser steps per second.
+    pub steps_per_s: Option<f64>,
+}
+
+/// The figures that [`Reference::defined`] can explain.
+const FIGURES: [&str; 11] = [
+    "dev_accuracy",
+    "dev_loss_nats",
+    "train_loss_nats",
+    "test_accuracy",
+    "test_f1",
+    "confusion",
+    "trainable",
+    "steps",
+    "train_s",
+    "samples_per_s",
+    "steps_per_s",
+];
+
+/// What can be wrong with a reference file.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// The file cannot be read.
+    #[error(
+        "{path}: the reference that the plan names cannot be read ({source}); its path is relative to the plan's file"
+    )]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The TOML does not parse or has a key that does not exist; the reason shows line and column.
+    #[error("{path}: {reason}")]
+    Syntax {
+        /// The file's path as it was given.
+        path: String,
+        /// The parser's message with line, column and what was expected.
+        reason: String,
+    },
+    /// The file was written for another version of this crate.
+    #[error(
+        "{path}: this reference has schema {found}, but this Frostline reads schema {REFERENCE_SCHEMA}; \
+         configs/references/ holds examples"
+    )]
+    Schema {
+        /// The file's path.
+        path: String,
+        /// The schema number found.
+        found: u32,
+    },
+    /// A setting that does not exist, or whose value does not fit.
+    #[error("{path}, [settings]: {source}")]
+    Setting {
+        /// The file's path.
+        path: String,
+        /// What is wrong with it.
+        source: PlanError,
+    },
+    /// An explanation of a figure that does not exist.
+    #[error("{path}, [defined]: there is no figure `{figure}`; there are: {}", FIGURES.join(", "))]
+    Figure {
+        /// The file's path.
+        path: String,
+        /// The name found.
+        figure: String,
+    },
+    /// A confusion that is not as wide and high as it has labels.
+    #[error(
+        "{path}, lang.{lang}.policy.{policy}: `confusion` must have one row and one column for each of its {labels} `labels`"
+    )]
+    Confusion {
+        /// The file's path.
+        path: String,
+        /// The dataset.
+        lang: String,
+        /// The policy.
+        policy: String,
+        /// How many labels there are.
+        labels: usize,
+    },
+}
+
+impl Reference {
+    /// Reads a reference. `path` is only named in errors.
+    ///
+    /// # Errors
+    /// A syntax error or unknown key with line and column, another schema, a setting or figure that does not exist,
+    /// or a confusion without its labels.
+    pub fn parse(text: &str, path: &str) -> Result<Self, ReferenceError> {
+        let reference: Self = toml::from_str(text).map_err(|error| ReferenceError::Syntax {
+            path: path.into(),
+            reason: error.to_string().trim_end().into(),
+        })?;
+        if reference.schema != REFERENCE_SCHEMA {
+            return Err(ReferenceError::Schema { path: path.into(), found: reference.schema });
+        }
+        reference.as_settings().map_err(|source| ReferenceError::Setting { path: path.into(), source })?;
+        if let Some(figure) = reference.defined.keys().find(|name| !FIGURES.contains(&name.as_str())) {
+            return Err(ReferenceError::Figure { path: path.into(), figure: figure.clone() });
+        }
+        reference.check_confusions(path)?;
+        Ok(reference)
+    }
+
+    /// Reads the reference that a plan names, if it names one. `plan_path` is where the plan was read.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and all of [`Reference::parse`].
+    pub fn of_plan(plan: &Plan, plan_path: &Path) -> Result<Option<Self>, ReferenceError> {
+        if plan.reference.is_empty() {
+            return Ok(None);
+        }
+        let path = plan_path.parent().unwrap_or(Path::new("")).join(&plan.reference);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ReferenceError::Io { path: path.clone(), source })?;
+        Self::parse(&text, &path.display().to_string()).map(Some)
+    }
+
+    /// Its settings, laid over the defaults.
+    ///
+    /// # Errors
+    /// A setting that does not exist, or whose value does not fit; [`Reference::parse`] has looked for them.
+    pub fn as_settings(&self) -> Result<Settings, PlanError> {
+        let mut settings = Settings::default();
+        for (path, value) in leaves(&self.settings, "") {
+            settings.set(&path, value)?;
+        }
+        Ok(settings)
+    }
+
+    /// The dotted paths of the settings that it lists.
+    #[must_use]
+    pub fn listed(&self) -> Vec<String> {
+        leaves(&self.settings, "").into_iter().map(|(path, _)| path).collect()
+    }
+
+    fn check_confusions(&self, path: &str) -> Result<(), ReferenceError> {
+        for (lang, data) in &self.lang {
+            for (policy, run) in &data.policy {
+                let labels = run.labels.len();
+                if run.confusion.len() != labels || run.confusion.iter().any(|row| row.len() != labels) {
+                    let (lang, policy) = (lang.clone(), policy.clone());
+                    return Err(ReferenceError::Confusion { path: path.into(), lang, policy, labels });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PublishedRun {
+    /// What tables call the run of this policy.
+    #[must_use]
+    pub fn name<'a>(&'a self, policy: &'a str) -> &'a str {
+        if self.called.is_empty() { policy } else { &self.called }
+    }
+}
+
+/// All values of a table by their dotted paths.
+fn leaves(table: &toml::Table, path: &str) -> Vec<(String, toml::Value)> {
+    let leaf = |(key, value): (&String, &toml::Value)| match value {
+        toml::Value::Table(inner) => leaves(inner, &format!("{path}{key}.")),
+        value => vec![(format!("{path}{key}"), value.clone())],
+    };
+    table.iter().flat_map(leaf).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "schema = 1\nname = 'study'\ncitation = 'A title.'\nabout = 'Words.'\n";
+
+    fn error(more: &str) -> String {
+        Reference::parse(&format!("{LEAST}{more}"), "their.toml").expect_err("a fault").to_string()
+    }
+
+    #[test]
+    fn a_reference_lays_its_settings_over_the_defaults() {
+        let text = format!(
+            "{LEAST}[settings.train]\nepochs = 2\n[lang.en]\nlabels = 'upos'\n\
+             [lang.en.policy.none]\ndev_accuracy = [0.5, 0.75]\n"
+        );
+        let found = Reference::parse(&text, "their.toml").expect("a reference");
+        assert_eq!(found.listed(), ["train.epochs"]);
+        assert_eq!(found.as_settings().expect("settings").train.epochs, 2);
+        assert_eq!(found.lang["en"].policy["none"].name("none"), "none");
+        let json = serde_json::to_string(&found).expect("JSON");
+        assert_eq!(serde_json::from_str::<Reference>(&json).expect("the same"), found);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_with_its_place() {
+        let en = "[lang.en]\nlabels = 'upos'\n[lang.en.policy.none]\n";
+        let unknown = error(&format!("{en}accuracy = 0.5\n"));
+        assert!(unknown.contains("line 8, column 1") && unknown.contains("`dev_accuracy`"), "{unknown}");
+        assert_eq!(
+            error(&format!("[settings.train]\nepoch = 2\n{en}")).split("; here").next(),
+            Some("their.toml, [settings]: there is no setting `train.epoch`")
+        );
+        assert!(error(&format!("[defined]\nspeed = 'x'\n{en}")).contains("there is no figure `speed`"));
+        assert!(error(&format!("{en}confusion = [[1]]\n")).contains("each of its 0 `labels`"));
+        let old = LEAST.replace("schema = 1", "schema = 9");
+        let found = Reference::parse(&format!("{old}{en}"), "their.toml").expect_err("another schema");
+        assert!(found.to_string().contains("schema 9"), "{found}");
+    }
+}

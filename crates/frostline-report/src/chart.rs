@@ -1,0 +1,258 @@
+//! Figures as data. Five kinds of charts serve all of them: bars, lines, points, shaded tables, and sets. Where a
+//! value lands on the page is the renderer's.
+
+use frostline_score::MeanStd;
+
+/// A figure: a chart with what it shows.
+pub(crate) struct Figure {
+    pub path: &'static str,
+    pub title: &'static str,
+    /// For the page, and for those who cannot see it.
+    pub about: String,
+    pub chart: Chart,
+    /// Below the chart.
+    pub notes: Vec<Note>,
+    /// The most panels side by side.
+    pub across: usize,
+}
+
+/// A sentence below a chart.
+pub(crate) enum Note {
+    Text(String),
+    /// How the horizontal axis is spaced, where that needs saying.
+    XAxis,
+    /// How the vertical axis is spaced.
+    YAxis,
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Note {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// A chart of one of five kinds.
+pub(crate) enum Chart {
+    /// Lengths with their intervals: one or several per row, or parts of a whole.
+    Bars(Bars),
+    /// Something over time or size.
+    Lines(Lines),
+    /// One quantity against another.
+    Scatter(Scatter),
+    /// A table whose fields are shaded.
+    Heat(Heat),
+    /// Every set of a few things, each with its value.
+    Sets(Sets),
+}
+
+/// Whose colour, dash and shape something has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// A policy by its place among those that freeze something; none for the one that freezes nothing.
+    Policy(Option<usize>),
+    /// What policies are compared with, by its place.
+    Reference(usize),
+    /// One of too many to be named.
+    Unnamed,
+}
+
+/// Bars.
+pub(crate) struct Bars {
+    pub lengths: Lengths,
+    pub panels: Vec<BarPanel>,
+    /// Every name that a row may have: panels keep room for them.
+    pub names: Vec<String>,
+    /// What the legend calls intervals.
+    pub interval: &'static str,
+}
+
+/// What bars measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lengths {
+    /// Shares of 1, told in percent, one bar per row. The axis is cut where differences would be lost.
+    Shares,
+    /// The same, several bars per row, each with its name.
+    Groups,
+    /// Differences of shares, told in points. The axis has its zero.
+    Differences,
+    /// Seconds, each bar made of parts with these names.
+    Parts(Vec<&'static str>),
+}
+
+/// A panel of bars.
+pub(crate) struct BarPanel {
+    pub title: String,
+    pub axis: String,
+    /// Panels of one kind share an axis.
+    pub kind: String,
+    pub rows: Vec<BarRow>,
+    /// Values that all bars are compared with, in shares of 1.
+    pub references: Vec<(String, f64)>,
+}
+
+/// The bars of a policy or a block.
+pub(crate) struct BarRow {
+    pub name: String,
+    pub tone: Tone,
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+pub(crate) struct Bar {
+    /// Empty where its row has no other.
+    pub name: String,
+    pub value: MeanStd,
+    /// What sampling alone would let it differ.
+    pub interval: Option<[f64; 2]>,
+    /// The same quantity told in another way.
+    pub diamond: Option<f64>,
+    /// Its parts in their order, where it has some; the first is `value`.
+    pub parts: Vec<f64>,
+}
+
+impl Bar {
+    /// A bar of one piece.
+    pub fn new(name: impl Into<String>, value: MeanStd, interval: Option<[f64; 2]>) -> Self {
+        Self { name: name.into(), value, interval, diamond: None, parts: Vec::new() }
+    }
+}
+
+/// Lines.
+pub(crate) struct Lines {
+    pub panels: Vec<LinePanel>,
+    pub x_title: &'static str,
+    pub x: XAxis,
+    pub y_title: &'static str,
+    pub y: YAxis,
+    pub spread: Spread,
+    pub key: LineKey,
+    /// Every name that a line may have: panels keep room for them.
+    pub names: Vec<String>,
+    /// The most names in a panel.
+    pub most: usize,
+}
+
+/// What is along a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum XAxis {
+    /// Whole numbers from this one.
+    From(u32),
+    /// Sizes, equal steps for equal factors.
+    Sizes,
+}
+
+/// What a line's height is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum YAxis {
+    /// Shares of 1, told in percent; stretched towards 100 % where they are far apart.
+    Shares,
+    /// A loss: equal steps for equal factors.
+    Loss,
+}
+
+/// How a standard deviation is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    Band,
+    Whisker,
+    Nothing,
+}
+
+/// How lines are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineKey {
+    /// A mark at every point.
+    Marks,
+    /// The dashes of the line.
+    Dashes,
+    /// Both.
+    Both,
+}
+
+/// A panel of lines.
+pub(crate) struct LinePanel {
+    pub title: String,
+    pub lines: Vec<Line>,
+}
+
+/// One line.
+pub(crate) struct Line {
+    /// Its name, unless there are too many.
+    pub name: Option<String>,
+    pub tone: Tone,
+    pub points: Vec<(f64, MeanStd)>,
+}
+
+/// Points: accuracy against a count.
+pub(crate) struct Scatter {
+    pub panels: Vec<ScatterPanel>,
+    pub x_title: &'static str,
+    pub y_title: &'static str,
+}
+
+/// A panel of points.
+pub(crate) struct ScatterPanel {
+    pub title: String,
+    pub points: Vec<ScatterPoint>,
+}
+
+/// One point; its height is a share of 1.
+pub(crate) struct ScatterPoint {
+    /// Its name, unless there are too many.
+    pub name: Option<String>,
+    pub tone: Tone,
+    pub x: f64,
+    pub y: f64,
+    pub interval: Option<[f64; 2]>,
+}
+
+/// Shaded tables.
+pub(crate) struct Heat {
+    pub panels: Vec<HeatPanel>,
+    pub colour: HeatColour,
+}
+
+/// What a dark field means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeatColour {
+    /// Much of something.
+    Much,
+    /// Much is missing.
+    Missing,
+}
+
+/// A shaded table.
+pub(crate) struct HeatPanel {
+    pub title: String,
+    /// What each column is, in one line or two.
+    pub columns: Vec<Vec<String>>,
+    /// A name and its fields, as many as there are columns.
+    pub rows: Vec<(String, Vec<Option<HeatField>>)>,
+}
+
+/// One field.
+pub(crate) struct HeatField {
+    pub label: String,
+    /// How dark it is; up to 0.75 the label can be read.
+    pub shade: f64,
+}
+
+/// Every set of blocks.
+pub(crate) struct Sets {
+    pub panels: Vec<SetPanel>,
+    pub y_title: &'static str,
+}
+
+/// The sets of one encoder.
+pub(crate) struct SetPanel {
+    pub title: String,
+    pub blocks: usize,
+    /// Sets with their values, shares of 1. Bit `i` says that block `i` is in the set; the first is empty.
+    pub columns: Vec<(usize, MeanStd)>,
+}

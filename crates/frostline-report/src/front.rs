@@ -1,0 +1,361 @@
+//! What is no topic's: the order of `report.md`, the tables that topics share, and what is said of the whole.
+
+use crate::fields::Fields;
+use crate::keys;
+use crate::number::{count, fixed, plural};
+use crate::page::Page;
+use crate::study::baselines::{self, BaselineStats};
+use crate::study::groups::Group;
+use crate::study::words::{self, units};
+use crate::study::{BASELINE, CellView, State, Study, distinct};
+use crate::table::{Columns, DataFile, Quantity, Table, Value};
+use crate::topic::{StudyRow, Topic};
+
+use frostline_record::{Precision, PrefixUse, SCHEMA};
+use frostline_score::MeanStd;
+use serde::Serialize;
+
+/// Topics in the order of the report.
+pub(crate) type Topics = [Box<dyn Topic>];
+
+/// `report.md`. `files` are the files beside it, each with what it holds.
+pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Page {
+    let mut page = Page::default();
+    head(study, &mut page);
+    result(study, topics, &mut page);
+    let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
+    if !links.is_empty() {
+        page.paragraph(links.join(" "));
+    }
+    topics.iter().for_each(|topic| topic.summary(study, &mut page));
+    how_to_read(study, topics, &mut page);
+    for lang in study.langs() {
+        page.section(2, study.lang_title(lang));
+        page.table(study_table(study, topics, lang));
+        topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
+    }
+    page.section(2, "Figures");
+    for figure in topics.iter().flat_map(|topic| topic.figures(study)) {
+        page.figure(figure.path, figure.title, &figure.about);
+    }
+    undone(study, &mut page);
+    caveats(study, topics, &mut page);
+    topics.iter().for_each(|topic| topic.appendix(study, &mut page));
+    list_of_files(files, &mut page);
+    page
+}
+
+fn head(study: &Study, page: &mut Page) {
+    let plan = &study.sweep.plan;
+    page.section(1, format!("Freezing study: {}", plan.name));
+    words::banner(study, page);
+    if !plan.about.is_empty() {
+        page.paragraph(&plan.about);
+    }
+    let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
+    let policies = study.policies().len();
+    page.paragraph(format!(
+        "A pretrained encoder learns {}. Part of it is frozen: it does not learn. \
+         This report shows what each way of freezing costs in accuracy and saves in time. \
+         It covers {}, {} and {}. {}.",
+        words::learned(study),
+        plural(study.langs().len(), "language"),
+        if policies == 1 { "1 policy".into() } else { format!("{policies} policies") },
+        plural(seeds, "seed"),
+        words::progress(study),
+    ));
+}
+
+/// A row of the table of all languages.
+struct SideRow {
+    name: String,
+    extras: Vec<String>,
+    /// Dev accuracy and time saving, language by language.
+    of: Vec<(Option<MeanStd>, Value)>,
+}
+
+/// One row per policy, the languages beside each other.
+fn result(study: &Study, topics: &Topics, page: &mut Page) {
+    page.section(2, "Result");
+    let langs: Vec<(usize, String)> = study.langs().into_iter().map(String::from).enumerate().collect();
+    let columns = keys::frozen(study, |row: &SideRow| row.name.clone(), |row: &SideRow| &row.extras).each(
+        langs.clone(),
+        |(_, lang)| format!("{lang}: dev accuracy"),
+        Quantity::Percent(2),
+        |row, (at, _)| row.of[*at].0,
+    );
+    let columns = langs.into_iter().fold(columns, |columns, (at, lang)| {
+        columns
+            .optional(format!("{lang}: time saving"), Quantity::Percent(1), move |row| row.of[at].1.clone())
+    });
+    page.table(columns.table(policy_rows(study).into_iter().chain(baseline_rows(study))));
+    for lang in study.langs() {
+        if let Some((dev_units, half)) = words::sampling(study, lang) {
+            page.item(format!(
+                "**{lang}**: dev has {} {}. Each accuracy is good to about ± {} points (half \
+                 of a 95 % Wilson interval, the widest of the table). Smaller differences may be \
+                 chance.",
+                count(dev_units),
+                units(study).many,
+                fixed(half * 100.0, 2)
+            ));
+        }
+    }
+    topics.iter().flat_map(|topic| topic.remarks(study)).for_each(|remark| page.item(remark));
+}
+
+fn policy_rows(study: &Study) -> Vec<SideRow> {
+    let cell = |group: Option<&Group>| {
+        let dev = group.and_then(|group| group.dev.as_ref()).map(|dev| dev.accuracy);
+        let saving = match group {
+            Some(group) if group.policy == BASELINE => Value::from("baseline"),
+            group => group.and_then(|group| group.train_time_saving).into(),
+        };
+        (dev, saving)
+    };
+    let mut rows = Vec::new();
+    for extras in study.extras() {
+        for policy in study.policies() {
+            let groups = || study.groups.iter().filter(|g| g.policy == policy && g.extras == extras);
+            if groups().next().is_none() {
+                continue;
+            }
+            let of = |lang: &str| cell(groups().find(|group| group.lang == lang));
+            rows.push(SideRow {
+                name: policy.into(),
+                extras: extras.to_vec(),
+                of: study.langs().into_iter().map(of).collect(),
+            });
+        }
+    }
+    rows
+}
+
+fn baseline_rows(study: &Study) -> Vec<SideRow> {
+    let all = baselines::all(study);
+    let kinds = distinct(all.iter().map(|one| (one.baseline.as_str(), one.extras.as_slice())));
+    let row = |(name, extras): (&str, &[String])| {
+        let here = || all.iter().filter(|one| one.baseline == name && one.extras == extras);
+        let dev = |lang: &str| Some(here().find(|one| one.lang == lang)?.dev.as_ref()?.accuracy);
+        Some(SideRow {
+            name: format!("*{}*", here().next()?.title()),
+            extras: extras.to_vec(),
+            of: study.langs().into_iter().map(|lang| (dev(lang), Value::Missing)).collect(),
+        })
+    };
+    kinds.into_iter().filter_map(row).collect()
+}
+
+fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
+    page.section(2, "How to read the tables");
+    page.item(
+        "**Frozen** names what does not learn. `none`: everything learns. `all`: all blocks are \
+         frozen, embeddings and head learn. `first-K`, `last-K`: so many blocks from the bottom or \
+         top. `alternating`: blocks 0, 2, 4 and so on. `head-only`: only the head learns. `+lora`, \
+         `+adapters`, `+bitfit`, `+norms`: what is not frozen learns by added matrices, added layers, biases \
+         or LayerNorms alone. `+mix`: heads read a learned mix of all blocks. `+adaptive`: blocks freeze as \
+         their gradients settle.",
+    );
+    page.item(
+        "**± after a number** is one standard deviation over seeds. It is missing where there is \
+         only one seed.",
+    );
+    topics.iter().flat_map(|topic| topic.reading(study)).for_each(|item| page.item(item));
+}
+
+/// The study's table of a language: policies, then what needs no training of the encoder.
+fn study_table(study: &Study, topics: &Topics, lang: &str) -> Table {
+    let name = |row: &StudyRow<'_>| match row {
+        StudyRow::Policy(group) => group.policy.clone(),
+        StudyRow::Baseline(one) => format!("*{}*", one.title()),
+    };
+    let below = baselines::of(study, lang);
+    let columns = keys::frozen(study, name, extras_of);
+    let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.study_columns(study)));
+    let columns = columns.column("Seeds", Quantity::Count, |row| row.group().map(words::seeds));
+    let below = below.iter().map(StudyRow::Baseline);
+    columns.table(study.groups_of(lang).map(StudyRow::Policy).chain(below))
+}
+
+fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
+    match row {
+        StudyRow::Policy(group) => &group.extras,
+        StudyRow::Baseline(one) => &one.extras,
+    }
+}
+
+/// The study's table of a language for a terminal.
+pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
+    let test = study.groups_of(lang).any(|group| group.test.is_some());
+    let other = |group: &&Group| group.policy != BASELINE;
+    let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
+        .column("dev acc.", Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.accuracy))
+        .ranked(3, "vs none", Quantity::Change(2), move |group| {
+            Some(group).filter(|group| other(group)).and_then(|group| group.dev_accuracy_gain)
+        })
+        .ranked(if test { 4 } else { 9 }, "test acc.", Quantity::Percent(2), |group| {
+            group.test.as_ref().map(|test| test.accuracy)
+        })
+        .ranked(5, "trainable", Quantity::Count, |group| group.parameters.as_ref().map(|p| p.trainable))
+        .ranked(6, "saved", Quantity::Percent(1), |group| group.parameters.as_ref().map(|p| p.saving))
+        .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
+        .ranked(2, "saved time", Quantity::Percent(1), move |group| {
+            Some(group).filter(|group| other(group)).and_then(|group| group.train_time_saving)
+        })
+        .ranked(7, "samples", Quantity::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
+        .ranked(8, "steps", Quantity::Number(2, "/s"), |g| g.times.as_ref().map(|t| t.steps_per_s.mean))
+        .ranked(4, "seeds", Quantity::Count, |group| words::seeds(group));
+    let table = columns.table(study.groups_of(lang));
+    let below = baselines::of(study, lang);
+    let nothing = |_: &&BaselineStats| Value::Missing;
+    let names = ["trainable", "saved", "train", "saved time", "samples", "steps", "seeds"];
+    let lines =
+        short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
+            .column("dev acc.", Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.accuracy))
+            .column("vs none", Quantity::Change(2), nothing)
+            .column("test acc.", Quantity::Percent(2), |one| one.test.as_ref().map(|test| test.accuracy))
+            .each(names, |name| (*name).into(), Quantity::Text, move |one, _| nothing(one));
+    table.with_rows(lines.table(&below))
+}
+
+/// The policy and further axes, as a terminal names them.
+fn short_keys<'a, R: 'a>(
+    study: &Study,
+    policy: impl Fn(&R) -> String + 'a,
+    extras: impl Fn(&R) -> &[String] + Clone + 'a,
+) -> Columns<'a, R> {
+    let axes = study.axes().into_iter().map(String::from).enumerate();
+    Columns::default().column("frozen", Quantity::Text, policy).each(
+        axes,
+        |(_, axis)| axis.clone(),
+        Quantity::Text,
+        move |row, (at, _)| extras(row).get(*at).cloned(),
+    )
+}
+
+fn undone(study: &Study, page: &mut Page) {
+    let rows = words::undone(study);
+    if rows.is_empty() {
+        return;
+    }
+    page.section(2, "Missing and failed cells");
+    page.paragraph("These cells gave no numbers. Means above are over the seeds that are left.");
+    let columns = Columns::default()
+        .column("Cell", Quantity::Text, |row: &(String, &'static str, String)| row.0.clone())
+        .column("State", Quantity::Text, |row| row.1)
+        .column("Why", Quantity::Text, |row| {
+            let why = row.2.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            format!("`` {} ``", why.replace("``", "''"))
+        });
+    page.table(columns.table(rows));
+}
+
+/// What to keep in mind, from what the records show.
+fn caveats(study: &Study, topics: &Topics, page: &mut Page) {
+    page.section(2, "What to keep in mind");
+    if study.synthetic() {
+        page.item(words::SYNTHETIC);
+    }
+    let done = || study.groups.iter().map(|group| group.seeds_done);
+    if done().any(|seeds| seeds == 0) {
+        page.item("Some rows have no result at all; they show dashes.");
+    }
+    match done().filter(|&seeds| seeds > 0).min() {
+        Some(1) => page.item(
+            "**Some rows rest on a single seed.** They have no ±, and another seed would give \
+             other numbers. Differences between them cannot be told from chance over seeds.",
+        ),
+        Some(fewest @ 2..5) => {
+            page.item(format!("Standard deviations over {fewest} seeds are themselves rough."));
+        }
+        _ => {}
+    }
+    topics.iter().flat_map(|topic| topic.caveats(study)).for_each(|caveat| page.item(caveat));
+}
+
+fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
+    page.section(2, "Files beside this page");
+    for (path, about) in files.iter().filter(|(_, about)| !about.is_empty()) {
+        let path = if path.ends_with(".md") { format!("[`{path}`]({path})") } else { format!("`{path}`") };
+        page.item(format!("{path}: {about}"));
+    }
+    page.item("`report.json`: every mean and standard deviation of this page, unrounded.");
+    page.item("`figures/`: the figures as SVG.");
+    page.paragraph("In CSV and JSON, accuracies and shares are fractions of 1, not percent.");
+}
+
+/// `cells.csv`: every planned cell, done or not.
+pub(crate) fn cells_file(study: &Study, topics: &Topics) -> DataFile {
+    let columns = keys::of_cell(study, |view: &&CellView| *view);
+    let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.cell_columns(study)));
+    let columns = columns.column("error", Quantity::Text, |view| match &view.state {
+        State::Failed { error, .. } => Some(error.clone()),
+        _ => None,
+    });
+    DataFile { path: "cells.csv", about: "one row per cell.".into(), table: columns.table(&study.cells) }
+}
+
+/// `report.json`: every aggregated number. Rows by seed stand in the CSV files.
+pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
+    let plan = &study.sweep.plan;
+    let group = |group: &Group| {
+        let own = Fields::default()
+            .with("lang", &group.lang)
+            .with("policy", &group.policy)
+            .with("extras", &group.extras)
+            .with("seeds_planned", &group.seeds_planned)
+            .with("seeds_done", &group.seeds_done)
+            .with("seeds_failed", &group.seeds_failed);
+        topics.iter().fold(own, |fields, topic| fields.and(topic.group_fields(study, group)))
+    };
+    let whole = Fields::default()
+        .with("schema", &SCHEMA)
+        .with("name", &plan.name)
+        .with("about", &plan.about)
+        .with("synthetic", &plan.synthetic)
+        .with("notice", &plan.synthetic.then_some(words::SYNTHETIC))
+        .with(
+            "units",
+            "accuracies, shares, savings and gains in [0, 1]; std is over seeds; speed-ups are \
+             times as fast as none; other units in names",
+        )
+        .with("axes", &study.axes())
+        .with_objects("groups", study.groups.iter().map(group).collect())
+        .with("cells", &study.cells.iter().map(CellLine::of).collect::<Vec<_>>());
+    topics.iter().fold(whole, |fields, topic| fields.and(topic.fields(study)))
+}
+
+/// A cell in `report.json`.
+#[derive(Serialize)]
+struct CellLine<'a> {
+    id: &'a str,
+    lang: &'a str,
+    policy: &'a str,
+    seed: u64,
+    extras: &'a [String],
+    /// What linear layers were computed in, which is not always what was asked for.
+    computed_in: Option<Precision>,
+    prefix: Option<PrefixUse>,
+    status: &'a str,
+    error: Option<&'a str>,
+}
+
+impl<'a> CellLine<'a> {
+    fn of(view: &'a CellView) -> Self {
+        let settings = &view.cell.settings;
+        Self {
+            id: &view.cell.id,
+            lang: &settings.lang,
+            policy: settings.policy.as_str(),
+            seed: settings.seed,
+            extras: &view.extras,
+            computed_in: view.computed_in(),
+            prefix: view.done().and_then(|done| Some(done.timing.as_ref()?.prefix)),
+            status: view.state.name(),
+            error: match &view.state {
+                State::Failed { error, .. } => Some(error),
+                _ => None,
+            },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The first columns of tables: what tells a row from others.
+
+use crate::study::cells::NOTHING;
+use crate::study::words::extras_name;
+use crate::study::{CellView, Group, Study};
+use crate::table::{Columns, Quantity, Value};
+
+/// The policy and the values of the further axes, from a row's own.
+pub(crate) fn frozen<'a, R: 'a>(
+    study: &Study,
+    policy: impl Fn(&R) -> String + 'a,
+    extras: impl Fn(&R) -> &[String] + Clone + 'a,
+) -> Columns<'a, R> {
+    let columns = Columns::default().column("Frozen", Quantity::Text, policy);
+    columns.and(axes(study, extras))
+}
+
+/// The values of the further axes, a column each.
+pub(crate) fn axes<'a, R: 'a>(
+    study: &Study,
+    extras: impl Fn(&R) -> &[String] + Clone + 'a,
+) -> Columns<'a, R> {
+    let names = study.axes().into_iter().map(String::from).enumerate();
+    Columns::default().each(
+        names,
+        |(_, axis)| format!("`{axis}`"),
+        Quantity::Text,
+        move |row, (at, _)| extras(row).get(*at).cloned(),
+    )
+}
+
+/// The same of a group.
+pub(crate) fn of_group<'a>(study: &Study) -> Columns<'a, &'a Group> {
+    frozen(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
+}
+
+/// A group's policy and further axes in a sentence.
+pub(crate) fn name(group: &Group) -> String {
+    [group.policy.clone()].into_iter().chain(group.extras.iter().cloned()).collect::<Vec<_>>().join(", ")
+}
+
+/// A policy with the further axes in a heading: `first-4, optimizer.lr = 2e-5`.
+pub(crate) fn title(study: &Study, first: String, extras: &[String]) -> String {
+    let extras = extras_name(study, extras);
+    if extras.is_empty() { first } else { format!("{first}, {extras}") }
+}
+
+/// The first columns of a file with rows of cells.
+pub(crate) fn of_cell<'a, R: 'a>(
+    study: &Study,
+    cell: impl Fn(&R) -> &CellView + Clone + 'a,
+) -> Columns<'a, R> {
+    let get = |of: fn(&CellView) -> Value| {
+        let cell = cell.clone();
+        move |row: &R| of(cell(row))
+    };
+    let synthetic = study.synthetic();
+    let columns = Columns::default()
+        .column("synthetic", Quantity::Text, move |_| synthetic)
+        .column("cell", Quantity::Text, get(|view| view.cell.id.as_str().into()))
+        .column("status", Quantity::Text, get(|view| view.state.name().into()))
+        .column("lang", Quantity::Text, get(|view| view.cell.settings.lang.as_str().into()))
+        .column("policy", Quantity::Text, get(|view| view.cell.settings.policy.as_str().into()))
+        .column("seed", Quantity::Count, get(|view| view.cell.settings.seed.into()));
+    columns.and(raw_axes(study, move |row| &cell(row).extras))
+}
+
+/// The values of the further axes for programs: an empty text is empty.
+pub(crate) fn raw_axes<'a, R: 'a>(
+    study: &Study,
+    extras: impl Fn(&R) -> &[String] + Clone + 'a,
+) -> Columns<'a, R> {
+    let names = study.axes().into_iter().map(String::from).enumerate();
+    Columns::default().each(
+        names,
+        |(_, axis)| axis.clone(),
+        Quantity::Text,
+        move |row, (at, _)| extras(row).get(*at).filter(|value| *value != NOTHING).cloned(),
+    )
+}

@@ -1,0 +1,90 @@
+//! Pages as Markdown.
+
+use crate::page::{Block, Item, Page};
+use crate::render::text::{cells, pad, widths};
+use crate::table::Table;
+
+/// A page, its blocks apart by a blank line.
+pub(crate) fn page(page: &Page) -> String {
+    let blocks: Vec<String> = page.blocks.iter().map(block).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(level, title) => format!("{} {title}", "#".repeat(*level)),
+        Block::Paragraph(text) => text.clone(),
+        Block::Quote(text) => format!("> {text}"),
+        Block::List(items) => items.iter().map(item).collect::<Vec<_>>().join("\n"),
+        Block::Table(table) => self::table(table).trim_end().into(),
+        Block::Figure { path, title } => format!("![{title}]({path})"),
+        Block::Code(language, text) => format!("```{language}\n{}\n```", text.trim_end()),
+    }
+}
+
+fn item(item: &Item) -> String {
+    let nested = item.items.iter().map(|item| format!("\n  - {item}"));
+    format!("- {}{}", item.text, nested.collect::<String>())
+}
+
+/// A table, padded so that the raw text reads well too. Columns without any value are omitted.
+pub(crate) fn table(table: &Table) -> String {
+    let shown = table.filled();
+    let (heads, rows) = cells(table);
+    let (heads, rows) = (escaped(&heads), rows.iter().map(|row| escaped(row)).collect::<Vec<_>>());
+    let widths = widths(&heads, &rows);
+    let is_right = |at: usize| !table.heads[at].unit.is_text();
+    let mut text = line(&shown, |at| pad(&heads[at], widths[at], is_right(at)));
+    text += &line(&shown, |at| {
+        let dashes = "-".repeat(widths[at].max(2) - 1);
+        if is_right(at) { format!("{dashes}:") } else { format!("{dashes}-") }
+    });
+    for row in &rows {
+        text += &line(&shown, |at| pad(&row[at], widths[at], is_right(at)));
+    }
+    text
+}
+
+fn line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
+    let cells: Vec<String> = shown.iter().map(|&at| cell(at)).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn escaped(row: &[String]) -> Vec<String> {
+    row.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Columns, Quantity, Value};
+
+    #[test]
+    fn tables_are_padded_escaped_and_without_empty_columns() {
+        let columns = Columns::default()
+            .column("Policy", Quantity::Text, |row: &(&str, f64)| row.0)
+            .optional("Accuracy", Quantity::Percent(1), |row| row.1)
+            .optional("Test", Quantity::Percent(1), |_| Value::Missing);
+        let found = columns.table([("none", 0.964), ("a|b", 0.091)]);
+        assert_eq!(
+            table(&found),
+            "| Policy | Accuracy % |\n| ------ | ---------: |\n| none   |       96.4 |\n| a\\|b   |        9.1 |\n"
+        );
+    }
+
+    #[test]
+    fn a_bar_in_a_head_makes_no_column() {
+        let found = Columns::default().column("NN|UTR", Quantity::Text, |row: &u64| *row).table([1]);
+        assert_eq!(table(&found), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
+    }
+
+    #[test]
+    fn blocks_are_apart_and_lists_together() {
+        let mut found = Page::default();
+        found.section(2, "Title");
+        found.item("one");
+        found.item_with("two", vec!["below".into()]);
+        found.paragraph("Words.");
+        assert_eq!(page(&found), "## Title\n\n- one\n- two\n  - below\n\nWords.\n");
+    }
+}

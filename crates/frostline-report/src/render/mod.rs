@@ -1,0 +1,8 @@
+//! What is the same for all topics: how pages, tables, figures and values become files. No renderer knows a topic.
+
+pub(crate) mod csv;
+pub(crate) mod json;
+pub(crate) mod markdown;
+pub(crate) mod svg;
+pub(crate) mod terminal;
+mod text;

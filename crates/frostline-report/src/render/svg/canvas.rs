@@ -1,0 +1,242 @@
+//! SVG text: shapes, lines and words at fixed places. No scripts, style sheets or embedded fonts, so that every
+//! viewer and converter agrees.
+
+use std::fmt::Write as _;
+
+/// What a point looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Wedge,
+}
+
+pub(super) const SHAPES: [Shape; 5] =
+    [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Wedge];
+
+/// On which side of its place a text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a text looks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lettering {
+    pub size: f64,
+    pub bold: bool,
+    pub colour: &'static str,
+    pub anchor: Anchor,
+}
+
+impl Lettering {
+    pub const fn new(size: f64, colour: &'static str) -> Self {
+        Self { size, bold: false, colour, anchor: Anchor::Start }
+    }
+
+    pub const fn bold(mut self) -> Self {
+        self.bold = true;
+        self
+    }
+
+    pub const fn anchor(mut self, anchor: Anchor) -> Self {
+        self.anchor = anchor;
+        self
+    }
+}
+
+/// An image under construction. Places are in pixels from the top left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Svg {
+    body: String,
+}
+
+impl Svg {
+    pub fn text(&mut self, x: f64, y: f64, text: &str, look: Lettering) {
+        let anchor = match look.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let bold = if look.bold { " font-weight=\"bold\"" } else { "" };
+        self.put(format_args!(
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{bold}>{}</text>",
+            px(x),
+            px(y),
+            px(look.size),
+            look.colour,
+            escape(text)
+        ));
+    }
+
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
+        self.put(format_args!(
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
+            px(from.0),
+            px(from.1),
+            px(to.0),
+            px(to.1),
+            px(width)
+        ));
+    }
+
+    pub fn rect(&mut self, from: (f64, f64), size: (f64, f64), colour: &str, opacity: f64) {
+        self.put(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"{}/>",
+            px(from.0),
+            px(from.1),
+            px(size.0.max(0.0)),
+            px(size.1.max(0.0)),
+            fill_opacity(opacity)
+        ));
+    }
+
+    pub fn polyline(&mut self, points: &[(f64, f64)], colour: &str, width: f64, dash: &str) {
+        let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+        self.put(format_args!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" \
+             stroke-linejoin=\"round\"{dash}/>",
+            places(points),
+            px(width)
+        ));
+    }
+
+    pub fn polygon(&mut self, points: &[(f64, f64)], colour: &str, opacity: f64) {
+        self.put(format_args!(
+            "<polygon points=\"{}\" fill=\"{colour}\"{}/>",
+            places(points),
+            fill_opacity(opacity)
+        ));
+    }
+
+    /// A point with a white rim, so that it shows on lines and on other points.
+    pub fn mark(&mut self, shape: Shape, at: (f64, f64), radius: f64, colour: &str) {
+        let rim = "stroke=\"#FFFFFF\" stroke-width=\"1\"";
+        let (x, y) = at;
+        let around = |corners: &[(f64, f64)]| -> String {
+            let corners: Vec<(f64, f64)> =
+                corners.iter().map(|(dx, dy)| (x + dx * radius, y + dy * radius)).collect();
+            places(&corners)
+        };
+        let corners = match shape {
+            Shape::Circle => {
+                return self.put(format_args!(
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\" {rim}/>",
+                    px(x),
+                    px(y),
+                    px(radius)
+                ));
+            }
+            Shape::Square => around(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+            Shape::Triangle => around(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+            Shape::Diamond => around(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+            Shape::Wedge => around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+        };
+        self.put(format_args!("<polygon points=\"{corners}\" fill=\"{colour}\" {rim}/>"));
+    }
+
+    /// The whole file. `title` and `about` are what a screen reader says.
+    pub fn finish(self, size: (f64, f64), title: &str, about: &str) -> String {
+        let (width, height) = (px(size.0), px(size.1));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title about\" \
+             font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n\
+             <title id=\"title\">{}</title>\n<desc id=\"about\">{}</desc>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#FFFFFF\"/>\n{}</svg>\n",
+            escape(title),
+            escape(about),
+            self.body
+        )
+    }
+
+    fn put(&mut self, element: std::fmt::Arguments<'_>) {
+        writeln!(self.body, "{element}").expect("writing to a string cannot fail");
+    }
+}
+
+/// An upper estimate of a text's width in pixels, for Helvetica and the wider DejaVu Sans.
+pub(super) fn text_width(text: &str, size: f64) -> f64 {
+    let ems: f64 = text
+        .chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.32,
+            ' ' | 'f' | 'r' | 't' | 'I' | '(' | ')' | '[' | ']' | '-' | '/' => 0.40,
+            'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.95,
+            'A'..='Z' => 0.74,
+            _ => 0.63,
+        })
+        .sum();
+    ems * size
+}
+
+/// Breaks a text into lines that fit a width.
+pub(super) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(&format!("{line} {word}"), size) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
+}
+
+fn fill_opacity(opacity: f64) -> String {
+    if opacity < 1.0 { format!(" fill-opacity=\"{}\"", px(opacity)) } else { String::new() }
+}
+
+fn places(points: &[(f64, f64)]) -> String {
+    let places: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect();
+    places.join(" ")
+}
+
+/// A tenth of a pixel is fine enough, and hides the last bits of logarithms. Opacities keep two.
+fn px(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // XML 1.0 has no way to write these.
+            c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{FFFD}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_break_out_of_its_element() {
+        assert_eq!(escape("<a & \"b\">\u{1}"), "&lt;a &amp; &quot;b&quot;&gt;\u{FFFD}");
+        assert_eq!((px(1.0), px(-0.001), px(2.345)), ("1".into(), "0".into(), "2.35".into()));
+    }
+
+    #[test]
+    fn long_text_wraps_and_loses_no_word() {
+        let text = "one two three four five six seven";
+        let lines = wrapped(text, 12.0, 80.0);
+        assert!(lines.len() > 1);
+        assert!(lines.iter().all(|line| text_width(line, 12.0) <= 80.0));
+        assert_eq!(lines.join(" "), text);
+    }
+}

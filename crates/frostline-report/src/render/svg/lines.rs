@@ -1,0 +1,214 @@
+//! Lines over time or size. There is no legend: every line ends in its name.
+
+use frostline_score::MeanStd;
+
+use crate::chart::{Figure, Line, LineKey, Lines, Spread, XAxis, YAxis};
+use crate::number::{count, fixed};
+use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes, spread, widest};
+use crate::render::svg::style::{SOFT, style};
+
+/// Height of a line's name.
+const NAME: f64 = 17.0;
+
+/// What depends on how lines are told apart, in pixels.
+struct LineSizes {
+    width: f64,
+    /// Room for the piece of line beside a name.
+    sample: f64,
+    /// Where names start, from the plot's right end, and their texts from there.
+    names: f64,
+    text: f64,
+    /// Room at the left end of a plot.
+    before: f64,
+    /// Whether points have marks.
+    marks: bool,
+}
+
+impl LineSizes {
+    const fn of(key: LineKey) -> Self {
+        match key {
+            LineKey::Marks => {
+                Self { width: 330.0, sample: 0.0, names: 16.0, text: 14.0, before: 8.0, marks: true }
+            }
+            LineKey::Dashes => {
+                Self { width: 330.0, sample: 11.0, names: 16.0, text: 25.0, before: 8.0, marks: false }
+            }
+            LineKey::Both => {
+                Self { width: 360.0, sample: 20.0, names: 14.0, text: 22.0, before: 10.0, marks: true }
+            }
+        }
+    }
+}
+
+/// Draws lines.
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> String {
+    let look = LineSizes::of(lines.key);
+    let room = widest(lines.names.iter().map(String::as_str)) + look.sample;
+    let height = 360.0_f64.max(lines.most as f64 * NAME + 110.0);
+    let titles: Vec<&str> = lines.panels.iter().map(|panel| panel.title.as_str()).collect();
+    let mut sheet = Sheet::new(frame, figure, &titles, (look.width + room, height));
+    let (spacing, range) = vertical(lines);
+    for (i, panel) in lines.panels.iter().enumerate() {
+        let plot = sheet.area(i).inside(26.0, room + 32.0, 46.0, 44.0);
+        if panel.lines.is_empty() {
+            sheet.svg.text(plot.x, plot.y + 20.0, "no result", LABEL);
+            continue;
+        }
+        let (x, ticks) = horizontal(lines, &panel.lines, (plot.x + look.before, plot.right()));
+        let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
+        sheet.y_axis(plot, &y, lines.y_title, |value| match lines.y {
+            YAxis::Shares => fixed(value * 100.0, accuracy_decimals(value, spacing, range)),
+            YAxis::Loss => loss_label(value),
+        });
+        sheet.x_axis(plot, &x, &ticks, lines.x_title);
+        draw_lines(&mut sheet, lines, &panel.lines, (&x, &y));
+        names(&mut sheet, lines.key, plot, &panel.lines, (&x, &y));
+    }
+    let x_spacing = if lines.x == XAxis::Sizes { Spacing::Log } else { Spacing::Even };
+    sheet.finish(&notes(figure, x_spacing, (spacing, range)))
+}
+
+/// How the vertical axis is spaced, and from where to where.
+fn vertical(lines: &Lines) -> (Spacing, (f64, f64)) {
+    let stats = || {
+        let all = lines.panels.iter().flat_map(|panel| &panel.lines);
+        all.flat_map(|line| line.points.iter().map(|(_, stat)| *stat))
+    };
+    let below = |stat: MeanStd| if lines.spread == Spread::Nothing { 0.0 } else { stat.std.unwrap_or(0.0) };
+    let above = |stat: MeanStd| match lines.spread {
+        // On an axis stretched towards 100 % a deviation that reaches it would take all the room.
+        Spread::Whisker => below(stat).min((1.0 - stat.mean) / 2.0),
+        _ => below(stat),
+    };
+    let low = stats().map(|stat| stat.mean - below(stat)).fold(f64::INFINITY, f64::min).min(1e9);
+    let high = stats().map(|stat| stat.mean + above(stat)).fold(0.0, f64::max);
+    match lines.y {
+        YAxis::Shares => accuracy_range(low, high),
+        YAxis::Loss => {
+            let low = low.max(1e-4);
+            (Spacing::Log, (low / 1.15, high.max(low) * 1.15))
+        }
+    }
+}
+
+/// A panel's horizontal axis with the values that it names.
+fn horizontal(lines: &Lines, of_panel: &[Line], pixels: (f64, f64)) -> (Scale, Vec<(f64, String)>) {
+    let places = || of_panel.iter().flat_map(|line| line.points.iter().map(|(at, _)| *at));
+    match lines.x {
+        XAxis::From(first) => {
+            let last = of_panel.iter().filter_map(|line| line.points.last());
+            let last = last.map(|point| point.0).fold(1.0, f64::max);
+            let scale = Scale::new(Spacing::Even, (f64::from(first), last), pixels);
+            let ticks = whole_ticks(&scale, f64::from(first), last);
+            (scale, ticks)
+        }
+        XAxis::Sizes => {
+            let mut sizes: Vec<f64> = places().collect();
+            sizes.sort_by(f64::total_cmp);
+            sizes.dedup();
+            let ends = (sizes[0], sizes[sizes.len() - 1]);
+            let scale = Scale::new(Spacing::Log, ends, pixels);
+            let ticks = size_ticks(&sizes, &scale);
+            (scale, ticks)
+        }
+    }
+}
+
+fn whole_ticks(scale: &Scale, first: f64, last: f64) -> Vec<(f64, String)> {
+    if last - first <= 9.0 {
+        let all = first as u64..=last as u64;
+        return all.map(|value| (value as f64, value.to_string())).collect();
+    }
+    let whole = scale.ticks(46.0).into_iter().filter(|tick| tick.fract() == 0.0);
+    whole.map(|value| (value, count(value as u64))).collect()
+}
+
+/// The sizes themselves, those that would overlap omitted from the smallest up.
+fn size_ticks(sizes: &[f64], x: &Scale) -> Vec<(f64, String)> {
+    let mut kept: Vec<(f64, String)> = Vec::new();
+    for &size in sizes.iter().rev() {
+        let place = x.at(size);
+        if kept.iter().all(|(other, _)| (x.at(*other) - place).abs() >= 40.0) {
+            kept.push((size, count(size as u64)));
+        }
+    }
+    kept
+}
+
+fn loss_label(value: f64) -> String {
+    let decimals = (-value.log10()).ceil().max(0.0) as usize;
+    fixed(value, decimals)
+}
+
+fn draw_lines(sheet: &mut Sheet, lines: &Lines, of_panel: &[Line], (x, y): (&Scale, &Scale)) {
+    for line in of_panel.iter().filter(|line| lines.spread == Spread::Band && line.name.is_some()) {
+        band(sheet, line, x, y);
+    }
+    // The first policies of a plan are the ones that others are compared with: they come last, on
+    // top, and lines without a name come first.
+    let mut order: Vec<&Line> = of_panel.iter().rev().collect();
+    order.sort_by_key(|line| line.name.is_some());
+    for line in order {
+        draw_line(sheet, lines, line, x, y);
+    }
+}
+
+fn draw_line(sheet: &mut Sheet, lines: &Lines, line: &Line, x: &Scale, y: &Scale) {
+    let style = style(line.tone);
+    if lines.spread == Spread::Whisker {
+        for (at, stat) in &line.points {
+            let Some(std) = stat.std else { continue };
+            let ends = (y.at(stat.mean - std), y.at(stat.mean + std));
+            sheet.svg.line((x.at(*at), ends.0), (x.at(*at), ends.1), style.colour, 1.2);
+        }
+    }
+    let places: Vec<(f64, f64)> = line.points.iter().map(|(at, stat)| (x.at(*at), y.at(stat.mean))).collect();
+    sheet.svg.polyline(&places, style.colour, 1.8, style.dash);
+    let marks = LineSizes::of(lines.key).marks && line.name.is_some() || places.len() == 1;
+    for place in places.iter().filter(|_| marks) {
+        sheet.svg.mark(style.shape, *place, 4.0, style.colour);
+    }
+}
+
+/// Every line's name at its end, moved apart where lines end close together.
+fn names(sheet: &mut Sheet, key: LineKey, plot: Area, lines: &[Line], (x, y): (&Scale, &Scale)) {
+    let end = |line: &Line| line.points.last().map(|(at, stat)| (x.at(*at), y.at(stat.mean)));
+    let named = lines.iter().filter_map(|line| Some((line, line.name.as_deref()?, end(line)?)));
+    let named: Vec<(&Line, &str, (f64, f64))> = named.collect();
+    let heights: Vec<f64> = named.iter().map(|(_, _, end)| end.1).collect();
+    let places = spread(&heights, NAME, plot.y + 2.0, plot.bottom() - 2.0);
+    let look = LineSizes::of(key);
+    for ((line, name, end), place) in named.iter().zip(places) {
+        let left = plot.right() + look.names;
+        let style = style(line.tone);
+        sheet.svg.line((end.0 + 6.0, end.1), (left, place), SOFT, 0.7);
+        match key {
+            LineKey::Marks => sheet.svg.mark(style.shape, (left + 6.0, place), 4.0, style.colour),
+            LineKey::Dashes => {
+                let sample = [(left + 1.0, place), (left + 19.0, place)];
+                sheet.svg.polyline(&sample, style.colour, 2.4, style.dash);
+            }
+            LineKey::Both => {
+                let sample = [(left + 1.0, place), (left + 17.0, place)];
+                sheet.svg.polyline(&sample, style.colour, 2.0, style.dash);
+                sheet.svg.mark(style.shape, (left + 9.0, place), 3.5, style.colour);
+            }
+        }
+        sheet.svg.text(left + look.text, place + 4.5, name, LABEL);
+    }
+}
+
+fn band(sheet: &mut Sheet, line: &Line, x: &Scale, y: &Scale) {
+    let edge = |sign: f64| {
+        let points = line.points.iter();
+        points.map(move |(at, stat)| {
+            let value = stat.mean + sign * stat.std.unwrap_or(0.0);
+            (x.at(*at), y.at(value))
+        })
+    };
+    if line.points.iter().any(|(_, stat)| stat.std.is_some()) {
+        let outline: Vec<(f64, f64)> = edge(1.0).chain(edge(-1.0).rev()).collect();
+        sheet.svg.polygon(&outline, style(line.tone).colour, 0.18);
+    }
+}

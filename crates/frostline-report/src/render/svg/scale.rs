@@ -1,0 +1,197 @@
+//! The way from values to pixels, and which values an axis names: fewer where labels would overlap.
+
+/// How an axis is spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// Equal steps are equal differences.
+    Even,
+    /// Equal steps are equal factors.
+    Log,
+    /// For shares: equal steps divide what is missing to 1 by equal factors.
+    Missing,
+}
+
+/// An axis between two values, drawn between two pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    spacing: Spacing,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    pub fn new(spacing: Spacing, range: (f64, f64), pixels: (f64, f64)) -> Self {
+        let (low, high) = range;
+        let high = if high > low {
+            high
+        } else {
+            match spacing {
+                Spacing::Even => low + 1.0,
+                Spacing::Log => low * 10.0,
+                Spacing::Missing => low + (1.0 - low) / 2.0,
+            }
+        };
+        Self { spacing, low, high, from: pixels.0, to: pixels.1 }
+    }
+
+    /// The pixel of a value; values outside are drawn at the edge.
+    pub fn at(&self, value: f64) -> f64 {
+        let value = value.clamp(self.low, self.high);
+        let (low, high) = (self.warp(self.low), self.warp(self.high));
+        self.from + (self.warp(value) - low) / (high - low) * (self.to - self.from)
+    }
+
+    pub const fn low(&self) -> f64 {
+        self.low
+    }
+
+    fn warp(&self, value: f64) -> f64 {
+        match self.spacing {
+            Spacing::Even => value,
+            Spacing::Log => value.log10(),
+            Spacing::Missing => -(1.0 - value).max(1e-9).log10(),
+        }
+    }
+
+    /// Values to name, at least `gap` pixels apart, in rising order.
+    pub fn ticks(&self, gap: f64) -> Vec<f64> {
+        let candidates = match self.spacing {
+            Spacing::Even => return self.even_ticks(gap),
+            Spacing::Log => powers(self.low, self.high),
+            Spacing::Missing => SHARES.map(|percent| percent / 100.0).to_vec(),
+        };
+        let mut kept: Vec<f64> = Vec::new();
+        for value in candidates {
+            let inside = value >= self.low - 1e-12 && value <= self.high + 1e-12;
+            let free = kept.iter().all(|other| (self.at(*other) - self.at(value)).abs() >= gap);
+            if inside && free {
+                kept.push(value);
+            }
+        }
+        kept.sort_by(f64::total_cmp);
+        kept
+    }
+
+    fn even_ticks(&self, gap: f64) -> Vec<f64> {
+        let room = ((self.to - self.from).abs() / gap).floor().max(1.0);
+        let step = nice_step((self.high - self.low) / room);
+        let first = (self.low / step - 1e-9).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        (first..=last).map(|i| i as f64 * step).collect()
+    }
+}
+
+/// Percentages worth naming, the most telling first.
+const SHARES: [f64; 32] = [
+    0.0, 50.0, 90.0, 99.0, 80.0, 95.0, 98.0, 99.9, 99.5, 99.8, 97.0, 96.0, 92.0, 94.0, 85.0, 70.0, 60.0,
+    30.0, 93.0, 91.0, 88.0, 75.0, 40.0, 20.0, 65.0, 10.0, 98.5, 97.5, 96.5, 95.5, 99.2, 99.6,
+];
+
+/// 1, 2 and 5 times the powers of ten in a range: powers first, then fives, then twos.
+fn powers(low: f64, high: f64) -> Vec<f64> {
+    let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    [1.0, 3.0, 2.0, 5.0]
+        .iter()
+        .flat_map(|factor| exponents.clone().map(move |e| factor * 10_f64.powi(e)))
+        .collect()
+}
+
+/// The smallest of 1, 2 and 5 times a power of ten that is at least this.
+pub(super) fn nice_step(least: f64) -> f64 {
+    if least <= 0.0 || !least.is_finite() {
+        return 1.0;
+    }
+    let power = 10_f64.powi(least.log10().floor() as i32);
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
+}
+
+/// Decimals that tell even ticks apart.
+pub(super) fn tick_decimals(ticks: &[f64]) -> usize {
+    (0..6)
+        .find(|&decimals| {
+            let unit = 10_f64.powi(decimals as i32);
+            ticks.iter().all(|tick| (tick * unit - (tick * unit).round()).abs() < 1e-6)
+        })
+        .unwrap_or(6)
+}
+
+/// Accuracies far apart are stretched towards 100 %, so that close ones can be told apart.
+pub(super) fn accuracy_range(low: f64, high: f64) -> (Spacing, (f64, f64)) {
+    let (low, high) = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
+    if low >= high {
+        return (Spacing::Even, ((high - 0.05).max(0.0), (high + 0.05).min(1.0)));
+    }
+    let least_missing = (1.0 - high).max(5e-4);
+    if (1.0 - low) / least_missing > 3.0 {
+        let range = (1.0 - (1.0 - low) * 1.08, 1.0 - least_missing / 1.08);
+        return (Spacing::Missing, (range.0.max(0.0), range.1));
+    }
+    let step = nice_step((high - low) / 5.0);
+    let low = ((low / step).floor() * step).max(0.0);
+    (Spacing::Even, (low, ((high / step).ceil() * step).min(1.0)))
+}
+
+/// What the vertical axis of accuracies does, said plainly.
+pub(super) fn accuracy_note(spacing: Spacing, range: (f64, f64)) -> String {
+    let start = if range.0 > 0.0 {
+        "The vertical axis does not start at 0."
+    } else {
+        "The vertical axis starts at 0."
+    };
+    let stretch = match spacing {
+        Spacing::Missing => {
+            " It is stretched towards 100 %: equal steps divide the number of errors by equal factors."
+        }
+        _ => "",
+    };
+    format!("{start}{stretch}")
+}
+
+/// Decimals of a named accuracy.
+pub(super) fn accuracy_decimals(value: f64, spacing: Spacing, range: (f64, f64)) -> usize {
+    let tenths = (value * 1000.0).round();
+    let whole = (tenths / 10.0).fract().abs() < 1e-9;
+    match spacing {
+        Spacing::Even if range.1 - range.0 < 0.03 => 1,
+        _ if whole => 0,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_apart() {
+        let scale = Scale::new(Spacing::Even, (0.0, 134.7), (0.0, 300.0));
+        assert_eq!(scale.ticks(50.0), [0.0, 50.0, 100.0]);
+        let scale = Scale::new(Spacing::Missing, (0.28, 0.965), (200.0, 0.0));
+        let ticks = scale.ticks(22.0);
+        assert!(ticks.contains(&0.9) && ticks.contains(&0.5), "{ticks:?}");
+        let places: Vec<f64> = ticks.iter().map(|tick| scale.at(*tick)).collect();
+        assert!(places.windows(2).all(|pair| pair[0] - pair[1] >= 22.0));
+    }
+
+    #[test]
+    fn halving_the_errors_is_always_the_same_step() {
+        let scale = Scale::new(Spacing::Missing, (0.2, 0.99), (0.0, 100.0));
+        let step = |a: f64, b: f64| scale.at(b) - scale.at(a);
+        assert!((step(0.6, 0.8) - step(0.9, 0.95)).abs() < 1e-9);
+        assert_eq!(scale.at(2.0), 100.0, "outside is drawn at the edge");
+    }
+
+    #[test]
+    fn a_range_of_one_value_is_still_an_axis() {
+        let scale = Scale::new(Spacing::Even, (3.0, 3.0), (0.0, 10.0));
+        assert_eq!(scale.at(3.0), 0.0);
+        assert_eq!(nice_step(0.0), 1.0);
+        assert_eq!(tick_decimals(&[92.5, 95.0]), 1);
+    }
+}

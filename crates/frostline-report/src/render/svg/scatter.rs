@@ -1,0 +1,272 @@
+//! Points of one quantity against another. Names move until they cover neither points nor each other, with a line to
+//! their point.
+
+use crate::chart::{Figure, Scatter, ScatterPanel};
+use crate::number::{count, fixed, plural};
+use crate::render::svg::canvas::{Anchor, text_width};
+use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range, tick_decimals};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes};
+use crate::render::svg::style::{SOFT, Style, style};
+
+const SIZE: (f64, f64) = (400.0, 390.0);
+/// A share of the most parameters below which points crowd on an even axis.
+const CROWDED: f64 = 0.02;
+/// Room at both ends of a logarithmic axis, as a factor.
+const MARGIN: f64 = 1.5;
+/// Size of a point.
+const RADIUS: f64 = 5.0;
+
+/// A point with its name where it has one and whisker, in pixels.
+struct Dot {
+    name: Option<String>,
+    style: Style,
+    at: (f64, f64),
+    whisker: Option<(f64, f64)>,
+}
+
+impl Dot {
+    /// The whisker, unless it is so small that it would only look like a flaw of the point.
+    fn seen_whisker(&self) -> Option<(f64, f64)> {
+        self.whisker.filter(|(low, high)| low - high > 3.0 * RADIUS)
+    }
+}
+
+/// A rectangle that is taken: left, top, right, bottom.
+type Taken = (f64, f64, f64, f64);
+
+/// The horizontal axis.
+struct CountAxis {
+    spacing: Spacing,
+    /// In units.
+    range: (f64, f64),
+    unit: f64,
+    unit_name: &'static str,
+}
+
+impl CountAxis {
+    /// From 0 in equal steps, unless most points would then crowd at its left end.
+    fn of(scatter: &Scatter) -> Self {
+        let points = scatter.panels.iter().flat_map(|panel| &panel.points);
+        let all: Vec<f64> = points.map(|point| point.x.max(1.0)).collect();
+        let most = all.iter().copied().fold(1.0, f64::max);
+        let crowded = all.iter().filter(|&&x| x < CROWDED * most).count();
+        if 2 * crowded > all.len() {
+            let least = all.iter().copied().fold(most, f64::min);
+            let range = (least / MARGIN, most * MARGIN);
+            return Self { spacing: Spacing::Log, range, unit: 1.0, unit_name: "" };
+        }
+        let (unit, unit_name) = unit(most);
+        Self { spacing: Spacing::Even, range: (0.0, most / unit * 1.04), unit, unit_name }
+    }
+
+    fn ticks(&self, x: &Scale) -> Vec<(f64, String)> {
+        if self.spacing == Spacing::Log {
+            return x.ticks(62.0).into_iter().map(|value| (value, count(value as u64))).collect();
+        }
+        let values = x.ticks(50.0);
+        let decimals = tick_decimals(&values);
+        values.into_iter().map(|value| (value, fixed(value, decimals))).collect()
+    }
+}
+
+/// Draws points.
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> String {
+    let all = || scatter.panels.iter().flat_map(|panel| &panel.points);
+    let lows = all().map(|point| point.interval.map_or(point.y, |ends| ends[0]));
+    let highs = all().map(|point| point.interval.map_or(point.y, |ends| ends[1]));
+    let (spacing, range) = accuracy_range(lows.fold(1.0, f64::min), highs.fold(0.0, f64::max));
+    let axis = CountAxis::of(scatter);
+    let titles: Vec<&str> = scatter.panels.iter().map(|panel| panel.title.as_str()).collect();
+    let mut sheet = Sheet::new(frame, figure, &titles, SIZE);
+    let mut unplaced = 0;
+    for (i, panel) in scatter.panels.iter().enumerate() {
+        let plot = sheet.area(i).inside(26.0, 16.0, 46.0, 44.0);
+        let x = Scale::new(axis.spacing, axis.range, (plot.x, plot.right()));
+        let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
+        sheet.y_axis(plot, &y, scatter.y_title, |value| {
+            fixed(value * 100.0, accuracy_decimals(value, spacing, range))
+        });
+        sheet.x_axis(plot, &x, &axis.ticks(&x), &format!("{}{}", scatter.x_title, axis.unit_name));
+        unplaced += draw_points(&mut sheet, plot, &points(panel, axis.unit, &x, &y));
+    }
+    let mut notes = notes(figure, axis.spacing, (spacing, range));
+    if unplaced > 0 {
+        notes.push(format!("{} found no room.", plural(unplaced, "more name")));
+    }
+    sheet.finish(&notes)
+}
+
+/// A panel's points in pixels, those with names last.
+fn points(panel: &ScatterPanel, unit: f64, x: &Scale, y: &Scale) -> Vec<Dot> {
+    let points = panel.points.iter().map(|point| Dot {
+        name: point.name.clone(),
+        style: style(point.tone),
+        at: (x.at(point.x / unit), y.at(point.y)),
+        whisker: point.interval.map(|[low, high]| (y.at(low), y.at(high))),
+    });
+    let mut points: Vec<Dot> = points.collect();
+    points.sort_by_key(|point| point.name.is_some());
+    points
+}
+
+/// Draws points, whiskers and names; returns how many names found no room.
+fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot]) -> usize {
+    for point in points {
+        let (x, colour) = (point.at.0, point.style.colour);
+        let Some((low, high)) = point.seen_whisker() else { continue };
+        sheet.svg.line((x, low), (x, high), colour, 1.4);
+        for end in [low, high] {
+            sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
+        }
+    }
+    let labels = best_labels(plot, points);
+    for (point, label) in points.iter().zip(&labels) {
+        if let Some(end) = label.as_ref().and_then(|label| label.leader) {
+            sheet.svg.line(point.at, end, SOFT, 0.8);
+        }
+    }
+    for point in points {
+        sheet.svg.mark(point.style.shape, point.at, RADIUS, point.style.colour);
+    }
+    for (point, label) in points.iter().zip(&labels) {
+        if let (Some(name), Some(label)) = (&point.name, label) {
+            sheet.svg.text(label.at.0, label.at.1, name, LABEL.anchor(label.anchor));
+        }
+    }
+    unplaced_labels(points, &labels)
+}
+
+/// Names without a place.
+fn unplaced_labels(points: &[Dot], labels: &[Option<NameLabel>]) -> usize {
+    let pairs = points.iter().zip(labels);
+    pairs.filter(|(point, label)| point.name.is_some() && label.is_none()).count()
+}
+
+/// Who chooses a place first decides who finds one: several orders are tried, and the one that
+/// leaves the fewest names without a place, then the shortest leaders, is taken.
+fn best_labels(plot: Area, points: &[Dot]) -> Vec<Option<NameLabel>> {
+    let keys: [fn(&Dot) -> f64; 4] = [|p| -p.at.0, |p| p.at.0, |p| p.at.1, |p| -p.at.1];
+    let tries = keys.map(|key| {
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by(|&a, &b| key(&points[a]).total_cmp(&key(&points[b])).then(a.cmp(&b)));
+        labels(plot, points, &order)
+    });
+    let cost = |labels: &Vec<Option<NameLabel>>| {
+        let leaders: f64 = points.iter().zip(labels).map(|(point, label)| leader_length(point, label)).sum();
+        unplaced_labels(points, labels) as f64 * 1e6 + leaders
+    };
+    let best = tries.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    best.unwrap_or_default()
+}
+
+fn leader_length(point: &Dot, label: &Option<NameLabel>) -> f64 {
+    let end = label.as_ref().and_then(|label| label.leader);
+    end.map_or(0.0, |end| (end.0 - point.at.0).hypot(end.1 - point.at.1))
+}
+
+/// A place for every name, chosen in this order; the answer is in the order of the points.
+fn labels(plot: Area, points: &[Dot], order: &[usize]) -> Vec<Option<NameLabel>> {
+    let mut taken: Vec<(usize, Taken)> = Vec::new();
+    for (i, point) in points.iter().enumerate() {
+        let (x, y) = point.at;
+        taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
+        let whisker = point.seen_whisker();
+        taken.extend(whisker.map(|(low, high)| (i, (x - 5.0, high - 1.0, x + 5.0, low + 1.0))));
+    }
+    let mut labels: Vec<Option<NameLabel>> = points.iter().map(|_| None).collect();
+    for &i in order {
+        let Some(name) = &points[i].name else { continue };
+        let Some(label) = place(i, &points[i], name, plot, &taken) else { continue };
+        taken.push((i, label.rect));
+        let leader = label.leader.iter().flat_map(|end| stations(points[i].at, *end));
+        taken.extend(leader.map(|station| (i, station)));
+        labels[i] = Some(label);
+    }
+    labels
+}
+
+/// Where a name goes.
+struct NameLabel {
+    at: (f64, f64),
+    anchor: Anchor,
+    rect: Taken,
+    /// The end of the line that leads from the point to a name further away.
+    leader: Option<(f64, f64)>,
+}
+
+/// The nearest free place for a point's name: beside it, above or under its whisker, else further
+/// and further away; none where all is taken.
+fn place(own: usize, point: &Dot, name: &str, plot: Area, taken: &[(usize, Taken)]) -> Option<NameLabel> {
+    let width = text_width(name, LABEL.size);
+    let (x, y) = point.at;
+    let beside = |dx: f64, dy: f64, far: bool| {
+        let middle = y + dy;
+        let (left, anchor) = if dx > 0.0 { (x + dx, Anchor::Start) } else { (x + dx - width, Anchor::End) };
+        NameLabel {
+            at: (x + dx, middle + 4.5),
+            anchor,
+            rect: (left, middle - 8.0, left + width, middle + 8.0),
+            leader: far.then_some((x + dx - 3.0 * dx.signum(), middle)),
+        }
+    };
+    let centred = |middle: f64| NameLabel {
+        at: (x, middle + 4.5),
+        anchor: Anchor::Middle,
+        rect: (x - width / 2.0, middle - 8.0, x + width / 2.0, middle + 8.0),
+        leader: None,
+    };
+    let (low, high) = point.whisker.unwrap_or((y, y));
+    let mut candidates = vec![
+        beside(10.0, 0.0, false),
+        beside(-10.0, 0.0, false),
+        centred(high.min(y - RADIUS) - 11.0),
+        centred(low.max(y + RADIUS) + 11.0),
+    ];
+    for ring in 1..26 {
+        let dy = 5.0 * f64::from(ring);
+        for dx in [18.0, -18.0, 34.0, -34.0] {
+            candidates.push(beside(dx, dy, true));
+            candidates.push(beside(dx, -dy, true));
+        }
+    }
+    candidates.into_iter().find(|label| {
+        let rect = label.rect;
+        let free = |rect: &Taken| !taken.iter().any(|(_, other)| overlap(rect, other));
+        // A leader may run along its own whisker.
+        let passes = |rect: &Taken| !taken.iter().any(|(i, other)| *i != own && overlap(rect, other));
+        rect.0 >= plot.x + 2.0
+            && rect.2 <= plot.right() + 16.0
+            && rect.1 >= plot.y - 6.0
+            && rect.3 <= plot.bottom()
+            && free(&rect)
+            && label.leader.is_none_or(|end| stations(point.at, end).iter().all(passes))
+    })
+}
+
+/// Small rectangles along a leader, from where it has left its point.
+fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<Taken> {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy);
+    let steps = ((length - 10.0) / 3.0).max(0.0) as usize;
+    (0..steps)
+        .map(|i| {
+            let share = (10.0 + 3.0 * i as f64) / length;
+            let (x, y) = (from.0 + dx * share, from.1 + dy * share);
+            (x - 1.0, y - 1.0, x + 1.0, y + 1.0)
+        })
+        .collect()
+}
+
+fn overlap(a: &Taken, b: &Taken) -> bool {
+    a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
+}
+
+fn unit(most: f64) -> (f64, &'static str) {
+    if most >= 2e6 {
+        (1e6, ", millions")
+    } else if most >= 2e3 {
+        (1e3, ", thousands")
+    } else {
+        (1.0, "")
+    }
+}

@@ -1,0 +1,47 @@
+//! Tables on a terminal.
+
+use crate::render::text::{cells, pad, widths};
+use crate::table::Table;
+
+/// A table for a terminal of this many columns. It does not wrap: the least important columns are omitted.
+pub(crate) fn table(table: &Table, width: usize) -> String {
+    let (heads, rows) = cells(table);
+    let widths = widths(&heads, &rows);
+    let mut shown = table.filled();
+    let total = |shown: &[usize]| shown.iter().map(|&at| widths[at] + 2).sum::<usize>();
+    while total(&shown) > width + 2 {
+        let Some(&least) = shown.iter().max_by_key(|&&at| table.heads[at].rank) else { break };
+        if table.heads[least].rank == 0 {
+            break;
+        }
+        shown.retain(|&at| at != least);
+    }
+    let line = |cell: &dyn Fn(usize) -> String| {
+        let padded = shown.iter().map(|&at| pad(&cell(at), widths[at], !table.heads[at].unit.is_text()));
+        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    let mut text = line(&|at| heads[at].clone());
+    text += &line(&|at| "─".repeat(widths[at]));
+    for row in &rows {
+        text += &line(&|at| row[at].clone());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Columns, Quantity};
+
+    #[test]
+    fn narrow_terminals_omit_the_least_important_columns() {
+        let columns = Columns::default()
+            .column("Policy", Quantity::Text, |row: &(&str, f64, f64)| row.0)
+            .ranked(1, "Accuracy", Quantity::Number(1, ""), |row| row.1)
+            .ranked(2, "Speed", Quantity::Number(1, ""), |row| row.2);
+        let found = columns.table([("none", 96.4, 7.4), ("all", 9.1, 11.2)]);
+        assert!(table(&found, 23).starts_with("Policy  Accuracy  Speed\n"));
+        assert!(table(&found, 22).starts_with("Policy  Accuracy\n"));
+        assert!(table(&found, 1).starts_with("Policy\n"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Values as a reader sees them, by their unit.
+
+use crate::number::{NONE, count, decimals, fixed, plus_minus, signed, signed_plus_minus};
+use crate::table::{Head, Quantity, Table, Value};
+
+/// A column's head: its name and unit.
+pub(super) fn head(head: &Head) -> String {
+    format!("{}{}", head.name, head.unit.suffix())
+}
+
+/// The heads of a table, and its rows.
+pub(super) fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
+    let row = |row: &Vec<Value>| {
+        row.iter().zip(&table.heads).map(|(value, head)| shown(value, head.unit)).collect()
+    };
+    (table.heads.iter().map(head).collect(), table.rows.iter().map(row).collect())
+}
+
+/// A value in its unit.
+pub(super) fn shown(value: &Value, unit: Quantity) -> String {
+    match value {
+        Value::Missing => NONE.into(),
+        Value::Text(text) => text.clone(),
+        Value::Truth(truth) => if *truth { "yes" } else { "no" }.into(),
+        Value::Count(value) => count(*value),
+        Value::Number(value) => number(*value, unit),
+        Value::Spread(stat) => match unit {
+            Quantity::Percent(places) | Quantity::Share(places) => plus_minus(stat.times(100.0), places),
+            Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
+                signed_plus_minus(stat.times(100.0), places)
+            }
+            Quantity::Measured(_) => plus_minus(*stat, decimals(stat.mean)),
+            Quantity::Fine(_) => plus_minus(*stat, decimals(stat.mean).max(1)),
+            Quantity::Number(places, _) => plus_minus(*stat, places),
+            _ => plus_minus(*stat, 2),
+        },
+        Value::Mean(mean) => {
+            let mean = mean.times(100.0);
+            let interval =
+                mean.interval.map(|[low, high]| format!(" [{}, {}]", signed(low, 2), signed(high, 2)));
+            signed(mean.mean, 2) + &interval.unwrap_or_default()
+        }
+        Value::Range(ends) => ends.map(|end| number(end, unit)).join(" to "),
+        Value::Error(value, error) => {
+            let error = error.map_or_else(String::new, |error| format!(" ± {}", fixed(error * 100.0, 2)));
+            number(*value, unit) + &error
+        }
+    }
+}
+
+fn number(value: f64, unit: Quantity) -> String {
+    match unit {
+        Quantity::Percent(places) | Quantity::Share(places) => fixed(value * 100.0, places),
+        Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
+            signed(value * 100.0, places)
+        }
+        Quantity::HalfWidth(places) => format!("± {}", fixed(value * 100.0, places)),
+        Quantity::Measured(_) => fixed(value, decimals(value)),
+        Quantity::Fine(_) => fixed(value, decimals(value).max(1)),
+        Quantity::Number(places, _) => fixed(value, places),
+        Quantity::Signed(places) => signed(value, places),
+        Quantity::Probability if value < 0.0001 => "< 0.0001".into(),
+        Quantity::Probability => fixed(value, 4),
+        Quantity::Text | Quantity::Count => fixed(value, 2),
+    }
+}
+
+/// The width of each column.
+pub(super) fn widths(heads: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let width = |text: &String| text.chars().count();
+    let widest = |(i, head)| rows.iter().map(|row| width(&row[i])).fold(width(head), usize::max);
+    heads.iter().enumerate().map(widest).collect()
+}
+
+/// A text with spaces up to a width.
+pub(super) fn pad(text: &str, width: usize, right: bool) -> String {
+    let space = " ".repeat(width.saturating_sub(text.chars().count()));
+    if right { space + text } else { text.to_string() + &space }
+}

@@ -1,0 +1,195 @@
+//! A sweep's records as the files of a report.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use frostline_record::{Cell, Record, SCHEMA, StoredFile, Sweep};
+
+use crate::front;
+use crate::number::{count, fixed};
+use crate::page::PageFile;
+use crate::render::svg::Frame;
+use crate::render::{csv, json, markdown, svg, terminal};
+use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
+use crate::study::{Stored, Study};
+use crate::table::DataFile;
+use crate::topic::Topic;
+use crate::topics;
+
+/// Why there can be no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A sweep without cells has nothing to report.
+    #[error("the sweep `{name}` has no cells; give its plan at least one language and policy")]
+    NoCells {
+        /// The plan's name.
+        name: String,
+    },
+    /// A record of another version.
+    #[error(
+        "the record of cell {id} has schema {found}, but this Frostline reports schema {SCHEMA}; run the sweep again with this version"
+    )]
+    Schema {
+        /// The cell's id.
+        id: String,
+        /// The schema number found.
+        found: u32,
+    },
+    /// Two records claim to be one cell's, and no rule says which is right.
+    #[error("two records claim cell {id}; keep one of them")]
+    TwoRecords {
+        /// The cell's id.
+        id: String,
+    },
+}
+
+/// One file of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportFile {
+    /// Where it belongs, relative to the report's folder, with `/` between folders.
+    pub path: String,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+}
+
+impl ReportFile {
+    fn new(path: &str, text: String) -> Self {
+        Self { path: path.into(), bytes: text.into_bytes() }
+    }
+}
+
+/// A sweep's records, grouped and ready to be written down.
+pub struct Report {
+    study: Study,
+    topics: Vec<Box<dyn Topic>>,
+    fault: Option<Fault>,
+}
+
+/// What [`Report::files`] answers with an error.
+#[derive(Clone, Debug)]
+enum Fault {
+    NoCells,
+    Schema { id: String, found: u32 },
+    TwoRecords { id: String },
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("study", &self.study)
+            .field("fault", &self.fault)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Report {
+    /// Groups the records of a sweep. Records may be missing, failed or in any order.
+    #[must_use]
+    pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
+        let study = Study::new(sweep, records);
+        let topics = topics::all(&study, &mut Stored::default());
+        Self { topics, fault: fault(sweep, records), study }
+    }
+
+    /// The same report with what stored predictions add: for tasks that label sentences label counts, F1
+    /// and confusions; for a headline that labels words all that `errors.md` says; the error of blocks' worths
+    /// where one seed froze every set of blocks. `read` gives the text of a cell's file, or nothing where it
+    /// is not there. It is asked for one file at a time, and no text is kept.
+    #[must_use]
+    pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        let mut stored = Stored::read(&self.study.cells, Box::new(read));
+        self.topics = topics::all(&self.study, &mut stored);
+        self
+    }
+
+    /// All files of the report: `report.md`, the pages of topics, `report.json`, CSV files and the figures as SVG.
+    ///
+    /// # Errors
+    /// A sweep without cells, a record of another schema, or two records for one cell.
+    pub fn files(&self) -> Result<Vec<ReportFile>, ReportError> {
+        self.check()?;
+        let (study, topics) = (&self.study, self.topics.as_slice());
+        let pages: Vec<PageFile> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
+        let tables = topics.iter().flat_map(|topic| topic.tables(study));
+        let tables: Vec<DataFile> = [front::cells_file(study, topics)].into_iter().chain(tables).collect();
+        let listed = pages.iter().map(|file| (file.path, file.about.clone()));
+        let listed = listed.chain(tables.iter().map(|file| (file.path, file.about.clone())));
+        let whole = front::page(study, topics, &listed.collect::<Vec<_>>());
+        let mut files = vec![ReportFile::new("report.md", markdown::page(&whole))];
+        files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::page(&file.page))));
+        let text = json::object(&front::fields(study, topics)) + "\n";
+        files.push(ReportFile::new("report.json", text));
+        files.extend(tables.iter().map(|file| ReportFile::new(file.path, csv::table(&file.table))));
+        files.extend(self.figures());
+        Ok(files)
+    }
+
+    fn figures(&self) -> Vec<ReportFile> {
+        let study = &self.study;
+        let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
+        let frame = Frame { name: &study.sweep.plan.name, banner };
+        let figures = self.topics.iter().flat_map(|topic| topic.figures(study));
+        let on_pages = self.topics.iter().flat_map(|topic| topic.page_figures(study));
+        let all = figures.chain(on_pages);
+        all.map(|figure| ReportFile::new(figure.path, svg::draw(frame, &figure))).collect()
+    }
+
+    /// The study's table for a terminal of this many columns. Columns that do not fit are omitted, the least
+    /// important first; `report.md` has them all.
+    #[must_use]
+    pub fn terminal_table(&self, width: usize) -> String {
+        let study = &self.study;
+        let mut text = format!("{} · {}\n", study.sweep.plan.name, words::progress(study));
+        if study.synthetic() {
+            text += &format!("{SYNTHETIC_SHORT}\n");
+        }
+        for lang in study.langs() {
+            text += &format!("\n{}\n", study.lang_title(lang));
+            text += &terminal::table(&front::terminal_table(study, lang), width);
+            if let Some((dev_units, half)) = words::sampling(study, lang) {
+                text += &format!(
+                    "dev has {} {}: each accuracy is good to about ±{} points\n",
+                    count(dev_units),
+                    units(study).many,
+                    fixed(half * 100.0, 2)
+                );
+            }
+        }
+        let undone = words::undone(study);
+        if !undone.is_empty() {
+            text += "\nNot done\n";
+        }
+        for (title, status, why) in undone {
+            let line = why.lines().next().unwrap_or("");
+            text += &format!("  {status}: {title}: {line}\n");
+        }
+        text
+    }
+
+    fn check(&self) -> Result<(), ReportError> {
+        match &self.fault {
+            None => Ok(()),
+            Some(Fault::NoCells) => Err(ReportError::NoCells { name: self.study.sweep.plan.name.clone() }),
+            Some(Fault::Schema { id, found }) => Err(ReportError::Schema { id: id.clone(), found: *found }),
+            Some(Fault::TwoRecords { id }) => Err(ReportError::TwoRecords { id: id.clone() }),
+        }
+    }
+}
+
+fn fault(sweep: &Sweep, records: &[Record]) -> Option<Fault> {
+    if sweep.cells.is_empty() {
+        return Some(Fault::NoCells);
+    }
+    let mut seen = BTreeSet::new();
+    for record in records {
+        let id = record.cell.id.clone();
+        if record.schema != SCHEMA {
+            let found = record.schema;
+            return Some(Fault::Schema { id, found });
+        }
+        if !seen.insert(id.clone()) {
+            return Some(Fault::TwoRecords { id });
+        }
+    }
+    None
+}

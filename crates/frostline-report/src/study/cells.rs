@@ -1,0 +1,157 @@
+//! A sweep's cells with what became of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Sweep, Timing};
+
+/// The policy that freezes nothing: what the others are compared with.
+pub(crate) const BASELINE: &str = "none";
+
+/// The splits that are scored.
+pub(crate) const SPLITS: [&str; 2] = ["dev", "test"];
+
+/// A cell and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct CellView {
+    pub cell: Cell,
+    /// Values of the further axes, in their order.
+    pub extras: Vec<String>,
+    pub state: State,
+}
+
+/// What became of a cell.
+#[derive(Clone, Debug)]
+pub(crate) enum State {
+    Done(Box<Done>),
+    Failed { error: String, made_by: MadeBy },
+    Missing,
+}
+
+/// A cell that has a result.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    pub result: Outcome,
+    pub timing: Option<Timing>,
+    pub made_by: MadeBy,
+}
+
+impl CellView {
+    fn new(cell: &Cell, axes: &[String], record: Option<&Record>) -> Self {
+        let settings = serde_json::to_value(&cell.settings).unwrap_or_default();
+        Self {
+            cell: cell.clone(),
+            extras: axes.iter().map(|axis| setting(&settings, axis)).collect(),
+            state: record.map_or(State::Missing, State::of),
+        }
+    }
+
+    pub fn done(&self) -> Option<&Done> {
+        match &self.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    pub fn made_by(&self) -> Option<&MadeBy> {
+        match &self.state {
+            State::Done(done) => Some(&done.made_by),
+            State::Failed { made_by, .. } => Some(made_by),
+            State::Missing => None,
+        }
+    }
+
+    /// What its linear layers were computed in, which is not always what was asked for.
+    pub fn computed_in(&self) -> Option<Precision> {
+        self.made_by().map(|by| by.computes_in(self.cell.settings.train.precision))
+    }
+
+    /// Whether both differ in nothing but what is frozen.
+    pub fn is_twin_of(&self, other: &Self) -> bool {
+        self.cell.settings.lang == other.cell.settings.lang
+            && self.cell.settings.seed == other.cell.settings.seed
+            && self.extras == other.extras
+    }
+}
+
+impl State {
+    fn of(record: &Record) -> Self {
+        match (&record.result, &record.error) {
+            (Some(result), None) => Self::Done(Box::new(Done {
+                result: result.clone(),
+                timing: record.timing.clone(),
+                made_by: record.made_by.clone(),
+            })),
+            (_, error) => Self::Failed {
+                error: error
+                    .clone()
+                    .unwrap_or_else(|| "the record holds neither a result nor an error".into()),
+                made_by: record.made_by.clone(),
+            },
+        }
+    }
+
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Failed { .. } => "failed",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Done {
+    /// The selected epoch's score on a split.
+    pub fn score(&self, split: &str) -> Option<&Score> {
+        self.result.scores().get(split)
+    }
+}
+
+/// The cells of a sweep in its order with their records, and how many records belong to none.
+pub(crate) fn cells(sweep: &Sweep, records: &[Record]) -> (Vec<CellView>, usize) {
+    let axes: Vec<String> = sweep.plan.extra_axes().iter().map(|&a| a.into()).collect();
+    let by_id: BTreeMap<&str, &Record> =
+        records.iter().map(|record| (record.cell.id.as_str(), record)).collect();
+    let known: BTreeSet<&str> = sweep.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let strays = records.iter().filter(|record| !known.contains(record.cell.id.as_str())).count();
+    let cells = sweep
+        .cells
+        .iter()
+        .map(|cell| CellView::new(cell, &axes, by_id.get(cell.id.as_str()).copied()))
+        .collect();
+    (cells, strays)
+}
+
+/// A figure of each item.
+pub(crate) fn over<T>(items: &[&T], get: impl Fn(&T) -> f64) -> Vec<f64> {
+    items.iter().map(|item| get(item)).collect()
+}
+
+/// Each value once, in the order of first appearance.
+pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// The setting at a dotted path, as a person writes it: `5e-5`, not `0.00005`.
+fn setting(settings: &serde_json::Value, path: &str) -> String {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    settings.pointer(&pointer).map_or_else(|| "?".into(), shown)
+}
+
+/// What an empty text is shown as.
+pub(crate) const NOTHING: &str = "\"\"";
+
+/// A setting's value as a person writes it.
+pub(crate) fn shown(value: &serde_json::Value) -> String {
+    match (value, value.as_f64()) {
+        (serde_json::Value::String(text), _) if text.is_empty() => NOTHING.into(),
+        (serde_json::Value::String(text), _) => text.clone(),
+        (_, Some(small)) if small != 0.0 && small.abs() < 1e-3 => format!("{small:e}"),
+        _ => value.to_string(),
+    }
+}

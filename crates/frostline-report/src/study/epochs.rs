@@ -1,0 +1,66 @@
+//! What happened over a cell's epochs, over cells that differ only in their seed. An epoch's stage is told where
+//! there are several, what learns where that changes.
+
+use std::collections::BTreeMap;
+
+use frostline_record::EpochRow;
+use serde::Serialize;
+
+use crate::study::cells::{Done, distinct, over};
+use frostline_score::MeanStd;
+
+/// One epoch over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EpochStats {
+    pub epoch: u32,
+    /// Its stage, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Parameters that learned at its end, where that changes within a cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trainable_parameters: Option<u64>,
+    pub dev_accuracy: MeanStd,
+    pub dev_study_accuracy: MeanStd,
+    pub dev_loss_nats: MeanStd,
+    pub train_loss_nats: MeanStd,
+}
+
+/// Every epoch that a cell had.
+pub(crate) fn of(done: &[&Done]) -> Vec<EpochStats> {
+    let mut rows: BTreeMap<u32, Vec<&EpochRow>> = BTreeMap::new();
+    for row in done.iter().flat_map(|done| &done.result.epochs) {
+        rows.entry(row.epoch).or_default().push(row);
+    }
+    let thaws = done.iter().any(|done| thaws(done));
+    let stage = |row: &EpochRow| {
+        let stages = &done.first()?.result.stages;
+        let name = stages.get((row.stage as usize).checked_sub(1)?)?.name.clone();
+        (stages.len() > 1).then_some(name)
+    };
+    rows.into_iter()
+        .filter_map(|(epoch, rows)| {
+            Some(EpochStats {
+                epoch,
+                stage: stage(rows.first()?),
+                trainable_parameters: rows.first().filter(|_| thaws).map(|row| row.trainable),
+                dev_accuracy: MeanStd::of(&over(&rows, |row| row.dev.accuracy()))?,
+                dev_study_accuracy: MeanStd::of(&over(&rows, |row| row.dev.study_accuracy()))?,
+                dev_loss_nats: MeanStd::of(&over(&rows, |row| row.dev.loss_nats))?,
+                train_loss_nats: MeanStd::of(&over(&rows, |row| row.train_loss_nats))?,
+            })
+        })
+        .collect()
+}
+
+/// Whether what learns changes from epoch to epoch.
+pub(crate) fn thaws(done: &Done) -> bool {
+    distinct(done.result.epochs.iter().map(|row| row.trainable)).len() > 1
+}
+
+/// Whether the same learns in every step of the last stage.
+pub(crate) fn is_steady(done: &Done) -> bool {
+    let stages = &done.result.stages;
+    let last = done.result.epochs.iter().filter(|row| row.stage as usize == stages.len());
+    distinct(last.map(|row| row.trainable)).len() <= 1
+        && stages.last().is_none_or(|stage| stage.settled.is_empty())
+}

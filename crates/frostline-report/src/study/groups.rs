@@ -1,0 +1,173 @@
+//! Cells that differ in nothing but their seed, with the numbers that several topics need.
+
+use frostline_record::{Score, Timing};
+use frostline_score::{MeanStd, ShareInterval};
+use serde::Serialize;
+
+use crate::study::cells::{CellView, Done, State, distinct, over};
+use crate::study::epochs::{self, EpochStats};
+use crate::study::paired::Paired;
+use crate::study::stages::{self, StageStats};
+
+impl Group {
+    /// Whether a cell is one of the group's.
+    pub fn holds(&self, view: &CellView) -> bool {
+        let settings = &view.cell.settings;
+        settings.lang == self.lang && settings.policy == self.policy && view.extras == self.extras
+    }
+}
+
+/// Cells that differ only in their seed, in numbers. Accuracies, shares and savings are in [0, 1].
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub lang: String,
+    pub policy: String,
+    /// Values of the further axes, in their order.
+    pub extras: Vec<String>,
+    pub seeds_planned: usize,
+    pub seeds_done: usize,
+    pub seeds_failed: usize,
+    pub parameters: Option<ParameterCounts>,
+    /// Optimiser steps of a cell.
+    pub steps: Option<u64>,
+    pub dev: Option<SplitStats>,
+    pub test: Option<SplitStats>,
+    /// Dev accuracy over all words minus the baseline's, paired by seed.
+    pub dev_accuracy_gain: Option<MeanStd>,
+    /// Share of the baseline's training time that is saved, paired by seed.
+    pub train_time_saving: Option<MeanStd>,
+    pub times: Option<Times>,
+    pub epochs: Vec<EpochStats>,
+    /// Task by task; empty where a cell is one stage of one task that tags words.
+    pub stages: Vec<StageStats>,
+}
+
+/// How much learns; the same for all seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ParameterCounts {
+    pub total: u64,
+    pub trainable: u64,
+    pub trainable_share: f64,
+    pub saving: f64,
+}
+
+/// Scores on one split over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SplitStats {
+    /// Words in the split.
+    pub words: u64,
+    pub accuracy: MeanStd,
+    /// 95 % Wilson interval of the mean accuracy at this number of words.
+    pub accuracy_interval: Option<ShareInterval>,
+    pub study_accuracy: MeanStd,
+    pub loss_nats: MeanStd,
+    /// Every seed's accuracy over all words, in the cells' order.
+    pub seeds: Vec<f64>,
+}
+
+/// Times and speeds over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Times {
+    pub load_s: MeanStd,
+    /// Computing a constant prefix, finding it or waiting for it; part of no training time.
+    pub prefix_s: MeanStd,
+    pub train_s: MeanStd,
+    pub eval_s: MeanStd,
+    pub total_s: MeanStd,
+    pub step_ms_median: MeanStd,
+    pub samples_per_s: MeanStd,
+    pub steps_per_s: MeanStd,
+    pub tokens_per_s: MeanStd,
+    pub peak_rss_mib_max: f64,
+}
+
+/// Groups by language, then in the order of the plan.
+pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
+    let langs = distinct(cells.iter().map(|view| view.cell.settings.lang.clone()));
+    let keys = distinct(cells.iter().map(|view| {
+        let settings = &view.cell.settings;
+        (settings.lang.clone(), settings.policy.to_string(), view.extras.clone())
+    }));
+    let mut groups = Vec::new();
+    for lang in &langs {
+        for (_, policy, extras) in keys.iter().filter(|key| key.0 == *lang) {
+            let members: Vec<&CellView> = cells
+                .iter()
+                .filter(|view| {
+                    let settings = &view.cell.settings;
+                    settings.lang == *lang && settings.policy == *policy && view.extras == *extras
+                })
+                .collect();
+            groups.push(group(&members, cells));
+        }
+    }
+    groups
+}
+
+fn group(members: &[&CellView], all: &[CellView]) -> Group {
+    let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
+    let settings = &members[0].cell.settings;
+    let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
+    let Paired { gains, savings, .. } = Paired::of(members, all);
+    Group {
+        lang: settings.lang.clone(),
+        policy: settings.policy.to_string(),
+        extras: members[0].extras.clone(),
+        seeds_planned: members.len(),
+        seeds_done: done.len(),
+        seeds_failed: failed,
+        parameters: done.first().map(|done| parameters(done)),
+        steps: done.first().map(|done| done.result.steps),
+        dev: split(&done, "dev"),
+        test: split(&done, "test"),
+        dev_accuracy_gain: MeanStd::of(&gains),
+        train_time_saving: MeanStd::of(&savings),
+        times: times(&done),
+        epochs: epochs::of(&done),
+        stages: stages::of(members),
+    }
+}
+
+fn parameters(done: &Done) -> ParameterCounts {
+    let accounts = done.result.accounts();
+    let share = if accounts.total == 0 { 0.0 } else { accounts.trainable as f64 / accounts.total as f64 };
+    ParameterCounts {
+        total: accounts.total,
+        trainable: accounts.trainable,
+        trainable_share: share,
+        saving: 1.0 - share,
+    }
+}
+
+fn split(done: &[&Done], name: &str) -> Option<SplitStats> {
+    let scores: Vec<&Score> = done.iter().filter_map(|done| done.score(name)).collect();
+    let words = scores.first()?.words;
+    let seeds = over(&scores, |score| score.accuracy());
+    let accuracy = MeanStd::of(&seeds)?;
+    Some(SplitStats {
+        words,
+        accuracy,
+        accuracy_interval: ShareInterval::of(accuracy.mean, words),
+        study_accuracy: MeanStd::of(&over(&scores, |score| score.study_accuracy()))?,
+        loss_nats: MeanStd::of(&over(&scores, |score| score.loss_nats))?,
+        seeds,
+    })
+}
+
+fn times(done: &[&Done]) -> Option<Times> {
+    let timings: Vec<&Timing> = done.iter().filter_map(|d| d.timing.as_ref()).collect();
+    let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(&timings, get));
+    let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
+    Some(Times {
+        load_s: seconds(|t| t.load_ms)?,
+        prefix_s: seconds(|t| t.prefix.fill_ms)?,
+        train_s: seconds(|t| t.train_ms)?,
+        eval_s: seconds(|t| t.eval_ms)?,
+        total_s: seconds(|t| t.total_ms)?,
+        step_ms_median: stat(|t| t.step_ms_median)?,
+        samples_per_s: stat(|t| t.samples_per_s)?,
+        steps_per_s: stat(|t| t.steps_per_s)?,
+        tokens_per_s: stat(|t| t.tokens_per_s)?,
+        peak_rss_mib_max: timings.iter().map(|t| t.peak_rss_mib).fold(0.0, f64::max),
+    })
+}

@@ -1,0 +1,153 @@
+//! The stored predictions of sentence tasks, as counts of which label was taken for which. A file whose bytes are
+//! not those that its record names is left out. Words are read by `tagged`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_record::{Cell, StoredFile, Unit, sha256};
+use frostline_score::Confusion;
+
+use crate::study::cells::CellView;
+
+/// What stands where there is no prediction. It is no label: what the data call so is not scored.
+const NOTHING: &str = "_";
+
+/// Whether a field says that there is no prediction. It was `-` once, which may be a label too; a model
+/// says only those of train.
+pub(crate) fn is_nothing(said: &str, train: &[String]) -> bool {
+    said == NOTHING || (said == "-" && train.iter().all(|tag| tag != said))
+}
+
+/// The counts of every cell, stage, task and split whose predictions could be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentencePredictions {
+    of: BTreeMap<(String, usize, String, String), Confusion>,
+    /// Files that were left out, each with why.
+    pub left_out: Vec<String>,
+}
+
+impl SentencePredictions {
+    /// Reads the files of all sentence tasks; `text` gives a file of a cell.
+    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        let mut read = Self::default();
+        for view in cells {
+            let Some(done) = view.done() else { continue };
+            for (at, stage) in done.result.stages.iter().enumerate() {
+                for (task, outcome) in &stage.tasks {
+                    let Some(facts) = done.result.tasks.get(task) else { continue };
+                    if facts.unit != Unit::Sentences {
+                        continue;
+                    }
+                    for (split, file) in &outcome.predictions {
+                        let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
+                        match found
+                            .and_then(|text| checked(text, file))
+                            .and_then(|text| counts(&text, &facts.tags))
+                        {
+                            Ok(counts) => {
+                                let key = (view.cell.id.clone(), at, task.clone(), split.clone());
+                                read.of.insert(key, counts);
+                            }
+                            Err(why) => {
+                                let place = format!("{}/{}", view.cell.folder(), file.file);
+                                read.left_out.push(format!("{place}: {why}"));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        read
+    }
+
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// The counts of a cell after a stage.
+    pub fn get(&self, cell: &Cell, stage: usize, task: &str, split: &str) -> Option<&Confusion> {
+        self.of.get(&(cell.id.clone(), stage, task.into(), split.into()))
+    }
+}
+
+pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String> {
+    if sha256(text.as_bytes()) == file.sha256 {
+        Ok(text)
+    } else {
+        Err("its bytes are not those that the record names".into())
+    }
+}
+
+/// Counts gold and predicted labels, the last two of five columns below a head line. Labels are
+/// those of train and of gold.
+fn counts(text: &str, tags: &[String]) -> Result<Confusion, String> {
+    let mut pairs = Vec::new();
+    for (number, line) in text.lines().enumerate().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let &[_, _, _, gold, predicted] = columns.as_slice() else {
+            return Err(format!("line {} has {} columns, not 5", number + 1, columns.len()));
+        };
+        pairs.push((gold, Some(predicted).filter(|tag| !is_nothing(tag, tags))));
+    }
+    let known = tags.iter().map(String::as_str);
+    let said = pairs.iter().flat_map(|(gold, predicted)| [Some(*gold), *predicted]).flatten();
+    let labels: Vec<&str> = known.chain(said).collect::<BTreeSet<_>>().into_iter().collect();
+    let mut counts = Confusion::new(labels.iter().copied());
+    for (gold, predicted) in pairs {
+        let place = |label: &str| labels.binary_search(&label).ok();
+        counts.add(place(gold), predicted.and_then(place));
+    }
+    Ok(counts)
+}
+
+/// The sum of counts, over all their labels.
+pub(crate) fn sum(all: &[&Confusion]) -> Confusion {
+    let labels: Vec<&String> =
+        all.iter().flat_map(|one| &one.tags).collect::<BTreeSet<_>>().into_iter().collect();
+    let mut sum = Confusion::new(labels.iter().map(|label| label.as_str()));
+    for one in all {
+        let place = |at: usize| labels.binary_search(&&one.tags[at]).unwrap_or_default();
+        for (gold, row) in one.counts.iter().enumerate() {
+            for (predicted, count) in row.iter().enumerate() {
+                sum.counts[place(gold)][place(predicted)] += count;
+            }
+            sum.missed[place(gold)] += one.missed[gold];
+            sum.spurious[place(gold)] += one.spurious[gold];
+        }
+        sum.outside += one.outside;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "sent_id\tid\tform\tgold\tpredicted\n";
+
+    #[test]
+    fn labels_of_train_and_gold_are_counted_and_silence_is_a_miss() {
+        let text =
+            format!("{HEAD}1\t0\tgood\tpos\tpos\n2\t0\tbad\tneg\tpos\n3\t0\todd\tnew\tneg\n4\t0\t\tneg\t_\n");
+        let found = counts(&text, &["neg".into(), "pos".into(), "rare".into()]).expect("counts");
+        assert_eq!(found.tags, ["neg", "new", "pos", "rare"]);
+        assert_eq!(found.counts, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
+        assert_eq!((found.missed[0], found.words(), found.correct()), (1, 4, 1));
+    }
+
+    #[test]
+    fn a_torn_file_is_told_with_its_line() {
+        let fault = counts(&format!("{HEAD}1\t0\tgood\tpos"), &[]).expect_err("four columns");
+        assert_eq!(fault, "line 2 has 4 columns, not 5");
+        let file = StoredFile { file: "dev.tsv".into(), sha256: sha256(b"x") };
+        assert!(checked("y".into(), &file).is_err() && checked("x".into(), &file).is_ok());
+    }
+
+    #[test]
+    fn counts_with_other_labels_add_up() {
+        let [a, b] = [[("x", "x"), ("x", "y")], [("z", "z"), ("x", "z")]].map(Confusion::from_pairs);
+        let sum = sum(&[&a, &b]);
+        assert_eq!(sum.tags, ["x", "y", "z"]);
+        assert_eq!(sum.counts, [[1, 1, 1], [0, 0, 0], [0, 0, 1]]);
+    }
+}

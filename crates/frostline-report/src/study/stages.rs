@@ -1,0 +1,195 @@
+//! What each stage of a cell came to, task by task, over cells that differ only in their seed. A plain sweep, one
+//! stage of one task that tags words, has none: the other numbers tell it.
+
+use frostline_record::{EpochRow, Outcome, Score, Settings, StageOutcome, Unit};
+use serde::Serialize;
+
+use crate::study::cells::{CellView, Done};
+use frostline_score::MeanInterval;
+use frostline_score::{MeanStd, ShareInterval};
+
+/// One stage.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StageStats {
+    pub name: String,
+    /// What was frozen to its end.
+    pub policy: String,
+    pub total_parameters: u64,
+    pub trainable_parameters: u64,
+    pub epochs: usize,
+    pub steps: u64,
+    /// The headline's task first, the others by name.
+    pub tasks: Vec<TaskStats>,
+}
+
+/// A task at the end of a stage.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TaskStats {
+    pub task: String,
+    pub unit: Unit,
+    pub metric: ScoredBy,
+    /// Whether the stage learned from it.
+    pub learned: bool,
+    pub dev: Option<Scored>,
+    pub test: Option<Scored>,
+}
+
+/// What a task is scored by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ScoredBy {
+    /// Right words or sentences over all.
+    Accuracy,
+    /// The F1 of entities, all counting the same.
+    EntityF1,
+}
+
+impl ScoredBy {
+    pub const fn of(score: &Score) -> Self {
+        if score.entities.is_some() { Self::EntityF1 } else { Self::Accuracy }
+    }
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accuracy => "accuracy",
+            Self::EntityF1 => "entity F1",
+        }
+    }
+}
+
+/// A score's number by its own metric, in [0, 1].
+pub(crate) fn value(score: &Score) -> f64 {
+    score.entities.map_or_else(|| score.accuracy(), |entities| entities.f1())
+}
+
+/// A task's scores on one split.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Scored {
+    /// Words or sentences in the split.
+    pub units: u64,
+    pub score: MeanStd,
+    /// 95 % Wilson interval of a mean accuracy at this number of words or sentences.
+    pub interval: Option<ShareInterval>,
+    /// Every seed's score, in the cells' order.
+    pub seeds: Vec<f64>,
+    /// Against the stage before, each cell with itself.
+    pub change: Option<StageChange>,
+}
+
+/// A score after a stage beside the same cell's before it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StageChange {
+    /// After minus before.
+    pub points: MeanInterval,
+    /// The same as a share of the score before.
+    pub relative: Option<MeanStd>,
+    /// The share of what was wrong before that is gone.
+    pub error_reduction: Option<MeanStd>,
+    /// Cells whose predictions are stored for both.
+    pub compared: usize,
+    /// Those in which they are equal bit for bit.
+    pub identical: usize,
+}
+
+/// The stages of cells that differ only in their seed; none where there is nothing beyond the plain.
+pub(crate) fn of(members: &[&CellView]) -> Vec<StageStats> {
+    let cells: Vec<(&Settings, &Done)> =
+        members.iter().filter_map(|view| Some((&view.cell.settings, view.done()?))).collect();
+    let Some((settings, first)) = cells.first() else { return Vec::new() };
+    if is_plain(&first.result) {
+        return Vec::new();
+    }
+    let settings = settings.in_stages().unwrap_or_default();
+    let done: Vec<&Outcome> = cells.iter().map(|(_, done)| &done.result).collect();
+    let stages = first.result.stages.iter().enumerate();
+    stages.map(|(at, stage)| of_stage(at, stage, settings.get(at).map(|(_, s)| s), &done)).collect()
+}
+
+/// Whether a cell is one stage of one task, scored by the accuracy of words.
+fn is_plain(result: &Outcome) -> bool {
+    let facts = result.tasks.values();
+    let entities = || result.last().tasks.values().flat_map(|task| task.scores.values());
+    result.stages.len() == 1
+        && result.tasks.len() == 1
+        && facts.into_iter().all(|facts| facts.unit == Unit::Words)
+        && entities().all(|score| score.entities.is_none())
+}
+
+fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: &[&Outcome]) -> StageStats {
+    let result = done[0];
+    let others = result.tasks.keys().filter(|name| **name != result.headline);
+    let is_here = |row: &&EpochRow| row.stage as usize == at + 1;
+    let tasks = [&result.headline].into_iter().chain(others).map(|name| {
+        let learned = settings.is_some_and(|settings| learns(settings, name));
+        let dev = scored(at, name, "dev", done);
+        let test = scored(at, name, "test", done);
+        let scores = stage.tasks.get(name).and_then(|task| task.scores.values().next());
+        TaskStats {
+            task: name.clone(),
+            unit: result.tasks[name].unit,
+            metric: scores.map_or(ScoredBy::Accuracy, ScoredBy::of),
+            learned,
+            dev,
+            test,
+        }
+    });
+    StageStats {
+        name: stage.name.clone(),
+        policy: stage.policy.clone(),
+        total_parameters: stage.accounts.total,
+        trainable_parameters: stage.accounts.trainable,
+        epochs: result.epochs.iter().filter(is_here).count(),
+        steps: stage.steps,
+        tasks: tasks.collect(),
+    }
+}
+
+/// Whether a stage of these settings learns from a task.
+pub(crate) fn learns(settings: &Settings, task: &str) -> bool {
+    settings.train.epochs > 0 && settings.tasks.get(task).is_some_and(|task| task.weight > 0.0)
+}
+
+/// A task's score on a split after a stage.
+pub(crate) fn score_at<'a>(result: &'a Outcome, at: usize, task: &str, split: &str) -> Option<&'a Score> {
+    result.stages.get(at)?.tasks.get(task)?.scores.get(split)
+}
+
+fn scored(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Scored> {
+    let scores: Vec<&Score> = done.iter().filter_map(|result| score_at(result, at, task, split)).collect();
+    let units = scores.first()?.words;
+    let accuracy = ScoredBy::of(scores[0]) == ScoredBy::Accuracy;
+    let seeds: Vec<f64> = scores.iter().map(|score| value(score)).collect();
+    let score = MeanStd::of(&seeds)?;
+    Some(Scored {
+        units,
+        score,
+        interval: ShareInterval::of(score.mean, units).filter(|_| accuracy),
+        seeds,
+        change: change(at, task, split, done),
+    })
+}
+
+fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<StageChange> {
+    let before = at.checked_sub(1)?;
+    let stored = |result: &Outcome, at: usize| {
+        Some(result.stages.get(at)?.tasks.get(task)?.predictions.get(split)?.sha256.clone())
+    };
+    let pairs = done.iter().filter_map(|result| {
+        let (old, new) = (score_at(result, before, task, split)?, score_at(result, at, task, split)?);
+        Some((value(old), value(new)))
+    });
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    let files = done.iter().filter_map(|result| stored(result, before).zip(stored(result, at)));
+    let same: Vec<bool> = files.map(|(old, new)| old == new).collect();
+    let over = |get: fn(f64, f64) -> Option<f64>| -> Vec<f64> {
+        pairs.iter().filter_map(|&(old, new)| get(old, new)).collect()
+    };
+    Some(StageChange {
+        points: MeanInterval::of(&over(|old, new| Some(new - old)))?,
+        relative: MeanStd::of(&over(|old, new| (old > 0.0).then(|| (new - old) / old))),
+        error_reduction: MeanStd::of(&over(|old, new| (old < 1.0).then(|| (new - old) / (1.0 - old)))),
+        compared: same.len(),
+        identical: same.iter().filter(|&&same| same).count(),
+    })
+}

@@ -1,0 +1,219 @@
+//! The stored predictions of words: which tag each word of a split got, in every cell. Cells that scored the same
+//! split share its words. A file that does not give its record's counts again is left out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use frostline_record::{Cell, Score, StoredFile, Unit};
+use frostline_score::{Familiarity, WordOutcome};
+
+use crate::study::cells::{CellView, SPLITS};
+use crate::study::predictions::{checked, is_nothing};
+
+/// A tag's place in [`Tagged::tags`].
+pub(crate) type Tag = u16;
+
+/// The predictions of every cell that were read.
+#[derive(Default)]
+pub(crate) struct Tagged {
+    pub tags: Vec<String>,
+    pub texts: Vec<Text>,
+    of: BTreeMap<(String, &'static str), Said>,
+    /// Files that were left out, each with why.
+    pub left_out: Vec<String>,
+}
+
+/// The words of a split, with what is the same in every cell that scored it.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Text {
+    pub sentences: Vec<SentenceSpan>,
+    pub words: Vec<LabelledWord>,
+}
+
+/// A sentence: its id and where its words start.
+#[derive(PartialEq, Eq)]
+pub(crate) struct SentenceSpan {
+    pub id: String,
+    pub start: usize,
+}
+
+/// A labelled word.
+#[derive(PartialEq, Eq)]
+pub(crate) struct LabelledWord {
+    pub form: String,
+    pub gold: Tag,
+    pub known: Familiarity,
+}
+
+/// What one cell said about a text.
+pub(crate) struct Said {
+    /// Its place in [`Tagged::texts`].
+    pub text: usize,
+    /// A tag per word, or nothing.
+    pub predicted: Vec<Option<Tag>>,
+}
+
+impl Tagged {
+    /// Reads the headline's files at the end of every cell where it labels words; `text` gives a file of
+    /// a cell.
+    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        let mut read = Self::default();
+        let mut numbers = HashMap::new();
+        for view in cells {
+            let Some(done) = view.done().filter(|done| done.result.facts().unit == Unit::Words) else {
+                continue;
+            };
+            for split in SPLITS {
+                let Some(file) = done.result.predictions().get(split) else { continue };
+                let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
+                let parsed = found.and_then(|text| checked(text, file)).and_then(|text| {
+                    read.parse(&text, &mut numbers, &done.result.facts().tags, done.score(split))
+                });
+                match parsed {
+                    Ok((text, predicted)) => {
+                        let text = read.share(text);
+                        read.of.insert((view.cell.id.clone(), split), Said { text, predicted });
+                    }
+                    Err(why) => {
+                        read.left_out.push(format!("{}/{}: {why}", view.cell.folder(), file.file));
+                    }
+                }
+            }
+        }
+        read
+    }
+
+    /// What a cell said about a split.
+    pub fn get(&self, cell: &Cell, split: &'static str) -> Option<&Said> {
+        self.of.get(&(cell.id.clone(), split))
+    }
+
+    /// The place of a text, new or not.
+    fn share(&mut self, text: Text) -> usize {
+        self.texts.iter().position(|known| *known == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        })
+    }
+
+    fn parse(
+        &mut self,
+        text: &str,
+        numbers: &mut HashMap<String, Tag>,
+        train: &[String],
+        score: Option<&Score>,
+    ) -> Result<(Text, Vec<Option<Tag>>), String> {
+        let mut tag = |name: &str| {
+            numbers.get(name).copied().unwrap_or_else(|| {
+                let number = Tag::try_from(self.tags.len()).unwrap_or(Tag::MAX);
+                self.tags.push(name.into());
+                numbers.insert(name.into(), number);
+                number
+            })
+        };
+        let (mut sentences, mut words, mut predicted) = (Vec::<SentenceSpan>::new(), Vec::new(), Vec::new());
+        let mut before = 0;
+        for (at, line) in text.lines().enumerate().skip(1) {
+            let fault = |what: String| format!("line {} {what}", at + 1);
+            let mut columns = line.split('\t');
+            let mut next = || columns.next();
+            let (Some(id), Some(number), Some(form), Some(gold), Some(said), Some(known), None) =
+                (next(), next(), next(), next(), next(), next(), next())
+            else {
+                return Err(fault(format!("has {} columns, not 6", line.split('\t').count())));
+            };
+            let number: u32 = number.parse().map_err(|_| fault(format!("has the number {number:?}")))?;
+            let known = Familiarity::parse(known).ok_or_else(|| fault(format!("says {known:?} of train")))?;
+            // Sentences without an id follow each other under the same name: their words start again.
+            if number <= before || sentences.last().is_none_or(|last| last.id != id) {
+                sentences.push(SentenceSpan { id: id.into(), start: words.len() });
+            }
+            before = number;
+            words.push(LabelledWord { form: form.into(), gold: tag(gold), known });
+            predicted.push((!is_nothing(said, train)).then(|| tag(said)));
+        }
+        let right = words.iter().zip(&predicted).filter(|(word, said)| **said == Some(word.gold)).count();
+        match score {
+            Some(score) if (score.words, score.correct) != (words.len() as u64, right as u64) => {
+                Err(format!(
+                    "it has {right} of {} words right, its record {} of {}",
+                    words.len(),
+                    score.correct,
+                    score.words
+                ))
+            }
+            _ => Ok((Text { sentences, words }, predicted)),
+        }
+    }
+}
+
+impl Text {
+    /// Every sentence with its words' places.
+    pub fn ranges(&self) -> impl Iterator<Item = (&SentenceSpan, std::ops::Range<usize>)> {
+        let ends = self.sentences.iter().skip(1).map(|next| next.start).chain([self.words.len()]);
+        self.sentences.iter().zip(ends).map(|(sentence, end)| (sentence, sentence.start..end))
+    }
+
+    /// The tags of its words and of what was said about them, sorted by name, and their numbers.
+    pub fn tag_set<'a>(&self, said: &Said, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
+        let gold = self.words.iter().map(|word| word.gold);
+        let mut there = vec![false; tags.len()];
+        for tag in gold.chain(said.predicted.iter().copied().flatten()) {
+            there[usize::from(tag)] = true;
+        }
+        let all = tags.iter().zip(0..).zip(there).filter(|(_, there)| *there);
+        let mut named: Vec<(&str, Tag)> = all.map(|((name, tag), _)| (name.as_str(), tag)).collect();
+        named.sort_unstable();
+        named
+    }
+}
+
+/// A word's outcome; the file does not tell why there is no prediction, and nothing here asks.
+pub(crate) fn outcome(gold: usize, predicted: Option<usize>) -> WordOutcome {
+    match predicted {
+        Some(tag) => WordOutcome::tagged(Some(gold), tag),
+        None => WordOutcome::truncated(Some(gold)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "sent_id\tid\tform\tgold\tpredicted\ttrain\n";
+
+    fn parse(lines: &str, score: Option<&Score>) -> Result<(Text, Vec<Option<Tag>>), String> {
+        Tagged::default().parse(&format!("{HEAD}{lines}"), &mut HashMap::new(), &[], score)
+    }
+
+    #[test]
+    fn sentences_end_where_the_id_changes_or_numbers_start_again() {
+        let lines = "a\t1\tx\tN\tN\tunknown\na\t3\ty\tV\t_\tambiguous\nb\t4\tz\tN\tV\tunambiguous\n\
+                     -\t1\tx\tN\tN\tunknown\n-\t1\tx\tN\tN\tunknown\n";
+        let (text, predicted) = parse(lines, None).expect("good lines");
+        let found: Vec<_> = text.ranges().map(|(sentence, range)| (sentence.id.as_str(), range)).collect();
+        assert_eq!(found, [("a", 0..2), ("b", 2..3), ("-", 3..4), ("-", 4..5)]);
+        assert_eq!(predicted, [Some(0), None, Some(1), Some(0), Some(0)]);
+        assert_eq!((text.words[1].gold, text.words[1].known), (1, Familiarity::Ambiguous));
+    }
+
+    #[test]
+    fn a_file_that_is_not_its_records_is_refused() {
+        let told = |lines: &str| parse(lines, None).err();
+        assert_eq!(told("a\t1\tx\tN\tN\n"), Some("line 2 has 5 columns, not 6".into()));
+        assert_eq!(told("a\tone\tx\tN\tN\tunknown\n"), Some("line 2 has the number \"one\"".into()));
+        assert_eq!(told("a\t1\tx\tN\tN\tseen\n"), Some("line 2 says \"seen\" of train".into()));
+        let score = Score { words: 1, correct: 0, ..Score::default() };
+        let told = parse("a\t1\tx\tN\tN\tunknown\n", Some(&score)).err();
+        assert_eq!(told, Some("it has 1 of 1 words right, its record 0 of 1".into()));
+    }
+
+    #[test]
+    fn a_dash_is_a_label_where_train_has_it() {
+        let text = format!("{HEAD}a\t1\tx\t-\t-\tunknown\n");
+        let said = |train: &[String]| {
+            let (_, said) = Tagged::default().parse(&text, &mut HashMap::new(), train, None).expect("a line");
+            said
+        };
+        assert_eq!((said(&["-".into()]), said(&["N".into()])), (vec![Some(0)], vec![None]));
+    }
+}

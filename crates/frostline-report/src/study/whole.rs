@@ -1,0 +1,100 @@
+//! A sweep with its records, grouped.
+
+use frostline_record::{MadeBy, Record, Sweep};
+
+use crate::study::cells::{self, BASELINE, CellView, distinct};
+use crate::study::groups::{self, Group};
+
+/// A sweep's records, grouped.
+#[derive(Clone, Debug)]
+pub(crate) struct Study {
+    pub sweep: Sweep,
+    /// In the plan's order.
+    pub cells: Vec<CellView>,
+    /// By language, then in the plan's order.
+    pub groups: Vec<Group>,
+    /// Records that belong to no cell of the sweep.
+    pub strays: usize,
+}
+
+impl Study {
+    /// Records may be missing, failed or in any order.
+    pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
+        let (cells, strays) = cells::cells(sweep, records);
+        let groups = groups::groups(&cells);
+        Self { sweep: sweep.clone(), cells, groups, strays }
+    }
+
+    /// Languages in the order of the plan.
+    pub fn langs(&self) -> Vec<&str> {
+        distinct(self.groups.iter().map(|group| group.lang.as_str()))
+    }
+
+    /// Policies in the order of the plan.
+    pub fn policies(&self) -> Vec<&str> {
+        distinct(self.groups.iter().map(|group| group.policy.as_str()))
+    }
+
+    /// Dotted paths of the further axes.
+    pub fn axes(&self) -> Vec<&str> {
+        self.sweep.plan.extra_axes()
+    }
+
+    /// The combinations of further axes, in the order of the plan; one empty one without such.
+    pub fn extras(&self) -> Vec<&[String]> {
+        distinct(self.groups.iter().map(|group| group.extras.as_slice()))
+    }
+
+    /// The groups of a language.
+    pub fn groups_of<'a>(&'a self, lang: &'a str) -> impl Iterator<Item = &'a Group> {
+        self.groups.iter().filter(move |group| group.lang == lang)
+    }
+
+    /// The cells of a group.
+    pub fn members<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = &'a CellView> {
+        self.cells.iter().filter(move |view| group.holds(view))
+    }
+
+    /// Whether cells have several stages.
+    pub fn is_staged(&self) -> bool {
+        self.groups.iter().any(|group| group.stages.len() > 1)
+    }
+
+    /// Whether any seed is one of several.
+    pub fn has_several_seeds(&self) -> bool {
+        self.groups.iter().any(|group| group.seeds_done > 1)
+    }
+
+    /// Whether the data is made up.
+    pub fn synthetic(&self) -> bool {
+        self.sweep.plan.synthetic
+    }
+
+    /// Whether the plan has cells in which everything learns.
+    pub fn has_baseline(&self) -> bool {
+        self.policies().contains(&BASELINE)
+    }
+
+    /// Who made the records, each with the count of its records, in the cells' order.
+    pub fn makers(&self) -> Vec<(&MadeBy, usize)> {
+        let all: Vec<&MadeBy> = self.cells.iter().filter_map(CellView::made_by).collect();
+        let count = |maker: &MadeBy| all.iter().filter(|&&other| other == maker).count();
+        distinct(all.iter().copied()).into_iter().map(|maker| (maker, count(maker))).collect()
+    }
+
+    /// A language with the treebank's name where that is a folder: `en (UD_English-EWT)`.
+    pub fn lang_title(&self, lang: &str) -> String {
+        let place = self.sweep.plan.treebanks.get(lang).map_or("", |p| p.trim());
+        let name = place.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+        if place.starts_with("embedded:") || name.is_empty() || name == lang {
+            lang.into()
+        } else {
+            format!("{lang} ({name})")
+        }
+    }
+
+    /// A policy's place among those that freeze something; none for the one that freezes nothing.
+    pub fn place_of(&self, policy: &str) -> Option<usize> {
+        self.policies().into_iter().filter(|&other| other != BASELINE).position(|other| other == policy)
+    }
+}

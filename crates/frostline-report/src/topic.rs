@@ -1,0 +1,98 @@
+//! What a topic of the report is: it computes its numbers once, and declares the tables, charts and prose about
+//! them. A renderer turns these into files and knows no topic.
+
+use crate::chart::Figure;
+use crate::fields::Fields;
+use crate::page::{Page, PageFile};
+use crate::study::baselines::BaselineStats;
+use crate::study::{CellView, Group, Study};
+use crate::table::{Columns, DataFile};
+
+/// A row of the study's table: a policy, or what needs no training of the encoder.
+pub(crate) enum StudyRow<'a> {
+    Policy(&'a Group),
+    Baseline(&'a BaselineStats),
+}
+
+impl<'a> StudyRow<'a> {
+    /// The group of a policy's row.
+    pub const fn group(&self) -> Option<&'a Group> {
+        match self {
+            Self::Policy(group) => Some(group),
+            Self::Baseline(_) => None,
+        }
+    }
+}
+
+/// A topic. Each method is one place of the report; a topic has something for those that it overrides, in the order
+/// of the list of topics.
+pub(crate) trait Topic {
+    /// `report.md`, at the top: what concerns all languages.
+    fn summary(&self, _study: &Study, _page: &mut Page) {}
+
+    /// `report.md`, right below the table of all languages: sentences about it, as items of a list.
+    fn remarks(&self, _study: &Study) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// `report.md`, "How to read the tables": items of a list.
+    fn reading(&self, _study: &Study) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// `report.md`: columns of the study's table.
+    fn study_columns<'a>(&self, _study: &'a Study) -> Columns<'a, StudyRow<'a>> {
+        Columns::default()
+    }
+
+    /// `report.md`: the sections of a language.
+    fn language(&self, _study: &Study, _lang: &str, _page: &mut Page) {}
+
+    /// `report.md`: figures.
+    fn figures(&self, _study: &Study) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// `report.md`, "What to keep in mind": items of a list.
+    fn caveats(&self, _study: &Study) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// `report.md`, at the end.
+    fn appendix(&self, _study: &Study, _page: &mut Page) {}
+
+    /// Pages of its own, with figures that stand on them.
+    fn pages(&self, _study: &Study) -> Vec<PageFile> {
+        Vec::new()
+    }
+
+    /// Figures that stand on a page of its own.
+    fn page_figures(&self, _study: &Study) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// A sentence of `report.md` that leads to a page of its own.
+    fn link(&self, _study: &Study) -> Option<&'static str> {
+        None
+    }
+
+    /// `cells.csv`: columns.
+    fn cell_columns<'a>(&'a self, _study: &'a Study) -> Columns<'a, &'a CellView> {
+        Columns::default()
+    }
+
+    /// Further CSV files.
+    fn tables(&self, _study: &Study) -> Vec<DataFile> {
+        Vec::new()
+    }
+
+    /// `report.json`: fields of a group.
+    fn group_fields(&self, _study: &Study, _group: &Group) -> Fields {
+        Fields::default()
+    }
+
+    /// `report.json`: fields of the whole.
+    fn fields(&self, _study: &Study) -> Fields {
+        Fields::default()
+    }
+}

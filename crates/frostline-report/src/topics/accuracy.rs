@@ -1,0 +1,308 @@
+//! Accuracy on dev and test: the figures of the study's table, and how sure they are.
+
+use frostline_record::{Score, Select, Settings};
+use frostline_score::MeanStd;
+
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Tone};
+use crate::fields::Fields;
+use crate::keys;
+use crate::number::count;
+use crate::page::Page;
+use crate::study::baselines::{self, BaselineScore};
+use crate::study::words::{self, SENTENCES, units};
+use crate::study::{BASELINE, CellView, Group, SplitStats, Study, panels};
+use crate::table::{Columns, Quantity, Value};
+use crate::topic::{StudyRow, Topic};
+
+/// Accuracy.
+pub(crate) struct Accuracies;
+
+impl Topic for Accuracies {
+    fn reading(&self, study: &Study) -> Vec<String> {
+        let said: &[&str] = match units(study) {
+            SENTENCES => {
+                &["**Dev accuracy** counts every sentence of the dev split. A sentence whose label never \
+                            occurs in train counts as wrong."]
+            }
+            _ => &[
+                "**Dev accuracy** counts every word of the dev split. A word lost to truncation, and a word whose \
+                 tag never occurs in train, count as wrong.",
+                "**Study's accuracy** counts only words that the model could answer, as the study did. It is the \
+                 number to compare with the study.",
+            ],
+        };
+        said.iter().map(ToString::to_string).collect()
+    }
+
+    fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {
+        let of_words = units(study) != SENTENCES;
+        let dev = |row: &StudyRow<'_>| match row {
+            StudyRow::Policy(group) => group.dev.as_ref().map(|dev| (dev.accuracy, dev.study_accuracy)),
+            StudyRow::Baseline(one) => one.dev.as_ref().map(|dev| (dev.accuracy, dev.study_accuracy)),
+        };
+        let test = |row: &StudyRow<'_>| match row {
+            StudyRow::Policy(group) => group.test.as_ref().map(|test| test.accuracy),
+            StudyRow::Baseline(one) => one.test.as_ref().map(|test: &BaselineScore| test.accuracy),
+        };
+        Columns::default()
+            .column("Dev accuracy", Quantity::Percent(2), move |row| dev(row).map(|dev| dev.0))
+            .ranked(u8::from(!of_words), "Study's accuracy", Quantity::Percent(2), move |row| {
+                dev(row).filter(|_| of_words).map(|dev| dev.1)
+            })
+            .optional("Test accuracy", Quantity::Percent(2), test)
+    }
+
+    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
+        differences(study, lang, page);
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        let mut figures = vec![dev(study)];
+        if study.groups.iter().any(|group| group.test.is_some()) {
+            figures.push(dev_and_test(study));
+        }
+        figures
+    }
+
+    fn caveats(&self, study: &Study) -> Vec<String> {
+        picked_on_dev(study).into_iter().chain(lost_words(study)).collect()
+    }
+
+    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
+        let dev = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "dev").map(of));
+        let test = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "test").map(of));
+        Columns::default()
+            .column("dev_accuracy", Quantity::Share(2), move |view| {
+                dev(view, |score| score.accuracy().into())
+            })
+            .column("dev_study_accuracy", Quantity::Share(2), move |v| dev(v, |s| s.study_accuracy().into()))
+            .column("dev_loss_nats", Quantity::Number(4, "nats"), move |v| dev(v, |s| s.loss_nats.into()))
+            .column("dev_words", Quantity::Count, move |view| dev(view, |score| score.words.into()))
+            .column("dev_correct", Quantity::Count, move |view| dev(view, |score| score.correct.into()))
+            .column("dev_truncated", Quantity::Count, move |view| dev(view, |score| score.truncated.into()))
+            .column("dev_vanished", Quantity::Count, move |view| dev(view, |score| score.vanished.into()))
+            .column("dev_unseen", Quantity::Count, move |view| dev(view, |score| score.unseen.into()))
+            .column("test_accuracy", Quantity::Share(2), move |v| test(v, |s| s.accuracy().into()))
+            .column("test_study_accuracy", Quantity::Share(2), move |v| {
+                test(v, |s| s.study_accuracy().into())
+            })
+            .column("test_loss_nats", Quantity::Number(4, "nats"), move |v| test(v, |s| s.loss_nats.into()))
+            .column("test_words", Quantity::Count, move |view| test(view, |score| score.words.into()))
+    }
+
+    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default()
+            .with("dev", &group.dev)
+            .with("test", &group.test)
+            .with("dev_accuracy_gain", &group.dev_accuracy_gain)
+    }
+}
+
+fn score<'a>(view: &'a CellView, split: &str) -> Option<&'a Score> {
+    view.done()?.score(split)
+}
+
+/// The differences from the baseline and whether they are larger than sampling error.
+fn differences(study: &Study, lang: &str, page: &mut Page) {
+    let units = units(study);
+    page.section(3, "How sure are these accuracies?");
+    let baseline = |group: &Group| {
+        study.groups_of(lang).find(|other| other.policy == BASELINE && other.extras == group.extras)
+    };
+    let columns = keys::of_group(study)
+        .column(format!("Dev {}", units.many), Quantity::Count, |group| {
+            group.dev.as_ref().map(|dev| dev.words)
+        })
+        .column("Half of 95 % interval", Quantity::HalfWidth(2), |group| {
+            Some(group.dev.as_ref()?.accuracy_interval?.half_width())
+        })
+        .optional("vs none", Quantity::Points(2), |group| match group.policy.as_str() {
+            BASELINE => Value::from("baseline"),
+            _ => group.dev_accuracy_gain.into(),
+        })
+        .optional("Beyond sampling error?", Quantity::Text, move |group| {
+            let other = group.policy != BASELINE;
+            other.then(|| words::gain_is_clear(group, baseline(group)?)).flatten()
+        });
+    page.table(columns.table(study.groups_of(lang)));
+    let dependent = match units {
+        SENTENCES => "",
+        _ => "; words of one sentence are not, so the true error is somewhat larger",
+    };
+    page.paragraph(format!(
+        "The interval is Wilson's, for the mean accuracy at this number of {0}. It treats {0} as \
+         independent{dependent}.",
+        units.many
+    ));
+    if study.has_baseline() {
+        page.paragraph(format!(
+            "The last column asks whether the difference exceeds the root of the sum of both \
+             squared half widths. It treats the two policies as if they had been scored on \
+             different {}. They were scored on the same ones, so a `no` means: not shown here. \
+             It does not mean: equal.",
+            units.many
+        ));
+    }
+}
+
+/// A dev split that chose the epoch cannot judge it fairly.
+fn picked_on_dev(study: &Study) -> Option<String> {
+    let best = |settings: &Settings| {
+        let stages = settings.in_stages().unwrap_or_default();
+        settings.train.select == Select::Best || stages.iter().any(|(_, s)| s.train.select == Select::Best)
+    };
+    study.cells.iter().any(|view| best(&view.cell.settings)).then(|| {
+        "The best epoch was picked on dev, so dev accuracies are a little too high. Test \
+         accuracies are not touched by this."
+            .into()
+    })
+}
+
+/// Words that counted as wrong without the model having had a say, per language.
+fn lost_words(study: &Study) -> Vec<String> {
+    let mut points = Vec::new();
+    for lang in study.langs() {
+        let scores = study.cells.iter().filter(|view| view.cell.settings.lang == lang);
+        let lost = scores.filter_map(|view| {
+            let dev = score(view, "dev")?;
+            let lost = dev.truncated + dev.vanished + dev.unseen;
+            (lost > 0).then_some((lost, dev))
+        });
+        let Some((lost, dev)) = lost.max_by_key(|(lost, _)| *lost) else {
+            continue;
+        };
+        let tags = if dev.unseen_tags.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", dev.unseen_tags.join(", "))
+        };
+        points.push(format!(
+            "**{lang}**: {} of {} dev {} count as wrong whatever the model says: {} lost to \
+             truncation, {} without any subword, {} with a tag that train lacks{tags}. The \
+             study's accuracy leaves them out.",
+            count(lost),
+            count(dev.words),
+            units(study).many,
+            count(dev.truncated),
+            count(dev.vanished),
+            count(dev.unseen),
+        ));
+    }
+    points
+}
+
+/// What a figure says of its spread over seeds.
+pub(crate) fn seeds_note(study: &Study) -> &'static str {
+    if study.has_several_seeds() {
+        "Thick line and ±: one standard deviation over seeds."
+    } else {
+        "One seed only: no spread over seeds can be shown."
+    }
+}
+
+/// The bar of a split.
+fn bar(name: &str, split: Option<&SplitStats>) -> Option<Bar> {
+    let split = split?;
+    let interval = split.accuracy_interval.map(|ends| [ends.low, ends.high]);
+    Some(Bar::new(name, split.accuracy, interval))
+}
+
+fn names(study: &Study) -> Vec<String> {
+    study.policies().into_iter().map(String::from).collect()
+}
+
+/// One bar per policy, baselines as lines across.
+fn dev(study: &Study) -> Figure {
+    let many = units(study).many;
+    let panels = panels(study).into_iter().map(|panel| {
+        let rows = panel.groups.iter().map(|group| BarRow {
+            name: group.policy.clone(),
+            tone: Tone::Policy(study.place_of(&group.policy)),
+            bars: bar("", group.dev.as_ref()).into_iter().collect(),
+        });
+        BarPanel {
+            axis: "dev accuracy, %".into(),
+            kind: String::new(),
+            rows: rows.collect(),
+            references: panel.groups.first().map_or_else(Vec::new, |group| references(study, group)),
+            title: panel.title,
+        }
+    });
+    Figure {
+        path: "figures/accuracy.svg",
+        title: "Dev accuracy by what is frozen",
+        about: format!(
+            "Each bar is the mean dev accuracy over all {many}. The thick line \
+             at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
+             interval: bars whose thin lines overlap may differ by chance. Dashed lines are \
+             baselines, which need no training of the encoder."
+        ),
+        chart: Chart::Bars(Bars {
+            lengths: Lengths::Shares,
+            panels: panels.collect(),
+            names: names(study),
+            interval: "95 % interval of dev",
+        }),
+        notes: vec![
+            format!(
+                "Bar and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
+                 size of dev; bars whose thin lines overlap may differ by chance."
+            )
+            .into(),
+            seeds_note(study).into(),
+        ],
+        across: study.langs().len(),
+    }
+}
+
+/// The baselines of a panel.
+fn references(study: &Study, group: &Group) -> Vec<(String, f64)> {
+    let all = baselines::of(study, &group.lang).into_iter().filter(|one| one.is_at(&group.extras));
+    let dev = |split: &BaselineScore| -> MeanStd { split.accuracy };
+    all.filter_map(|one| Some((one.title().to_string(), dev(one.dev.as_ref()?).mean))).collect()
+}
+
+/// A pair of bars per policy.
+fn dev_and_test(study: &Study) -> Figure {
+    let many = units(study).many;
+    let panels = panels(study).into_iter().map(|panel| {
+        let rows = panel.groups.iter().map(|group| BarRow {
+            name: group.policy.clone(),
+            tone: Tone::Policy(study.place_of(&group.policy)),
+            bars: [bar("dev", group.dev.as_ref()), bar("test", group.test.as_ref())]
+                .into_iter()
+                .flatten()
+                .collect(),
+        });
+        BarPanel {
+            axis: "accuracy, %".into(),
+            kind: String::new(),
+            rows: rows.collect(),
+            references: Vec::new(),
+            title: panel.title,
+        }
+    });
+    Figure {
+        path: "figures/dev_test.svg",
+        title: "Dev and test accuracy by what is frozen",
+        about: format!(
+            "Each pair of bars is a policy's mean accuracy over all {many} of dev and of test, the thin \
+             line at its end the 95 % Wilson interval at that split's size."
+        ),
+        chart: Chart::Bars(Bars {
+            lengths: Lengths::Groups,
+            panels: panels.collect(),
+            names: names(study),
+            interval: "95 % interval",
+        }),
+        notes: vec![
+            format!(
+                "Bar and number: mean accuracy over all {many} of the split. Thin line: 95 % Wilson interval at \
+                 its size."
+            )
+            .into(),
+            seeds_note(study).into(),
+        ],
+        across: 2,
+    }
+}

@@ -1,0 +1,183 @@
+//! Baselines: what needs no training of the encoder, and which policies stay below it.
+
+use frostline_record::{Baseline, Score};
+
+use crate::fields::Fields;
+use crate::keys;
+use crate::number::{count, fixed, listed};
+use crate::study::baselines::{self, ANY, BaselineStats, first_of_seeds};
+use crate::study::words::{SENTENCES, extras_name, units};
+use crate::study::{CellView, Group, Study, distinct};
+use crate::table::{Columns, DataFile, Quantity};
+use crate::topic::Topic;
+
+/// Baselines of all languages.
+pub(crate) struct Baselines {
+    all: Vec<BaselineStats>,
+}
+
+impl Baselines {
+    /// Those of a study.
+    pub fn of(study: &Study) -> Self {
+        Self { all: baselines::all(study) }
+    }
+}
+
+impl Topic for Baselines {
+    fn remarks(&self, study: &Study) -> Vec<String> {
+        let below = study.langs().into_iter().flat_map(|lang| below(study, lang));
+        let unsettled = self.all.iter().filter(|one| one.converged == Some(false)).map(|one| {
+            format!(
+                "**{}**: the logistic probe did not converge in {} iterations; it may be a little better than \
+                 shown.",
+                one.lang,
+                count(one.fit.as_ref().map_or(0, |fit| fit.iterations))
+            )
+        });
+        below.chain(unsettled).collect()
+    }
+
+    fn reading(&self, study: &Study) -> Vec<String> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        let frequent = match units(study) {
+            SENTENCES => {
+                "The *most frequent label* gives every sentence the label that train has most often."
+            }
+            _ => {
+                "The *most frequent tag* gives each word the tag that it has most often in train, and a word that \
+                 train lacks the most frequent of all."
+            }
+        };
+        let drawn = self.all.iter().filter_map(|one| one.fit.as_ref()).find(|fit| fit.fitted < fit.of);
+        let drawn = drawn.map_or_else(String::new, |fit| {
+            format!(" It was fitted to a drawn {} of {} in train.", count(fit.fitted), count(fit.of))
+        });
+        vec![format!(
+            "**Baselines**, in italics, need no training of the encoder. {frequent} The *logistic probe* is a \
+             logistic regression on what the pretrained encoder makes of them, fitted until it converges.{drawn} \
+             A policy below it learned less than a head alone could."
+        )]
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        let rows: Vec<BaselineSplit<'_>> = first_of_seeds(study).flat_map(rows).collect();
+        if first_of_seeds(study).next().is_none() {
+            return Vec::new();
+        }
+        vec![DataFile {
+            path: "baselines.csv",
+            about: "one row per language, seed, task, baseline and split.".into(),
+            table: columns(study).table(rows),
+        }]
+    }
+
+    fn fields(&self, _: &Study) -> Fields {
+        Fields::default().with_some("baselines", &self.all)
+    }
+}
+
+/// A baseline on a split.
+struct BaselineSplit<'a> {
+    view: &'a CellView,
+    task: &'a str,
+    name: &'a str,
+    split: &'a str,
+    baseline: &'a Baseline,
+    score: &'a Score,
+}
+
+fn rows(view: &CellView) -> Vec<BaselineSplit<'_>> {
+    let mut rows = Vec::new();
+    for (task, all) in view.done().into_iter().flat_map(|done| &done.result.baselines) {
+        for (name, baseline) in all {
+            let scores = baseline.scores.iter();
+            rows.extend(scores.map(|(split, score)| BaselineSplit {
+                view,
+                task,
+                name,
+                split,
+                baseline,
+                score,
+            }));
+        }
+    }
+    rows
+}
+
+fn columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
+    let synthetic = study.synthetic();
+    Columns::default()
+        .column("synthetic", Quantity::Text, move |_| synthetic)
+        .column("lang", Quantity::Text, |row: &BaselineSplit<'_>| row.view.cell.settings.lang.clone())
+        .column("seed", Quantity::Count, |row| row.view.cell.settings.seed)
+        .and(keys::raw_axes(study, |row: &BaselineSplit<'_>| &row.view.extras))
+        .column("task", Quantity::Text, |row| row.task)
+        .column("baseline", Quantity::Text, |row| row.name)
+        .column("split", Quantity::Text, |row| row.split)
+        .column("accuracy", Quantity::Share(2), |row| row.score.accuracy())
+        .column("study_accuracy", Quantity::Share(2), |row| row.score.study_accuracy())
+        // Without probabilities there is no loss.
+        .column("loss_nats", Quantity::Number(4, "nats"), |row| {
+            row.baseline.fit.as_ref().map(|_| row.score.loss_nats)
+        })
+        .column("units", Quantity::Count, |row| row.score.words)
+        .column("correct", Quantity::Count, |row| row.score.correct)
+        .column("gold_entities", Quantity::Count, |row| row.score.entities.map(|e| e.gold))
+        .column("predicted_entities", Quantity::Count, |row| row.score.entities.map(|e| e.predicted))
+        .column("correct_entities", Quantity::Count, |row| row.score.entities.map(|e| e.correct))
+        .column("fitted", Quantity::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.fitted))
+        .column("fitted_of", Quantity::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.of))
+        .column("iterations", Quantity::Count, |row| row.baseline.fit.as_ref().map(|fit| fit.iterations))
+        .column("converged", Quantity::Text, |row| row.baseline.fit.as_ref().map(|fit| fit.converged))
+}
+
+/// Who stays below a baseline on dev in a language, in words; places with the same answer in one.
+fn below(study: &Study, lang: &str) -> Vec<String> {
+    type Who = (&'static str, Vec<String>);
+    let mut found: Vec<(Who, Vec<(String, f64)>)> = Vec::new();
+    for one in baselines::of(study, lang) {
+        let Some(dev) = &one.dev else { continue };
+        let is_below =
+            |group: &&Group| group.dev.as_ref().is_some_and(|own| own.accuracy.mean < dev.accuracy.mean);
+        let here = || study.groups_of(lang).filter(|group| one.is_at(&group.extras));
+        let named = |policy: &str| {
+            let of_policy = || here().filter(|group| group.policy == policy);
+            let places = || of_policy().filter(is_below).map(|group| extras_name(study, &group.extras));
+            match (places().count(), of_policy().count()) {
+                (0, _) => None,
+                (below, all) if below == all => Some(format!("`{policy}`")),
+                _ => Some(format!("`{policy}` with {}", places().collect::<Vec<_>>().join(" or "))),
+            }
+        };
+        let policies: Vec<String> =
+            distinct(here().map(|group| group.policy.as_str())).into_iter().filter_map(named).collect();
+        if policies.is_empty() {
+            continue;
+        }
+        let anywhere = one.extras.iter().all(|value| value == ANY);
+        let place = if anywhere { String::new() } else { extras_name(study, &one.extras) };
+        let (key, at) = ((one.title(), policies), (place, dev.accuracy.mean));
+        match found.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, places)) => places.push(at),
+            None => found.push((key, vec![at])),
+        }
+    }
+    found.iter().map(|((title, policies), places)| said(lang, title, policies, places)).collect()
+}
+
+fn said(lang: &str, title: &str, policies: &[String], places: &[(String, f64)]) -> String {
+    let verb = if policies.len() == 1 { "lies" } else { "lie" };
+    let at = match places {
+        [(place, _)] if place.is_empty() => String::new(),
+        places => {
+            format!(" at {}", places.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>().join("; "))
+        }
+    };
+    let value = match places {
+        [(_, value)] => format!(" ({} %)", fixed(value * 100.0, 2)),
+        _ => String::new(),
+    };
+    format!("**{lang}**{at}: {} {verb} below the {title}{value}.", listed(policies))
+}

@@ -1,0 +1,262 @@
+//! Sets of blocks: what each block is worth where all sets were frozen, and the best set of each size.
+
+mod worth;
+
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, SetPanel, Sets, Tone};
+use crate::fields::Fields;
+use crate::keys;
+use crate::number::{count, signed};
+use crate::page::Page;
+use crate::study::words::{extras_name, units};
+use crate::study::{Stored, Study};
+use crate::table::{Columns, DataFile, Quantity, Value};
+use crate::topic::Topic;
+
+use frostline_score::MeanStd;
+use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, lattices, sentence_errors};
+
+/// Sets of blocks, with what each block is worth.
+pub(crate) struct Blocks {
+    errors: SentenceErrors,
+    worths: Vec<BlockWorth>,
+    best: Vec<BestSet>,
+}
+
+impl Blocks {
+    /// Those of a study. Where one seed froze every set, stored predictions give the error.
+    pub fn of(study: &Study, stored: &mut Stored<'_>) -> Self {
+        let errors = sentence_errors(study, stored);
+        let worths = lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
+        Self { worths, best: best_sets(study), errors }
+    }
+}
+
+impl Topic for Blocks {
+    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
+        self.worths(study, lang, page);
+        self.best(study, lang, page);
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        let lattices = lattices(study);
+        if lattices.is_empty() {
+            return Vec::new();
+        }
+        vec![sets_figure(study, &lattices), self.worths_figure(study, &lattices)]
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        if self.worths.is_empty() {
+            return Vec::new();
+        }
+        let synthetic = study.synthetic();
+        let columns = Columns::default()
+            .column("synthetic", Quantity::Text, move |_| synthetic)
+            .column("lang", Quantity::Text, |worth: &&BlockWorth| worth.lang.clone())
+            .and(keys::raw_axes(study, |worth: &&BlockWorth| &worth.extras))
+            .column("block", Quantity::Count, |worth| worth.block)
+            .column("shapley_loss", Quantity::Change(2), |worth| worth.shapley_loss)
+            .column("standard_error", Quantity::Share(2), |worth| worth.standard_error)
+            .column("low", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[0]))
+            .column("high", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[1]))
+            .column("error_over", Quantity::Text, |worth| worth.error_over)
+            .column("regression_loss", Quantity::Change(2), |worth| worth.regression_loss)
+            .column("regression_error", Quantity::Share(2), |worth| worth.regression_error)
+            .column("seeds", Quantity::Count, |worth| worth.seeds);
+        vec![DataFile {
+            path: "blocks.csv",
+            about: "what freezing each block costs, with its error.".into(),
+            table: columns.table(&self.worths),
+        }]
+    }
+
+    fn fields(&self, _: &Study) -> Fields {
+        Fields::default().with_some("blocks", &self.worths).with_some("best_sets", &self.best)
+    }
+}
+
+impl Blocks {
+    fn of_lattice<'a>(&'a self, lattice: &'a Lattice<'_>) -> impl DoubleEndedIterator<Item = &'a BlockWorth> {
+        self.worths.iter().filter(|worth| worth.lang == lattice.lang && worth.extras == lattice.extras)
+    }
+
+    /// The best set of each number of blocks.
+    fn best(&self, study: &Study, lang: &str, page: &mut Page) {
+        let sets: Vec<&BestSet> = self.best.iter().filter(|best| best.lang == lang).collect();
+        if sets.is_empty() {
+            return;
+        }
+        page.section(3, "The best set of each size");
+        let columns = keys::axes(study, |best: &&BestSet| &best.extras)
+            .column("Frozen blocks", Quantity::Count, |best| best.frozen.len())
+            .column("Which", Quantity::Text, |best| {
+                let which: Vec<String> = best.frozen.iter().map(ToString::to_string).collect();
+                (!which.is_empty()).then(|| which.join(", "))
+            })
+            .column("Dev acc.", Quantity::Percent(2), |best| best.accuracy)
+            .column("Best of", Quantity::Count, |best| best.of);
+        page.table(columns.table(sets));
+        page.paragraph(
+            "The embeddings learn. A set was chosen on the split that it is scored on: of near equals it is the \
+             luckiest, the more so the more were run.",
+        );
+    }
+
+    fn worths(&self, study: &Study, lang: &str, page: &mut Page) {
+        let lattices: Vec<Lattice<'_>> = lattices(study).into_iter().filter(|one| one.lang == lang).collect();
+        if lattices.is_empty() {
+            return;
+        }
+        page.section(3, "Which blocks matter");
+        let rows = lattices
+            .iter()
+            .flat_map(|lattice| self.of_lattice(lattice).rev().map(move |worth| (worth, lattice.blocks)));
+        let columns = keys::axes(study, |row: &(&BlockWorth, usize)| &row.0.extras)
+            .column("Block", Quantity::Text, |(worth, blocks)| block_name(worth.block, *blocks))
+            .column("Lost by freezing it", Quantity::Points(2), |row| row.0.shapley_loss)
+            .column("95 % interval", Quantity::Change(2), |row| row.0.interval)
+            .column("In a linear model", Quantity::Points(2), |row| {
+                Value::Error(row.0.regression_loss, row.0.regression_error)
+            })
+            .column("Seeds", Quantity::Count, |row| row.0.seeds);
+        page.table(columns.table(rows));
+        for lattice in &lattices {
+            page.item(self.sum_note(study, lattice));
+        }
+        page.paragraph(explained(study, &lattices));
+    }
+
+    fn sum_note(&self, study: &Study, lattice: &Lattice<'_>) -> String {
+        let place = extras_name(study, &lattice.extras);
+        let over = if place.is_empty() { "Over".into() } else { format!("{place}: over") };
+        let sum: f64 = self.of_lattice(lattice).map(|worth| worth.shapley_loss).sum();
+        let sets = count(lattice.sets() as u64);
+        let missing = match self.errors.get(&(lattice.lang.clone(), lattice.extras.clone())) {
+            Some(Err(why)) => format!(" No error could be told from the predictions: {why}."),
+            None if lattice.seeds() == 1 => {
+                " One seed without the stored predictions gives no error.".to_string()
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{over} {sets} sets of blocks. The losses sum to {} points, what freezing all blocks costs.{missing}",
+            signed(sum * 100.0, 2)
+        )
+    }
+
+    /// What freezing each block costs. The block nearest the head stands on top, as in drawings of encoders.
+    fn worths_figure(&self, study: &Study, lattices: &[Lattice<'_>]) -> Figure {
+        let bar = |worth: &BlockWorth| Bar {
+            diamond: Some(worth.regression_loss),
+            ..Bar::new("", MeanStd { n: worth.seeds, mean: worth.shapley_loss, std: None }, worth.interval)
+        };
+        let row = |worth: &BlockWorth| BarRow {
+            name: format!("block {}", worth.block),
+            tone: Tone::Policy(Some(0)),
+            bars: vec![bar(worth)],
+        };
+        let panels = lattices.iter().map(|lattice| BarPanel {
+            title: panel_title(study, lattice),
+            axis: "lost by freezing it, points of dev accuracy".into(),
+            kind: String::new(),
+            rows: self.of_lattice(lattice).rev().map(row).collect(),
+            references: Vec::new(),
+        });
+        let mut notes: Vec<Note> = vec![
+            "Bar and number: the Shapley value, in points of dev accuracy. The bars of a panel sum to what freezing \
+             all blocks costs. Diamond: accuracy with the block free minus frozen."
+                .into(),
+        ];
+        if let Some(over) = self.worths.iter().find_map(|worth| worth.error_over) {
+            let of_dev = if over == "sentences" { " of dev" } else { "" };
+            notes.push(format!("Thin line: 95 % interval over {over}{of_dev}.").into());
+        }
+        Figure {
+            path: "figures/blocks.svg",
+            title: "What freezing each block costs",
+            about: "Each bar is a block's Shapley value: its share of the dev accuracy that is lost when all blocks \
+                    are frozen. The thin line is its 95 % interval. The diamond is its effect in a linear model."
+                .into(),
+            chart: Chart::Bars(Bars {
+                lengths: Lengths::Differences,
+                panels: panels.collect(),
+                names: Vec::new(),
+                interval: "95 % interval",
+            }),
+            notes,
+            across: 2,
+        }
+    }
+}
+
+fn block_name(block: usize, blocks: usize) -> String {
+    match block {
+        0 => "0, nearest the input".into(),
+        last if last + 1 == blocks => format!("{last}, nearest the head"),
+        block => block.to_string(),
+    }
+}
+
+/// A panel's title: the language and the further axes.
+fn panel_title(study: &Study, lattice: &Lattice<'_>) -> String {
+    if lattice.extras.is_empty() {
+        return study.lang_title(&lattice.lang);
+    }
+    keys::title(study, lattice.lang.clone(), &lattice.extras)
+}
+
+/// Every set with its accuracy, by how many blocks it has, the most accurate of a size first.
+fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
+    let columns = |lattice: &Lattice<'_>| {
+        let all = (0..lattice.sets()).filter_map(|set| Some((set, lattice.accuracy(set)?)));
+        let mut all: Vec<(usize, MeanStd)> = all.collect();
+        all.sort_by(|(a, one), (b, other)| {
+            a.count_ones().cmp(&b.count_ones()).then(other.mean.total_cmp(&one.mean)).then(a.cmp(b))
+        });
+        all
+    };
+    let panels = lattices.iter().map(|lattice| SetPanel {
+        title: panel_title(study, lattice),
+        blocks: lattice.blocks,
+        columns: columns(lattice),
+    });
+    let mut notes: Vec<Note> =
+        vec!["A column is a set of frozen blocks. The dashed line is the accuracy with none frozen.".into()];
+    if lattices.iter().any(|lattice| lattice.seeds() > 1) {
+        notes.push("Vertical line: one standard deviation over seeds.".into());
+    }
+    notes.push(Note::YAxis);
+    Figure {
+        path: "figures/subsets.svg",
+        title: "Dev accuracy by which blocks are frozen",
+        about: format!(
+            "Each column is a set of frozen blocks: a point at its mean dev accuracy over all {}, and \
+             below it a dark field for each block in the set. Columns stand by how many blocks are frozen, \
+             then by accuracy.",
+            units(study).many
+        ),
+        chart: Chart::Sets(Sets { panels: panels.collect(), y_title: "dev accuracy, %" }),
+        notes,
+        across: 1,
+    }
+}
+
+fn explained(study: &Study, lattices: &[Lattice<'_>]) -> String {
+    let units = units(study).many;
+    let error = if lattices.iter().any(|lattice| lattice.seeds() > 1) {
+        "The interval is Student's over seeds: it covers what another seed would change, on the same dev split."
+            .to_string()
+    } else {
+        format!(
+            "The interval is that of drawing other dev sentences, the same ones for every set, from the stored \
+             predictions of all {units}. It does not cover what another seed would change."
+        )
+    };
+    format!(
+        "**Lost by freezing it** is a block's Shapley value: the mean, over all orders in which blocks could be \
+         frozen one by one, of what accuracy falls by when its turn comes. {error} **In a linear model** is \
+         accuracy with the block free minus accuracy with it frozen, over all sets of the others; ± is one \
+         standard error, from what the linear model leaves unexplained: it is large where what a block costs \
+         depends on which others are frozen."
+    )
+}

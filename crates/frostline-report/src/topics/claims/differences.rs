@@ -1,0 +1,180 @@
+//! Which cells a test pairs: those that differ in their policy, or in one further axis, alone.
+
+use frostline_record::{Compared, Drift, MoreOf};
+
+use crate::number::listed;
+use crate::study::cells::shown;
+use crate::study::{CellView, Done, Study};
+use crate::topics::claims::gauge::Gauge;
+use crate::topics::claims::rows::{Differences, Pair, rows};
+use crate::topics::claims::verdict::{Answer, Verdict, Wanted, by_more_than, has, short};
+
+/// A has less than B.
+pub(super) fn less(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
+    let gauge = Gauge::new(test.measure, &test.task, cells);
+    let margin = by_more_than(test.margin, gauge.difference_unit());
+    let asks = format!("A has less {} than B{margin}", gauge.name);
+    between(study, cells, test, &gauge, asks, Wanted::Below(test.margin))
+}
+
+/// A and B differ by no more than a margin.
+pub(super) fn equal_within(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
+    let gauge = Gauge::new(test.measure, &test.task, cells);
+    let (margin, unit) = (short(test.margin), gauge.difference_unit());
+    let asks = format!("A and B differ by at most {margin} {unit} in {}", gauge.name);
+    between(study, cells, test, &gauge, asks, Wanted::Within(test.margin))
+}
+
+fn between(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    gauge: &Gauge<'_>,
+    asks: String,
+    wanted: Wanted,
+) -> Answer<Differences> {
+    let found = policies(study, cells, &test.pairs(), |done| gauge.at_end(done));
+    if found.is_empty() {
+        let measured = |view: &CellView| view.done().is_some_and(|done| gauge.at_end(done).is_some());
+        if cells.iter().any(|view| view.done().is_some()) && !cells.iter().any(|view| measured(view)) {
+            return not_tested(asks, format!("no cell that is done has a {}", gauge.name));
+        }
+        return nothing(asks, cells, test.a.iter().chain(&test.b));
+    }
+    decided(asks, gauge.titled(), gauge, &found, wanted)
+}
+
+/// Over a stage, a task falls less under A than under B.
+pub(super) fn drift(study: &Study, cells: &[&CellView], test: &Drift) -> Answer<Differences> {
+    let gauge = Gauge::new(test.measure, &test.task, cells);
+    let stage = match test.stage.as_str() {
+        "" => "the last stage".into(),
+        name => format!("the stage `{name}`"),
+    };
+    let margin = by_more_than(test.margin, gauge.difference_unit());
+    let asks =
+        format!("over {stage}, {} falls less, or rises more, under A than under B{margin}", gauge.name);
+    let of_cell = |done: &Done| {
+        let stages = &done.result.stages;
+        let at = match test.stage.as_str() {
+            "" => stages.len().checked_sub(1)?,
+            name => stages.iter().position(|stage| stage.name == name)?,
+        };
+        Some(gauge.after(done, at)? - gauge.after(done, at.checked_sub(1)?)?)
+    };
+    let found = policies(study, cells, &test.pairs(), of_cell);
+    if found.is_empty() {
+        if !cells.iter().any(|view| view.done().is_some_and(|done| of_cell(done).is_some())) {
+            let why = format!("no cell that is done scored a task `{}` before and after {stage}", test.task);
+            return not_tested(asks, why);
+        }
+        return nothing(asks, cells, test.a.iter().chain(&test.b));
+    }
+    decided(asks, format!("change of {}, points", gauge.name), &gauge, &found, Wanted::Above(test.margin))
+}
+
+/// One value of a further axis gives more than another.
+pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answer<Differences> {
+    let gauge = Gauge::new(test.measure, &test.task, cells);
+    let names = [&test.to, &test.from].map(|value| format!("{} = {}", test.axis, written(value)));
+    let margin = by_more_than(test.margin, gauge.difference_unit());
+    let asks = format!("{} (A) gives more {} than {} (B){margin}", names[0], gauge.name, names[1]);
+    let Some(axis) = study.axes().iter().position(|axis| *axis == test.axis) else {
+        return not_tested(asks, format!("the sweep does not vary `{}`", test.axis));
+    };
+    let of_policy = |view: &CellView| {
+        test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
+    };
+    let mut found = Vec::new();
+    for a in cells.iter().filter(|view| of_policy(view) && has(view, &test.axis, &test.to)) {
+        let b =
+            cells.iter().find(|view| has(view, &test.axis, &test.from) && are_twins_but_for(axis, a, view));
+        let values = [Some(a), b].map(|view| view.and_then(|view| gauge.at_end(view.done()?)));
+        if let [Some(of_a), Some(of_b)] = values {
+            let cells = format!("{}, {}", place(study, a, Some(axis)), a.cell.settings.policy);
+            found.push(Pair::new(a, cells, names.clone(), [of_a, of_b]));
+        }
+    }
+    if found.is_empty() {
+        return not_tested(
+            asks,
+            format!("no two cells that are done differ in {} and nothing else", names.join(" against ")),
+        );
+    }
+    decided(asks, gauge.titled(), &gauge, &found, Wanted::Above(test.margin))
+}
+
+/// Cells that differ in their policy alone, those of A with those of B.
+fn policies(
+    study: &Study,
+    cells: &[&CellView],
+    pairs: &[(&str, &str)],
+    measured: impl Fn(&Done) -> Option<f64>,
+) -> Vec<Pair> {
+    let mut found = Vec::new();
+    for &(a, b) in pairs {
+        for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
+            let twin = cells.iter().find(|other| other.cell.settings.policy == b && other.is_twin_of(view));
+            let values = [Some(view), twin].map(|view| view.and_then(|view| measured(view.done()?)));
+            if let [Some(of_a), Some(of_b)] = values {
+                let names = [a, b].map(String::from);
+                found.push(Pair::new(view, place(study, view, None), names, [of_a, of_b]));
+            }
+        }
+    }
+    found
+}
+
+/// Whether cells differ in one further axis alone.
+fn are_twins_but_for(axis: usize, a: &CellView, b: &CellView) -> bool {
+    let mut b = b.clone();
+    b.extras[axis].clone_from(&a.extras[axis]);
+    a.cell.settings.policy == b.cell.settings.policy && a.is_twin_of(&b)
+}
+
+/// The language and further axes of a cell, one axis left out.
+fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
+    let axes = study.axes().into_iter().zip(&view.extras).enumerate();
+    let extras = axes.filter(|(at, _)| Some(*at) != without);
+    let extras = extras.map(|(_, (axis, value))| format!("{axis} = {value}"));
+    [view.cell.settings.lang.clone()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
+}
+
+fn decided(
+    asks: String,
+    measured: String,
+    gauge: &Gauge<'_>,
+    pairs: &[Pair],
+    wanted: Wanted,
+) -> Answer<Differences> {
+    let (rows, together) = rows(gauge, pairs, wanted);
+    let found = Differences { measured, unit: gauge.difference_unit(), rows, together };
+    let verdict = found.deciding().map_or(Verdict::NotDecided, |row| row.verdict);
+    Answer { asks, verdict, found: Ok(found) }
+}
+
+/// A setting's value as everywhere in the study.
+fn written(value: &toml::Value) -> String {
+    shown(&serde_json::to_value(value).unwrap_or_default())
+}
+
+/// Why policies could not be compared.
+fn nothing<'a>(
+    asks: String,
+    cells: &[&CellView],
+    policies: impl Iterator<Item = &'a String>,
+) -> Answer<Differences> {
+    let planned = |policy: &&String| cells.iter().any(|view| view.cell.settings.policy == **policy);
+    let missing: Vec<String> =
+        policies.filter(|policy| !planned(policy)).map(|policy| format!("`{policy}`")).collect();
+    let why = if missing.is_empty() {
+        "no two cells of one seed that are done differ in these policies and nothing else".into()
+    } else {
+        format!("the sweep has no cells here with {}", listed(&missing))
+    };
+    not_tested(asks, why)
+}
+
+fn not_tested(asks: String, why: String) -> Answer<Differences> {
+    Answer { asks, verdict: Verdict::NotTested, found: Err(why) }
+}

@@ -1,0 +1,77 @@
+//! What cells are compared by: a task's score on a split, or measured time. Scores are in points, times in seconds,
+//! and their differences in percent.
+
+use frostline_record::Measure;
+
+use crate::study::stages::{ScoredBy, score_at, value};
+use crate::study::{CellView, Done};
+
+/// What is measured of a cell.
+pub(super) struct Gauge<'a> {
+    measure: Measure,
+    task: &'a str,
+    /// `dev accuracy`, `test entity F1 of ner`, `training time`.
+    pub name: String,
+}
+
+impl<'a> Gauge<'a> {
+    /// The score of a task, of the headline's where none is named; the name is that of what these
+    /// cells are scored by.
+    pub fn new(measure: Measure, task: &'a str, cells: &[&CellView]) -> Self {
+        let mut gauge = Self { measure, task, name: "training time".into() };
+        if let Some(split) = gauge.split() {
+            let metric = cells.iter().find_map(|view| {
+                let result = &view.done()?.result;
+                Some(ScoredBy::of(score_at(result, 0, gauge.task(view.done()?), split)?))
+            });
+            let of = if task.is_empty() { String::new() } else { format!(" of `{task}`") };
+            gauge.name = format!("{split} {}{of}", metric.unwrap_or(ScoredBy::Accuracy).name());
+        }
+        gauge
+    }
+
+    /// The split of a score.
+    fn split(&self) -> Option<&'static str> {
+        match self.measure {
+            Measure::Dev => Some("dev"),
+            Measure::Test => Some("test"),
+            Measure::TrainTime => None,
+        }
+    }
+
+    fn task<'b>(&self, done: &'b Done) -> &'b str
+    where
+        'a: 'b,
+    {
+        if self.task.is_empty() { &done.result.headline } else { self.task }
+    }
+
+    /// A cell's score at its end in percent, or its time in seconds.
+    pub fn at_end(&self, done: &Done) -> Option<f64> {
+        let last = done.result.stages.len().checked_sub(1)?;
+        match self.measure {
+            Measure::TrainTime => done.timing.as_ref().map(|timing| timing.train_ms * 1e-3),
+            _ => self.after(done, last),
+        }
+    }
+
+    /// A cell's score after a stage, in percent.
+    pub fn after(&self, done: &Done, stage: usize) -> Option<f64> {
+        Some(100.0 * value(score_at(&done.result, stage, self.task(done), self.split()?)?))
+    }
+
+    /// Its name with what a value is given in.
+    pub fn titled(&self) -> String {
+        format!("{}, {}", self.name, if self.split().is_some() { "%" } else { "s" })
+    }
+
+    /// What a difference is given in.
+    pub fn difference_unit(&self) -> &'static str {
+        if self.split().is_some() { "points" } else { "%" }
+    }
+
+    /// A minus B; for a time in percent of B.
+    pub fn difference(&self, [a, b]: [f64; 2]) -> f64 {
+        if self.split().is_some() { a - b } else { 100.0 * (a - b) / b }
+    }
+}

@@ -1,0 +1,215 @@
+//! The claims of a plan: their list on the report's first page, and `claims.md` with what decided each, seed by seed.
+
+mod convergence;
+mod differences;
+mod gauge;
+mod judge;
+mod rows;
+mod verdict;
+
+use frostline_record::Needs;
+
+use crate::fields::Fields;
+use crate::number::{capital, fixed, listed, plural, signed};
+use crate::page::{Page, PageFile};
+use crate::study::Study;
+use crate::study::words::banner;
+use crate::table::{Columns, Quantity, Value};
+use crate::topic::Topic;
+
+use convergence::{IntervalKind, Near, NearEnd};
+use judge::{Found, Judged, Tested, judge};
+use rows::{Differences, PairedComparison};
+use verdict::Verdict;
+
+/// Claims with their verdicts.
+pub(crate) struct Claims {
+    judged: Vec<Judged>,
+}
+
+impl Claims {
+    /// Those of a study's plan.
+    pub fn of(study: &Study) -> Self {
+        Self { judged: judge(study) }
+    }
+}
+
+impl Topic for Claims {
+    fn summary(&self, _: &Study, page: &mut Page) {
+        if self.judged.is_empty() {
+            return;
+        }
+        page.section(2, "Claims");
+        for claim in &self.judged {
+            let tests = claim.tests.iter().map(|test| format!("{}: {}", sentence(claim, test), gist(test)));
+            page.item_with(format!("**{}**: {}", claim.verdict.name(), claim.says), tests.collect());
+        }
+        page.paragraph("`claims.md` has the tables, seed by seed, and says how a verdict is reached.");
+    }
+
+    fn pages(&self, study: &Study) -> Vec<PageFile> {
+        if self.judged.is_empty() {
+            return Vec::new();
+        }
+        let mut page = Page::default();
+        page.section(1, format!("Claims: {}", study.sweep.plan.name));
+        banner(study, &mut page);
+        page.paragraph(
+            "Each claim stands in the plan with the tests that decide it. Cells are compared in pairs that \
+             differ in nothing but what the test names; both have the same seed. A mean difference has \
+             Student's 95 % interval over seeds. A test is **supported** where the whole interval is where \
+             the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
+             otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
+             than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
+             same share, Wilson's interval over all cells takes the place of Student's. \
+             Several comparisons are averaged within each seed \
+             first (`together`), over the seeds that have all of them; this row decides. The verdicts of \
+             single rows are not corrected for their number.",
+        );
+        for (number, claim) in self.judged.iter().enumerate() {
+            one(&mut page, number + 1, claim);
+        }
+        vec![PageFile {
+            path: "claims.md",
+            about: "every claim of the plan with the differences that decide it.".into(),
+            page,
+        }]
+    }
+
+    fn fields(&self, _: &Study) -> Fields {
+        Fields::default().with_some("claims", &self.judged)
+    }
+}
+
+/// The test, with its own verdict where a claim has several.
+fn sentence(claim: &Judged, test: &Tested) -> String {
+    if claim.tests.len() == 1 {
+        return test.asks.clone();
+    }
+    format!("*{}*, {}", test.verdict.name(), test.asks)
+}
+
+/// What a test found, in a line.
+fn gist(test: &Tested) -> String {
+    match &test.found {
+        Found::Nothing(why) => why.clone(),
+        Found::Convergence(found) => format!(
+            "{} cells ({} %), {}",
+            found.all.count(),
+            found.all.percent(),
+            plural(found.share.mean.n, "seed")
+        ),
+        Found::Differences(found) => match found.deciding() {
+            None => "no seed has all comparisons".into(),
+            Some(row) => format!(
+                "A − B is {} {}{}, {}",
+                signed(row.mean.mean, 2),
+                found.unit,
+                interval(row),
+                plural(row.seeds.len(), "seed")
+            ),
+        },
+    }
+}
+
+/// `, 95 % interval -1.00 to +1.00`; nothing where there is none.
+fn interval(row: &PairedComparison) -> String {
+    row.mean.interval.map_or_else(String::new, |[low, high]| {
+        format!(", 95 % interval {} to {}", signed(low, 2), signed(high, 2))
+    })
+}
+
+fn one(page: &mut Page, number: usize, claim: &Judged) {
+    page.section(2, format!("{number}. {}", claim.says));
+    let needed = match (claim.tests.len(), claim.needs) {
+        (1, _) => "",
+        (_, Needs::All) => " All tests must hold.",
+        (_, Needs::Any) => " One test that holds is enough.",
+    };
+    page.paragraph(format!("**{}.**{needed}", capital(claim.verdict.name())));
+    for test in &claim.tests {
+        let own = if claim.tests.len() == 1 {
+            String::new()
+        } else {
+            format!(" **{}.**", capital(test.verdict.name()))
+        };
+        page.paragraph(format!("Test: {}.{own}", test.asks));
+        match &test.found {
+            Found::Nothing(why) => page.paragraph(format!("Not tested: {why}.")),
+            Found::Differences(found) => differences(page, found),
+            Found::Convergence(found) => convergence(page, found),
+        }
+    }
+}
+
+fn differences(page: &mut Page, found: &Differences) {
+    let name = |row: &&PairedComparison, at: usize| match &row.names {
+        Some(names) => names[at].clone(),
+        None => ["together", ""][at].into(),
+    };
+    let columns = Columns::default()
+        .column("Cells", Quantity::Text, |row: &&PairedComparison| row.cells.clone())
+        .column("A", Quantity::Text, move |row| name(row, 0))
+        .column("B", Quantity::Text, move |row| name(row, 1))
+        .column(format!("A: {}", found.measured), Quantity::Number(2, ""), |row| row.means[0])
+        .column("B", Quantity::Number(2, ""), |row| row.means[1])
+        .column(format!("A − B by seed, {}", found.unit), Quantity::Text, |row| {
+            let by_seed = row.seeds.iter().zip(&row.differences);
+            let by_seed = by_seed.map(|(seed, value)| format!("{seed}: {}", signed(*value, 2)));
+            by_seed.collect::<Vec<_>>().join(", ")
+        })
+        .column("Mean", Quantity::Signed(2), |row| row.mean.mean)
+        .column("95 % interval", Quantity::Signed(2), |row| row.mean.interval)
+        .column("Seeds", Quantity::Count, |row| row.seeds.len())
+        .column("Verdict", Quantity::Text, |row| row.verdict.name());
+    page.table(columns.table(found.rows.iter().chain(&found.together)));
+    let single: Vec<&PairedComparison> = found.rows.iter().filter(|row| row.names.is_some()).collect();
+    if single.len() > 1 {
+        let kinds = [Verdict::Supported, Verdict::Contradicted, Verdict::NotDecided];
+        let counts = kinds.into_iter().filter_map(|kind| {
+            let count = single.iter().filter(|row| row.verdict == kind).count();
+            (count > 0).then(|| format!("{count} {}", kind.name()))
+        });
+        let counts = listed(&counts.collect::<Vec<_>>());
+        page.paragraph(format!("Of {}: {counts}.", plural(single.len(), "single comparison")));
+    }
+    if found.rows.len() > 1 && found.together.is_none() {
+        page.paragraph("No seed has all of these comparisons, so nothing is said of them together.");
+    }
+}
+
+fn convergence(page: &mut Page, found: &NearEnd) {
+    let columns =
+        Columns::default()
+            .column("Cells", Quantity::Text, |row: &&Near| {
+                if row.cells.is_empty() { "all".into() } else { row.cells.clone() }
+            })
+            .column("Frozen", Quantity::Text, |row| row.policy.clone())
+            .column("Near their end", Quantity::Count, |row| row.count())
+            .column("%", Quantity::Count, |row| row.percent())
+            .column("Still to gain, points", Quantity::Number(2, ""), |row| Value::from(row.gap));
+    page.table(columns.table(found.rows.iter().chain([&found.all])));
+    let share = &found.share.mean;
+    let seeds = plural(share.n, "seed");
+    let whose = match found.share.interval {
+        IntervalKind::Student => "95 % interval",
+        IntervalKind::Wilson => "Wilson's 95 % interval over all cells",
+    };
+    let interval = share.interval.map(|[low, high]| {
+        let [low, high] = [low.max(0.0), high.min(1.0)].map(|end| fixed(100.0 * end, 0));
+        format!(", {whose} {low} to {high} %")
+    });
+    page.paragraph(format!(
+        "Of the cells of a seed, {} % are near their end: the mean over {seeds}{}.",
+        fixed(100.0 * share.mean, 0),
+        interval.unwrap_or_default()
+    ));
+    let shares = found.shares.iter().enumerate();
+    let shares: Vec<String> =
+        shares.map(|(at, share)| format!("{} % after epoch {}", fixed(100.0 * share, 0), at + 1)).collect();
+    page.paragraph(format!("Near their end, of the cells that go on: {}.", listed(&shares)));
+    if found.too_short > 0 {
+        let cells = plural(found.too_short, "cell");
+        page.paragraph(format!("Left out: {cells} that end there, and so are near their end in any case."));
+    }
+}

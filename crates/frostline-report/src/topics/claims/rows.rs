@@ -1,0 +1,220 @@
+//! Paired differences, and what comparisons give together. What is pooled is first averaged within each seed, and
+//! the interval is over seeds: policies and languages are not counted as if they were seeds.
+
+use frostline_score::MeanInterval;
+use serde::Serialize;
+
+use crate::study::{CellView, distinct};
+use crate::topics::claims::gauge::Gauge;
+use crate::topics::claims::verdict::{Verdict, Wanted};
+
+/// Differences A − B, paired by seed.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Differences {
+    /// What A and B are measured by: `dev accuracy, %`.
+    pub measured: String,
+    /// What a difference is given in: `points`, or `%` of B.
+    pub unit: &'static str,
+    /// One row per comparison, and one per language that has several.
+    pub rows: Vec<PairedComparison>,
+    /// All comparisons together, where there are several and a seed has them all.
+    pub together: Option<PairedComparison>,
+}
+
+/// A comparison over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PairedComparison {
+    /// The language and further axes.
+    pub cells: String,
+    /// What is compared with what; nothing where the rows above are pooled.
+    pub names: Option<[String; 2]>,
+    /// The means of A and B.
+    pub means: [f64; 2],
+    pub seeds: Vec<u64>,
+    /// A − B by seed.
+    pub differences: Vec<f64>,
+    pub mean: MeanInterval,
+    pub verdict: Verdict,
+}
+
+impl Differences {
+    /// The row that decides: all comparisons together, or the only one.
+    pub fn deciding(&self) -> Option<&PairedComparison> {
+        if self.rows.len() == 1 { self.rows.first() } else { self.together.as_ref() }
+    }
+}
+
+/// Two cells, A and B.
+pub(super) struct Pair {
+    cells: String,
+    lang: String,
+    names: [String; 2],
+    seed: u64,
+    values: [f64; 2],
+}
+
+impl Pair {
+    pub fn new(view: &CellView, cells: String, names: [String; 2], values: [f64; 2]) -> Self {
+        let settings = &view.cell.settings;
+        Self { cells, lang: settings.lang.clone(), names, seed: settings.seed, values }
+    }
+}
+
+/// One row per comparison and one per language that has several; then one for all.
+pub(super) fn rows(
+    gauge: &Gauge<'_>,
+    pairs: &[Pair],
+    wanted: Wanted,
+) -> (Vec<PairedComparison>, Option<PairedComparison>) {
+    let langs = distinct(pairs.iter().map(|pair| pair.lang.as_str()));
+    let mut rows = Vec::new();
+    for lang in &langs {
+        let of_lang: Vec<&Pair> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
+        let kinds = distinct(of_lang.iter().map(|pair| kind(pair)));
+        for (cells, names) in &kinds {
+            let same =
+                of_lang.iter().filter(|pair| kind(pair) == (*cells, *names)).copied().collect::<Vec<_>>();
+            rows.extend(row(gauge, &same, (*cells).into(), Some((*names).clone()), wanted));
+        }
+        if kinds.len() > 1 && langs.len() > 1 {
+            rows.extend(row(gauge, &of_lang, (*lang).into(), None, wanted));
+        }
+    }
+    let all: Vec<&Pair> = pairs.iter().collect();
+    let several = rows.len() > 1;
+    let together = several.then(|| row(gauge, &all, langs.join(" and "), None, wanted)).flatten();
+    (rows, together)
+}
+
+fn kind(pair: &Pair) -> (&str, &[String; 2]) {
+    (&pair.cells, &pair.names)
+}
+
+/// A row of pairs: within a seed their mean counts, and only seeds that have all comparisons.
+fn row(
+    gauge: &Gauge<'_>,
+    pairs: &[&Pair],
+    cells: String,
+    names: Option<[String; 2]>,
+    wanted: Wanted,
+) -> Option<PairedComparison> {
+    let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
+    let of_seed = |seed: u64| pairs.iter().filter(move |pair| pair.seed == seed);
+    let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
+    seeds.retain(|&seed| of_seed(seed).count() == comparisons);
+    let mean = |seed: u64, get: &dyn Fn(&Pair) -> f64| {
+        of_seed(seed).map(|pair| get(pair)).sum::<f64>() / comparisons as f64
+    };
+    let over = |get: &dyn Fn(&Pair) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
+    let differences = over(&|pair| gauge.difference(pair.values));
+    let sides = [0, 1].map(|side| over(&|pair| pair.values[side]));
+    let found = MeanInterval::of(&differences)?;
+    let mut counted = pairs.iter().filter(|pair| seeds.contains(&pair.seed));
+    let same = counted.all(|pair| gauge.difference(pair.values).abs() < ROUNDING);
+    let verdict = wanted.verdict(telling(found.interval, same));
+    Some(PairedComparison {
+        cells,
+        names,
+        means: sides.map(|values| values.iter().sum::<f64>() / values.len() as f64),
+        seeds,
+        differences,
+        verdict,
+        mean: found,
+    })
+}
+
+/// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
+/// a small dev split, do not tell how far others would. It may where no pair differs at all, since equal
+/// models give that.
+fn telling(interval: Option<[f64; 2]>, same: bool) -> Option<[f64; 2]> {
+    let [low, high] = interval?;
+    if same { Some([0.0; 2]) } else { Some([low, high]).filter(|_| high - low >= ROUNDING) }
+}
+
+/// What rounding may leave of 0.
+const ROUNDING: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use frostline_record::Measure;
+
+    use super::*;
+
+    fn pairs(rows: &[(&str, &str, u64, f64)]) -> Vec<Pair> {
+        let pair = |&(lang, a, seed, difference): &(&str, &str, u64, f64)| Pair {
+            cells: lang.into(),
+            lang: lang.into(),
+            names: [a.into(), "none".into()],
+            seed,
+            values: [90.0 + difference, 90.0],
+        };
+        rows.iter().map(pair).collect()
+    }
+
+    /// Cells, A, seeds, mean, verdict.
+    type Short = (String, Option<String>, Vec<u64>, f64, Verdict);
+
+    fn found(given: &[(&str, &str, u64, f64)]) -> Vec<Short> {
+        found_where(given, Wanted::Below(0.0))
+    }
+
+    fn found_where(given: &[(&str, &str, u64, f64)], wanted: Wanted) -> Vec<Short> {
+        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), wanted);
+        let short = |row: PairedComparison| {
+            let mean = (row.mean.mean * 1e6).round() / 1e6;
+            (row.cells, row.names.map(|[a, _]| a), row.seeds, mean, row.verdict)
+        };
+        rows.into_iter().chain(together).map(short).collect()
+    }
+
+    #[test]
+    fn one_comparison_is_its_own_verdict() {
+        let rows = found(&[("en", "all", 1, -1.0), ("en", "all", 2, -1.1), ("en", "all", 3, -0.9)]);
+        let expected = ("en".into(), Some("all".into()), vec![1, 2, 3], -1.0, Verdict::Supported);
+        assert_eq!(rows, [expected]);
+    }
+
+    #[test]
+    fn pooling_is_by_seed_and_over_seeds_that_have_everything() {
+        let rows = found(&[
+            ("en", "x", 1, -1.0),
+            ("en", "x", 2, -3.0),
+            ("en", "y", 1, -3.0),
+            ("en", "y", 2, -1.0),
+            ("en", "y", 3, 50.0),
+            ("pcm", "x", 1, -2.0),
+            ("pcm", "x", 2, -2.0),
+        ]);
+        let names: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.1.as_deref())).collect();
+        assert_eq!(
+            names,
+            [("en", Some("x")), ("en", Some("y")), ("en", None), ("pcm", Some("x")), ("en and pcm", None)]
+        );
+        // Seeds agree on −2 once their comparisons are averaged: no width, which decides nothing. Seed 3 is
+        // left out.
+        assert_eq!((rows[4].2.clone(), rows[4].3, rows[4].4), (vec![1, 2], -2.0, Verdict::NotDecided));
+        assert_eq!(rows[0].4, Verdict::NotDecided);
+    }
+
+    #[test]
+    fn seeds_that_tie_decide_only_where_no_pair_differs() {
+        let verdicts = |x: f64, y: f64, wanted: Wanted| {
+            let pairs = [("en", "x", 1, x), ("en", "x", 2, x), ("en", "y", 1, y), ("en", "y", 2, y)];
+            found_where(&pairs, wanted).into_iter().map(|row| row.4).collect::<Vec<_>>()
+        };
+        let undecided = [Verdict::NotDecided; 3];
+        assert_eq!(verdicts(0.0, 0.0, Wanted::Within(0.5)), [Verdict::Supported; 3]);
+        // Equal but for rounding.
+        assert_eq!(verdicts(0.0, 1.4e-14, Wanted::Above(0.5)), [Verdict::Contradicted; 3]);
+        assert_eq!(verdicts(-1.1, -1.1, Wanted::Below(0.0)), undecided);
+        // Two ties that cancel each other.
+        assert_eq!(verdicts(0.5, -0.5, Wanted::Within(0.5)), undecided);
+    }
+
+    #[test]
+    fn seeds_that_never_meet_pool_to_nothing() {
+        let rows = found(&[("en", "x", 1, -1.0), ("en", "y", 2, -1.0)]);
+        assert_eq!(rows.len(), 2);
+        assert!(rows.iter().all(|row| row.4 == Verdict::NotDecided));
+    }
+}

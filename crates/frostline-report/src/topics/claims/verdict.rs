@@ -1,0 +1,117 @@
+//! What an interval says to a test. One seed decides nothing.
+
+use serde::Serialize;
+
+use crate::number::fixed;
+use crate::study::CellView;
+
+/// What cells say to a claim or a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Supported,
+    Contradicted,
+    NotDecided,
+    /// No cell could say anything.
+    NotTested,
+}
+
+impl Verdict {
+    /// The verdict in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Supported => "supported",
+            Self::Contradicted => "contradicted",
+            Self::NotDecided => "not decided",
+            Self::NotTested => "not tested",
+        }
+    }
+}
+
+/// What a test found, or why it found nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Answer<T> {
+    /// What must be for the test to hold.
+    pub asks: String,
+    pub verdict: Verdict,
+    pub found: Result<T, String>,
+}
+
+/// What a difference must be for a test to hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    /// Below 0 by more than this.
+    Below(f64),
+    /// Above 0 by more than this.
+    Above(f64),
+    /// At most this far from 0.
+    Within(f64),
+}
+
+impl Wanted {
+    /// What an interval says; without one nothing is decided.
+    pub fn verdict(self, interval: Option<[f64; 2]>) -> Verdict {
+        let Some([low, high]) = interval else { return Verdict::NotDecided };
+        let (holds, fails) = match self {
+            Self::Below(margin) => (high < -margin, low > -margin),
+            Self::Above(margin) => (low > margin, high < margin),
+            Self::Within(margin) => (low >= -margin && high <= margin, low > margin || high < -margin),
+        };
+        match (holds, fails) {
+            (true, _) => Verdict::Supported,
+            (_, true) => Verdict::Contradicted,
+            _ => Verdict::NotDecided,
+        }
+    }
+}
+
+/// Whether a cell has a setting at this value; 1 and 1.0 are one value.
+pub(super) fn has(view: &CellView, path: &str, value: &toml::Value) -> bool {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    let settings = serde_json::to_value(&view.cell.settings).unwrap_or_default();
+    let (found, wanted) = (settings.pointer(&pointer), serde_json::to_value(value).unwrap_or_default());
+    found.is_some_and(|found| match (found.as_f64(), wanted.as_f64()) {
+        (Some(found), Some(wanted)) => found == wanted,
+        _ => *found == wanted,
+    })
+}
+
+/// A margin in words: nothing, or ` by more than 0.5 points`.
+pub(super) fn by_more_than(margin: f64, unit: &str) -> String {
+    if margin > 0.0 { format!(" by more than {} {unit}", short(margin)) } else { String::new() }
+}
+
+/// A number with as many decimals as it has, at most four.
+pub(super) fn short(value: f64) -> String {
+    let text = fixed(value, 4);
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_decide_and_single_seeds_do_not() {
+        use Verdict::{Contradicted, NotDecided, Supported};
+        let cases = [
+            (Wanted::Below(0.0), [-2.0, -1.0], Supported),
+            (Wanted::Below(0.0), [-2.0, 1.0], NotDecided),
+            (Wanted::Below(0.0), [1.0, 2.0], Contradicted),
+            (Wanted::Below(0.0), [0.0, 0.0], NotDecided),
+            (Wanted::Below(1.5), [-2.0, -1.0], NotDecided),
+            (Wanted::Below(1.5), [-1.0, -0.5], Contradicted),
+            (Wanted::Above(0.5), [0.6, 0.7], Supported),
+            (Wanted::Above(0.5), [0.1, 0.4], Contradicted),
+            (Wanted::Above(0.5), [0.1, 0.7], NotDecided),
+            (Wanted::Within(0.5), [-0.5, 0.4], Supported),
+            (Wanted::Within(0.5), [-0.6, 0.4], NotDecided),
+            (Wanted::Within(0.5), [0.6, 0.7], Contradicted),
+            (Wanted::Within(0.5), [-0.7, -0.6], Contradicted),
+        ];
+        for (wanted, interval, expected) in cases {
+            assert_eq!(wanted.verdict(Some(interval)), expected, "{wanted:?} {interval:?}");
+        }
+        assert_eq!(Wanted::Below(0.0).verdict(None), NotDecided);
+    }
+}

@@ -1,0 +1,220 @@
+//! What happens from epoch to epoch: accuracy and losses, and what learns where that changes.
+
+use frostline_record::{EpochRow, EpochTiming};
+use frostline_score::MeanStd;
+
+use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Tone, XAxis, YAxis};
+use crate::fields::Fields;
+use crate::keys;
+use crate::page::Page;
+use crate::study::epochs::{EpochStats, thaws};
+use crate::study::panels::NAMED;
+use crate::study::words::units;
+use crate::study::{CellView, Done, Group, Panel, Study, distinct, named, panels, unnamed_note};
+use crate::table::{Columns, DataFile, Quantity};
+use crate::topic::Topic;
+
+/// Convergence.
+pub(crate) struct Convergence;
+
+impl Topic for Convergence {
+    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
+        epochs(study, lang, page);
+        trainable(study, lang, page);
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        let panels = panels(study);
+        let points = |group: &Group| -> Vec<(f64, MeanStd)> {
+            group.epochs.iter().map(|row| (f64::from(row.epoch), row.dev_accuracy)).collect()
+        };
+        let mut notes = vec![Note::YAxis];
+        if study.has_several_seeds() {
+            notes.push("Line: mean over seeds. Shade: one standard deviation.".into());
+        }
+        notes.extend(unnamed_note(&panels).map(Note::Text));
+        vec![Figure {
+            path: "figures/convergence.svg",
+            title: "Dev accuracy after each epoch",
+            about: "Each line is the mean over seeds. The shade around it is one standard deviation.".into(),
+            chart: Chart::Lines(Lines {
+                most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
+                panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
+                x_title: "epoch",
+                x: XAxis::From(1),
+                y_title: "dev accuracy, %",
+                y: YAxis::Shares,
+                spread: Spread::Band,
+                key: LineKey::Marks,
+                names: study.policies().into_iter().map(String::from).collect(),
+            }),
+            notes,
+            across: study.langs().len(),
+        }]
+    }
+
+    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
+        let selected = |done: &Done| done.result.last().selected_epoch;
+        Columns::default()
+            .column("selected_epoch", Quantity::Count, move |view: &&CellView| view.done().map(selected))
+            .column("steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        vec![DataFile {
+            path: "epochs.csv",
+            about: "one row per cell and epoch.".into(),
+            table: epoch_columns(study).table(epoch_rows(study)),
+        }]
+    }
+
+    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default().with("epochs", &group.epochs)
+    }
+}
+
+/// An epoch of a cell, with its place among the cell's.
+type CellEpoch<'a> = (&'a CellView, &'a Done, usize, &'a EpochRow);
+
+fn epoch_rows(study: &Study) -> impl Iterator<Item = CellEpoch<'_>> {
+    let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
+    done.flat_map(|(view, done)| {
+        done.result.epochs.iter().enumerate().map(move |(i, row)| (view, done, i, row))
+    })
+}
+
+fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
+    let time = |row: &CellEpoch<'_>, get: fn(&EpochTiming) -> f64| {
+        row.1.timing.as_ref().and_then(|timing| timing.epochs.get(row.2)).map(get)
+    };
+    let changing = study.is_staged() || study.cells.iter().filter_map(CellView::done).any(thaws);
+    keys::of_cell(study, |row: &CellEpoch<'_>| row.0)
+        .column("epoch", Quantity::Count, |row| row.3.epoch)
+        .column("step", Quantity::Count, |row| row.3.step)
+        .column("selected", Quantity::Text, |row| row.3.epoch == row.1.result.last().selected_epoch)
+        .column("train_loss_nats", Quantity::Number(4, "nats"), |row| row.3.train_loss_nats)
+        .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.3.dev.loss_nats)
+        .column("dev_accuracy", Quantity::Share(2), |row| row.3.dev.accuracy())
+        .column("dev_study_accuracy", Quantity::Share(2), |row| row.3.dev.study_accuracy())
+        .column("train_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.train_ms))
+        .column("eval_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.eval_ms))
+        .column_if(changing, "stage", Quantity::Text, |row| {
+            let stage = row.1.result.stages.get((row.3.stage as usize).wrapping_sub(1));
+            stage.map(|stage| stage.name.clone())
+        })
+        .column_if(changing, "trainable_parameters", Quantity::Count, |row| row.3.trainable)
+}
+
+/// A group's row of an epoch.
+fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
+    group.epochs.iter().find(|row| row.epoch == epoch)
+}
+
+/// Dev accuracy, dev loss and train loss after every epoch.
+fn epochs(study: &Study, lang: &str, page: &mut Page) {
+    type Get = fn(&EpochStats) -> MeanStd;
+    let per = units(study).one;
+    let tables: [(String, Quantity, Get); 3] = [
+        ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| row.dev_accuracy),
+        (format!("Dev loss after each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
+            row.dev_loss_nats
+        }),
+        (format!("Train loss of each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
+            row.train_loss_nats
+        }),
+    ];
+    let all = study.groups_of(lang).flat_map(|group| group.epochs.iter().map(|row| row.epoch));
+    let last = all.max().unwrap_or(0);
+    for (title, unit, get) in tables {
+        page.section(3, title);
+        let columns =
+            heads(study, lang, last).into_iter().fold(keys::of_group(study), |columns, (epoch, head)| {
+                columns.optional(head, unit, move |group| row_of(group, epoch).map(get))
+            });
+        page.table(columns.table(study.groups_of(lang)));
+        stages(study, lang, page);
+    }
+}
+
+/// The heads of a language's epochs: `3`, or `3 (tuning)` where all cells are in one stage then.
+fn heads(study: &Study, lang: &str, last: u32) -> Vec<(u32, String)> {
+    let head = |epoch: u32| {
+        let rows = study.groups_of(lang).flat_map(|group| group.epochs.iter());
+        let stages = distinct(rows.filter(|row| row.epoch == epoch).map(|row| row.stage.as_deref()));
+        match stages.as_slice() {
+            [Some(stage)] => (epoch, format!("{epoch} ({stage})")),
+            _ => (epoch, epoch.to_string()),
+        }
+    };
+    (1..=last).map(head).collect()
+}
+
+/// Where groups differ in the stages of their epochs, those of each.
+fn stages(study: &Study, lang: &str, page: &mut Page) {
+    const ONLY: &str = "the only stage";
+    let of = |group: &Group| -> Vec<(u32, Option<String>)> {
+        group.epochs.iter().map(|row| (row.epoch, row.stage.clone())).collect()
+    };
+    let all: Vec<_> = study.groups_of(lang).filter(|group| !group.epochs.is_empty()).collect();
+    if all.iter().all(|group| group.epochs.iter().all(|row| row.stage.is_none()))
+        || distinct(all.iter().map(|group| of(group))).len() == 1
+    {
+        return;
+    }
+    for group in all {
+        let stage = |row: &EpochStats| row.stage.clone().unwrap_or_else(|| ONLY.into());
+        let parts = distinct(group.epochs.iter().map(stage)).into_iter().map(|name| {
+            let here = group.epochs.iter().filter(|row| stage(row) == name);
+            match here.map(|row| row.epoch).collect::<Vec<_>>().as_slice() {
+                [one] => format!("epoch {one} is {name}"),
+                [first, .., last] => format!("epochs {first} to {last} are {name}"),
+                [] => name,
+            }
+        });
+        page.item(format!("{}: {}", keys::name(group), parts.collect::<Vec<_>>().join(", ")));
+    }
+}
+
+/// What learns after each epoch, where that changes within a cell.
+fn trainable(study: &Study, lang: &str, page: &mut Page) {
+    let changes = |group: &&Group| group.epochs.iter().any(|row| row.trainable_parameters.is_some());
+    let thawing: Vec<&Group> = study.groups_of(lang).filter(changes).collect();
+    let Some(last) = thawing.iter().flat_map(|group| group.epochs.iter().map(|row| row.epoch)).max() else {
+        return;
+    };
+    page.section(3, "Trainable parameters in each epoch");
+    let heads = heads(study, lang, last);
+    let columns = keys::of_group(study).each(
+        heads,
+        |(_, head)| head.clone(),
+        Quantity::Count,
+        |group, (epoch, _)| row_of(group, *epoch).and_then(|row| row.trainable_parameters),
+    );
+    let others = study.groups_of(lang).count() > thawing.len();
+    page.table(columns.table(thawing));
+    let rest = if others { " In all others the number of the first table learns throughout." } else { "" };
+    page.paragraph(format!("What learned at the end of each epoch, in cells in which that changes.{rest}"));
+}
+
+/// A panel's policies as lines; where there are too many, only some carry names.
+pub(crate) fn policy_lines(
+    study: &Study,
+    panel: &Panel<'_>,
+    points: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>,
+) -> LinePanel {
+    let lines = panel.groups.iter().filter_map(|group| {
+        let mut points = points(group);
+        points.retain(|(_, stat)| stat.mean.is_finite());
+        let end = points.last()?.1.mean;
+        Some((group.policy.as_str(), points, end))
+    });
+    let lines: Vec<_> = lines.collect();
+    let ends: Vec<(&str, f64)> = lines.iter().map(|(policy, _, end)| (*policy, *end)).collect();
+    let named = named(&ends);
+    let lines = lines.into_iter().zip(named).map(|((policy, points, _), named)| Line {
+        name: named.then(|| policy.to_string()),
+        tone: if named { Tone::Policy(study.place_of(policy)) } else { Tone::Unnamed },
+        points,
+    });
+    LinePanel { title: panel.title.clone(), lines: lines.collect() }
+}

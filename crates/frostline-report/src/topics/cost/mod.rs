@@ -1,0 +1,310 @@
+//! What training costs: times, speeds, and what was predicted of them. Loading, computing a prefix and evaluation
+//! are no part of training time.
+
+mod prefix;
+
+use std::collections::BTreeMap;
+
+use frostline_record::{PrefixState, Timing};
+use frostline_score::MeanStd;
+use serde::Serialize;
+
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Tone};
+use crate::fields::Fields;
+use crate::keys;
+use crate::page::Page;
+use crate::study::cells::over;
+use crate::study::epochs::is_steady;
+use crate::study::groups::Times;
+use crate::study::paired::measured_speedup;
+use crate::study::{BASELINE, CellView, Done, Group, Study, panels};
+use crate::table::{Columns, Quantity, Value};
+use crate::topic::{StudyRow, Topic};
+
+use prefix::PrefixStats;
+
+/// TrainingCost, by group.
+pub(crate) struct TrainingCost {
+    groups: BTreeMap<(String, String, Vec<String>), GroupCost>,
+}
+
+/// What a group's steps cost.
+struct GroupCost {
+    steps: Option<StepCost>,
+    prefix: Option<PrefixStats>,
+}
+
+/// What a step was predicted to cost, and how that turned out.
+#[derive(Clone, Debug, Serialize)]
+struct StepCost {
+    gflop_per_step: MeanStd,
+    /// How many times as fast as the baseline a step should be.
+    predicted_speedup: MeanStd,
+    /// The baseline's median step time over this one's, paired by seed.
+    measured_speedup: Option<MeanStd>,
+}
+
+fn key(group: &Group) -> (String, String, Vec<String>) {
+    (group.lang.clone(), group.policy.clone(), group.extras.clone())
+}
+
+impl TrainingCost {
+    /// The costs of all groups.
+    pub fn of(study: &Study) -> Self {
+        let of_group = |group: &Group| {
+            let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
+            let speedups = study.members(group).filter_map(|view| measured_speedup(view, &study.cells));
+            let speedups: Vec<f64> = speedups.collect();
+            (key(group), GroupCost { steps: step_cost(&done, &speedups), prefix: PrefixStats::of(&done) })
+        };
+        Self { groups: study.groups.iter().map(of_group).collect() }
+    }
+
+    fn steps(&self, group: &Group) -> Option<&StepCost> {
+        self.groups.get(&key(group))?.steps.as_ref()
+    }
+
+    fn prefix(&self, group: &Group) -> Option<&PrefixStats> {
+        self.groups.get(&key(group))?.prefix.as_ref()
+    }
+
+    fn reads_prefix(&self, group: &Group) -> bool {
+        self.prefix(group).is_some_and(PrefixStats::was_read)
+    }
+}
+
+fn step_cost(done: &[&Done], speedups: &[f64]) -> Option<StepCost> {
+    Some(StepCost {
+        gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
+        predicted_speedup: MeanStd::of(&over(done, predicted_speedup))?,
+        measured_speedup: MeanStd::of(speedups),
+    })
+}
+
+/// What was predicted of a cell's steps as they were computed: with a constant prefix read or not.
+fn predicted_speedup(done: &Done) -> f64 {
+    let cost = &done.result.cost;
+    match done.timing.as_ref().map(|timing| timing.prefix.state) {
+        Some(PrefixState::Computed | PrefixState::Shared) => cost.predicted_speedup_cached,
+        _ => cost.predicted_speedup,
+    }
+}
+
+impl Topic for TrainingCost {
+    fn reading(&self, study: &Study) -> Vec<String> {
+        let baseline = if study.has_baseline() {
+            "**vs none** and **time saving** compare with `none`, where everything learns. Each cell \
+             is compared with the `none` cell of the same seed."
+        } else {
+            "The plan has no policy `none`, so savings in time and differences in accuracy have \
+             nothing to be measured against."
+        };
+        [
+            baseline,
+            "**Training time** is the time of the training steps alone. Loading, computing a \
+             constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
+             policies in turn, so that a machine that slows down slows all policies alike. Median step \
+             times leave out a cell's first three steps.",
+            "**Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
+             from the work that is left, before any step is taken, for Frostline's own kernels on two \
+             processor cores. It is measured as the ratio of median step times of the same seed.",
+            "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
+             training time.",
+        ]
+        .map(String::from)
+        .to_vec()
+    }
+
+    fn study_columns<'a>(&self, _: &'a Study) -> Columns<'a, StudyRow<'a>> {
+        let times = |row: &StudyRow<'a>, get: fn(&Times) -> MeanStd| -> Option<MeanStd> {
+            row.group()?.times.as_ref().map(get)
+        };
+        Columns::default()
+            .column("Training time", Quantity::Measured("s"), move |row| times(row, |t| t.train_s))
+            .optional("Time saving", Quantity::Percent(1), |row| match row.group() {
+                Some(group) if group.policy == BASELINE && group.train_time_saving.is_some() => {
+                    Value::from("baseline")
+                }
+                group => group.and_then(|group| group.train_time_saving).into(),
+            })
+            .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
+            .column("Steps", Quantity::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
+    }
+
+    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
+        self.times(study, lang, page);
+        self.prefixes(study, lang, page);
+        self.speedups(study, lang, page);
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        vec![self.figure(study)]
+    }
+
+    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
+        let cost = |view: &&'a CellView| view.done().map(|done| &done.result.cost);
+        let timing = |view: &&'a CellView| view.done().and_then(|done| done.timing.as_ref());
+        type Measured = fn(&Timing) -> f64;
+        let measured: [(&str, Measured); 9] = [
+            ("load_ms", |t| t.load_ms),
+            ("train_ms", |t| t.train_ms),
+            ("eval_ms", |t| t.eval_ms),
+            ("total_ms", |t| t.total_ms),
+            ("step_ms_median", |t| t.step_ms_median),
+            ("samples_per_s", |t| t.samples_per_s),
+            ("steps_per_s", |t| t.steps_per_s),
+            ("tokens_per_s", |t| t.tokens_per_s),
+            ("peak_rss_mib", |t| t.peak_rss_mib),
+        ];
+        Columns::default()
+            .column("gflop_per_step", Quantity::Number(2, "GFLOP"), move |v| {
+                cost(v).map(|c| c.gflop_per_step)
+            })
+            .column("predicted_speedup", Quantity::Number(2, ""), move |v| {
+                cost(v).map(|c| c.predicted_speedup)
+            })
+            .column("predicted_speedup_cached", Quantity::Number(2, ""), move |view| {
+                cost(view).map(|cost| cost.predicted_speedup_cached)
+            })
+            .column("measured_speedup", Quantity::Number(2, ""), |view| measured_speedup(view, &study.cells))
+            .each(
+                measured,
+                |(name, _)| (*name).into(),
+                Quantity::Measured(""),
+                move |view, (_, get)| timing(view).map(get),
+            )
+            .column("prefix_state", Quantity::Text, move |view| timing(view).map(|t| t.prefix.state.name()))
+            .column("prefix_blocks", Quantity::Count, move |view| timing(view).map(|t| t.prefix.blocks))
+            .column("prefix_fill_ms", Quantity::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
+    }
+
+    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default()
+            .with("train_time_saving", &group.train_time_saving)
+            .with("cost", &self.steps(group))
+            .with("times", &group.times)
+            .with("prefix", &self.prefix(group))
+    }
+}
+
+impl TrainingCost {
+    /// Where the time of a cell goes.
+    fn times(&self, study: &Study, lang: &str, page: &mut Page) {
+        page.section(3, "Where the time goes");
+        let of = |get: fn(&Times) -> MeanStd| move |group: &&Group| group.times.as_ref().map(get);
+        let columns = keys::of_group(study)
+            .column("Loading", Quantity::Measured("s"), of(|t| t.load_s))
+            .optional("Prefix", Quantity::Measured("s"), |group| {
+                group.times.as_ref().filter(|_| self.reads_prefix(group)).map(|times| times.prefix_s)
+            })
+            .column("Training", Quantity::Measured("s"), of(|t| t.train_s))
+            .column("Evaluation", Quantity::Measured("s"), of(|t| t.eval_s))
+            .column("Whole cell", Quantity::Measured("s"), of(|t| t.total_s))
+            .column("Median step", Quantity::Measured("ms"), of(|t| t.step_ms_median))
+            .column("Subwords", Quantity::Measured("/s"), of(|t| t.tokens_per_s))
+            .optional("Peak memory", Quantity::Number(0, "MiB"), |group| {
+                group.times.as_ref().map(|times| times.peak_rss_mib_max).filter(|&peak| peak > 0.0)
+            });
+        page.table(columns.table(study.groups_of(lang)));
+        page.paragraph(
+            "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
+             other cells before carries their peak along.",
+        );
+    }
+
+    /// Who read a constant prefix, who could have and why not.
+    fn prefixes(&self, study: &Study, lang: &str, page: &mut Page) {
+        let groups: Vec<(&Group, &PrefixStats)> =
+            study.groups_of(lang).filter_map(|group| Some((group, self.prefix(group)?))).collect();
+        if groups.is_empty() {
+            return;
+        }
+        page.section(3, "Constant prefix");
+        page.paragraph(
+            "Where the embeddings and the lowest blocks are frozen and nothing is dropped in them, what \
+             comes out of them never changes. It can be computed once and then only be read.",
+        );
+        for (group, prefix) in &groups {
+            page.item(format!("**{}**: {}.", keys::name(group), prefix.words()));
+        }
+        if groups.iter().any(|(_, prefix)| prefix.was_read()) {
+            page.paragraph(
+                "`Prefix s` is the mean time a cell spent on computing it, finding it or waiting \
+                 for it. Training time, its saving, and both speed-ups leave it out.",
+            );
+        }
+    }
+
+    /// What the cost model said beside what the clock said.
+    fn speedups(&self, study: &Study, lang: &str, page: &mut Page) {
+        page.section(3, "Predicted and measured speed-up");
+        let is_even = |group: &Group| study.members(group).filter_map(CellView::done).all(is_steady);
+        let cost = |group: &Group| self.steps(group).filter(|_| is_even(group));
+        let columns = keys::of_group(study)
+            .column("GFLOP per step", Quantity::Measured(""), |group| {
+                cost(group).map(|cost| cost.gflop_per_step.mean)
+            })
+            .column("Predicted speed-up", Quantity::Number(2, ""), |group| {
+                cost(group).map(|cost| cost.predicted_speedup.mean)
+            })
+            .ranked(u8::from(!study.has_baseline()), "Measured speed-up", Quantity::Number(2, ""), |group| {
+                match cost(group).and_then(|cost| cost.measured_speedup) {
+                    Some(_) if group.policy == BASELINE => Value::from("baseline"),
+                    speedup => speedup.into(),
+                }
+            });
+        page.table(columns.table(study.groups_of(lang)));
+        if !study.groups_of(lang).all(is_even) {
+            page.paragraph(
+                "Where what learns changes on the way, no step stands for all: there the training time and its \
+                 saving say what was won.",
+            );
+        }
+    }
+
+    /// One bar per policy, in three parts.
+    fn figure(&self, study: &Study) -> Figure {
+        let parts = |times: &Times| {
+            vec![times.train_s.mean, times.eval_s.mean, times.load_s.mean + times.prefix_s.mean]
+        };
+        let bar = |times: &Times| Bar { parts: parts(times), ..Bar::new("", times.train_s, None) };
+        let panels = panels(study).into_iter().map(|panel| {
+            let rows = panel.groups.iter().map(|group| BarRow {
+                name: group.policy.clone(),
+                tone: Tone::Policy(study.place_of(&group.policy)),
+                bars: group.times.as_ref().map(bar).into_iter().collect(),
+            });
+            BarPanel {
+                rows: rows.collect(),
+                title: panel.title,
+                axis: "time of one cell, ".into(),
+                kind: String::new(),
+                references: Vec::new(),
+            }
+        });
+        let mut note =
+            "In a bar: training time. After it: the sum of its parts. Means over seeds of one cell."
+                .to_string();
+        if study.groups.iter().any(|group| self.reads_prefix(group)) {
+            note += " Loading holds computing a constant prefix.";
+        }
+        if study.has_several_seeds() {
+            note += " The black line is one standard deviation of the training time to either side.";
+        }
+        Figure {
+            path: "figures/time.svg",
+            title: "Where the time of a cell goes",
+            about: "Each bar is the mean time of one cell: training steps, evaluation and loading. The \
+                    thick line is one standard deviation of the training time over seeds."
+                .into(),
+            chart: Chart::Bars(Bars {
+                lengths: Lengths::Parts(vec!["training", "evaluation", "loading"]),
+                panels: panels.collect(),
+                names: study.policies().into_iter().map(String::from).collect(),
+                interval: "",
+            }),
+            notes: vec![Note::Text(note)],
+            across: study.langs().len(),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Data: what was learned from and what was scored, split by split, and what train lacks.
+
+use std::collections::BTreeMap;
+
+use frostline_record::{SplitFacts, TaskFacts, Unit};
+
+use crate::number::count;
+use crate::page::{Page, PageFile};
+use crate::render::markdown;
+use crate::study::words::{banner, extras_name};
+use crate::study::{CellView, Study, distinct};
+use crate::table::{Columns, Quantity};
+use crate::topic::Topic;
+use crate::topics::stages::capital;
+
+/// The most data of one language that are shown.
+const SHOWN: usize = 24;
+
+/// Data.
+pub(crate) struct Data;
+
+/// What some cells learn from.
+#[derive(Clone, Debug)]
+pub struct LearnedFrom<'a> {
+    /// The language or dataset, as a heading.
+    pub title: String,
+    /// What tells these data from others under the same heading; empty where there are no others.
+    pub which: String,
+    /// Every task's data.
+    pub tasks: &'a BTreeMap<String, TaskFacts>,
+}
+
+/// The tables of `data.md` as Markdown: sizes, subwords, unknown words, sentences that splits share, and tags. Data
+/// under one heading follow each other.
+#[must_use]
+pub fn data_tables(all: &[LearnedFrom<'_>]) -> String {
+    let mut page = Page::default();
+    tables(all, &mut page);
+    markdown::page(&page)
+}
+
+impl Topic for Data {
+    fn link(&self, study: &Study) -> Option<&'static str> {
+        let any = study.cells.iter().any(|view| view.done().is_some());
+        any.then_some("What was learned from: [data.md](data.md).")
+    }
+
+    fn pages(&self, study: &Study) -> Vec<PageFile> {
+        let all = learned_from(study);
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let mut page = Page::default();
+        page.section(1, format!("The data: {}", study.sweep.plan.name));
+        banner(study, &mut page);
+        tables(&all, &mut page);
+        vec![PageFile {
+            path: "data.md",
+            about: "what was learned from and scored, tag by tag, and what train lacks.".into(),
+            page,
+        }]
+    }
+
+    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
+        let train = |view: &&CellView, get: fn(&SplitFacts) -> u64| {
+            view.done().map(|done| get(&done.result.facts().train))
+        };
+        Columns::default()
+            .column("train_sentences", Quantity::Count, move |view| train(view, |split| split.sentences))
+            .column("train_words", Quantity::Count, move |view| train(view, |split| split.words))
+            .column("train_subwords", Quantity::Count, move |view| train(view, |split| split.subwords))
+    }
+}
+
+/// What the cells of each language learned from, each once.
+fn learned_from(study: &Study) -> Vec<LearnedFrom<'_>> {
+    let mut all = Vec::new();
+    for lang in study.langs() {
+        let of_lang = study.cells.iter().filter(|view| view.cell.settings.lang == lang);
+        let mut found: Vec<(&CellView, &BTreeMap<String, TaskFacts>)> = Vec::new();
+        for view in of_lang {
+            let Some(done) = view.done() else { continue };
+            if !found.iter().any(|(_, tasks)| **tasks == done.result.tasks) {
+                found.push((view, &done.result.tasks));
+            }
+        }
+        let several = found.len() > 1;
+        all.extend(found.into_iter().map(|(view, tasks)| LearnedFrom {
+            title: study.lang_title(lang),
+            which: if several { which(study, view) } else { String::new() },
+            tasks,
+        }));
+    }
+    all
+}
+
+fn which(study: &Study, view: &CellView) -> String {
+    let extras = extras_name(study, &view.extras);
+    let seed = format!("seed {}", view.cell.settings.seed);
+    if extras.is_empty() { seed } else { format!("{extras}, {seed}") }
+}
+
+fn tables(all: &[LearnedFrom<'_>], page: &mut Page) {
+    for title in distinct(all.iter().map(|data| &data.title)) {
+        let alike: Vec<&LearnedFrom<'_>> = all.iter().filter(|data| data.title == *title).collect();
+        page.section(2, title);
+        if alike.len() > 1 {
+            page.paragraph(
+                "Cells learn from different sentences. The tags below are those of the first row's data.",
+            );
+        }
+        if alike.len() > SHOWN {
+            let left = alike.len() - SHOWN;
+            page.paragraph(format!("Only {SHOWN} are shown; {left} more stand in the records."));
+        }
+        let Some(first) = alike.first() else { continue };
+        for (name, facts) in first.tasks {
+            if first.tasks.len() > 1 {
+                page.section(3, format!("Task {name}"));
+            }
+            let of_task =
+                alike.iter().take(SHOWN).filter_map(|data| Some((&*data.which, data.tasks.get(name)?)));
+            splits(&of_task.collect::<Vec<_>>(), page);
+            tags(facts, page);
+        }
+    }
+    notes(page);
+}
+
+/// A split of some data.
+struct DataSplit<'a> {
+    which: &'a str,
+    name: &'a str,
+    split: &'a SplitFacts,
+}
+
+impl DataSplit<'_> {
+    fn share(part: u64, whole: u64) -> Option<f64> {
+        (whole > 0).then(|| part as f64 / whole as f64)
+    }
+
+    /// A share that only dev and test have.
+    fn of_scored(&self, part: u64, whole: u64) -> Option<f64> {
+        Self::share(part, whole).filter(|_| self.name != "train")
+    }
+}
+
+/// A row per split.
+fn splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
+    let words = all.iter().all(|(_, facts)| facts.unit == Unit::Words);
+    let columns = Columns::default()
+        .column("Split", Quantity::Text, |row: &DataSplit<'_>| row.name)
+        .column_if(all.len() > 1, "Cells", Quantity::Text, |row| row.which)
+        .column("Sentences", Quantity::Count, |row| row.split.sentences)
+        .column("Words", Quantity::Count, |row| row.split.forms.words)
+        .optional("Subwords per word", Quantity::Number(3, ""), |row| row.split.spelled.subwords_per_word())
+        .optional("Cut off", Quantity::Count, |row| words.then_some(row.split.truncated))
+        .optional("Vanished", Quantity::Count, |row| words.then_some(row.split.vanished))
+        .column("Forms", Quantity::Count, |row| row.split.forms.types)
+        .optional("Unknown words", Quantity::Percent(2), |row| {
+            row.of_scored(row.split.forms.unknown_words, row.split.forms.words)
+        })
+        .optional("Unknown forms", Quantity::Percent(2), |row| {
+            row.of_scored(row.split.forms.unknown_types, row.split.forms.types)
+        })
+        .optional("Words with several tags", Quantity::Percent(2), |row| {
+            DataSplit::share(row.split.forms.ambiguous_words, row.split.forms.words).filter(|_| words)
+        })
+        .column("Sentences seen", Quantity::Percent(2), |row| {
+            DataSplit::share(row.split.repeated, row.split.sentences)
+        });
+    let rows = all
+        .iter()
+        .flat_map(|(which, facts)| facts.splits().map(move |(name, split)| DataSplit { which, name, split }));
+    page.table(columns.table(rows));
+}
+
+/// How often each tag occurs, the most frequent in train first, and which train lacks.
+fn tags(facts: &TaskFacts, page: &mut Page) {
+    let unit = if facts.unit == Unit::Words { "Tag" } else { "Label" };
+    let found = |split: &SplitFacts, tag: &String| split.tags.get(tag).copied().unwrap_or(0);
+    let mut names = distinct(facts.splits().flat_map(|(_, split)| split.tags.keys()));
+    names.sort_by_key(|name| (std::cmp::Reverse(found(&facts.train, name)), *name));
+    let columns = Columns::default().column(unit, Quantity::Text, |tag: &&String| format!("`{tag}`"));
+    let columns = facts.splits().fold(columns, |columns, (name, split)| {
+        columns.column(capital(name), Quantity::Count, move |tag| found(split, tag)).column(
+            "%",
+            Quantity::Share(2),
+            move |tag| found(split, tag) as f64 / split.words.max(1) as f64,
+        )
+    });
+    page.table(columns.table(names));
+    for (name, split) in facts.splits().filter(|(name, _)| *name != "train") {
+        let missing: Vec<String> =
+            facts.missing_in_train(split).map(|(tag, words)| format!("`{tag}` ({})", count(words))).collect();
+        let said = if missing.is_empty() { "none".into() } else { missing.join(", ") };
+        page.item(format!("Of {name}, train lacks the {}s: {said}.", unit.to_lowercase()));
+    }
+}
+
+fn notes(page: &mut Page) {
+    page.section(2, "What the columns are");
+    for note in [
+        "All of it is counted from the sentences that cells learn from and are scored on, after the plan's \
+         cuts, and as the model is given them: in lower case where the plan asks for it.",
+        "**Words** are the labelled ones; where sentences are labelled, all of them. **Forms** are \
+         different words.",
+        "**Subwords per word** is a mean over words of which a subword is left; specials do not count.",
+        "**Cut off** are labelled words behind the longest sentence that the plan allows, **vanished** \
+         those of which the tokenizer makes nothing. Both are wrong in every score.",
+        "**Unknown** is what train lacks. **Several tags** are those that a word has in train.",
+        "**Sentences seen** consist of the same words as one of train; in train, as an earlier one.",
+    ] {
+        page.item(note);
+    }
+}

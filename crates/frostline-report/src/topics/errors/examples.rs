@@ -1,0 +1,79 @@
+//! Sentences in which two policies differ. No word of a treebank becomes Markdown.
+
+use crate::keys;
+use crate::number::plural;
+use crate::page::Page;
+use crate::study::Study;
+use crate::topics::errors::versus::{Example, Shown, Versus};
+
+/// The sentences of every comparison that has some.
+pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
+    if all.is_empty() {
+        return;
+    }
+    page.section(3, "Sentences in which they differ");
+    page.paragraph(
+        "For each policy's first seed, the dev sentences with the most words that got another tag than from \
+         `none`; of equal ones those that come first. Every word stands with its gold tag. Where the two \
+         differ, the word is bold and both tags follow, `none` first.",
+    );
+    for versus in all {
+        let title = format!("{}, seed {}", versus.policy, versus.seed);
+        page.section(4, keys::title(study, title, &versus.extras));
+        for example in &versus.examples {
+            page.item(sentence(example, &versus.policy));
+        }
+    }
+}
+
+fn sentence(example: &Example, policy: &str) -> String {
+    let words: Vec<String> = example.words.iter().map(|shown| word(shown, policy)).collect();
+    let id = if example.id == "-" { String::new() } else { format!("{}, ", escaped(&example.id)) };
+    let differ = if example.differing() == 1 { "differs" } else { "differ" };
+    let of = plural(example.words.len(), "word");
+    format!("{id}{} of {of} {differ}: {}", example.differing(), words.join(" "))
+}
+
+fn word(shown: &Shown, policy: &str) -> String {
+    let tag = |tag: &Option<String>| tag.as_ref().map_or_else(|| "nothing".into(), |tag| escaped(tag));
+    let word = format!("{}/{}", escaped(&shown.form), escaped(&shown.gold));
+    match &shown.differs {
+        None => word,
+        Some([base, mine]) => format!("**{word}** (none: {}, {policy}: {})", tag(base), tag(mine)),
+    }
+}
+
+/// Text in which no sign means anything to Markdown.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if sign.is_ascii_punctuation() && !matches!(sign, ',' | '.' | ';' | '\'' | '"' | '-' | '?' | '%') {
+            out.push('\\');
+        }
+        out.push(if sign.is_control() { ' ' } else { sign });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_a_treebank_stay_signs() {
+        assert_eq!(escaped("*a*_b|<c>`"), "\\*a\\*\\_b\\|\\<c\\>\\`");
+        assert_eq!(escaped("don't, 5% well-known\u{1}"), "don't, 5% well-known ");
+    }
+
+    #[test]
+    fn words_that_differ_stand_out() {
+        let plain = Shown { form: "It".into(), gold: "PRON".into(), differs: None };
+        let other =
+            Shown { form: "fell".into(), gold: "VERB".into(), differs: Some([Some("VERB".into()), None]) };
+        let example = Example { id: "a-1".into(), words: vec![plain, other] };
+        assert_eq!(
+            sentence(&example, "all"),
+            "a-1, 1 of 2 words differs: It/PRON **fell/VERB** (none: VERB, all: nothing)"
+        );
+    }
+}

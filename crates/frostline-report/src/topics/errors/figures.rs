@@ -1,0 +1,135 @@
+//! The figures of errors: F1 of each tag, and accuracy by what train knows of a word.
+
+use crate::chart::{
+    Bar, BarPanel, BarRow, Bars, Chart, Figure, Heat, HeatColour, HeatField, HeatPanel, Lengths,
+};
+use crate::chart::{Note, Tone};
+use crate::number::{count, fixed};
+use crate::study::words::units;
+use crate::study::{Study, panels};
+use crate::topics::errors::counts::{GroupErrors, Strata, TagErrors, WordErrors};
+use crate::topics::errors::part::{COLUMNS, named_groups};
+
+/// The groups that a figure shows of each panel, with the panel's title.
+fn shown<'a>(study: &Study, found: &'a WordErrors) -> Vec<(String, Vec<&'a GroupErrors>)> {
+    let maps = panels(study).into_iter().map(|panel| {
+        let of_panel = panel.groups.iter().filter_map(|group| {
+            found.groups.iter().find(|one| {
+                (&one.lang, &one.policy, &one.extras, one.split)
+                    == (&group.lang, &group.policy, &group.extras, "dev")
+            })
+        });
+        let rows: Vec<&GroupErrors> = of_panel.collect();
+        let named = named_groups(&rows);
+        (panel.title, rows.into_iter().zip(named).filter(|(_, n)| *n).map(|(row, _)| row).collect())
+    });
+    maps.filter(|(_, rows): &(String, Vec<&GroupErrors>)| !rows.is_empty()).collect()
+}
+
+/// F1 of tags: a row per policy, a column per tag.
+pub(super) fn tags(study: &Study, found: &WordErrors) -> Figure {
+    let shown = shown(study, found);
+    let mut notes: Vec<Note> = vec![
+        "Number: F1 on dev in percent, the mean over seeds. The darker a field, the more is missing to 100. \
+         Below a tag stands the number of its words."
+            .into(),
+    ];
+    if shown.iter().flat_map(|(_, rows)| rows).any(|row| row.tags.len() > COLUMNS) {
+        notes.push(format!("Only the {COLUMNS} most frequent tags are shown.").into());
+    }
+    notes.extend(omitted(study, found).map(Note::Text));
+    Figure {
+        path: "figures/tags.svg",
+        title: "F1 of each tag on dev",
+        about:
+            "A row per policy, a column per tag, the most frequent first. The darker a field, the more is \
+                missing to an F1 of 100."
+                .into(),
+        chart: Chart::Heat(Heat {
+            panels: shown.iter().map(|(title, rows)| heat(title, rows)).collect(),
+            colour: HeatColour::Missing,
+        }),
+        notes,
+        across: 1,
+    }
+}
+
+/// Accuracy by what train knows of a word: three bars per policy.
+pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
+    let names = [("unknown", "unknown"), ("ambiguous", "several tags"), ("unambiguous", "one tag")];
+    let row = |group: &&GroupErrors| {
+        let bar = |(name, shown): (&str, &str)| {
+            let found = group.strata.iter().find(|found| found.by == Strata::Train && found.name == name)?;
+            Some(Bar::new(shown, found.accuracy, found.interval.map(|ends| [ends.low, ends.high])))
+        };
+        BarRow {
+            name: group.policy.clone(),
+            tone: Tone::Policy(study.place_of(&group.policy)),
+            bars: names.into_iter().filter_map(bar).collect(),
+        }
+    };
+    let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
+        rows: rows.iter().map(row).collect(),
+        title,
+        axis: "dev accuracy, %".into(),
+        kind: String::new(),
+        references: Vec::new(),
+    });
+    let panels: Vec<BarPanel> = panels.collect();
+    let mut notes: Vec<Note> = vec![
+        "Bar and number: mean accuracy on words that train lacks, that have several tags there, and that have \
+         one. Thin line: 95 % Wilson interval at their number."
+            .into(),
+    ];
+    notes.extend(omitted(study, found).map(Note::Text));
+    Figure {
+        path: "figures/familiarity.svg",
+        title: "Dev accuracy by what train knows of a word",
+        about:
+            "Three bars per policy: words that train lacks, words with several tags there, and words with \
+                one."
+                .into(),
+        chart: Chart::Bars(Bars {
+            lengths: Lengths::Groups,
+            names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
+            panels,
+            interval: "95 % interval",
+        }),
+        notes,
+        across: 2,
+    }
+}
+
+/// How many rows figures omit.
+fn omitted(study: &Study, found: &WordErrors) -> Option<String> {
+    let shown: usize = shown(study, found).iter().map(|(_, rows)| rows.len()).sum();
+    let all = found.groups.iter().filter(|group| group.split == "dev").count();
+    let units = units(study).many;
+    (shown < all).then(|| {
+        format!(
+            "Of {all} rows, {shown} are drawn: those with the most and the fewest right {units}, and the \
+             baseline."
+        )
+    })
+}
+
+fn heat(title: &str, rows: &[&GroupErrors]) -> HeatPanel {
+    let tags: Vec<&TagErrors> = rows[0].tags.iter().take(COLUMNS).collect();
+    let field = |row: &GroupErrors, tag: &str| {
+        let found = row.tags.iter().find(|other| other.tag == tag)?;
+        Some(HeatField { label: fixed(100.0 * found.f1.mean, 1), shade: shade(found.f1.mean) })
+    };
+    let fields = |row: &GroupErrors| tags.iter().map(|tag| field(row, &tag.tag)).collect();
+    HeatPanel {
+        title: title.into(),
+        columns: tags.iter().map(|tag| vec![tag.tag.clone(), count(tag.support)]).collect(),
+        rows: rows.iter().map(|row| (row.policy.clone(), fields(row))).collect(),
+    }
+}
+
+/// How dark a field is: the same step for the same factor of errors, from 0.1 % to half; never so dark
+/// that its number is hard to read.
+fn shade(f1: f64) -> f64 {
+    let missing = (1.0 - f1).clamp(0.001, 0.5);
+    0.02 + 0.63 * (missing / 0.001).ln() / 500_f64.ln()
+}

@@ -1,0 +1,107 @@
+//! The CSV files of errors: per tag, per confusion, per kind of word, and per pair of policies. A row is of one cell,
+//! in counts.
+
+use frostline_score::TagScore;
+
+use crate::keys;
+use crate::study::{CellView, Study};
+use crate::table::{Columns, DataFile, Quantity};
+use crate::topics::errors::counts::{CellErrors, Stratum, WordErrors};
+use crate::topics::errors::versus::Versus;
+
+/// What a row of each file is.
+pub(super) const ABOUT: [&str; 4] = [
+    "`tags.csv`: one row per cell, split and tag, with its counts and scores.",
+    "`confusions.csv`: one row per cell, split and pair of tags.",
+    "`strata.csv`: one row per cell, split and kind of word or length of sentence.",
+    "`differences.csv`: one row per split and cell that has one of the same seed in which everything \
+     learns.",
+];
+
+/// All files. The page of errors says what they are.
+pub(super) fn all(study: &Study, found: &WordErrors) -> Vec<DataFile> {
+    vec![tags(study, found), confusions(study, found), strata(study, found), differences(study, found)]
+}
+
+/// A cell's split with one of its parts.
+type PartRow<'a, P> = (&'a CellView, &'static str, P);
+
+fn keyed<'a, P: 'a>(study: &Study) -> Columns<'a, PartRow<'a, P>> {
+    keys::of_cell(study, |row: &PartRow<'a, P>| row.0).column("split", Quantity::Text, |row| row.1)
+}
+
+fn rows<'a, P: 'a, I: Iterator<Item = P> + 'a>(
+    study: &'a Study,
+    found: &'a WordErrors,
+    parts: impl Fn(&'a CellErrors) -> I + 'a,
+) -> impl Iterator<Item = PartRow<'a, P>> {
+    found.cells.iter().flat_map(move |one| {
+        let view = &study.cells[one.cell];
+        parts(one).map(move |part| (view, one.split, part))
+    })
+}
+
+fn file(path: &'static str, table: crate::table::Table) -> DataFile {
+    DataFile { path, about: String::new(), table }
+}
+
+/// Every tag that occurs in gold or prediction, of every scored split of every cell.
+fn tags(study: &Study, found: &WordErrors) -> DataFile {
+    let columns = keyed::<TagScore>(study)
+        .column("tag", Quantity::Text, |row| row.2.tag.clone())
+        .column("support", Quantity::Count, |row| row.2.support)
+        .column("predicted", Quantity::Count, |row| row.2.predicted)
+        .column("correct", Quantity::Count, |row| row.2.correct)
+        .column("precision", Quantity::Share(2), |row| row.2.prf.precision)
+        .column("recall", Quantity::Share(2), |row| row.2.prf.recall)
+        .column("f1", Quantity::Share(2), |row| row.2.prf.f1);
+    let there =
+        |one: &CellErrors| one.confusion.per_tag().into_iter().filter(|tag| tag.support + tag.predicted > 0);
+    file("tags.csv", columns.table(rows(study, found, there)))
+}
+
+/// Every pair of a gold tag and another one that was predicted, the most frequent first; the predicted tag is empty
+/// where there was none.
+fn confusions(study: &Study, found: &WordErrors) -> DataFile {
+    let columns = keyed::<(String, Option<String>, u64, u64)>(study)
+        .column("gold", Quantity::Text, |row| row.2.0.clone())
+        .column("predicted", Quantity::Text, |row| row.2.1.clone())
+        .column("words", Quantity::Count, |row| row.2.2)
+        .column("share_of_errors", Quantity::Share(1), |row| row.2.2 as f64 / row.2.3 as f64);
+    file("confusions.csv", columns.table(rows(study, found, pairs)))
+}
+
+/// A cell's wrong pairs with their number and that of all errors.
+fn pairs(one: &CellErrors) -> std::vec::IntoIter<(String, Option<String>, u64, u64)> {
+    let errors = one.confusion.words() - one.confusion.correct();
+    let pairs = WordErrors::confused(&one.confusion).into_iter();
+    let owned = pairs.map(|(gold, said, words)| (gold.to_string(), said.map(String::from), words, errors));
+    owned.collect::<Vec<_>>().into_iter()
+}
+
+/// Words by what train knows of them and by length of their sentence.
+fn strata(study: &Study, found: &WordErrors) -> DataFile {
+    let columns = keyed::<&Stratum>(study)
+        .column("by", Quantity::Text, |row| row.2.by.name())
+        .column("stratum", Quantity::Text, |row| row.2.name.clone())
+        .column("words", Quantity::Count, |row| row.2.words)
+        .column("correct", Quantity::Count, |row| row.2.correct)
+        .column("accuracy", Quantity::Share(2), |row| row.2.correct as f64 / row.2.words as f64);
+    file("strata.csv", columns.table(rows(study, found, |one| one.strata.iter())))
+}
+
+/// Every cell beside the baseline of its seed.
+fn differences(study: &Study, found: &WordErrors) -> DataFile {
+    let rows = found.versus.iter().map(|versus| (&study.cells[versus.cell], versus.split, versus));
+    let columns = keyed::<&Versus>(study)
+        .column("words", Quantity::Count, |row| row.2.words)
+        .column("sentences", Quantity::Count, |row| row.2.sentences)
+        .column("other_words", Quantity::Count, |row| row.2.other_words)
+        .column("other_sentences", Quantity::Count, |row| row.2.other_sentences)
+        .column("only_none_right", Quantity::Count, |row| row.2.mcnemar.only_a)
+        .column("only_this_right", Quantity::Count, |row| row.2.mcnemar.only_b)
+        .column("both_wrong", Quantity::Count, |row| row.2.both_wrong)
+        .column("mcnemar_exact_p", Quantity::Probability, |row| row.2.mcnemar.exact_p)
+        .column("mcnemar_holm_p", Quantity::Probability, |row| row.2.holm_p);
+    file("differences.csv", columns.table(rows))
+}

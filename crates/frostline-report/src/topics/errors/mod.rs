@@ -1,0 +1,145 @@
+//! Errors: which words are wrong, and in what policies differ. Where there are very many policies, only some have
+//! tables of their own; a CSV file has all.
+
+mod counts;
+mod examples;
+mod figures;
+mod files;
+mod part;
+mod versus;
+
+use crate::chart::Figure;
+use crate::fields::Fields;
+use crate::number::plural;
+use crate::page::{Page, PageFile};
+use crate::study::words::{SENTENCES, banner, units};
+use crate::study::{SPLITS, Stored, Study};
+use crate::table::DataFile;
+use crate::topic::Topic;
+
+use counts::WordErrors;
+use part::SplitPart;
+
+/// Errors.
+pub(crate) struct Errors {
+    found: WordErrors,
+    /// Files of predictions that could not be used, each with why.
+    left_out: Vec<String>,
+}
+
+impl Errors {
+    /// Those of a study, as far as predictions were read.
+    pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
+        let found = WordErrors::of(&study.cells, &study.groups, &stored.words);
+        Self { found, left_out: stored.left_out.clone() }
+    }
+}
+
+impl Topic for Errors {
+    fn caveats(&self, study: &Study) -> Vec<String> {
+        let unread = self.left_out.first().map(|first| {
+            format!(
+                "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
+                 lack them. The first is {first}.",
+                plural(self.left_out.len(), "file")
+            )
+        });
+        let missing = match units(study) {
+            _ if !self.found.is_empty() => "",
+            SENTENCES => "significance tests from predictions, and ",
+            _ => "per-tag scores, confusions, significance tests from predictions, and ",
+        };
+        let missing = format!(
+            "Not in this report: {missing}any setting that the plan does not vary. The predictions are stored \
+             with each cell."
+        );
+        unread.into_iter().chain([missing]).collect()
+    }
+
+    fn link(&self, _: &Study) -> Option<&'static str> {
+        (!self.found.is_empty())
+            .then_some("Which words are wrong, and where policies differ: [errors.md](errors.md).")
+    }
+
+    fn pages(&self, study: &Study) -> Vec<PageFile> {
+        if self.found.is_empty() {
+            return Vec::new();
+        }
+        vec![PageFile {
+            path: "errors.md",
+            about: "F1 of each tag, confusions, known and unknown words, length of sentences, and where policies \
+                    differ. Its numbers stand in `tags.csv`, `confusions.csv`, `strata.csv` and `differences.csv`."
+                .into(),
+            page: self.page(study),
+        }]
+    }
+
+    fn page_figures(&self, study: &Study) -> Vec<Figure> {
+        if self.found.groups.iter().any(|group| group.split == "dev") {
+            vec![figures::familiarity(study, &self.found), figures::tags(study, &self.found)]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        if self.found.is_empty() { Vec::new() } else { files::all(study, &self.found) }
+    }
+
+    fn fields(&self, _: &Study) -> Fields {
+        Fields::default().with_some("errors", &self.found.groups).with_some("differences", &self.found.versus)
+    }
+}
+
+impl Errors {
+    fn page(&self, study: &Study) -> Page {
+        let mut page = Page::default();
+        page.section(1, format!("Errors: {}", study.sweep.plan.name));
+        banner(study, &mut page);
+        how_to_read(study, &mut page);
+        for figure in self.page_figures(study) {
+            page.figure(figure.path, figure.title, &figure.about);
+        }
+        for lang in study.langs() {
+            for split in SPLITS {
+                if let Some(part) = SplitPart::of(study, &self.found, lang, split) {
+                    page.section(2, format!("{}: {split}", study.lang_title(lang)));
+                    part.write(&mut page);
+                }
+            }
+        }
+        page.section(2, "Files beside this page");
+        for item in files::ABOUT {
+            page.item(item);
+        }
+        page
+    }
+}
+
+fn how_to_read(study: &Study, page: &mut Page) {
+    page.paragraph(
+        "This page is counted from the stored predictions of every cell. A word is wrong here where it is \
+         wrong in the headline accuracy: also where it was lost to truncation or its tag never occurs in \
+         train.",
+    );
+    for item in [
+        "**Unknown** words do not occur in the train split that the cell learned from. The others are \
+         **known**: with **one tag** there, or with **several**, which makes them ambiguous. Words are \
+         compared as the model was given them, in lower case where the plan asks for it.",
+        "**Length** counts the labelled words of a sentence.",
+        "**F1** of a tag is the harmonic mean of precision and recall; **macro F1** is the mean over \
+         tags. **± after a number** is one standard deviation over seeds.",
+        "**Confusions** are summed over seeds.",
+    ] {
+        page.item(item);
+    }
+    if study.has_baseline() {
+        page.item("**vs none** is the difference to the cell of the same seed in which everything learns.");
+        page.item(
+            "**McNemar's test** asks of the words that only one of two cells has right whether they are \
+             equally many on both sides. It takes words as independent. Those of a sentence are not, so it \
+             finds differences a little too eagerly. **Holm** corrects its p-values for all rows of the \
+             table.",
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! The tables of a language on a split. Where there are very many policies, only some have tables of their own.
+
+use frostline_score::MeanStd;
+
+use crate::keys;
+use crate::number::{NONE, count, fixed};
+use crate::page::Page;
+use crate::study::{BASELINE, Study, named};
+use crate::table::{Columns, Quantity, Table, Value};
+use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
+use crate::topics::errors::examples;
+use crate::topics::errors::versus::Versus;
+
+/// The most tags that stand side by side.
+pub(super) const COLUMNS: usize = 18;
+
+/// Which groups have tables and rows of their own.
+pub(super) fn named_groups(groups: &[&GroupErrors]) -> Vec<bool> {
+    let rows: Vec<(&str, f64)> =
+        groups.iter().map(|group| (group.policy.as_str(), group.accuracy.mean)).collect();
+    named(&rows)
+}
+
+/// A language on a split.
+pub(super) struct SplitPart<'a> {
+    study: &'a Study,
+    split: &'static str,
+    groups: Vec<&'a GroupErrors>,
+    first: &'a GroupErrors,
+    /// Which groups have tables of their own.
+    named: Vec<bool>,
+    versus: Vec<&'a Versus>,
+}
+
+impl<'a> SplitPart<'a> {
+    /// None where no prediction of it was read.
+    pub fn of(study: &'a Study, found: &'a WordErrors, lang: &str, split: &'static str) -> Option<Self> {
+        let groups = found.groups.iter().filter(|group| group.lang == lang && group.split == split);
+        let groups: Vec<&GroupErrors> = groups.collect();
+        let first = *groups.first()?;
+        let versus = found.versus.iter().filter(|versus| versus.lang == lang && versus.split == split);
+        Some(Self { study, split, first, named: named_groups(&groups), groups, versus: versus.collect() })
+    }
+
+    /// All tables.
+    pub fn write(&self, page: &mut Page) {
+        if self.groups.iter().any(|group| group.varies) {
+            page.paragraph(
+                "Cells hold different words, or learned from different sentences. Counts of words below are \
+                 those of the first cell.",
+            );
+        }
+        page.section(3, "By what train knows of a word");
+        page.table(self.strata(Strata::Train));
+        page.section(3, "By length of sentence");
+        page.table(self.strata(Strata::Length));
+        page.section(3, "F1 of each tag");
+        self.tags(page);
+        page.section(3, "Most frequent confusions");
+        self.confusions(page);
+        self.differences(page);
+        page.section(3, "Precision and recall of each tag");
+        for group in self.shown() {
+            let title = format!("{} on {}", group.policy, self.split);
+            page.section(4, keys::title(self.study, title, &group.extras));
+            page.table(scores(group));
+        }
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &'a GroupErrors> {
+        self.groups.iter().zip(&self.named).filter(|(_, named)| **named).map(|(group, _)| *group)
+    }
+
+    /// The first columns of a group's row.
+    fn keyed(&self) -> Columns<'a, &'a GroupErrors> {
+        keys::frozen(
+            self.study,
+            |group: &&'a GroupErrors| group.policy.clone(),
+            |group: &&'a GroupErrors| &group.extras,
+        )
+    }
+
+    /// The same of a row that is no policy's.
+    fn unkeyed(&self, name: &str) -> Columns<'a, ()> {
+        let name = format!("*{name}*");
+        let axes = self.study.axes().into_iter().map(String::from);
+        let first = Columns::default().column("Frozen", Quantity::Text, move |(): &()| name.clone());
+        first.each(axes, |axis| format!("`{axis}`"), Quantity::Text, |(), _| NONE)
+    }
+
+    /// Accuracies of strata, a column each; their words in the first row.
+    fn strata(&self, by: Strata) -> Table {
+        let strata: Vec<&StratumErrors> = self.first.strata.iter().filter(|one| one.by == by).collect();
+        let all = self.first.words;
+        let name = move |stratum: &&StratumErrors| heading(by, &stratum.name);
+        let words = self
+            .unkeyed("words")
+            .column("All %", Quantity::Share(2), move |()| Value::Count(all))
+            .each(strata.clone(), name, Quantity::Share(2), move |(), stratum| {
+                format!("{} ({} %)", count(stratum.words), share(stratum.words, all))
+            })
+            .column("Seeds", Quantity::Count, |()| NONE);
+        let columns = self
+            .keyed()
+            .column("All %", Quantity::Share(2), |group| group.accuracy)
+            .each(strata, name, Quantity::Share(2), move |group, stratum| {
+                let found = group.strata.iter().find(|other| (other.by, &other.name) == (by, &stratum.name));
+                found.map(|found| found.accuracy)
+            })
+            .column("Seeds", Quantity::Count, |group| group.cells);
+        words.table([()]).with_rows(columns.table(self.groups.iter().copied()))
+    }
+
+    /// F1 of the most frequent tags, a column each; below, the differences to the baseline.
+    fn tags(&self, page: &mut Page) {
+        let tags: Vec<&TagErrors> = self.first.tags.iter().take(COLUMNS).collect();
+        let name = |tag: &&TagErrors| format!("`{}`", tag.tag);
+        let words = self.unkeyed("words").column("Macro F1", Quantity::Percent(2), |()| NONE);
+        let words = words.each(tags.clone(), name, Quantity::Share(2), |(), tag| Value::Count(tag.support));
+        let find =
+            |group: &&'a GroupErrors, tag: &TagErrors| group.tags.iter().find(|one| one.tag == tag.tag);
+        let columns = self.keyed().column("Macro F1", Quantity::Percent(2), |group| group.macro_f1.mean);
+        let columns = columns.each(tags.clone(), name, Quantity::Share(2), move |group, tag| {
+            find(group, tag).map(|found| found.f1.mean)
+        });
+        page.table(words.table([()]).with_rows(columns.table(self.groups.iter().copied())));
+        if self.first.tags.len() > COLUMNS {
+            let left = self.first.tags.len() - COLUMNS;
+            page.paragraph(format!("The {left} rarer tags stand in `tags.csv`."));
+        }
+        let others =
+            self.groups.iter().filter(|group| group.macro_f1_gain.is_some() && group.policy != BASELINE);
+        let others: Vec<&GroupErrors> = others.copied().collect();
+        if others.is_empty() {
+            return;
+        }
+        let columns = self.keyed().column("Macro F1", Quantity::Points(2), |group| group.macro_f1_gain);
+        let columns = columns.each(tags, name, Quantity::Change(2), move |group, tag| {
+            find(group, tag).and_then(|found| found.f1_gain)
+        });
+        page.paragraph("The same minus `none`, in points:");
+        page.table(columns.table(others));
+    }
+
+    fn confusions(&self, page: &mut Page) {
+        if self.groups.iter().all(|group| group.errors == 0) {
+            page.paragraph("No word is wrong.");
+            return;
+        }
+        type PairRow<'a> = (&'a GroupErrors, &'a Confused);
+        let rows = self.shown().flat_map(|group| group.confusions.iter().map(move |pair| (group, pair)));
+        let columns = keys::frozen(
+            self.study,
+            |row: &PairRow<'_>| row.0.policy.clone(),
+            |row: &PairRow<'_>| &row.0.extras,
+        )
+        .column("Gold", Quantity::Text, |row| format!("`{}`", row.1.gold))
+        .column("Taken for", Quantity::Text, |(_, pair)| {
+            pair.predicted.as_ref().map_or("nothing".into(), |tag| format!("`{tag}`"))
+        })
+        .column("Words", Quantity::Count, |row| row.1.words)
+        .column("% of errors", Quantity::Share(1), |row| row.1.share_of_errors)
+        .column("All errors", Quantity::Count, |row| row.0.errors)
+        .column("Seeds", Quantity::Count, |row| row.0.cells);
+        page.table(columns.table(rows));
+    }
+
+    /// Every cell beside the baseline of its seed, and sentences in which they differ.
+    fn differences(&self, page: &mut Page) {
+        if self.versus.is_empty() {
+            return;
+        }
+        page.section(3, "Where policies differ from none");
+        let columns =
+            keys::frozen(self.study, |one: &&'a Versus| one.policy.clone(), |one: &&'a Versus| &one.extras)
+                .column("Seed", Quantity::Count, |one| one.seed.to_string())
+                .column("Words", Quantity::Count, |one| one.other_words)
+                .column("%", Quantity::Count, |one| share(one.other_words, one.words))
+                .column("Sentences", Quantity::Count, |one| one.other_sentences)
+                .column("%", Quantity::Count, |one| share(one.other_sentences, one.sentences))
+                .column("Only none right", Quantity::Count, |one| one.mcnemar.only_a)
+                .column("Only this right", Quantity::Count, |one| one.mcnemar.only_b)
+                .column("Both wrong", Quantity::Count, |one| one.both_wrong)
+                .column("p", Quantity::Probability, |one| one.mcnemar.exact_p)
+                .column("p, Holm", Quantity::Probability, |one| one.holm_p);
+        page.table(columns.table(self.versus.iter().copied()));
+        page.paragraph(
+            "**Words** and **sentences** are those with another tag than from `none`. **p** is that of McNemar's \
+             exact test.",
+        );
+        let is_shown = |versus: &&Versus| {
+            self.shown().any(|group| (&group.policy, &group.extras) == (&versus.policy, &versus.extras))
+        };
+        let with_examples = self.versus.iter().copied().filter(|versus| !versus.examples.is_empty());
+        examples::list(self.study, &with_examples.filter(is_shown).collect::<Vec<_>>(), page);
+    }
+}
+
+/// Precision, recall and F1 of every tag.
+fn scores(group: &GroupErrors) -> Table {
+    let is_other = group.policy != BASELINE;
+    let gain = |gain: Option<MeanStd>| gain.filter(|_| is_other);
+    let columns = Columns::default()
+        .column("Tag", Quantity::Text, |tag: &&TagErrors| format!("`{}`", tag.tag))
+        .column("Words", Quantity::Count, |tag| tag.support)
+        .column("Precision", Quantity::Percent(2), |tag| tag.precision)
+        .column("Recall", Quantity::Percent(2), |tag| tag.recall)
+        .column("F1", Quantity::Percent(2), |tag| tag.f1)
+        .optional("vs none", Quantity::Points(2), |tag| gain(tag.f1_gain));
+    let macros = Columns::default()
+        .column("Tag", Quantity::Text, |(): &()| "macro")
+        .column("Words", Quantity::Count, |()| group.words)
+        .column("Precision", Quantity::Percent(2), |()| Value::Missing)
+        .column("Recall", Quantity::Percent(2), |()| Value::Missing)
+        .column("F1", Quantity::Percent(2), |()| group.macro_f1)
+        .optional("vs none", Quantity::Points(2), |()| gain(group.macro_f1_gain));
+    columns.table(&group.tags).with_rows(macros.table([()]))
+}
+
+/// A stratum's name as a table's head says it.
+fn heading(by: Strata, name: &str) -> String {
+    match (by, name) {
+        (Strata::Length, _) => format!("{} words, %", name.replace('-', " to ").replace('+', " or more")),
+        (Strata::Train, "known") => "Known %".into(),
+        (Strata::Train, "unknown") => "Unknown %".into(),
+        (Strata::Train, "unambiguous") => "One tag %".into(),
+        (Strata::Train, _) => "Several tags %".into(),
+    }
+}
+
+fn share(part: u64, whole: u64) -> String {
+    fixed(100.0 * part as f64 / whole.max(1) as f64, 1)
+}

@@ -1,0 +1,169 @@
+//! A cell beside the one of its seed in which everything learns, word by word, over the same words. No sentence of
+//! test is shown, so that nobody learns from test what to change.
+
+use frostline_score::{McNemar, holm};
+use serde::Serialize;
+
+use crate::study::tagged::{Said, SentenceSpan, Tag, Tagged};
+use crate::study::{BASELINE, CellView, Group, SPLITS};
+
+/// The most sentences that are shown of two policies.
+const EXAMPLES: usize = 5;
+
+/// Two cells that differ only in what is frozen, on a split.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Versus {
+    /// The cell's place among the report's cells.
+    #[serde(skip)]
+    pub cell: usize,
+    pub lang: String,
+    pub policy: String,
+    /// Values of the further axes, in their order.
+    pub extras: Vec<String>,
+    pub seed: u64,
+    pub split: &'static str,
+    pub words: u64,
+    pub sentences: u64,
+    /// Words that got another tag than from the baseline.
+    pub other_words: u64,
+    /// Sentences with at least one of them.
+    pub other_sentences: u64,
+    /// Words of these that both have wrong.
+    pub both_wrong: u64,
+    /// A is the baseline.
+    pub mcnemar: McNemar,
+    /// The exact p-value after Holm's correction for all comparisons of the language on the split.
+    pub holm_p: f64,
+    #[serde(skip)]
+    pub examples: Vec<Example>,
+}
+
+/// A sentence in which two policies differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Example {
+    pub id: String,
+    pub words: Vec<Shown>,
+}
+
+/// One of its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub form: String,
+    pub gold: String,
+    /// The baseline's tag and the other policy's, where they differ; nothing where there is none.
+    pub differs: Option<[Option<String>; 2]>,
+}
+
+impl Example {
+    pub fn differing(&self) -> usize {
+        self.words.iter().filter(|word| word.differs.is_some()).count()
+    }
+}
+
+/// Every cell that has such a twin, in the order of groups, dev before test. Sentences are shown for the
+/// first seed of a policy.
+pub(super) fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Versus> {
+    let mut all: Vec<Versus> = Vec::new();
+    for group in groups.iter().filter(|group| group.policy != BASELINE) {
+        for split in SPLITS {
+            let mut shows = split == "dev";
+            for (cell, view) in cells.iter().enumerate().filter(|(_, view)| group.holds(view)) {
+                let Some((mine, base)) = pair(cells, view, split, read) else { continue };
+                let mut versus = Versus::new(cell, view, split, [base, mine], read);
+                if shows {
+                    versus.examples = examples([base, mine], read);
+                }
+                shows = false;
+                all.push(versus);
+            }
+        }
+    }
+    correct(&mut all);
+    all
+}
+
+/// What a cell and its baseline said about the same words.
+fn pair<'a>(
+    cells: &[CellView],
+    view: &CellView,
+    split: &'static str,
+    read: &'a Tagged,
+) -> Option<(&'a Said, &'a Said)> {
+    let is_base = |other: &&CellView| other.cell.settings.policy == BASELINE && other.is_twin_of(view);
+    let mine = read.get(&view.cell, split)?;
+    let base = cells.iter().filter(is_base).find_map(|base| read.get(&base.cell, split))?;
+    (mine.text == base.text).then_some((mine, base))
+}
+
+impl Versus {
+    fn new(
+        cell: usize,
+        view: &CellView,
+        split: &'static str,
+        [base, mine]: [&Said; 2],
+        read: &Tagged,
+    ) -> Self {
+        let text = &read.texts[mine.text];
+        let words = || text.words.iter().zip(base.predicted.iter().zip(&mine.predicted));
+        let is_right = |tag: &Option<Tag>, gold: Tag| *tag == Some(gold);
+        let pairs = words().map(|(word, (a, b))| (is_right(a, word.gold), is_right(b, word.gold)));
+        let mcnemar = McNemar::from_pairs(pairs);
+        let other_words = words().filter(|(_, (a, b))| a != b).count() as u64;
+        let differ = |range: std::ops::Range<usize>| base.predicted[range.clone()] != mine.predicted[range];
+        let settings = &view.cell.settings;
+        Self {
+            cell,
+            lang: settings.lang.clone(),
+            policy: settings.policy.to_string(),
+            extras: view.extras.clone(),
+            seed: settings.seed,
+            split,
+            words: text.words.len() as u64,
+            sentences: text.sentences.len() as u64,
+            other_words,
+            other_sentences: text.ranges().filter(|(_, range)| differ(range.clone())).count() as u64,
+            both_wrong: other_words - mcnemar.only_a - mcnemar.only_b,
+            holm_p: mcnemar.exact_p,
+            mcnemar,
+            examples: Vec::new(),
+        }
+    }
+}
+
+/// The sentences with the most words that differ; of equal ones the earlier.
+fn examples([base, mine]: [&Said; 2], read: &Tagged) -> Vec<Example> {
+    let text = &read.texts[mine.text];
+    let differs = |at: usize| base.predicted[at] != mine.predicted[at];
+    let mut ranked: Vec<_> = text
+        .ranges()
+        .map(|(sentence, range)| (range.clone().filter(|&at| differs(at)).count(), sentence, range))
+        .filter(|(count, ..)| *count > 0)
+        .collect();
+    ranked.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+    ranked.truncate(EXAMPLES);
+    let name = |tag: Tag| read.tags[usize::from(tag)].clone();
+    let shown = |at: usize| Shown {
+        form: text.words[at].form.clone(),
+        gold: name(text.words[at].gold),
+        differs: differs(at).then(|| [base, mine].map(|said| said.predicted[at].map(name))),
+    };
+    let example = |(_, sentence, range): (usize, &SentenceSpan, std::ops::Range<usize>)| Example {
+        id: sentence.id.clone(),
+        words: range.map(shown).collect(),
+    };
+    ranked.into_iter().map(example).collect()
+}
+
+/// Corrects the p-values of each language and split together.
+fn correct(all: &mut [Versus]) {
+    let families: std::collections::BTreeSet<(String, &'static str)> =
+        all.iter().map(|versus| (versus.lang.clone(), versus.split)).collect();
+    for (lang, split) in families {
+        let mut family: Vec<&mut Versus> =
+            all.iter_mut().filter(|versus| versus.lang == lang && versus.split == split).collect();
+        let exact: Vec<f64> = family.iter().map(|versus| versus.mcnemar.exact_p).collect();
+        for (versus, p) in family.iter_mut().zip(holm(&exact)) {
+            versus.holm_p = p;
+        }
+    }
+}

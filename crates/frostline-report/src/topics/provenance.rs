@@ -1,0 +1,194 @@
+//! Where the numbers come from: settings, inputs with their hashes, and who made the records.
+
+use std::collections::BTreeMap;
+
+use frostline_record::{Input, Inputs, MadeBy, Precision};
+use serde::Serialize;
+
+use crate::fields::Fields;
+use crate::number::{listed, plural};
+use crate::page::Page;
+use crate::study::{CellView, Study, distinct};
+use crate::table::{Columns, Quantity};
+use crate::topic::Topic;
+
+/// Provenance.
+pub(crate) struct Provenance;
+
+impl Topic for Provenance {
+    fn caveats(&self, study: &Study) -> Vec<String> {
+        let mut points = Vec::new();
+        let makers = study.makers().len();
+        if makers > 1 {
+            points.push(format!(
+                "**The records come from {makers} different programs or machines** (see the end of \
+                 this page). Times from different machines must not be compared."
+            ));
+        }
+        if study.strays > 0 {
+            points.push(format!(
+                "{} in the folder belong to no cell of this sweep and are left out.",
+                plural(study.strays, "record")
+            ));
+        }
+        if study.sweep.plan.jobs > 1 {
+            points.push(format!(
+                "Up to {} cells ran at a time. They share one machine, so their times are longer and \
+                 noisier than those of one cell alone.",
+                study.sweep.plan.jobs
+            ));
+        }
+        points.push(
+            "Times hold for this machine and this day only. Savings carry over better than seconds.".into(),
+        );
+        points
+    }
+
+    fn appendix(&self, study: &Study, page: &mut Page) {
+        settings(study, page);
+        inputs(study, page);
+        made_by(study, page);
+    }
+
+    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
+        let by = |view: &&'a CellView, get: fn(&MadeBy) -> &str| view.made_by().map(|by| get(by).to_string());
+        Columns::default()
+            .column("version", Quantity::Text, move |view| by(view, |by| &by.version))
+            .column("revision", Quantity::Text, move |view| by(view, |by| &by.revision))
+            .column("code", Quantity::Text, move |view| by(view, |by| &by.code))
+            .column("backend", Quantity::Text, move |view| by(view, |by| &by.backend))
+            .column("device", Quantity::Text, move |view| by(view, |by| &by.device))
+            .column("isa", Quantity::Text, move |view| by(view, |by| &by.isa))
+            .column("computed_in", Quantity::Text, |view| view.computed_in().map(Precision::name))
+            .column("threads", Quantity::Count, |view| view.made_by().map(|by| by.threads))
+    }
+
+    fn fields(&self, study: &Study) -> Fields {
+        let makers = study.makers();
+        let makers: Vec<Maker<'_>> =
+            makers.into_iter().map(|(made_by, records)| Maker { records, made_by }).collect();
+        Fields::default()
+            .with("made_by", &makers)
+            .with("inputs", &inputs_of(study))
+            .with("stray_records", &study.strays)
+            .with("plan", &study.sweep.plan)
+            .with("overrides", &study.sweep.overrides)
+    }
+}
+
+/// Who made so many records.
+#[derive(Serialize)]
+struct Maker<'a> {
+    records: usize,
+    #[serde(flatten)]
+    made_by: &'a MadeBy,
+}
+
+/// The plan's settings.
+fn settings(study: &Study, page: &mut Page) {
+    page.section(2, "Settings");
+    let plan = &study.sweep.plan;
+    let axes = plan.axes();
+    if !axes.is_empty() {
+        page.paragraph("The grid:");
+    }
+    for axis in &axes {
+        let values: Vec<String> = plan.grid[*axis].iter().map(ToString::to_string).collect();
+        page.item(format!("`{axis}` takes {}", values.join(", ")));
+    }
+    if !study.sweep.overrides.is_empty() {
+        let overrides: Vec<String> = study.sweep.overrides.iter().map(|set| format!("`{set}`")).collect();
+        page.paragraph(format!("Set on the command line: {}.", listed(&overrides)));
+    }
+    page.paragraph("Shared by all cells:");
+    let mut shared = toml::Table::try_from(&plan.settings).unwrap_or_default();
+    for axis in axes {
+        remove(&mut shared, axis);
+    }
+    page.code("toml", shared.to_string());
+}
+
+/// Takes the setting at a dotted path out of a table.
+fn remove(table: &mut toml::Table, path: &str) {
+    match path.split_once('.') {
+        None => {
+            table.remove(path);
+        }
+        Some((first, rest)) => {
+            if let Some(inner) = table.get_mut(first).and_then(toml::Value::as_table_mut) {
+                remove(inner, rest);
+            }
+        }
+    }
+}
+
+/// The distinct inputs of each language's cells.
+fn inputs_of(study: &Study) -> BTreeMap<&str, Vec<&Inputs>> {
+    let mut inputs: BTreeMap<&str, Vec<&Inputs>> = BTreeMap::new();
+    for view in &study.cells {
+        let known = inputs.entry(&view.cell.settings.lang).or_default();
+        if !known.contains(&&view.cell.inputs) {
+            known.push(&view.cell.inputs);
+        }
+    }
+    inputs
+}
+
+/// A file that was read, with the languages of which it was.
+type InputRow<'a> = (Vec<&'a str>, &'a String, &'a Input);
+
+/// Every file that was read, with its hash.
+fn inputs(study: &Study, page: &mut Page) {
+    page.section(2, "Inputs");
+    let inputs = inputs_of(study);
+    let all = || inputs.values().flatten().flat_map(|files| files.iter());
+    let files = distinct(all().map(|(role, file)| (role, &file.sha256)));
+    let rows = files.into_iter().filter_map(|(role, sha256)| {
+        let is_it = |(other, file): &(&'_ String, &'_ Input)| *other == role && file.sha256 == *sha256;
+        let holds = |lang: &&str| {
+            inputs.get(*lang).is_some_and(|sets| sets.iter().any(|files| files.iter().any(|one| is_it(&one))))
+        };
+        let (_, file) = all().find(|one| is_it(one))?;
+        Some((study.langs().into_iter().filter(holds).collect(), role, file))
+    });
+    let columns = Columns::default()
+        .column("Languages", Quantity::Text, |row: &InputRow<'_>| row.0.join(", "))
+        .column("Role", Quantity::Text, |row| row.1.clone())
+        .column("File", Quantity::Text, |row| format!("`{}`", short(&row.2.path)))
+        .column("Bytes", Quantity::Count, |row| row.2.bytes)
+        .column("SHA-256", Quantity::Text, |row| format!("`{}`", row.2.sha256));
+    page.table(columns.table(rows));
+}
+
+/// The last two parts of a path: enough to know the file, nothing about the machine.
+fn short(path: &str) -> String {
+    let parts: Vec<&str> = path.rsplitn(3, ['/', '\\']).take(2).collect();
+    match parts.as_slice() {
+        [file, folder] => format!("{folder}/{file}"),
+        _ => path.into(),
+    }
+}
+
+/// Versions and machines.
+fn made_by(study: &Study, page: &mut Page) {
+    page.section(2, "Who made the records");
+    let makers = study.makers();
+    if makers.is_empty() {
+        page.paragraph("There is no record yet.");
+        return;
+    }
+    if makers.len() > 1 {
+        page.quote("**Warning:** the records differ in who made them. Read times with care.");
+    }
+    let said = |text: &str| (!text.is_empty()).then(|| text.to_string());
+    let columns = Columns::default()
+        .column("Records", Quantity::Count, |row: &(&MadeBy, usize)| row.1.to_string())
+        .column("Frostline", Quantity::Text, |row| row.0.version.clone())
+        .column("Revision", Quantity::Text, move |row| said(&row.0.revision))
+        .column("Code", Quantity::Text, move |row| said(&row.0.code))
+        .column("Backend", Quantity::Text, |row| row.0.backend.clone())
+        .column("Device", Quantity::Text, |row| row.0.device.clone())
+        .column("Instructions", Quantity::Text, |row| row.0.isa.clone())
+        .column("Threads", Quantity::Count, |row| row.0.threads.to_string());
+    page.table(columns.table(makers));
+}

@@ -1,0 +1,79 @@
+//! `published.md`: the published figures that the plan names, beside what this sweep found. There is no comparison
+//! where it would mislead: made-up data has none, every setting that differs from the reference's is named, and
+//! other tasks than its own are not compared.
+
+mod cells;
+mod differences;
+mod stages;
+mod whose;
+
+use frostline_record::CompareWith;
+
+use crate::fields::Fields;
+use crate::page::{Page, PageFile};
+use crate::study::words::banner;
+use crate::study::{Stored, Study};
+use crate::topic::Topic;
+use crate::topics::sentences::counts::{self, SentenceStats};
+
+/// Published figures.
+pub(crate) struct Published {
+    sentences: Vec<SentenceStats>,
+    predictions_read: bool,
+}
+
+impl Published {
+    /// What a comparison needs besides the study itself.
+    pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
+        let sentences = counts::of(study, &stored.sentences);
+        Self { sentences, predictions_read: !stored.sentences.is_empty() }
+    }
+}
+
+impl Topic for Published {
+    fn pages(&self, study: &Study) -> Vec<PageFile> {
+        let mut page = Page::default();
+        page.section(1, format!("Published beside ours: {}", study.sweep.plan.name));
+        banner(study, &mut page);
+        self.compare(study, &mut page);
+        let about = "published figures beside these.".into();
+        vec![PageFile { path: "published.md", about, page }]
+    }
+
+    fn fields(&self, study: &Study) -> Fields {
+        match &study.sweep.reference {
+            Some(reference) => Fields::default().with("reference", reference),
+            None => Fields::default(),
+        }
+    }
+}
+
+impl Published {
+    fn compare(&self, study: &Study, page: &mut Page) {
+        if study.synthetic() {
+            page.paragraph(
+                "There is no comparison here. The languages of this sweep carry the short names \
+                 of real ones, but their sentences come from a program. A published accuracy on \
+                 real text beside an accuracy on made-up text would mean nothing.",
+            );
+            page.paragraph(
+                "Run a plan on the real treebanks to see this page filled: \
+                 `cargo xtask sweep --plan configs/paper.toml`.",
+            );
+            return;
+        }
+        let Some(reference) = &study.sweep.reference else {
+            page.paragraph(
+                "There is no comparison here: the plan names no published figures. A plan sets them beside its own \
+                 with `reference = \"FILE\"`; `configs/references/` holds some.",
+            );
+            return;
+        };
+        match reference.compare {
+            CompareWith::Cells => cells::compare(study, reference, page),
+            CompareWith::Stages => {
+                stages::compare(study, reference, &self.sentences, self.predictions_read, page);
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Stages: what each learned, and what it changed.
+
+use frostline_record::StageOutcome;
+
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Tone};
+use crate::fields::Fields;
+use crate::keys;
+use crate::page::Page;
+use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats, value};
+use crate::study::{CellView, Done, Group, SPLITS, Study, distinct, panels};
+use crate::table::{Columns, DataFile, Quantity};
+use crate::topic::Topic;
+use crate::topics::accuracy::seeds_note;
+
+/// Stages.
+pub(crate) struct Stages;
+
+/// A stage of a group.
+type StageRow<'a> = (&'a Group, &'a StageStats);
+
+impl Topic for Stages {
+    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
+        if !study.groups_of(lang).any(|group| group.stages.len() > 1) {
+            return;
+        }
+        page.section(3, "Stages");
+        learned(study, lang, page);
+        scores(study, lang, page);
+        changes(study, lang, page);
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        if study.is_staged() { vec![figure(study)] } else { Vec::new() }
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        if !study.is_staged() {
+            return Vec::new();
+        }
+        vec![DataFile {
+            path: "stages.csv",
+            about: "one row per cell and stage.".into(),
+            table: file_columns(study).table(file_rows(study)),
+        }]
+    }
+
+    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default().with_some("stages", &group.stages)
+    }
+}
+
+/// A stage of a cell, with its place from 0.
+type CellStage<'a> = (&'a CellView, &'a Done, usize, &'a StageOutcome);
+
+fn file_rows(study: &Study) -> impl Iterator<Item = CellStage<'_>> {
+    let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
+    done.flat_map(|(view, done)| {
+        let stages = done.result.stages.iter().enumerate();
+        stages.map(move |(at, stage)| (view, done, at, stage))
+    })
+}
+
+fn file_columns(study: &Study) -> Columns<'_, CellStage<'_>> {
+    let score = |(_, done, _, stage): &CellStage<'_>, split: &str| {
+        let score = stage.tasks.get(&done.result.headline)?.scores.get(split)?;
+        Some(value(score))
+    };
+    keys::of_cell(study, |row: &CellStage<'_>| row.0)
+        .column("number", Quantity::Count, |row| row.2 + 1)
+        .column("stage", Quantity::Text, |row| row.3.name.clone())
+        .column("stage_policy", Quantity::Text, |row| row.3.policy.clone())
+        .column("total_parameters", Quantity::Count, |row| row.3.accounts.total)
+        .column("trainable_parameters", Quantity::Count, |row| row.3.accounts.trainable)
+        .column("epochs", Quantity::Count, |(_, done, at, _)| {
+            done.result.epochs.iter().filter(|epoch| epoch.stage as usize == at + 1).count()
+        })
+        .column("steps", Quantity::Count, |row| row.3.steps)
+        .column("selected_epoch", Quantity::Count, |row| row.3.selected_epoch)
+        .column("dev_score", Quantity::Share(2), move |row| score(row, "dev"))
+        .column("test_score", Quantity::Share(2), move |row| score(row, "test"))
+}
+
+fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StageRow<'a>> {
+    study.groups_of(lang).flat_map(|group| group.stages.iter().map(move |stage| (group, stage)))
+}
+
+/// The first columns of a row: what is frozen, further axes, the stage.
+fn keyed<'a>(study: &Study) -> Columns<'a, StageRow<'a>> {
+    keys::frozen(study, |row: &StageRow<'a>| row.0.policy.clone(), |row: &StageRow<'a>| &row.0.extras).column(
+        "Stage",
+        Quantity::Text,
+        |row| row.1.name.clone(),
+    )
+}
+
+fn learned(study: &Study, lang: &str, page: &mut Page) {
+    let columns = keyed(study)
+        .column("Frozen in it", Quantity::Text, |row| row.1.policy.clone())
+        .column("Trainable parameters", Quantity::Count, |row| row.1.trainable_parameters)
+        .column("Trainable", Quantity::Percent(1), |row| {
+            row.1.trainable_parameters as f64 / row.1.total_parameters.max(1) as f64
+        })
+        .column("Epochs", Quantity::Count, |row| row.1.epochs)
+        .column("Steps", Quantity::Count, |row| row.1.steps)
+        .optional("Learns from", Quantity::Text, |(_, stage)| {
+            let learned = stage.tasks.iter().filter(|task| task.learned);
+            let learned: Vec<&str> = learned.map(|task| task.task.as_str()).collect();
+            (stage.tasks.len() > 1).then(|| learned.join(", "))
+        });
+    page.table(columns.table(rows(study, lang)));
+}
+
+fn headline(stage: &StageStats) -> Option<&TaskStats> {
+    stage.tasks.first()
+}
+
+/// The metric of the headline; of several kinds the neutral word.
+fn metric_name<'a>(tasks: impl Iterator<Item = &'a TaskStats>) -> &'static str {
+    match distinct(tasks.map(|task| task.metric)).as_slice() {
+        [one] => one.name(),
+        [] => ScoredBy::Accuracy.name(),
+        _ => "score",
+    }
+}
+
+/// A task's scores on a split.
+pub(crate) fn scored<'a>(task: &'a TaskStats, split: &str) -> Option<&'a Scored> {
+    if split == "dev" { task.dev.as_ref() } else { task.test.as_ref() }
+}
+
+/// What a stage changed of a task's score on a split.
+pub(crate) fn change<'a>(task: &'a TaskStats, split: &str) -> Option<&'a StageChange> {
+    scored(task, split)?.change.as_ref()
+}
+
+/// A split at the start of a head.
+pub(crate) fn capital(split: &str) -> &'static str {
+    match split {
+        "train" => "Train",
+        "dev" => "Dev",
+        _ => "Test",
+    }
+}
+
+fn scores(study: &Study, lang: &str, page: &mut Page) {
+    let name = metric_name(rows(study, lang).filter_map(|(_, stage)| headline(stage)));
+    let columns = SPLITS.into_iter().fold(keyed(study), |columns, split| {
+        let capital = capital(split);
+        columns
+            .optional(format!("{capital} {name}"), Quantity::Percent(2), move |row| {
+                Some(scored(headline(row.1)?, split)?.score)
+            })
+            .optional(format!("{capital}: change"), Quantity::Points(2), move |row| {
+                Some(change(headline(row.1)?, split)?.points)
+            })
+    });
+    page.table(columns.table(rows(study, lang)));
+    page.paragraph(
+        "A change is the score after a stage minus that of the same cell before it: the mean over \
+         seeds and, in brackets, Student's 95 % interval of this mean. One seed gives no interval.",
+    );
+}
+
+/// The columns of a change as shares: of the score, and of the errors.
+pub(crate) fn relative<'a, R: 'a>(
+    columns: Columns<'a, R>,
+    split: &'static str,
+    of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
+) -> Columns<'a, R> {
+    let (capital, errors) = (capital(split), of.clone());
+    columns
+        .optional(format!("{capital}: relative change"), Quantity::SignedPercent(2), move |row| {
+            of(row).and_then(|change| change.relative)
+        })
+        .optional(format!("{capital}: fewer errors"), Quantity::SignedPercent(2), move |row| {
+            errors(row).and_then(|change| change.error_reduction)
+        })
+}
+
+/// What a stage changed of the headline on a split.
+fn of_headline<'a>(row: &StageRow<'a>, split: &str) -> Option<&'a StageChange> {
+    change(headline(row.1)?, split)
+}
+
+/// The same changes as shares: of the score, and of the errors.
+fn changes(study: &Study, lang: &str, page: &mut Page) {
+    let changed =
+        rows(study, lang).filter(|row| SPLITS.into_iter().any(|split| of_headline(row, split).is_some()));
+    let changed: Vec<StageRow<'_>> = changed.collect();
+    if changed.is_empty() {
+        return;
+    }
+    let columns = SPLITS
+        .into_iter()
+        .fold(keyed(study), |columns, split| relative(columns, split, move |row| of_headline(row, split)));
+    page.table(columns.table(changed));
+    page.paragraph(
+        "**Relative change** is the change as a share of the score before. **Fewer errors** is the \
+         share of what was wrong before the stage that it put right (less than 0: it did harm).",
+    );
+}
+
+/// Dev scores after every stage, a panel per language, further axes and task.
+fn figure(study: &Study) -> Figure {
+    let mut all = Vec::new();
+    let panels = panels(study);
+    let alone = panels.len() == 1;
+    for panel in panels {
+        let tasks = panel.groups.iter().flat_map(|group| &group.stages).flat_map(|stage| &stage.tasks);
+        let tasks = distinct(tasks.map(|task| (task.task.as_str(), task.metric)));
+        let several = tasks.len() > 1;
+        for (name, metric) in tasks {
+            let rows = panel.groups.iter().map(|group| BarRow {
+                name: group.policy.clone(),
+                tone: Tone::Policy(study.place_of(&group.policy)),
+                bars: bars(group, name),
+            });
+            let title = match (several, alone) {
+                (false, _) => panel.title.clone(),
+                (true, true) => format!("task {name}"),
+                (true, false) => format!("{}: task {name}", panel.title),
+            };
+            let axis = format!("dev {}, %", metric.name());
+            let (rows, kind) = (rows.collect(), name.to_string());
+            all.push(BarPanel { title, axis, kind, rows, references: Vec::new() });
+        }
+    }
+    let mut notes: Vec<Note> = vec![
+        "Bar and number: mean score on dev after the stage. Thin line: 95 % Wilson interval of an \
+         accuracy at the size of dev."
+            .into(),
+    ];
+    let mut tasks = study.groups.iter().flat_map(|group| &group.stages).flat_map(|stage| &stage.tasks);
+    if tasks.any(|task| task.metric == ScoredBy::EntityF1) {
+        notes.push("Entity F1 has no such interval.".into());
+    }
+    notes.push(seeds_note(study).into());
+    Figure {
+        path: "figures/stages.svg",
+        title: "Dev score after each stage",
+        about: "Each bar is a policy's mean dev score after a stage, in the order of stages. The thick line \
+                at its end is one standard deviation over seeds."
+            .into(),
+        chart: Chart::Bars(Bars {
+            lengths: Lengths::Groups,
+            names: all.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
+            panels: all,
+            interval: "95 % interval",
+        }),
+        notes,
+        across: 2,
+    }
+}
+
+fn bars(group: &Group, name: &str) -> Vec<Bar> {
+    let bar = |stage: &StageStats| {
+        let dev = stage.tasks.iter().find(|task| task.task == name)?.dev.as_ref()?;
+        Some(Bar::new(stage.name.clone(), dev.score, dev.interval.map(|ends| [ends.low, ends.high])))
+    };
+    group.stages.iter().filter_map(bar).collect()
+}

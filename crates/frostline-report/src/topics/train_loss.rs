@@ -1,0 +1,97 @@
+//! The train loss while a cell learns, between two of its logged steps.
+
+use std::collections::BTreeMap;
+
+use frostline_record::LossPoint;
+use frostline_score::MeanStd;
+use serde::Serialize;
+
+use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, XAxis, YAxis};
+use crate::fields::Fields;
+use crate::keys;
+use crate::study::panels::NAMED;
+use crate::study::words::{SENTENCES, units};
+use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
+use crate::table::{DataFile, Quantity};
+use crate::topic::Topic;
+use crate::topics::convergence::policy_lines;
+
+/// Train loss.
+pub(crate) struct TrainLoss;
+
+/// The loss since the point before, over seeds.
+#[derive(Clone, Debug, Serialize)]
+struct LossStats {
+    step: u64,
+    loss_nats: MeanStd,
+}
+
+impl Topic for TrainLoss {
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        let panels = panels(study);
+        let points = |group: &Group| -> Vec<(f64, MeanStd)> {
+            curve(study, group).iter().map(|point| (point.step as f64, point.loss_nats)).collect()
+        };
+        let units = units(study);
+        let mut notes: Vec<Note> = vec![
+            format!(
+                "The vertical axis is logarithmic: equal steps are equal factors. Dropout is on, so the \
+                 loss lies above that of a finished model on the same {}.",
+                units.many
+            )
+            .into(),
+        ];
+        notes.extend(unnamed_note(&panels).map(Note::Text));
+        vec![Figure {
+            path: "figures/train_loss.svg",
+            title: "Train loss while learning",
+            about: "Each line is the mean over seeds of the loss since the point before.".into(),
+            chart: Chart::Lines(Lines {
+                most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
+                panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
+                x_title: "optimiser step",
+                x: XAxis::From(0),
+                y_title: match units {
+                    SENTENCES => "train loss, nats per sentence",
+                    _ => "train loss, nats per word",
+                },
+                y: YAxis::Loss,
+                spread: Spread::Nothing,
+                key: LineKey::Dashes,
+                names: study.policies().into_iter().map(String::from).collect(),
+            }),
+            notes,
+            across: study.langs().len(),
+        }]
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        let points = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
+        let points =
+            points.flat_map(|(view, done)| done.result.train_loss.iter().map(move |point| (view, point)));
+        let columns = keys::of_cell(study, |row: &(&CellView, &LossPoint)| row.0)
+            .column("step", Quantity::Count, |row| row.1.step)
+            .column("loss_nats", Quantity::Number(4, "nats"), |row| row.1.loss_nats)
+            .column("lr", Quantity::Number(6, ""), |row| row.1.lr);
+        vec![DataFile {
+            path: "train_loss.csv",
+            about: "one row per point of the train-loss curve.".into(),
+            table: columns.table(points),
+        }]
+    }
+
+    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
+        Fields::default().with("train_loss", &curve(study, group))
+    }
+}
+
+fn curve(study: &Study, group: &Group) -> Vec<LossStats> {
+    let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let done = study.members(group).filter_map(CellView::done);
+    for point in done.flat_map(|done: &Done| &done.result.train_loss) {
+        steps.entry(point.step).or_default().push(point.loss_nats);
+    }
+    let stats =
+        |(step, losses): (u64, Vec<f64>)| MeanStd::of(&losses).map(|loss_nats| LossStats { step, loss_nats });
+    steps.into_iter().filter_map(stats).collect()
+}
