@@ -212,7 +212,7 @@ fn a_cell_that_cannot_be_audited_hides_no_other() {
     assert_eq!(code, Some(3), "{said}");
     assert_eq!(said.lines().filter(|line| line.starts_with("not audited: ")).count(), 4, "{said}");
     for part in [
-        "the cell failed (out of memory); mend that and run the sweep again",
+        "the cell failed (out of memory); fix that and run the sweep again",
         "a record of schema 1, but",
         "it holds no model/model.safetensors; run the sweep again",
         "it holds no record.json; give the folder",

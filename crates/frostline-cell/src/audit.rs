@@ -1,8 +1,8 @@
 //! `frostline audit`: law 6 against the saved files. Every frozen tensor of a trained model must
 //! equal the encoder's own bit for bit; every one that learned must have moved.
 //!
-//! It takes from the record which epochs were selected after how many steps, and trusts no check of the
-//! run's own.
+//! It takes from the record which epochs were selected after how many steps, and does not rely on the run's own
+//! check.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -161,8 +161,11 @@ struct Stage {
 impl Stage {
     /// The stages of a cell, given the policy and the settings of each.
     fn all(policies: &[(ResolvedPolicy, Settings)], result: &Outcome) -> Result<Vec<Self>> {
-        let (told, planned) = (result.stages.len(), policies.len());
-        ensure!(told == planned, "its record has {told} stages, its settings {planned}; run the cell again");
+        let (recorded, planned) = (result.stages.len(), policies.len());
+        ensure!(
+            recorded == planned,
+            "its record has {recorded} stages, its settings {planned}; run the cell again"
+        );
         let mut before = 0;
         let mut stages = Vec::new();
         for (number, ((policy, settings), found)) in policies.iter().zip(&result.stages).enumerate() {

@@ -184,10 +184,10 @@ impl Work for StepTask<'_> {
         let finished = train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {})?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
-        let speaking = train_set.examples.iter().flat_map(|example| &example.words);
-        let speaking = speaking.filter(|word| word.is_ok()).count() as u64;
+        let words = train_set.examples.iter().flat_map(|example| &example.words);
+        let label_positions = words.filter(|word| word.is_ok()).count() as u64;
         let lengths = train_set.examples.iter().map(|example| example.ids.len());
-        let workload = Workload::of(lengths, speaking, (step.steps + step.warmup) as u64);
+        let workload = Workload::of(lengths, label_positions, (step.steps + step.warmup) as u64);
         let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
         let prefix = if blocks.is_some() { PrefixMode::Cached } else { PrefixMode::Computed };
         let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
@@ -241,7 +241,7 @@ fn drawn(sentences: usize, wanted: usize, seed: u64) -> Vec<usize> {
     passes.take(wanted).collect()
 }
 
-/// Sentences of one length, made of the dataset's ids in their order, in which every position speaks.
+/// Sentences of one length, made of the dataset's ids in their order, in which every position is a label position.
 fn of_length(data: &Dataset, length: usize, step: &Step) -> Vec<Example> {
     let mut ids = data.examples.iter().cycle().flat_map(|example| example.ids.iter().copied());
     (0..(step.steps + step.warmup) * step.batch)

@@ -21,7 +21,7 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
     }
 }
 
-/// What a step costs under a policy, held against one in which everything learns.
+/// What a step costs under a policy, compared with one in which everything learns.
 #[must_use]
 pub fn predict(
     shape: &Shape,
@@ -54,14 +54,14 @@ pub(crate) fn of_cell(
     let task = data.main();
     let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
-    let speaking: usize = examples
+    let label_positions: usize = examples
         .iter()
         .map(|example| {
             example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count()
         })
         .sum();
     let steps = examples.len().div_ceil(batch);
-    let workload = Workload::of(lengths, speaking as u64, steps as u64);
+    let workload = Workload::of(lengths, label_positions as u64, steps as u64);
     let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
     predict(&shape, &workload, policy, PrefixMode::Computed)
 }

@@ -1,5 +1,5 @@
 //! `frostline params`: how many numbers an encoder has, how many learn under a policy, and what a
-//! training step is predicted to cost. Refuses to measure.
+//! training step is predicted to cost. Nothing is measured.
 
 use std::fmt::Write as _;
 

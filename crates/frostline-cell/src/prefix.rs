@@ -1,5 +1,5 @@
-//! Where the outputs of constant prefixes are kept: in a worker's memory, or in a mapped file that
-//! several workers share. It owns what makes two prefixes the same; it computes nothing itself.
+//! Finds the outputs of a cell's constant prefix or has them computed: in a worker's memory, or in a mapped file
+//! that several workers share. What makes two prefixes the same is decided here.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{BufWriter, Write as _};
@@ -17,48 +17,13 @@ use frostline_train::{Dataset, Prefix, View, compute_prefix};
 
 use crate::corpus::seed_chooses;
 use crate::data::{Data, TaskData};
+use crate::prefix_rows::{Kept, Rows, Values};
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
 const FILL_TOKENS: usize = 4096;
 
-/// How often at most it is told how far a prefix is.
+/// The shortest time between two reports of how far a prefix is.
 const PACE: Duration = Duration::from_millis(500);
-
-/// The prefixes that one worker keeps in memory, those used last at the end.
-#[derive(Default)]
-pub(crate) struct Kept {
-    entries: Vec<(String, Arc<Rows>)>,
-}
-
-/// The hidden states above a prefix for one split.
-#[derive(Debug)]
-pub(crate) struct Rows {
-    values: Values,
-    starts: Vec<usize>,
-}
-
-#[derive(Debug)]
-enum Values {
-    Memory(Vec<f32>),
-    Mapped(memmap2::Mmap),
-}
-
-impl Rows {
-    fn values(&self) -> &[f32] {
-        match &self.values {
-            Values::Memory(values) => values,
-            // SAFETY: every pattern of bits is an f32; a map begins on a page, so nothing is cut.
-            Values::Mapped(map) => unsafe { map.align_to::<f32>() }.1,
-        }
-    }
-
-    fn bytes_in_memory(&self) -> u64 {
-        match &self.values {
-            Values::Memory(values) => 4 * values.len() as u64,
-            Values::Mapped(_) => 0,
-        }
-    }
-}
 
 /// A stage's splits above its constant prefix, or as they are where there is none to read.
 pub(crate) struct Splits {
@@ -98,7 +63,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Finds the cell's prefixes or computes them, where it has a constant one, and tells how far
+    /// Finds the cell's prefixes or computes them, where it has a constant one, and reports how far
     /// that is.
     ///
     /// # Errors
@@ -132,7 +97,7 @@ impl Request<'_> {
             blocks: used.blocks,
             done: 0,
             of: sets().map(Dataset::subwords).sum(),
-            told: None,
+            reported: None,
             tell,
         };
         let (mut finished, limit, mut held) = (0, place.memory_mib << 20, 0);
@@ -212,28 +177,6 @@ impl Request<'_> {
     }
 }
 
-impl Kept {
-    fn find(&mut self, key: &str) -> Option<Arc<Rows>> {
-        let at = self.entries.iter().position(|(known, _)| known == key)?;
-        let entry = self.entries.remove(at);
-        let rows = entry.1.clone();
-        self.entries.push(entry);
-        Some(rows)
-    }
-
-    /// Lets those rows go that were used longest ago, until the others take no more memory than this.
-    fn make_room(&mut self, limit: u64) {
-        while self.entries.iter().map(|(_, rows)| rows.bytes_in_memory()).sum::<u64>() > limit {
-            self.entries.remove(0);
-        }
-    }
-
-    fn keep(&mut self, key: String, rows: Arc<Rows>) -> Arc<Rows> {
-        self.entries.push((key, rows.clone()));
-        rows
-    }
-}
-
 /// One split's prefix, to be computed unless a file holds it already.
 struct Fill<'a, 'r, B: Kernels> {
     request: &'a Request<'r>,
@@ -296,7 +239,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
                 .with_context(shown)?;
         }
         let file = File::open(&path).with_context(shown)?;
-        // SAFETY: nobody writes to a finished file of this name; it is only ever removed, which
+        // SAFETY: no process writes to a finished file of this name; it is only ever removed, which
         // leaves a map intact.
         let map = unsafe { memmap2::Mmap::map(&file) }.with_context(shown)?;
         Ok((map, !whole))
@@ -326,52 +269,32 @@ impl<B: Kernels> Fill<'_, '_, B> {
     }
 }
 
-/// How far a cell's prefix is, and who is told.
+/// How far a cell's prefix is, and where that is reported.
 struct Progress<'a> {
     id: &'a str,
     blocks: u32,
     /// Subwords whose prefix is there, of all.
     done: usize,
     of: usize,
-    /// When it was told last.
-    told: Option<Instant>,
+    /// When it was reported last.
+    reported: Option<Instant>,
     tell: &'a mut dyn FnMut(Event),
 }
 
 impl Progress<'_> {
     fn add(&mut self, subwords: usize) {
         self.done += subwords;
-        if self.told.is_none_or(|told| told.elapsed() >= PACE) {
-            self.told = Some(Instant::now());
-            self.say(Some(self.done as f64 / self.of.max(1) as f64));
+        if self.reported.is_none_or(|last| last.elapsed() >= PACE) {
+            self.reported = Some(Instant::now());
+            self.report(Some(self.done as f64 / self.of.max(1) as f64));
         }
     }
 
     fn waits(&mut self) {
-        self.say(None);
+        self.report(None);
     }
 
-    fn say(&mut self, share: Option<f64>) {
+    fn report(&mut self, share: Option<f64>) {
         (self.tell)(Event::Prefix(PrefixEvent { id: self.id.into(), blocks: self.blocks, share }));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_used_longest_ago_makes_room() {
-        let rows = |count| Arc::new(Rows { values: Values::Memory(vec![0.0; count]), starts: vec![] });
-        let mut kept = Kept::default();
-        for (key, count) in [("a", 1), ("b", 2), ("c", 4)] {
-            kept.keep(key.into(), rows(count));
-        }
-        assert!(kept.find("a").is_some(), "now the last one used");
-        kept.make_room(4 * 5);
-        let there = |kept: &mut Kept| ["a", "b", "c"].map(|key| kept.find(key).is_some());
-        assert_eq!(there(&mut kept), [true, false, true]);
-        kept.make_room(0);
-        assert_eq!(there(&mut kept), [false; 3]);
     }
 }

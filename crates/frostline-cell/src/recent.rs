@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-/// Values by their keys, those used last at the end. What somebody else holds too is not dropped: it takes no
-/// memory of its own, and dropping it would only make it twice.
+/// Values by their keys, those used last at the end. A value that is in use elsewhere is not dropped: it would
+/// stay in memory anyway, and be made a second time.
 pub(crate) struct Recent<T> {
     most: usize,
     entries: Vec<(String, Arc<T>)>,
 }
 
 impl<T> Recent<T> {
-    /// An empty list that keeps so many values which nobody else holds.
+    /// An empty list that keeps at most so many values that are not in use elsewhere.
     pub fn new(most: usize) -> Self {
         Self { most, entries: Vec::new() }
     }

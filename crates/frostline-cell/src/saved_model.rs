@@ -1,5 +1,5 @@
 //! What a saved model's folder holds beside config and weights: the tokenizer's settings, and how
-//! the training brought words to the model. It writes; [`crate::model_folder`] reads.
+//! the training brought words to the model. It writes; `frostline_tagger::ModelFolder` reads.
 
 use std::path::Path;
 
@@ -52,8 +52,8 @@ fn tokenizer_config(tokenizer: &str) -> Result<Option<String>> {
     // The config decides nothing that is computed here, so it is no input of the cell: one that is
     // not there is no fault.
     let Ok(text) = frostline_assets::read(&path) else { return Ok(None) };
-    let mut config: Map<String, Value> = serde_json::from_slice(&text)
-        .with_context(|| format!("{path}: no JSON object; mend or delete it"))?;
+    let mut config: Map<String, Value> =
+        serde_json::from_slice(&text).with_context(|| format!("{path}: no JSON object; fix or delete it"))?;
     let tokenizer: Value =
         serde_json::from_slice(&frostline_assets::read(tokenizer)?).with_context(|| tokenizer.to_string())?;
     agree(&mut config, &tokenizer);

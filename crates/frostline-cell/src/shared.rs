@@ -4,7 +4,7 @@ use crate::baselines::Probes;
 use crate::corpora::Corpora;
 use crate::data::Data;
 use crate::inputs::Verified;
-use crate::prefix::Kept;
+use crate::prefix_rows::Kept;
 use crate::recent::Recent;
 
 /// The most that a worker keeps of aligned data. A sample that is drawn for each seed is data of its own,

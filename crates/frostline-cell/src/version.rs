@@ -65,7 +65,7 @@ fn processor_in(text: &str) -> Option<String> {
     })
 }
 
-/// Peak resident memory of this process in MiB; 0 where the system does not tell.
+/// Peak resident memory of this process in MiB; 0 where the system does not report it.
 #[must_use]
 pub fn peak_rss_mib() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -22,7 +22,7 @@ pub fn serve(backend: &str) -> Result<()> {
         let line = serde_json::to_string(&event).expect("plain data always serialises");
         let mut out = std::io::stdout().lock();
         if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-            // Nobody listens any more.
+            // The reader is gone.
             std::process::exit(0);
         }
     };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use frostline_kernels::Train;
 use frostline_record::{self as record, EpochRow, LossPoint, PrefixState, PrefixUse, StageOutcome};
@@ -16,7 +17,7 @@ const FILE: &str = "checkpoint.safetensors";
 
 /// What is known of a cell at the start of a stage, and the rows reported since.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Story {
+pub(crate) struct History {
     /// Steps of all stages.
     pub steps_in_all: u64,
     /// Steps of finished stages.
@@ -36,7 +37,7 @@ pub(crate) struct Story {
     pub prefix: PrefixUse,
 }
 
-impl Default for Story {
+impl Default for History {
     fn default() -> Self {
         Self {
             steps_in_all: 0,
@@ -59,15 +60,15 @@ impl Default for Story {
 struct Note {
     id: String,
     isa: String,
-    story: Story,
+    history: History,
 }
 
-/// The story so far and the running stage's state, where a usable checkpoint lies in the folder.
-pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (Story, Option<Saved>) {
+/// What was found so far and the running stage's state, where a usable checkpoint lies in the folder.
+pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (History, Option<Saved>) {
     let found = fs::read(folder.join(FILE)).ok().and_then(|bytes| {
         let (saved, note) = Saved::from_bytes(&bytes).ok()?;
         let note: Note = serde_json::from_str(&note).ok()?;
-        (note.id == id && note.isa == isa).then_some((note.story, Some(saved)))
+        (note.id == id && note.isa == isa).then_some((note.history, Some(saved)))
     });
     found.unwrap_or_default()
 }
@@ -79,7 +80,7 @@ pub(crate) fn forget(folder: &Path) {
     let _ = fs::remove_file(path);
 }
 
-impl Story {
+impl History {
     /// Epochs and steps of finished stages.
     pub fn before(&self) -> (u64, u64) {
         (self.epochs_before, self.steps)
@@ -87,7 +88,7 @@ impl Story {
 
     /// Writes down where the cell is. A disk that is full costs the checkpoint, not the cell.
     pub fn keep(&self, folder: &Path, id: &str, isa: &str, saved: &Saved) {
-        let note = Note { id: id.into(), isa: isa.into(), story: self.clone() };
+        let note = Note { id: id.into(), isa: isa.into(), history: self.clone() };
         let note = serde_json::to_string(&note).expect("plain data always serialises");
         let path: PathBuf = folder.join(FILE);
         if let Err(error) = record::write_atomically(&path, &saved.to_bytes(&note)) {
@@ -178,4 +179,9 @@ impl Story {
     pub fn add_stage(&mut self, stage: StageOutcome) {
         self.stages.push(stage);
     }
+}
+
+/// Milliseconds since then.
+pub(crate) fn ms(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
 }

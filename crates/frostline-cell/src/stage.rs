@@ -1,0 +1,244 @@
+//! One stage of a cell: its run, and what is scored and written after it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+use burn::module::AutodiffModule as _;
+use frostline_freeze::Timeline;
+use frostline_kernels::Train;
+use frostline_model::{EncoderConfig, Network};
+use frostline_record::{self as record, Checkpoints, Event, Job, Settings, StageOutcome};
+use frostline_train::{
+    Finished, Run, RunEvent, Saved, Task as Learned, evaluate, features, settling_rule, timeline, train,
+};
+
+use crate::data::{Data, TaskData};
+use crate::heads::head_names;
+use crate::history::{History, ms};
+use crate::outcome::{accounts, epoch_row, loss_point, prediction_file, prediction_lines, score, settled};
+use crate::prefix::{Request, Splits};
+use crate::shared::Shared;
+
+/// One stage, resolved.
+pub(crate) struct Stage {
+    pub name: String,
+    pub settings: Settings,
+    pub timeline: Timeline,
+    /// Blocks of the prefix that no stage up to this one changes.
+    pub constant: Option<usize>,
+}
+
+impl Stage {
+    /// The stages of a cell, in order; with `verify` of one epoch at most.
+    ///
+    /// # Errors
+    /// Where a policy does not fit the encoder.
+    pub fn all(settings: &Settings, data: &Data, verify: bool) -> Result<Vec<Self>> {
+        let mut stages: Vec<Self> = Vec::new();
+        for (name, mut settings) in settings.in_stages()? {
+            if verify {
+                settings.train.epochs = settings.train.epochs.min(1);
+            }
+            let heads = head_names(&settings);
+            let policy = settings.policy.resolve(data.encoder.depth, &heads)?;
+            let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
+            let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
+            let mut stage = Self { name, timeline: policy.clone().into(), constant, settings };
+            stage.timeline = timeline(&policy, &stage.settings, stage.steps(data));
+            stages.push(stage);
+        }
+        if stages.iter().any(|stage| stage.timeline.last().mixes()) {
+            // A mix that is there in one stage is there in all, and reads every block.
+            stages.iter_mut().for_each(|stage| stage.constant = stage.constant.map(|_| 0));
+        }
+        Ok(stages)
+    }
+
+    fn learned<'a>(&self, data: &'a Data, splits: Option<&'a Splits>) -> Vec<Learned<'a>> {
+        let learned = |(number, task): (usize, &'a TaskData)| {
+            let view = |set: &'a _, split| match splits {
+                Some(splits) => splits.view(set, number, split),
+                None => set.into(),
+            };
+            Learned {
+                name: &task.name,
+                head: task.head,
+                weight: self.settings.tasks[&task.name].weight,
+                train: view(&task.train, 0),
+                dev: view(&task.dev.set, 1),
+            }
+        };
+        data.tasks.iter().enumerate().map(learned).collect()
+    }
+
+    /// Steps of the stage.
+    pub fn steps(&self, data: &Data) -> u64 {
+        self.as_run(data, &data.encoder, &self.learned(data, None), (0, 0)).steps()
+    }
+
+    fn as_run<'a>(
+        &'a self,
+        data: &'a Data,
+        encoder: &'a EncoderConfig,
+        tasks: &'a [Learned<'a>],
+        before: (u64, u64),
+    ) -> Run<'a> {
+        let run = Run::new(&self.settings, encoder, &self.timeline, tasks);
+        let settling = settling_rule(self.timeline.last(), &self.settings);
+        Run { headline: data.headline, before, settling, ..run }
+    }
+}
+
+/// A stage and where it stands in its cell.
+pub(crate) struct StageRun<'a> {
+    pub job: &'a Job,
+    pub data: &'a Data,
+    /// With what policies add.
+    pub encoder: &'a EncoderConfig,
+    pub stage: &'a Stage,
+    pub number: usize,
+    pub isa: &'a str,
+    pub last: bool,
+}
+
+impl StageRun<'_> {
+    /// Trains, and scores what came of it.
+    ///
+    /// # Errors
+    /// Where training diverges or a file cannot be written.
+    pub fn run<B: Train>(
+        &self,
+        model: Network<B>,
+        saved: Option<Saved>,
+        history: &mut History,
+        shared: &mut Shared,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<(Network<B>, StageOutcome)> {
+        let Self { job, data, encoder, stage, .. } = *self;
+        let Job { cell, prefix_cache, verify, .. } = job;
+        let request = Request {
+            cell,
+            place: prefix_cache.as_ref().filter(|_| !*verify),
+            constant: stage.constant,
+            settings: &stage.settings,
+            data,
+            isa: self.isa,
+        };
+        let splits = request.splits(&model.valid(), &mut shared.prefixes, tell)?;
+        history.add_prefix(splits.used);
+        let tasks = stage.learned(data, Some(&splits));
+        let mut run = stage.as_run(data, encoder, &tasks, history.before());
+        run.memory = prefix_cache.as_ref().map_or(0, |place| (place.memory_mib << 20) as usize);
+        run.checkpoints = if *verify { Checkpoints::NEVER } else { job.checkpoints };
+        let mut listen = |event: RunEvent<'_>| match event {
+            RunEvent::Checkpoint(saved) => history.keep(Path::new(&job.folder), &cell.id, self.isa, saved),
+            RunEvent::Loss { point, epoch, tokens_per_s, times, .. } => {
+                let point = loss_point(point, history.steps);
+                tell(Event::Step(history.step_event(
+                    &cell.id,
+                    &point,
+                    epoch,
+                    stage.settings.train.epochs,
+                    tokens_per_s,
+                    times,
+                )));
+                history.losses.push(point);
+            }
+            RunEvent::Epoch(epoch, dev, policy) => {
+                let trainable = accounts(encoder, &data.heads, policy).trainable;
+                let row = epoch_row(
+                    epoch,
+                    dev,
+                    data,
+                    [self.number as u64, history.epochs_before, history.steps],
+                    trainable,
+                );
+                tell(Event::Epoch { id: cell.id.clone(), row: row.clone() });
+                history.epochs.push(row);
+            }
+        };
+        let finished = train::<B>(&run, model, saved, &mut listen)?;
+        let outcome =
+            if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
+        history.count(&finished, data, &tasks);
+        Ok((finished.model, outcome))
+    }
+
+    /// Scores and predictions of the selected epoch's model.
+    fn outcome<B: Train>(
+        &self,
+        finished: &Finished<B>,
+        splits: &Splits,
+        history: &mut History,
+    ) -> Result<StageOutcome> {
+        let Self { job, data, encoder, stage, .. } = *self;
+        let folder = Path::new(&job.folder);
+        let save = &stage.settings.save;
+        let clock = Instant::now();
+        let model = finished.model.valid();
+        let mut tasks = BTreeMap::new();
+        for (number, (task, dev)) in data.tasks.iter().zip(&finished.dev).enumerate() {
+            let test = task.test.as_ref().map(|test| {
+                let view = splits.view(&test.set, number, 2);
+                evaluate(&model, task.head, encoder, view, &stage.settings)
+            });
+            let mut found = record::TaskOutcome::default();
+            for ((split, scored), evaluation) in
+                task.scored().zip([Some(dev), test.as_ref()].into_iter().flatten())
+            {
+                found.scores.insert(split.into(), score(evaluation, scored, task));
+                if save.predictions {
+                    let text = prediction_lines(task, scored, evaluation)?;
+                    let name = (number != data.headline).then_some(task.name.as_str());
+                    let file = prediction_file((!self.last).then_some(&stage.name), name, split);
+                    record::write_atomically(&folder.join(&file), text.as_bytes())?;
+                    let sha256 = record::sha256(text.as_bytes());
+                    found.predictions.insert(split.into(), record::StoredFile { file, sha256 });
+                }
+            }
+            tasks.insert(task.name.clone(), found);
+        }
+        if save.features && self.last {
+            let bytes = self.features(&model, splits)?;
+            record::write_atomically(&folder.join("features.safetensors"), &bytes)?;
+        }
+        history.scored_ms += ms(clock);
+        Ok(StageOutcome {
+            name: stage.name.clone(),
+            policy: stage.settings.policy.to_string(),
+            accounts: accounts(encoder, &data.heads, stage.timeline.last()),
+            steps: finished.steps,
+            selected_epoch: (history.epochs_before + u64::from(finished.selected)) as u32,
+            tasks,
+            freezing: finished.freezing.clone(),
+            settled: settled(&finished.settled),
+        })
+    }
+
+    /// What goes into the headline's head, \[words or sentences, H\] for each split.
+    fn features<B: frostline_kernels::Kernels>(
+        &self,
+        model: &Network<B>,
+        splits: &Splits,
+    ) -> Result<Vec<u8>> {
+        use safetensors::{Dtype, tensor::TensorView};
+        let data = self.data;
+        let hidden = data.encoder.hidden;
+        let mut all = Vec::new();
+        for (number, (name, set)) in
+            ["train", "dev", "test"].into_iter().zip(data.main().splits()).enumerate()
+        {
+            let Some(set) = set else { continue };
+            let view = splits.view(set, data.headline, number);
+            let rows = features(model, &data.encoder, view, &self.stage.settings);
+            let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+            all.push((name, vec![rows.len() / hidden, hidden], bytes));
+        }
+        let views = all
+            .iter()
+            .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F32, shape.clone(), bytes)?)));
+        Ok(safetensors::serialize(views.collect::<Result<Vec<_>>>()?, None)?)
+    }
+}
