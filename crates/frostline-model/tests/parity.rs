@@ -159,8 +159,7 @@ fn packed_gradients_equal_padded_ones_within_1e_5_on_flex() {
 
 #[test]
 fn loss_and_every_gradient_on_ndarray() {
-    // Stock burn 0.21 differentiates the exact GELU as if it were the tanh approximation.
-    gradients_agree::<Autodiff<NdArray>>(5e-3);
+    gradients_agree::<Autodiff<NdArray>>(1e-5);
 }
 
 #[test]
