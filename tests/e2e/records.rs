@@ -59,7 +59,7 @@ fn a_crash_costs_one_cell() {
     for (deed, how) in [
         (Deed::Crash, "signal 6 (abort)\nthread 'main' panicked: the fake crashes"),
         (Deed::Quit, "exit code 7\nmemory ran out"),
-        (Deed::Babble, "the worker wrote a line that is no event of this cell: this is no event"),
+        (Deed::Babble, "the worker wrote a line that is not an event of this cell: this is no event"),
     ] {
         let world = world();
         world.script(&[("en none seed 1", deed)]);
@@ -164,7 +164,11 @@ fn a_worker_that_babbles_before_its_first_cell_stops_the_sweep() {
     let world = world();
     let ended = Ended::of(world.sweep(&[]).env("FAKE_BABBLE", "Welcome!"));
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.err.contains("the worker wrote a line that is no event of this cell: Welcome!"), "{}", ended.err);
+    assert!(
+        ended.err.contains("the worker wrote a line that is not an event of this cell: Welcome!"),
+        "{}",
+        ended.err
+    );
     assert!(world.records().is_empty());
 }
 
