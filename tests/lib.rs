@@ -1,5 +1,5 @@
 //! Shared pieces of the end-to-end tests: a small world of plan, data and encoder, the commands
-//! under test, and what the fake runner can be told to do. It holds no test itself.
+//! under test, and the behaviours of the fake runner. It contains no tests itself.
 
 mod world;
 
@@ -7,7 +7,7 @@ pub use world::{Ended, World, grows, start};
 
 use serde::{Deserialize, Serialize};
 
-/// The code hash that the fake runner reports unless `FAKE_CODE` says otherwise.
+/// The code hash that the fake runner reports unless `FAKE_CODE` is set.
 pub const FAKE_CODE: &str = "fa4e0000fa4e0000";
 
 /// What the fake runner does in a cell.
@@ -18,16 +18,16 @@ pub enum Deed {
     Finish,
     /// The cell ends well, and computes a constant prefix before its first step.
     Prefix,
-    /// The cell fails, as the worker itself says.
+    /// The cell fails, and the worker reports it.
     Fail,
     /// The worker aborts.
     Crash,
     /// The worker exits with code 7.
     Quit,
-    /// The worker says what is no event.
+    /// The worker writes a line that is not an event.
     Babble,
-    /// The cell goes on writing until its worker's input closes.
+    /// The cell keeps writing until its worker's input is closed.
     Hang,
-    /// The worker does nothing more, and does not end when its input closes either.
+    /// The worker hangs, and does not end even if its input is closed.
     Deaf,
 }

@@ -85,7 +85,7 @@ impl World {
         std::fs::write(path, text).expect("the file");
     }
 
-    /// Says what the fake runner does in the cells with these titles.
+    /// Sets what the fake runner does in the cells with these titles.
     pub fn script(&self, deeds: &[(&str, Deed)]) {
         let deeds: BTreeMap<_, _> = deeds.iter().copied().collect();
         self.write("script.json", &serde_json::to_string(&deeds).expect("plain data"));
@@ -129,7 +129,7 @@ impl World {
         self.command(&all)
     }
 
-    /// The records in `out`, of whatever cells, by cell title.
+    /// All records in `out`, by cell title.
     #[must_use]
     pub fn records(&self) -> BTreeMap<String, Record> {
         let Ok(folders) = std::fs::read_dir(self.path("out/cells")) else {
@@ -153,7 +153,7 @@ impl World {
     /// Waits until a condition holds.
     ///
     /// # Panics
-    /// Where it does not within a minute.
+    /// If it does not hold within a minute.
     pub fn wait(&self, what: &str, holds: impl Fn() -> bool) {
         let started = Instant::now();
         while !holds() {

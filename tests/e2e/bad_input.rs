@@ -7,7 +7,7 @@ use frostline_testing::Lack;
 
 use crate::{shown, world};
 
-/// Runs a sweep that must be refused before anything is written.
+/// Runs a sweep that must fail before anything is written.
 #[track_caller]
 fn refused(world: &World, arguments: &[&str]) -> String {
     let before = files(&world.path(""));
@@ -16,7 +16,7 @@ fn refused(world: &World, arguments: &[&str]) -> String {
     let mut after = files(&world.path(""));
     after.retain(|file| !file.ends_with("script.json"));
     assert!(after.iter().all(|file| before.contains(file)), "half-written: {after:?}");
-    assert_eq!(ended.out, "", "a refused sweep has nothing to show");
+    assert_eq!(ended.out, "", "a rejected sweep prints nothing");
     shown(world, &ended)
 }
 

@@ -1,4 +1,4 @@
-//! What the commands say: help, lists, a whole sweep, a report written again.
+//! The output of the commands: help, lists, a whole sweep, a report written again.
 
 use frostline_e2e::{Deed, Ended};
 
@@ -129,7 +129,7 @@ fn a_report_counts_predictions_and_does_without_them() {
     assert!(page().contains("**2 files of predictions could not be used**"), "{}", page());
 }
 
-/// What a sweep said without the report's own table, which is another crate's, and without times.
+/// A sweep's output without the report's table, which belongs to another crate, and without times.
 fn without_table_and_times(text: &str) -> String {
     let (before, rest) = text.split_once("\n\n").expect("the table");
     let (_, after) = rest.split_once("\nreport  ").expect("the report's path");
@@ -142,7 +142,7 @@ fn without_table_and_times(text: &str) -> String {
 }
 
 #[test]
-fn a_prefix_on_its_way_is_said_once() {
+fn a_prefix_is_announced_once() {
     let world = world();
     world.script(&[("en all seed 1", Deed::Prefix)]);
     let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));
@@ -152,7 +152,7 @@ fn a_prefix_on_its_way_is_said_once() {
 }
 
 #[test]
-fn a_runner_without_bf16_says_so_before_it_starts() {
+fn missing_bf16_is_reported_before_the_first_cell() {
     let world = world();
     let introduced = |more: &[&str]| {
         let ended = Ended::of(&mut world.sweep(&[&["--lang", "en", "--seeds", "1"], more].concat()));
@@ -165,7 +165,7 @@ fn a_runner_without_bf16_says_so_before_it_starts() {
 }
 
 #[test]
-fn synthetic_data_is_said_to_be() {
+fn synthetic_data_is_marked() {
     let world = world();
     let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
     world.write("plan.toml", &plan.replacen("name =", "synthetic = true\nname =", 1));
@@ -177,7 +177,7 @@ fn synthetic_data_is_said_to_be() {
 }
 
 #[test]
-fn verify_takes_a_step_and_leaves_nothing() {
+fn verify_takes_a_step_and_leaves_no_files() {
     let world = world();
     let ended = Ended::of(&mut world.sweep(&["--verify"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -1,4 +1,4 @@
-//! Ctrl-C, kill -9 and two sweeps at once. What is waited for is a condition, never a time.
+//! Ctrl-C, kill -9 and two sweeps at once. The tests wait for conditions, never for a fixed time.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Child;
@@ -19,12 +19,12 @@ fn send(child: &Child, signal: Signal) {
     kill(pid(child), signal).expect("the signal");
 }
 
-/// As a terminal does it: the signal goes to all of the foreground's process group.
+/// Sends the signal as a terminal does, to the whole foreground process group.
 fn ctrl_c(child: &Child) {
     killpg(pid(child), Signal::SIGINT).expect("the signal");
 }
 
-/// A sweep whose third cell hangs, once it has come there.
+/// Starts a sweep whose third cell hangs, and waits until it hangs.
 fn hanging(deed: Deed) -> (World, Child) {
     let world = world();
     world.script(&[(HANGS, deed)]);
@@ -36,7 +36,7 @@ fn hanging(deed: Deed) -> (World, Child) {
 }
 
 #[test]
-fn ctrl_c_stops_cleanly_and_the_sweep_can_go_on() {
+fn ctrl_c_stops_cleanly_and_the_sweep_can_be_resumed() {
     let (world, child) = hanging(Deed::Hang);
     ctrl_c(&child);
     let ended = Ended::wait(child);
@@ -46,7 +46,7 @@ fn ctrl_c_stops_cleanly_and_the_sweep_can_go_on() {
         "{}",
         ended.out
     );
-    assert!(!grows(&world.cell(HANGS).join("metrics.jsonl")), "the worker goes on");
+    assert!(!grows(&world.cell(HANGS).join("metrics.jsonl")), "the worker is still running");
     assert_eq!(world.records().len(), 2);
     assert!(!world.cell(HANGS).join("record.json").exists());
 
@@ -58,13 +58,13 @@ fn ctrl_c_stops_cleanly_and_the_sweep_can_go_on() {
 }
 
 #[test]
-fn ctrl_c_ends_a_worker_that_does_not_listen() {
+fn ctrl_c_kills_a_worker_that_does_not_end() {
     let (world, child) = hanging(Deed::Deaf);
     ctrl_c(&child);
     let ended = Ended::wait(child);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(world.records().len(), 2);
-    assert!(!grows(&world.cell(HANGS).join("metrics.jsonl")), "the worker goes on");
+    assert!(!grows(&world.cell(HANGS).join("metrics.jsonl")), "the worker is still running");
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn two_sweeps_cannot_share_a_folder() {
     let second = Ended::of(&mut world.sweep(&[]));
     assert_eq!(second.code, Some(3), "{second:?}");
     assert!(second.err.contains("out: another sweep is running in this folder"), "{}", second.err);
-    assert!(child.try_wait().expect("its state").is_none(), "the first one goes on");
+    assert!(child.try_wait().expect("its state").is_none(), "the first one is still running");
     ctrl_c(&child);
     assert_eq!(Ended::wait(child).code, Some(130));
 }
 
 #[test]
-fn a_killed_worker_costs_its_cell() {
+fn a_killed_worker_fails_its_cell() {
     let (world, child) = hanging(Deed::Hang);
     let metrics = || std::fs::read_to_string(world.cell(HANGS).join("metrics.jsonl")).expect("metrics");
     let worker =

@@ -1,4 +1,4 @@
-//! The sweep end to end, over a fake runner where no training is needed.
+//! The sweep end to end, with a fake runner where no training is needed.
 
 mod bad_input;
 mod command_line;
@@ -14,7 +14,7 @@ fn world() -> World {
     World::new(env!("CARGO_BIN_EXE_xtask-under-test"), env!("CARGO_BIN_EXE_fake-runner"))
 }
 
-/// Exit code and output with the world's own paths taken out.
+/// Exit code and output without the world's own paths.
 fn shown(world: &World, ended: &Ended) -> String {
     let code = ended.code.map_or("signal".into(), |code| code.to_string());
     let text = format!("exit code {code}\n--- out\n{}--- err\n{}", ended.out, ended.err);

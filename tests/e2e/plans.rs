@@ -1,4 +1,4 @@
-//! The plans that come with the project: what each expands to, and that the reference is whole.
+//! The plans that come with the project: what each expands to, and that the reference is complete.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ fn every_plan_expands() {
     insta::assert_snapshot!(text);
 }
 
-/// The settings in which a cell differs from the defaults, its place in the grid aside.
+/// The settings in which a cell differs from the defaults, except its place in the grid.
 fn differences(usual: &Settings, cell: &Settings) -> Vec<String> {
     let usual = leaves(&toml::Table::try_from(usual).expect("a table"), "");
     let cell = leaves(&toml::Table::try_from(cell).expect("a table"), "");

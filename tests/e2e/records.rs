@@ -1,4 +1,4 @@
-//! Records and resume: what counts as done, what runs again, what is left alone.
+//! Records and resuming: what counts as done, what is run again, what is left unchanged.
 
 use frostline_e2e::{Deed, Ended};
 use frostline_record::SCHEMA;
@@ -55,11 +55,11 @@ fn a_failed_cell_is_a_record_and_runs_again() {
 }
 
 #[test]
-fn a_crash_costs_one_cell() {
+fn a_crash_fails_one_cell() {
     for (deed, how) in [
         (Deed::Crash, "signal 6 (abort)\nthread 'main' panicked: the fake crashes"),
         (Deed::Quit, "exit code 7\nmemory ran out"),
-        (Deed::Babble, "the worker wrote a line that is no event of this cell: this is no event"),
+        (Deed::Babble, "the worker wrote a line that is not an event of this cell: this is no event"),
     ] {
         let world = world();
         world.script(&[("en none seed 1", deed)]);
@@ -76,7 +76,7 @@ fn a_crash_costs_one_cell() {
 }
 
 #[test]
-fn records_of_other_code_data_or_settings_are_left_alone_and_not_reused() {
+fn records_of_other_code_data_or_settings_are_kept_and_not_reused() {
     let world = world();
     assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
     let old = times(&world);
@@ -122,19 +122,19 @@ fn files_of_an_older_schema_are_named_in_a_report_and_made_again_by_a_sweep() {
     };
     age(&world.cell("en all seed 1").join("record.json"));
     let report = || Ended::of(&mut world.command(&["report", "out"]));
-    let told = |ended: &Ended, file: &str, what: &str| {
+    let check_named = |ended: &Ended, file: &str, what: &str| {
         assert_eq!(ended.code, Some(3), "{ended:?}");
         let said =
             format!("{what} of schema 1, but this Frostline reads schema {SCHEMA}; run the sweep again");
         assert!(ended.err.contains(file) && ended.err.contains(&said), "{}", ended.err);
     };
-    told(&report(), "record.json", "a record");
+    check_named(&report(), "record.json", "a record");
     let again = Ended::of(&mut world.sweep(&["--seeds", "1"]));
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.out.contains("3 cells here already"), "{}", again.out);
     assert_eq!(report().code, Some(0));
     age(&world.path("out/sweep.json"));
-    told(&report(), "sweep.json", "a sweep");
+    check_named(&report(), "sweep.json", "a sweep");
 }
 
 #[test]
@@ -160,17 +160,21 @@ fn a_worker_that_cannot_start_stops_the_sweep() {
 }
 
 #[test]
-fn a_worker_that_babbles_before_its_first_cell_stops_the_sweep() {
+fn an_invalid_line_before_the_first_cell_stops_the_sweep() {
     let world = world();
     let ended = Ended::of(world.sweep(&[]).env("FAKE_BABBLE", "Welcome!"));
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.err.contains("the worker wrote a line that is no event of this cell: Welcome!"), "{}", ended.err);
+    assert!(
+        ended.err.contains("the worker wrote a line that is not an event of this cell: Welcome!"),
+        "{}",
+        ended.err
+    );
     assert!(world.records().is_empty());
 }
 
 #[test]
-fn the_report_warns_of_cells_side_by_side_whichever_command_ran_them() {
-    let told = |commands: [&[&str]; 2]| {
+fn the_report_warns_of_simultaneous_cells_of_any_command() {
+    let warns = |commands: [&[&str]; 2]| {
         let world = world();
         for command in commands {
             assert_eq!(Ended::of(&mut world.sweep(command)).code, Some(0));
@@ -179,11 +183,11 @@ fn the_report_warns_of_cells_side_by_side_whichever_command_ran_them() {
             .expect("a report")
             .contains("Up to 2 cells ran")
     };
-    assert!(told([&["--jobs", "2"], &[]]));
-    assert!(told([&["--jobs", "2", "--seeds", "1"], &["--seeds", "1-2"]]));
-    assert!(told([&["--seeds", "1"], &["--jobs", "2", "--seeds", "1-2"]]));
-    // Nothing ran side by side.
-    assert!(!told([&[], &["--jobs", "2"]]));
+    assert!(warns([&["--jobs", "2"], &[]]));
+    assert!(warns([&["--jobs", "2", "--seeds", "1"], &["--seeds", "1-2"]]));
+    assert!(warns([&["--seeds", "1"], &["--jobs", "2", "--seeds", "1-2"]]));
+    // No cells ran at the same time.
+    assert!(!warns([&[], &["--jobs", "2"]]));
 }
 
 #[test]

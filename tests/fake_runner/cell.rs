@@ -1,4 +1,4 @@
-//! One cell of the fake runner: the files and events of a real one, with made-up figures.
+//! One cell of the fake runner: the files and events of a real cell, with invented figures.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -13,27 +13,27 @@ use frostline_record::{
     StoredFile, TaskFacts, TaskOutcome, Timing, Unit, sha256, write_atomically,
 };
 
-use crate::say;
+use crate::send;
 
 const STEPS: u64 = 10;
 
-/// Runs one cell as the script says.
+/// Runs one cell according to the script.
 pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
     let folder = Path::new(&job.folder);
     let lock = File::create(folder.join(".lock")).expect("the cell's folder is there");
     if lock.try_lock().is_err() {
         let error = "another worker has this cell".into();
-        return say(&Event::Failed { id: job.cell.id.clone(), error });
+        return send(&Event::Failed { id: job.cell.id.clone(), error });
     }
-    say(&Event::Loaded(loaded(job)));
+    send(&Event::Loaded(loaded(job)));
     if deed == Deed::Prefix {
         for share in [Some(0.0), None, Some(0.5)] {
-            say(&Event::Prefix(PrefixEvent { id: job.cell.id.clone(), blocks: 4, share }));
+            send(&Event::Prefix(PrefixEvent { id: job.cell.id.clone(), blocks: 4, share }));
         }
     }
     let outcome = outcome(job, folder);
     for row in &outcome.epochs {
-        tell_epoch(job, row, folder);
+        write_epoch(job, row, folder);
         act(deed, folder);
     }
     if deed == Deed::Fail {
@@ -41,15 +41,15 @@ pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
         if !job.verify {
             record(job, made_by, None, Some(error.clone()));
         }
-        return say(&Event::Failed { id: job.cell.id.clone(), error });
+        return send(&Event::Failed { id: job.cell.id.clone(), error });
     }
     if !job.verify {
         record(job, made_by, Some(outcome), None);
     }
-    say(&Event::Done { id: job.cell.id.clone() });
+    send(&Event::Done { id: job.cell.id.clone() });
 }
 
-/// What goes wrong, or only slowly.
+/// The failures and delays of the script.
 fn act(deed: Deed, folder: &Path) {
     match deed {
         Deed::Crash => {
@@ -60,7 +60,7 @@ fn act(deed: Deed, folder: &Path) {
             eprintln!("memory ran out");
             std::process::exit(7);
         }
-        // It waits to be ended: a record that it wrote first would count.
+        // It waits to be killed: a record written before would count.
         Deed::Babble => {
             println!("this is no event");
             act(Deed::Deaf, folder);
@@ -69,7 +69,7 @@ fn act(deed: Deed, folder: &Path) {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(20));
         },
-        // It goes on writing until it is ended, so that an orphan would be seen.
+        // It keeps writing until it is killed, so that an orphaned process would be noticed.
         Deed::Hang => loop {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
@@ -83,9 +83,9 @@ fn append(folder: &Path, line: &str) {
     writeln!(file.expect("metrics.jsonl"), "{line}").expect("a line");
 }
 
-fn tell_epoch(job: &Job, row: &EpochRow, folder: &Path) {
+fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
     let id = job.cell.id.clone();
-    say(&Event::Step(StepEvent {
+    send(&Event::Step(StepEvent {
         id: id.clone(),
         step: row.step,
         steps: STEPS,
@@ -96,7 +96,7 @@ fn tell_epoch(job: &Job, row: &EpochRow, folder: &Path) {
         left_s: 1.0,
     }));
     append(folder, &serde_json::to_string(row).expect("plain data"));
-    say(&Event::Epoch { id, row: row.clone() });
+    send(&Event::Epoch { id, row: row.clone() });
 }
 
 fn loaded(job: &Job) -> Loaded {
@@ -127,7 +127,7 @@ fn accounts(job: &Job) -> Accounts {
     }
 }
 
-/// A score between 50 and 90 of 100 words that depends on the cell alone.
+/// A score between 50 and 90 of 100 words that depends only on the cell.
 fn score(job: &Job, epoch: u64) -> Score {
     let digit = u64::from_str_radix(&job.cell.id[..2], 16).expect("an id");
     Score {
@@ -139,19 +139,19 @@ fn score(job: &Job, epoch: u64) -> Score {
     }
 }
 
-/// Words in two sentences, of which as many are right as the score says.
+/// Words in two sentences, of which as many are correct as in the score.
 fn predictions(score: &Score) -> String {
     let mut text = String::from("sent_id\tid\tform\tgold\tpredicted\ttrain\n");
     for word in 0..score.words {
         let (sentence, number) = (word * score.sentences / score.words, word + 1);
-        let said = if word < score.correct { "NOUN" } else { "VERB" };
+        let predicted = if word < score.correct { "NOUN" } else { "VERB" };
         let known = ["unambiguous", "unknown", "ambiguous"][word as usize % 3];
-        text += &format!("s{sentence}\t{number}\tword{word}\tNOUN\t{said}\t{known}\n");
+        text += &format!("s{sentence}\t{number}\tword{word}\tNOUN\t{predicted}\t{known}\n");
     }
     text
 }
 
-/// What every cell learns from.
+/// Facts about the data of every cell.
 pub fn facts() -> BTreeMap<String, TaskFacts> {
     let split = |sentences, words, subwords| SplitFacts {
         sentences,

@@ -1,5 +1,5 @@
-//! A runner for tests: it speaks the workers' protocol, trains nothing, and does in each cell
-//! what a script says. Its results are a pure function of the cell.
+//! A runner for tests: it implements the workers' protocol, trains nothing, and follows a script in each
+//! cell. Its results are a pure function of the cell.
 //!
 //! The script is the JSON file that `FAKE_SCRIPT` names: a map from a cell's title to a deed.
 
@@ -21,13 +21,13 @@ fn main() {
         Some("worker") => work(&arguments),
         Some("pretrain") => pretrain(&arguments),
         other => {
-            eprintln!("error: the fake runner knows no command {other:?}");
+            eprintln!("error: the fake runner has no command {other:?}");
             std::process::exit(2);
         }
     }
 }
 
-/// Answers that all cells of a language learn from the same.
+/// Prints facts in which all cells of a language have the same data.
 fn data() {
     let cells: Vec<Cell> = serde_json::from_reader(std::io::stdin()).expect("cells");
     let mut facts: Vec<CellFacts> = Vec::new();
@@ -57,7 +57,7 @@ fn after(arguments: &[String], name: &str) -> String {
     place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()
 }
 
-/// Writes as weights what it was asked.
+/// Writes its arguments instead of weights.
 fn pretrain(arguments: &[String]) {
     let text = std::fs::read_to_string(after(arguments, "--text")).expect("the text");
     let epochs = after(arguments, "--epochs");
@@ -85,7 +85,7 @@ fn work(arguments: &[String]) {
     }
     let script = script();
     let deaf = script.values().any(|deed| *deed == Deed::Deaf);
-    say(&Event::Ready(made_by.clone()));
+    send(&Event::Ready(made_by.clone()));
 
     let (give, jobs) = channel::<Job>();
     std::thread::spawn(move || {
@@ -111,8 +111,8 @@ fn script() -> BTreeMap<String, Deed> {
     serde_json::from_str(&text).expect("a script")
 }
 
-/// Says one event to xtask.
-fn say(event: &Event) {
+/// Writes one event to standard output.
+fn send(event: &Event) {
     let mut line = serde_json::to_string(event).expect("plain data");
     line.push('\n');
     let mut out = std::io::stdout().lock();

@@ -1,11 +1,11 @@
-//! The demo is a real little experiment.
+//! The demo is a real, small experiment.
 
 use frostline_assets::read;
 use frostline_score::baseline::MostFrequentTag;
 
 use crate::Place;
 
-/// Words and tags of an embedded split, lowercased as in the study.
+/// Words and tags of an embedded split, lowercased as in the original study.
 fn words(lang: &str, split: &str) -> Vec<(String, String)> {
     let bytes = read(&format!("embedded:{lang}/{split}.conllu")).expect("the split");
     let text = String::from_utf8(bytes.into_owned()).expect("text");

@@ -1,4 +1,4 @@
-//! Faults that only the real runner can see. Each stops the sweep with nothing written.
+//! Faults that only the real runner can find. Each stops the sweep before anything is written.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn weights_that_are_no_safetensors_are_named() {
     insta::assert_snapshot!(stopped(&place, &words));
 }
 
-/// A treebank whose dev split has a tag that its train split lacks.
+/// A treebank whose dev split has a tag that does not occur in its train split.
 fn treebank(place: &Place) -> String {
     let folder = place.path("data/UD_Odd-EN");
     fs::create_dir_all(&folder).expect("the folder");

@@ -45,7 +45,7 @@ fn children(parent: &Child) -> Vec<Pid> {
     found
 }
 
-/// Stops a sweep's worker, and lets it go on where it is not in the middle of a cell.
+/// Stops a sweep's worker, and resumes it if it is not in the middle of a cell.
 fn stopped(sweep: &Child, out: &Path) -> bool {
     let Some(&worker) = children(sweep).first() else { return false };
     kill(worker, Signal::SIGSTOP).expect("it runs");
@@ -59,19 +59,19 @@ fn stopped(sweep: &Child, out: &Path) -> bool {
     begun > 0
 }
 
-/// Whether a process runs no more; where nobody collects it, its entry stays as a zombie's.
+/// Whether a process has ended; if its parent does not wait for it, it remains as a zombie.
 fn ended(process: Pid) -> bool {
     state(process).is_none_or(|state| state == "Z" || state == "X")
 }
 
-/// What the system says that a process does.
+/// The state of a process, as reported by the system.
 fn state(process: Pid) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Some(stat.rsplit(')').next()?.split_whitespace().next()?.to_string())
 }
 
 #[test]
-fn a_killed_sweep_goes_on_where_it_was() {
+fn a_killed_sweep_is_resumed() {
     if !Path::new("/proc/self/stat").exists() {
         return skipped(Lack::Platform, "workers are found through /proc");
     }
@@ -109,7 +109,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
     let failed = records(&out).iter().filter(|record| record.error.is_some()).count();
     assert_eq!((failed, records(&out).len()), (1, 6));
 
-    // The same command finishes: earlier records untouched, all results those of a quiet sweep.
+    // The same command finishes: earlier records untouched, all results those of an undisturbed sweep.
     let finished = place.swept(PLAN);
     let after = done(&out);
     assert!(before.iter().all(|(cell, written)| after[cell] == *written), "finished cells are not run again");

@@ -1,5 +1,5 @@
-//! The sweep end to end with the real runner on the embedded demo: what it learns, that it repeats,
-//! what it leaves frozen, and that it survives being killed.
+//! The sweep end to end with the real runner on the embedded demo: accuracy, repeatability, frozen
+//! parameters, and resuming after a kill.
 
 mod demo;
 mod faults;
@@ -66,6 +66,6 @@ fn result(record: &Record) -> String {
 
 #[cfg(not(unix))]
 #[test]
-fn a_killed_sweep_goes_on_where_it_was() {
+fn a_killed_sweep_is_resumed() {
     frostline_testing::skipped(frostline_testing::Lack::Platform, "signals are Unix's");
 }

@@ -1,4 +1,4 @@
-//! The prefix cache: whatever keeps it, a cell's result is the one without it.
+//! The prefix cache: wherever it is stored, a cell's result equals the one without it.
 
 use frostline_record::{PrefixState, Record};
 

@@ -16,7 +16,7 @@ const SMALL: &str = "--lang en --set train.epochs=2 --set data.first=150 --set a
 const TINY: &str =
     "--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --set save.model=true --policies";
 
-/// Two stages that thaw one block in all, and a head that stays frozen beside the headline's.
+/// Two stages that thaw one block in all, and a second head that stays frozen.
 const TWO_HEADS: &str = r#"
 schema = 4
 name = "audited"
@@ -101,13 +101,13 @@ fn saved_models_keep_every_frozen_bit_under_every_policy() {
             !record.cell.settings.policy.as_str().contains("adaptive"),
             "{settled:?}"
         );
-        // LoRA is merged into what it stands beside.
+        // LoRA is merged into the layers that it was added to.
         if !record.cell.settings.policy.as_str().contains("lora") {
             assert_eq!((freezing.frozen, freezing.moved), (found.frozen as u64, found.moved as u64));
         }
         // A defect must be seen: the record of another policy does not fit this file.
         let mut other = record.clone();
-        // What froze on the way has moved before, so that adaptive runs look like `none`.
+        // Parts that were frozen during training had moved before, so adaptive runs look like `none`.
         let moves_all = ["none", "none+adaptive"].contains(&record.cell.settings.policy.as_str());
         other.cell.settings.policy = if moves_all { "all" } else { "none" }.parse().expect("a policy");
         put(&folder, &json(&other));
@@ -118,7 +118,7 @@ fn saved_models_keep_every_frozen_bit_under_every_policy() {
 
 /// The demo's encoder has 102 tensors with its head: 4 in the embeddings, 16 in each of 6 blocks, 2 above.
 #[test]
-fn an_audit_asks_what_was_frozen_at_the_selected_step() {
+fn an_audit_uses_what_was_frozen_at_the_selected_step() {
     // Steps this small change no prediction: all epochs are equal, and the first is selected.
     let first = "--set train.select=best --set train.select_by=accuracy --set optimizer.lr=1e-9";
     let cases = [
@@ -155,7 +155,7 @@ fn an_audit_reads_every_stage_and_every_head() {
     put(&folder, &json(&other));
     let same = ["weight", "bias"].map(|part| format!("model-names/heads.0.classifier.{part}"));
     assert_eq!(audited(&folder).unmoved, same);
-    // What is only scored gets no gradient.
+    // A task that is only scored gets no gradient.
     other.cell.settings.tasks.get_mut("names").expect("the task").weight = 0.0;
     put(&folder, &json(&other));
     assert!(audited(&folder).holds());
@@ -188,7 +188,7 @@ fn an_audit_names_weights_that_have_changed() {
 }
 
 #[test]
-fn a_cell_that_cannot_be_audited_hides_no_other() {
+fn a_cell_that_cannot_be_audited_does_not_stop_the_audit() {
     let place = Place::new();
     let records = place.swept(&format!("{TINY} head-only,all"));
     let cell = |number: usize| Sweep::cell_folder(&place.out(), &records[number].cell);

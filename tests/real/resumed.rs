@@ -1,5 +1,5 @@
-//! Checkpoints: a cell whose worker is killed again and again ends with the bits of one that ran
-//! through.
+//! Checkpoints: a cell whose worker is killed again and again ends with the same bits as one that
+//! was not interrupted.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -9,7 +9,7 @@ use frostline_record::{Cell, Checkpoints, Event, Job, Record, Settings, Sweep, r
 
 use crate::{Place, RUNNER, result};
 
-/// A cell whose gradual unfreezing and second stage give a stop every chance to be noticed.
+/// A cell with gradual unfreezing and a second stage, so that an effect of a stop would be visible.
 const PLAN: &str = r#"
 schema = 4
 name = "stopped"
@@ -37,7 +37,7 @@ policy = "first-2"
 train.epochs = 2
 "#;
 
-/// Hands a job to a fresh worker and kills it after so many steps; whether the cell was done before.
+/// Gives a job to a new worker and kills it after `steps` steps. Returns whether the cell was done before that.
 fn stopped_after(job: &Job, steps: u64) -> bool {
     let mut worker = Command::new(RUNNER)
         .args(["worker", "--backend", "flex", "--threads", "1"])
@@ -73,7 +73,7 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     let whole: Vec<Record> = place.swept(&format!("--plan {} --threads 1", plan.display()));
     assert_eq!(whole.len(), 1, "one cell");
     let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
-    assert!(!folder.join("checkpoint.safetensors").exists(), "nobody needs it any more");
+    assert!(!folder.join("checkpoint.safetensors").exists(), "it is no longer needed");
 
     let folder = place.path("stopped");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -95,9 +95,9 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     assert_eq!(result(&again), result(&whole[0]));
 }
 
-/// What is left of another cell, or is no checkpoint, is not gone on from.
+/// A file that is another cell's checkpoint, or not a checkpoint, is not used for resuming.
 #[test]
-fn a_checkpoint_that_does_not_fit_is_left_alone() {
+fn a_checkpoint_that_does_not_fit_is_ignored() {
     let place = Place::new();
     let plan = place.path("plan.toml");
     std::fs::write(&plan, PLAN).expect("the plan");

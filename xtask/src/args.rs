@@ -1,4 +1,4 @@
-//! The command line: what can be asked, and nothing about how it is done.
+//! The command-line arguments.
 
 use std::path::PathBuf;
 
@@ -20,12 +20,12 @@ pub(crate) struct Arguments {
     pub command: Command,
 }
 
-/// What can be asked.
+/// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(SweepOptions),
-    /// Write a sweep's report again from what is stored
+    /// Write a sweep's report again from its stored records
     Report(ReportArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
@@ -33,15 +33,15 @@ pub(crate) enum Command {
     DemoAssets(DemoAssetsArgs),
     /// Measure frostline and its peers in turns on the same data
     Bench(BenchArgs),
-    /// Check the project's own laws: who uses whom, file lengths, openings, READMEs
+    /// Check the project's own rules: dependencies, file lengths, first lines, READMEs, commit subjects
     Tidy,
     /// Compare the results of two sweeps bit by bit: whether a change of the code changed any
     Same(SameArgs),
-    /// Run everything that must hold before a change lands
+    /// Run all checks that must pass before a change is merged
     Ci(CiArgs),
 }
 
-/// `sweep`, over a program that is built first.
+/// `sweep`, with a worker program that is built first.
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
     #[command(flatten)]
@@ -83,9 +83,9 @@ pub(crate) struct DemoAssetsArgs {
 /// `bench`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each side runs in a process of its own, in turns, once per round; a ratio is taken within a round. \
-Without --python only frostline's own figures are measured. What is compared with what, and the bars, \
-stand in xtask/src/bench/compare.rs; tests/peers/README.md says how to set up the peers.
+The sides run in separate processes, in turns, once per round; ratios are computed within a round. \
+Without --python only frostline's own figures are measured. The comparisons and their targets are in \
+xtask/src/bench/compare.rs; tests/peers/README.md says how to set up the peers.
 
 Most of the time is the peer's: expect minutes per round for `steps`, more for `runs`, and hours for \
 `sweeps`.
@@ -104,8 +104,8 @@ pub(crate) struct BenchArgs {
     /// Only these comparisons of the suites, as in `sweep-f32-study,sweep-bf16-study`
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     pub comparisons: Vec<String>,
-    /// These encoders [default: all-MiniLM-L6-v2 and distilbert-base-multilingual-cased, where
-    /// there]; one without weights is drawn at random on both sides
+    /// These encoders [default: all-MiniLM-L6-v2 and distilbert-base-multilingual-cased, if
+    /// present]; the weights of one without weights are drawn at random on both sides
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub encoder: Vec<String>,
     /// The folder that holds treebanks
@@ -114,13 +114,13 @@ pub(crate) struct BenchArgs {
     /// The folder that holds encoders
     #[arg(long, value_name = "DIR")]
     pub models: Option<PathBuf>,
-    /// Times that the sides take turns
+    /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
     /// Steps to time in each process; 50 are fair to a peer that groups by length
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
-    /// Steps before these
+    /// Steps before these, which are not timed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub warmup: u32,
     /// Sentences per step
@@ -138,7 +138,7 @@ pub(crate) struct BenchArgs {
     /// Use this build of frostline instead of building one
     #[arg(long, value_name = "PATH")]
     pub runner: Option<PathBuf>,
-    /// Take the results over into docs/benchmarks.json and docs/benchmarks.md
+    /// Write the results to docs/benchmarks.json and docs/benchmarks.md
     #[arg(long)]
     pub write: bool,
     /// Only render docs/benchmarks.md again from docs/benchmarks.json

@@ -1,4 +1,4 @@
-//! The program that works on cells, built for one backend and kept as a copy of its own.
+//! Builds the worker program for one backend, and keeps a copy of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use frostline_sweep::fault::{Blame as _, Result};
 
 use crate::workspace;
 
-/// Builds the program, or takes the one given, and sees that it starts.
+/// Builds the program, or uses the given one, and checks that it starts.
 pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Program> {
     let path = match given {
         Some(path) => path.to_path_buf(),
@@ -19,8 +19,8 @@ pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Program>
     Program::at(&path, backend, revision())
 }
 
-/// Builds the program with cargo's progress in sight, and copies it, so that the build for another
-/// backend cannot replace it under a running sweep.
+/// Builds the program, showing cargo's progress, and copies it, so that a build for another backend
+/// cannot replace it during a running sweep.
 fn build(backend: Backend) -> anyhow::Result<PathBuf> {
     eprintln!("build     frostline for {backend} (release; minutes at first, seconds afterwards)");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -41,7 +41,7 @@ fn build(backend: Backend) -> anyhow::Result<PathBuf> {
     keep(&built, backend).with_context(|| format!("{} cannot be copied", built.display()))
 }
 
-/// The binary among cargo's messages.
+/// The path of the binary in cargo's messages.
 fn executable(messages: &[u8]) -> Option<PathBuf> {
     messages
         .split(|byte| *byte == b'\n')

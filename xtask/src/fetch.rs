@@ -9,7 +9,7 @@ use frostline_sweep::fault::Result;
 
 use crate::workspace;
 
-/// Fetches what was named, or else all that a plan reads.
+/// Fetches what was named, or else everything that a plan reads.
 #[cfg(feature = "fetch")]
 pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
     frostline_sweep::fetch(args, &workspace::place())

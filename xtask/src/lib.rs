@@ -1,8 +1,8 @@
 //! The workspace's own commands, `cargo xtask COMMAND`.
 //!
 //! `sweep`, `report` and `fetch` are those of `frostline`, over the same library; `sweep` first builds the program for
-//! the chosen backend. The others are for developers. It knows no burn and compiles in seconds. It is a library so that
-//! the end-to-end tests can run the very commands.
+//! the chosen backend. The others are for developers. It does not depend on burn and compiles in seconds. It is a
+//! library so that the end-to-end tests can run the same commands.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -25,7 +25,7 @@ use frostline_sweep::{Ending, exit_code};
 
 use crate::args::{Arguments, Command, SweepOptions};
 
-/// Runs one command and gives its exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
+/// Runs one command and returns its exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match Arguments::try_parse_from(arguments) {

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the command line over the library of this package, and nothing else.
+//! The program of `cargo xtask`; the commands are in the library of this package.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The arguments of `sweep`, `report` and `fetch`: what can be asked, and nothing about how it is done.
+//! The command-line arguments of `sweep`, `report` and `fetch`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ pub struct FetchArgs {
     pub no_weights: bool,
 }
 
-/// What the tensors run on; each is a feature of the program.
+/// The library and device that tensors run on; each is a feature of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
@@ -126,7 +126,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// How the encoder's parameters start.
+/// How the encoder's parameters are initialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EncoderInit {
     /// From the weights file
@@ -135,7 +135,7 @@ pub enum EncoderInit {
     Random,
 }
 
-/// One seed or a range of them, both ends included.
+/// One seed or a range of seeds, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
     /// The first seed.
@@ -150,7 +150,7 @@ fn seeds(text: &str) -> Result<Seeds, String> {
             .parse::<u64>()
             .ok()
             .filter(|seed| *seed <= i64::MAX as u64)
-            .ok_or_else(|| format!("`{part}` is no seed: write `42`, `42,43` or `42-46`"))
+            .ok_or_else(|| format!("`{part}` is not a seed: write `42`, `42,43` or `42-46`"))
     };
     let (first, last) = match text.split_once('-') {
         Some((first, last)) => (number(first)?, number(last)?),

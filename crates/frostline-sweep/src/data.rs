@@ -1,4 +1,5 @@
-//! `--data-report`: what the cells would learn from, told by the runner before anything is trained.
+//! `--data-report`: tables of the data that the cells would learn from. The worker program computes the figures;
+//! nothing is trained.
 
 use frostline_record::{Cell, CellFacts};
 use frostline_report::{LearnedFrom, data_tables};
@@ -6,7 +7,7 @@ use frostline_report::{LearnedFrom, data_tables};
 use crate::list;
 use crate::study::Study;
 
-/// Prints the facts as tables, each language's under its name.
+/// Prints the facts as tables, with one heading per language.
 pub(crate) fn print(study: &Study, cells: &[Cell], facts: &[CellFacts]) {
     println!("\n{}", data_tables(&tables(study, cells, facts)).trim_end());
 }

@@ -1,23 +1,23 @@
-//! How a command ends: its exit code, and the error that a person reads.
+//! How a command ends: its exit code and the printed error.
 
 use std::process::ExitCode;
 
 use crate::fault::{CELLS_FAILED, INTERRUPTED, Result};
 
-/// How a command ended that met no fault.
+/// How a command ended that was not stopped by a [`Fault`](crate::fault::Fault).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All is done.
+    /// Everything was done.
     Done,
-    /// Something that was asked for failed, and the messages said what.
+    /// Part of the work failed; messages about it were printed.
     Failed,
-    /// A person interrupted it.
+    /// The user interrupted it.
     Interrupted,
-    /// Another process did the work and ended with this code.
+    /// Another process did the work and ended with this exit code.
     As(u8),
 }
 
-/// Prints the error, if any, and gives the exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
+/// Prints the error, if any, and returns the exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
 #[must_use]
 pub fn exit_code(result: Result<Ending>) -> ExitCode {

@@ -1,33 +1,34 @@
-//! Where a sweep's jobs run. An [`Executor`] takes all jobs of a round and reports to an [`Observer`]; it decides
-//! on which machine and in which process a cell is trained, and nothing about the cell.
+//! The interface between a sweep and the processes that run its jobs. An [`Executor`] takes all jobs of a round and
+//! reports to an [`Observer`]. It decides on which machine and in which process a cell is trained, but changes
+//! nothing about the cell.
 
 use frostline_record::{Cell, Event, Job, Record};
 
 use crate::fault::Result;
 use crate::outcome::Outcome;
 
-/// Runs jobs, each of which ends as a record in its own folder.
+/// Runs jobs. Each job writes a record into its own folder.
 pub trait Executor {
-    /// Cells that can run at the same time.
+    /// The number of cells that can run at the same time.
     fn parallelism(&self) -> usize;
 
-    /// Runs all jobs until each is done or failed, or a person interrupts.
+    /// Runs all jobs until each is done or has failed, or the user interrupts.
     ///
     /// # Errors
-    /// Where no job can run at all; a job that fails is part of the outcome.
+    /// If no job can run at all. A failed job is not an error but part of the outcome.
     fn run(&self, jobs: Vec<Job>, observer: &mut dyn Observer) -> Result<Outcome>;
 }
 
-/// Follows the jobs while they run.
+/// Is notified of the progress of jobs.
 pub trait Observer {
-    /// A worker takes a job.
+    /// A worker has started a job.
     fn started(&mut self, job: &Job);
-    /// A running cell reports progress.
+    /// A running cell has reported progress.
     fn progress(&mut self, event: &Event);
-    /// A cell is done; `record` is missing where none was asked for.
+    /// A cell is done; `record` is `None` where the job writes no record.
     fn done(&mut self, cell: &Cell, record: Option<&Record>);
-    /// A cell failed.
+    /// A cell has failed.
     fn failed(&mut self, cell: &Cell, error: &str);
-    /// A person interrupted the sweep.
+    /// The user has interrupted the sweep.
     fn interrupted(&mut self);
 }

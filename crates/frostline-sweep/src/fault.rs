@@ -1,4 +1,4 @@
-//! Faults that stop a command, each with the exit code of its kind.
+//! Errors that stop a command, with their exit codes.
 
 /// Exit code: the sweep ended, but some cells failed.
 pub const CELLS_FAILED: u8 = 1;
@@ -9,23 +9,23 @@ pub const ENVIRONMENT: u8 = 3;
 /// Exit code: stopped by Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
-/// A fault and the exit code it ends in.
+/// An error that stops the command, with the exit code.
 #[derive(Debug)]
 pub struct Fault {
     /// [`PLAN`] or [`ENVIRONMENT`].
     pub code: u8,
-    /// What a person reads.
+    /// The error to print.
     pub error: anyhow::Error,
 }
 
 /// A result whose error ends the command.
 pub type Result<T> = std::result::Result<T, Fault>;
 
-/// Says whose fault an error is.
+/// Assigns an exit code to an error by its cause.
 pub trait Blame<T> {
-    /// The plan or the arguments are wrong.
+    /// The plan or the arguments are wrong: [`PLAN`].
     fn plan(self) -> Result<T>;
-    /// Something around the sweep is wrong.
+    /// Data, encoder, output folder, device or build are at fault: [`ENVIRONMENT`].
     fn environment(self) -> Result<T>;
 }
 
@@ -39,7 +39,10 @@ impl<T, E: Into<anyhow::Error>> Blame<T> for std::result::Result<T, E> {
     }
 }
 
-/// A fault of what is around the sweep.
+/// A fault with the exit code [`ENVIRONMENT`].
+///
+/// # Errors
+/// Always.
 pub fn environment<T>(message: impl Into<String>) -> Result<T> {
     Err(anyhow::Error::msg(message.into())).environment()
 }

@@ -1,7 +1,7 @@
-//! `fetch`: treebanks and encoders into the cache.
+//! `fetch`: downloads treebanks and encoders into the cache.
 //!
-//! Downloading needs a TLS library that takes longer to compile than everything else here, so it is the feature
-//! `fetch`.
+//! Downloading needs a TLS library that takes longer to compile than the rest of this crate, so it is an optional
+//! feature, `fetch`.
 
 #[cfg(feature = "fetch")]
 mod download;
@@ -17,7 +17,7 @@ use crate::fault::{Blame as _, Result};
 use crate::place::Place;
 use crate::plans;
 
-/// What is asked for, each name once.
+/// What is to be downloaded, each name once.
 #[derive(Debug, Default)]
 #[cfg_attr(not(feature = "fetch"), allow(dead_code))]
 struct Wanted {
@@ -29,17 +29,17 @@ struct Wanted {
     elsewhere: BTreeSet<String>,
 }
 
-/// Downloads what was named, or else all that a plan reads, into the cache.
+/// Downloads what was named, or else everything that a plan reads, into the cache.
 ///
 /// # Errors
-/// A bad plan, name or pin; a download that fails; a cache that cannot be written. Without the feature `fetch`:
-/// always.
+/// If the plan, a name or a pin is invalid, a download fails, or the cache cannot be written. Always without the
+/// feature `fetch`.
 #[cfg(feature = "fetch")]
 pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
     let options = download::options(args)?;
     let wanted = wanted(args, place)?;
     for name in &wanted.elsewhere {
-        println!("{name} is not fetched: give a sweep the folder it lies in with --data DIR");
+        println!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
     }
     download::all(&wanted, &options)?;
     if let Some(cache) = &args.cache {
@@ -49,7 +49,7 @@ pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Downloads nothing: this build has no feature `fetch`.
+/// Checks the arguments only: this build lacks the feature `fetch`.
 ///
 /// # Errors
 /// Always.
@@ -61,15 +61,15 @@ pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
     )
 }
 
-/// Checks the arguments of `fetch` and the plan they name, and downloads nothing.
+/// Checks the arguments of `fetch` and the plan they name, without downloading anything.
 ///
 /// # Errors
-/// A plan that cannot be read or used.
+/// If the plan cannot be read or is invalid.
 pub fn check_fetch(args: &FetchArgs, place: &Place) -> Result<()> {
     wanted(args, place).map(|_| ())
 }
 
-/// What was named, or else what a plan reads that the binary does not carry.
+/// What was named, or else what a plan reads that is not embedded in the program.
 fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
     if !args.names.is_empty() {
         let (treebanks, encoders) = args.names.iter().cloned().partition(|name| is_treebank(name));
@@ -77,14 +77,14 @@ fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
     }
     let source = plans::read(&args.plan.clone().unwrap_or_else(plans::paper), place)?;
     let plan = Plan::parse(&source.text, &source.shown).plan()?;
-    let is_carried = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
-    // A path to something that is there is read as it is.
-    let is_given = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();
-    let is_there = |name: &String| is_carried(name) || is_given(name);
+    let is_embedded = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
+    // A path to an existing folder is read as it is.
+    let is_path = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();
+    let is_local = |name: &String| is_embedded(name) || is_path(name);
     let encoders = plan.expand().plan()?.into_iter().map(|settings| settings.encoder.name);
-    let datasets = plan.treebanks.values().filter(|name| !is_there(name)).cloned();
+    let datasets = plan.treebanks.values().filter(|name| !is_local(name)).cloned();
     let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
-    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_there(name)).collect(), elsewhere })
+    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_local(name)).collect(), elsewhere })
 }
 
 /// Whether a name is that of a Universal Dependencies treebank.
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn other_datasets_of_a_plan_are_not_taken_for_encoders() {
+    fn other_datasets_of_a_plan_are_not_mistaken_for_encoders() {
         let wanted = wanted_by(&["--plan", "multitask"]);
         assert_eq!(wanted.treebanks, names(&["UD_English-EWT"]));
         assert_eq!(wanted.encoders, names(&["distilbert-base-multilingual-cased"]));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_a_treebank_or_an_encoder() {
+    fn names_are_treebanks_or_encoders() {
         let wanted = wanted_by(&["UD_Wolof-WTB", "some/encoder", "UD_Wolof-WTB"]);
         assert_eq!(wanted.treebanks, names(&["UD_Wolof-WTB"]));
         assert_eq!(wanted.encoders, names(&["some/encoder"]));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_is_that_of_names() {
+    fn a_revision_needs_names() {
         let error = parsed(&["--revision", "r2.15"]).unwrap_err();
         assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
         assert_eq!(parsed(&["UD_Wolof-WTB", "--revision", "r2.15"]).unwrap().revision.unwrap(), "r2.15");

@@ -1,4 +1,4 @@
-//! The sweep's folder as this command uses it: checked, locked, and asked what is still to do.
+//! The sweep's folder: checked, locked, and searched for the cells that still have to be run.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -15,33 +15,33 @@ use crate::outcome::Outcome;
 use crate::place;
 use crate::units::counted;
 
-/// How long to wait for the worker of an earlier, killed sweep to let go of a cell.
+/// How long to wait until the worker of an earlier, killed sweep releases a cell.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the cells of this command are worked on.
+/// The sweep's folder with the cells of this command.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     cells: Vec<Cell>,
     done: usize,
-    /// Cells here take one step and the folder goes away afterwards.
+    /// Each cell takes one step, and the folder is removed afterwards.
     verify: bool,
-    /// Held as long as this lives; the system lets go of it however the process ends.
+    /// Held for as long as this value exists; the system releases it however the process ends.
     _lock: File,
 }
 
-/// Sees that a sweep could be written there, and leaves nothing behind.
+/// Checks that a sweep can be written to the folder, and leaves nothing behind.
 pub(crate) fn check(out: &Path) -> Result<()> {
     let shown = place::shown(out);
-    let there = out.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
-    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
-    if !there.is_dir() {
+    let existing = out.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+    if !existing.is_dir() {
         return environment(format!(
-            "{shown}: the sweep's folder cannot be made, because {} is a file; give another --out",
-            place::shown(there)
+            "{shown}: the sweep's folder cannot be created, because {} is a file; give another --out",
+            place::shown(existing)
         ));
     }
-    let probe = there.join(format!(".frostline-probe-{}", std::process::id()));
+    let probe = existing.join(format!(".frostline-probe-{}", std::process::id()));
     File::create(&probe)
         .and_then(|_| fs::remove_file(&probe))
         .map_err(|error| {
@@ -51,14 +51,14 @@ pub(crate) fn check(out: &Path) -> Result<()> {
 }
 
 impl Folder {
-    /// Takes the folder for this sweep and writes `sweep.json`.
+    /// Locks the folder for this sweep and writes `sweep.json`.
     pub(crate) fn open(path: &Path, mut sweep: Sweep) -> Result<Self> {
         let lock = lock(path)?;
         let cells = sweep.cells.clone();
         let mut folder = Self { path: path.into(), cells, done: 0, verify: false, _lock: lock };
         let finished = |cell: &&Cell| folder.finished(cell);
         folder.done = folder.cells.iter().filter(finished).count();
-        // The report warns of times taken side by side, also where an earlier command took them.
+        // The report warns of times measured with several jobs at once, even if an earlier command measured them.
         if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done > 0) {
             let jobs = if folder.done == folder.cells.len() { 0 } else { sweep.plan.jobs };
             sweep.plan.jobs = before.plan.jobs.max(jobs);
@@ -67,20 +67,20 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A folder of its own for `--verify`, outside the sweep's.
+    /// A separate, temporary folder for `--verify`.
     pub(crate) fn temporary(cells: Vec<Cell>) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("frostline-verify-{}", std::process::id()));
         let lock = lock(&path)?;
         Ok(Self { path, cells, done: 0, verify: true, _lock: lock })
     }
 
-    /// The folder.
+    /// The folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where this many workers keep the outputs of constant prefixes. Several share files, so that
-    /// none computes what another has.
+    /// Where this number of workers keeps the outputs of constant prefixes. Several workers share files,
+    /// so that each output is computed once.
     pub(crate) fn prefix_place(&self, cache: &PrefixCache, workers: usize) -> Result<Option<PrefixPlace>> {
         if self.verify || cache.enabled == Switch::Off {
             return Ok(None);
@@ -93,7 +93,7 @@ impl Folder {
         self.path.join("prefixes")
     }
 
-    /// Where the workers' own output goes.
+    /// The folder of the workers' logs.
     pub(crate) fn logs(&self) -> PathBuf {
         self.path.join("workers")
     }
@@ -103,13 +103,13 @@ impl Folder {
         self.done
     }
 
-    /// The cells that are missing or failed, each with its folder made.
+    /// Jobs for the cells that are missing or failed; creates the cells' folders.
     pub(crate) fn jobs(&self, place: Option<&PrefixPlace>, checkpoints: Checkpoints) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
             let folder = Sweep::cell_folder(&self.path, cell);
             fs::create_dir_all(&folder)
-                .with_context(|| format!("{}: cannot be made", folder.display()))
+                .with_context(|| format!("{}: cannot be created", folder.display()))
                 .environment()?;
             wait_until_free(&folder, cell)?;
             let folder = std::path::absolute(&folder).environment()?;
@@ -121,34 +121,34 @@ impl Folder {
                 verify: self.verify,
             });
         }
-        self.tell_others()?;
+        self.print_existing()?;
         Ok(jobs)
     }
 
-    /// The cells that this command is about.
+    /// The cells of this command.
     pub(crate) fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// What is stored of a cell, where that can be read.
+    /// The stored record of a cell, if there is one that can be read.
     pub(crate) fn record(&self, cell: &Cell) -> Option<Record> {
         read_record(&Sweep::cell_folder(&self.path, cell)).ok().flatten()
     }
 
-    /// A cell is done when its folder holds the record of this very cell, without an error. A
-    /// record that cannot be read is made again.
+    /// Whether a cell is done: its folder contains a record with the same id and without an error. A cell
+    /// whose record cannot be read is run again.
     fn finished(&self, cell: &Cell) -> bool {
         !self.verify && matches!(stored(&self.path, cell), Ok(Some(true)))
     }
 
-    /// Says how many folders of other cells there are; they are left alone.
-    fn tell_others(&self) -> Result<()> {
-        let ours: Vec<String> = self.cells.iter().map(Cell::folder).collect();
+    /// Prints how many cells are done already, and how many records of other cells there are.
+    fn print_existing(&self) -> Result<()> {
+        let current: Vec<String> = self.cells.iter().map(Cell::folder).collect();
         let others = fs::read_dir(self.path.join("cells"))
             .environment()?
             .flatten()
             .filter(|entry| entry.path().join("record.json").exists())
-            .filter(|entry| !ours.iter().any(|name| entry.file_name() == name.as_str()))
+            .filter(|entry| !current.iter().any(|name| entry.file_name() == name.as_str()))
             .count();
         if self.done > 0 {
             println!("done      {} here already, not run again", counted(self.done, "cell"));
@@ -162,8 +162,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Takes the files of prefixes away, unless they are to stay or cells that read them are still
-    /// to be done.
+    /// Removes the prefix files, unless the plan keeps them or cells that read them still have to be run.
     pub(crate) fn clear_prefixes(&self, cache: &PrefixCache, outcome: &Outcome) {
         if cache.keep == Switch::Off && outcome.failed.is_empty() && !outcome.interrupted {
             let _ = fs::remove_dir_all(self.prefixes());
@@ -171,7 +170,7 @@ impl Folder {
     }
 
     /// Prints what was done, what failed and how to continue. After `--verify` it removes the folder unless a cell
-    /// failed.
+    /// has failed.
     pub(crate) fn close(self, outcome: &Outcome) -> Ending {
         if self.verify {
             self.print_verified(outcome);
@@ -199,13 +198,13 @@ impl Folder {
     }
 }
 
-/// Whether the record of this very cell is in place, and whether it is one without an error.
+/// Whether a cell's folder has a record with the cell's id (`Some`), and whether that record is without an error.
 pub(crate) fn stored(sweep: &Path, cell: &Cell) -> std::result::Result<Option<bool>, FolderError> {
     let record = read_record(&Sweep::cell_folder(sweep, cell))?;
     Ok(record.filter(|record| record.cell.id == cell.id).map(|record| record.error.is_none()))
 }
 
-/// Locks a folder, which is made where it is missing.
+/// Locks a folder, and creates it where it is missing.
 fn lock(folder: &Path) -> Result<File> {
     let shown = place::shown(folder);
     let open = || {
@@ -229,7 +228,8 @@ fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// A worker whose xtask was killed ends by itself, but may still hold its cell for a moment.
+/// Waits until no other process works on the cell. A worker whose parent process was killed ends by itself, but may
+/// still hold the lock for a moment.
 fn wait_until_free(folder: &Path, cell: &Cell) -> Result<()> {
     let started = Instant::now();
     while let Ok(file) = File::open(folder.join(".lock")) {

@@ -1,4 +1,4 @@
-//! Where a study's inputs come from: found, read, hashed and checked once, before any cell.
+//! A study's inputs: found, read, hashed and checked once, before any cell is started.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::fault::{Blame as _, Result, environment};
 use crate::program::Program;
 use crate::study::Study;
 
-/// All inputs of a study, by the name its settings use.
+/// All inputs of a study, by the names that its settings use.
 #[derive(Debug)]
 pub(crate) struct Sources {
     /// By language.
@@ -24,31 +24,31 @@ pub(crate) struct Sources {
 /// A treebank's files.
 #[derive(Debug)]
 pub(crate) struct Treebank {
-    /// As the plan names it.
+    /// Its name in the plan.
     pub name: String,
-    /// How it got here.
+    /// Where it was found.
     pub origin: Origin,
     /// `train`, `dev` and, where there is one, `test`.
     pub files: Inputs,
-    /// What kind of files they are.
+    /// The format of the files.
     pub format: Format,
-    /// Sentences by split.
+    /// The number of sentences by split.
     pub sentences: BTreeMap<String, usize>,
 }
 
 /// An encoder's files.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    /// How it got here.
+    /// Where it was found.
     pub origin: Origin,
     /// `config`, `tokenizer` or `vocabulary`, and `weights` where a cell needs them.
     pub files: Inputs,
-    /// Its blocks.
+    /// The number of blocks.
     pub blocks: usize,
 }
 
-/// Finds, hashes and checks what the study reads. Where a word stands for sets of blocks, they are named
-/// here, since only now the depth is known.
+/// Finds, hashes and checks what the study reads. It also replaces the policies `subsets` and `greedy` by sets of
+/// blocks, since the encoder's depth is known only here.
 pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
     let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
     let places = Places::new(args.data.clone(), args.models.clone());
@@ -61,7 +61,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
             sources.encoders.insert(name.clone(), encoder);
         }
     }
-    study.name_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
+    study.expand_block_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
     for settings in &study.settings {
         let name = &settings.encoder.name;
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
@@ -81,7 +81,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
             let wanted = format_of(&task.labels);
             if treebank.format != wanted {
                 return environment(format!(
-                    "{}: the task `{name}` learns `{}`, which {} files have, but here are {} files; give another dataset or other labels",
+                    "{}: the task `{name}` learns `{}`, which {} files have, but these are {} files; give another dataset or other labels",
                     treebank.name,
                     task.labels,
                     wanted.name(),
@@ -102,7 +102,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
 }
 
 impl Sources {
-    /// The study's cells, each with the files it reads.
+    /// The study's cells, each with the files that it reads.
     pub(crate) fn cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
         let backend = study.backend.to_string();
         let cell = |settings: &Settings| {
@@ -111,7 +111,7 @@ impl Sources {
         study.settings.iter().map(cell).collect()
     }
 
-    /// What a cell with these settings reads.
+    /// The files that a cell with these settings reads.
     fn inputs(&self, settings: &Settings) -> Inputs {
         let test = settings.eval.test && settings.data.cut_test == 0.0;
         let needed = |role: &str| match role {
@@ -131,7 +131,7 @@ impl Sources {
     }
 }
 
-/// The files that have such labels.
+/// The format of the files that contain these labels.
 fn format_of(labels: &str) -> Format {
     match labels {
         "entity" => Format::Iob2,
@@ -140,7 +140,7 @@ fn format_of(labels: &str) -> Format {
     }
 }
 
-/// A dataset, each of whose splits parses and has a sentence.
+/// Finds a dataset, and checks that every split can be parsed and has a sentence.
 fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
     let DatasetFiles { name, origin, format, sources, .. } = places.dataset(name)?;
     let mut sentences = BTreeMap::new();
@@ -150,15 +150,18 @@ fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
     Ok(Treebank { name, origin, format, files: inputs_of(sources), sentences })
 }
 
-/// Parses a split as its cells will, so that a bad line is told before any of them starts.
+/// Counts the sentences of a split. It is parsed as the cells will parse it, so that a bad line is found before any
+/// of them starts.
 fn count(path: &str, format: Format) -> anyhow::Result<usize> {
     let bytes = read(path)?;
-    let text = || std::str::from_utf8(&bytes).with_context(|| format!("{path}: no UTF-8; convert it"));
+    let text = || std::str::from_utf8(&bytes).with_context(|| format!("{path}: not UTF-8; convert it"));
     let fault = |fault: frostline_conllu::Fault| anyhow!("{}", fault.at(path));
     let count = match format {
-        Format::Conllu => all(read_strict(&bytes, Checks::default()).map(|found| found.map_err(fault)))?,
-        Format::Iob2 => all(parse_iob2(text()?).map(|found| found.map_err(fault)))?,
-        Format::Labelled => all(parse_labelled(text()?).map(|found| found.map_err(fault)))?,
+        Format::Conllu => {
+            count_all(read_strict(&bytes, Checks::default()).map(|found| found.map_err(fault)))?
+        }
+        Format::Iob2 => count_all(parse_iob2(text()?).map(|found| found.map_err(fault)))?,
+        Format::Labelled => count_all(parse_labelled(text()?).map(|found| found.map_err(fault)))?,
     };
     if count == 0 {
         bail!("{path}: the split has 0 sentences; expected at least one");
@@ -166,8 +169,8 @@ fn count(path: &str, format: Format) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// How many there are, unless one is a fault.
-fn all<T>(mut found: impl Iterator<Item = anyhow::Result<T>>) -> anyhow::Result<usize> {
+/// The number of items, or the first error.
+fn count_all<T>(mut found: impl Iterator<Item = anyhow::Result<T>>) -> anyhow::Result<usize> {
     found.try_fold(0, |count, one| one.map(|_| count + 1))
 }
 
@@ -177,10 +180,10 @@ fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder
     Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks })
 }
 
-/// The depth that an encoder's config states, whichever family it is of.
+/// The number of blocks in an encoder's config, under the key of any supported family.
 fn blocks(path: &str) -> anyhow::Result<usize> {
     let config: serde_json::Value =
-        serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: no JSON"))?;
+        serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
     ["n_layers", "num_hidden_layers"]
         .iter()
         .find_map(|key| config.get(key)?.as_u64())

@@ -1,4 +1,4 @@
-//! What a person is told before anything runs: plan, data, encoder, runner, cells.
+//! The description of a study that is printed before anything runs: plan, data, encoder, program, cells.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::program::Program;
 use crate::study::Study;
 use crate::units::{bytes, counted, grouped};
 
-/// `--list`: the inputs and the cells.
+/// `--list`: prints the inputs and the cells.
 pub(crate) fn print(study: &Study, sources: &Sources, folder: &Path) {
     print!("{}", header(study));
     print!("{}", origins(study, sources));
@@ -19,7 +19,7 @@ pub(crate) fn print(study: &Study, sources: &Sources, folder: &Path) {
     print!("{}", cells(study));
 }
 
-/// The same without the cells, before they run.
+/// Prints the inputs and the worker program before the cells run.
 pub(crate) fn introduce(study: &Study, sources: &Sources, program: &Program) {
     print!("{}", header(study));
     print!("{}", origins(study, sources));
@@ -59,7 +59,7 @@ fn header(study: &Study) -> String {
         let sets = counted(search.sets(), "set");
         let _ = writeln!(
             text,
-            "greedy    one block more is frozen in each round, {sets} of blocks in all; this is the first"
+            "greedy    each round freezes one more block, {sets} of blocks in all; this is the first round"
         );
     }
     if plan.synthetic {
@@ -114,7 +114,7 @@ fn cells(study: &Study) -> String {
     text
 }
 
-/// The values of the plan's further axes in a cell, each after a space.
+/// A cell's values on the plan's axes other than language, policy and seed, each after a space.
 pub(crate) fn axes(study: &Study, settings: &Settings) -> String {
     let table = toml::Value::Table(toml::Table::try_from(settings).expect("settings are a table"));
     let mut text = String::new();

@@ -1,15 +1,15 @@
-//! What became of a sweep's jobs.
+//! The outcome of a sweep's jobs.
 
 use crate::ending::Ending;
 
-/// What became of the jobs.
+/// The outcome of an executor's jobs.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Cells that are done now.
+    /// The number of cells that were completed.
     pub done: usize,
-    /// Title and error of each failed cell.
+    /// The title and error of each failed cell.
     pub failed: Vec<(String, String)>,
-    /// A person interrupted the sweep.
+    /// Whether the user interrupted the sweep.
     pub interrupted: bool,
 }
 

@@ -1,25 +1,25 @@
-//! Where a sweep lies by default, and how paths are shown.
+//! The default folders of sweeps and plans, and how paths are displayed.
 
 use std::path::{Path, PathBuf};
 
-/// Where the program was called: the folder for new sweeps, and the folder of plans where there is one.
+/// The folder for new sweeps, and the folder of plans, if there is one.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// New sweeps lie in `sweeps/` of this folder unless `--out` names another.
+    /// New sweeps are written to `sweeps/` in this folder unless `--out` names another folder.
     pub folder: PathBuf,
-    /// Plans named without a path are read from here instead of from the program itself.
+    /// If set, built-in plans are read from this folder instead of from the program itself.
     pub plans: Option<PathBuf>,
 }
 
 impl Place {
-    /// The current folder, with the plans that the program carries.
+    /// The current folder, with the plans that are compiled into the program.
     #[must_use]
     pub fn here() -> Self {
         Self { folder: PathBuf::new(), plans: None }
     }
 }
 
-/// A path as a person at this prompt would write it: relative where it lies below the current folder.
+/// A path for messages: relative if it is below the current folder.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();

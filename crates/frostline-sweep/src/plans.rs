@@ -1,4 +1,4 @@
-//! Plans by name: those of `configs/`, carried inside the program.
+//! Built-in plans: those of `configs/`, compiled into the program and found by name.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use frostline_record::{Plan, Reference, ReferenceError};
 use crate::fault::{Blame as _, Result};
 use crate::place::{Place, shown};
 
-/// A plan that the program carries.
+/// A plan that is compiled into the program.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltIn {
-    /// The name by which `--plan` finds it.
+    /// The name for `--plan`.
     pub name: &'static str,
     /// Its TOML text.
     pub text: &'static str,
@@ -54,13 +54,13 @@ const REFERENCES: &[(&str, &str)] = &[
 ];
 
 impl BuiltIn {
-    /// The plan of this name.
+    /// The plan with this name, if there is one.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         BUILT_IN.iter().find(|plan| plan.name == name)
     }
 
-    /// What the plan says that it is about; empty where it does not.
+    /// The plan's `about` line; empty where it has none.
     #[must_use]
     pub fn about(&self) -> &'static str {
         let value = self.text.lines().find_map(|line| line.strip_prefix("about = \""));
@@ -68,14 +68,14 @@ impl BuiltIn {
     }
 }
 
-/// The text of a plan and where it was read.
+/// The text of a plan and where it was read from.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanText {
-    /// What messages call it.
+    /// Its name in messages.
     pub shown: String,
-    /// The TOML.
+    /// Its TOML text.
     pub text: String,
-    /// The file; nothing where the plan is built in.
+    /// Its file; `None` for a built-in plan.
     path: Option<PathBuf>,
 }
 
@@ -83,7 +83,7 @@ impl PlanText {
     /// The published figures that the plan names, if it names any.
     ///
     /// # Errors
-    /// A reference that cannot be read or used.
+    /// If the reference cannot be read or is invalid.
     pub(crate) fn reference(&self, plan: &Plan) -> std::result::Result<Option<Reference>, ReferenceError> {
         let built_in = REFERENCES.iter().find(|(path, _)| *path == plan.reference);
         let folder = |path: &PathBuf| path.parent().map(|folder| folder.join(&plan.reference));
@@ -96,10 +96,10 @@ impl PlanText {
     }
 }
 
-/// Reads the plan that `--plan` asks for: a built-in name, or a path.
+/// Reads the plan that `--plan` names: the name of a built-in plan, or a path.
 ///
 /// # Errors
-/// Where it is neither a built-in name nor a file that can be read.
+/// If it is neither the name of a built-in plan nor a readable file.
 pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
     let built_in = wanted.to_str().and_then(BuiltIn::find).filter(|_| !wanted.is_file());
     let path = match (built_in, &place.plans) {
@@ -122,12 +122,12 @@ fn unreadable(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Err
     if bare && !wanted.exists() {
         let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
         return anyhow!(
-            "{shown}: there is no built-in plan and no file of this name; built in are {}; a file is named with its \
+            "{shown}: there is no built-in plan and no file of this name; built in are {}; write a file's name with its \
              extension",
             names.join(", ")
         );
     }
-    anyhow!("{shown}: the plan cannot be read ({error}); `frostline plans` lists those that are built in")
+    anyhow!("{shown}: the plan cannot be read ({error}); `frostline plans` lists the built-in plans")
 }
 
 /// The default plan of a sweep.

@@ -1,4 +1,4 @@
-//! The program that works on cells: `frostline`, started again as a process of its own.
+//! The worker program: `frostline`, started as a separate process.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,65 +13,65 @@ use crate::fault::{Blame as _, Result};
 /// A program that can be started as a worker.
 #[derive(Debug)]
 pub struct Program {
-    /// The binary.
+    /// The executable file.
     pub path: PathBuf,
-    /// What the tensors run on.
+    /// The backend that tensors run on.
     pub backend: Backend,
-    /// What it says about itself.
+    /// Its description of itself.
     pub about: About,
-    /// The git revision of its sources, for the records; empty where unknown.
+    /// The git revision of its sources, for the records; empty if unknown.
     pub revision: String,
 }
 
-/// What `frostline version --json` answers. It may say more than is needed here.
+/// The output of `frostline version --json`. Further keys are ignored.
 #[derive(Debug, Deserialize)]
 pub struct About {
     /// Frostline's version.
     pub version: String,
-    /// Hash of the code that computes results.
+    /// The hash of the sources that compute results.
     pub code: String,
-    /// The backends that were built in.
+    /// The backends that it was built with.
     pub backends: Vec<String>,
-    /// The instruction set its kernels use here.
+    /// The instruction set that its kernels use on this machine.
     pub isa: String,
     /// The processor.
     pub device: String,
 }
 
 impl Program {
-    /// Starts the program at `path` once, to see that it has the backend and that the backend's device is there.
+    /// Starts the program at `path` once, to check that it has the backend and that the backend's device is present.
     ///
     /// # Errors
-    /// Where it does not start, is no Frostline program, or cannot run the backend here.
+    /// If it cannot be started, is not a Frostline program, or cannot run the backend on this machine.
     pub fn at(path: &Path, backend: Backend, revision: String) -> Result<Self> {
         let path = std::path::absolute(path).environment()?;
         let about = describe(&path, backend).environment()?;
         Ok(Self { path, backend, about, revision })
     }
 
-    /// The program that is running now.
+    /// The program that is currently running.
     ///
     /// # Errors
-    /// As [`Program::at`].
+    /// As for [`Program::at`].
     pub fn itself(backend: Backend) -> Result<Self> {
         let path = std::env::current_exe().context("the program's own file cannot be found").environment()?;
         Self::at(&path, backend, String::new())
     }
 
-    /// Checks cells before any starts: the weights' shapes, the tokenizer, strict tags.
+    /// Checks cells before any of them starts: the shapes of the weights, the tokenizer, strict tags.
     pub(crate) fn check(&self, cells: &[Cell]) -> Result<()> {
         self.output_for(cells, "check").environment()?;
         Ok(())
     }
 
-    /// What the data of each kind of cell are.
+    /// Facts about the data of each kind of cell.
     pub(crate) fn data(&self, cells: &[Cell]) -> Result<Vec<CellFacts>> {
         let answer = self.output_for(cells, "data").environment()?;
-        let place = || format!("{} data: not the answer of a Frostline program", self.path.display());
+        let place = || format!("{} data: not the output of a Frostline program", self.path.display());
         serde_json::from_slice(&answer).with_context(place).environment()
     }
 
-    /// The output of a command that reads cells from standard input.
+    /// Runs a command that reads cells from standard input, and returns its output.
     fn output_for(&self, cells: &[Cell], command: &str) -> anyhow::Result<Vec<u8>> {
         let mut child = Command::new(&self.path)
             .arg(command)
@@ -81,18 +81,18 @@ impl Program {
             .spawn()
             .with_context(|| format!("the program {} cannot be started", self.path.display()))?;
         let stdin = child.stdin.take().expect("standard input is piped");
-        // A program that finds a fault early closes its input; its own message says more.
+        // A program that finds a fault early closes its input; its own error message is more useful.
         let _ = serde_json::to_writer(stdin, cells);
         let output = child.wait_with_output().context("the program did not end")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{}", said.trim().trim_start_matches("error: "));
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!("{}", errors.trim().trim_start_matches("error: "));
         }
         Ok(output.stdout)
     }
 }
 
-/// What a program says about itself. One whose device is missing ends with an error here.
+/// Asks a program for its version and backends. It ends with an error if the backend's device is missing.
 fn describe(path: &Path, backend: Backend) -> anyhow::Result<About> {
     let output = Command::new(path)
         .args(["version", "--json", "--backend", &backend.to_string()])
@@ -100,12 +100,12 @@ fn describe(path: &Path, backend: Backend) -> anyhow::Result<About> {
         .output()
         .with_context(|| format!("the program {} cannot be started", path.display()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().trim_start_matches("error: ");
-        bail!("the backend {backend} cannot run here: {said}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let errors = errors.trim().trim_start_matches("error: ");
+        bail!("the backend {backend} cannot run here: {errors}");
     }
     let about: About = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("{}: not the answer of a Frostline program", path.display()))?;
+        .with_context(|| format!("{}: not the output of a Frostline program", path.display()))?;
     if !about.backends.iter().any(|name| *name == backend.to_string()) {
         bail!(
             "the program {} has no backend `{backend}`; it was built with: {}",

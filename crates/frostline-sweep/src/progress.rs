@@ -1,4 +1,4 @@
-//! What a person sees while cells run: live bars on a terminal, plain lines elsewhere.
+//! The display of progress while cells run: live bars on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -12,18 +12,19 @@ use crate::sample;
 use crate::study::Study;
 use crate::units::{clock, counted, grouped, short};
 
-/// The screen of one sweep.
+/// The progress display of one sweep.
 #[derive(Debug)]
 pub(crate) struct Screen {
     bars: Option<Bars>,
     synthetic: bool,
-    /// Cells of the sweep, and those that are over.
+    /// The number of cells in the sweep.
     cells: usize,
-    over: usize,
+    /// The number of cells that are done or have failed.
+    finished: usize,
     title_width: usize,
     shown_sample: bool,
     running: BTreeMap<String, Running>,
-    /// Seconds that the cells of this command took so far.
+    /// The seconds that each finished cell of this command took.
     spent_s: Vec<f64>,
 }
 
@@ -33,22 +34,22 @@ struct Bars {
     sweep: ProgressBar,
 }
 
-/// A cell that is being worked on.
+/// A cell that is running.
 #[derive(Debug)]
 struct Running {
     title: String,
     epochs: u32,
     started: Instant,
     left_s: Option<f64>,
-    /// Whether a plain line has said that the prefix is being computed.
-    told_prefix: bool,
+    /// Whether a plain line about the prefix was printed.
+    printed_prefix: bool,
     last: Option<StepEvent>,
     dev: Option<f64>,
     bar: Option<ProgressBar>,
 }
 
 impl Screen {
-    /// A screen for these jobs, of a sweep of which `done` cells were done before.
+    /// A display for these jobs, in a sweep of which `done` cells were done before.
     pub(crate) fn new(study: &Study, jobs: &[Job], done: usize) -> Self {
         let cells = done + jobs.len();
         let bars = std::io::stderr().is_terminal().then(|| Bars::new(cells, done));
@@ -56,7 +57,7 @@ impl Screen {
             bars,
             synthetic: study.plan.synthetic,
             cells,
-            over: done,
+            finished: done,
             title_width: jobs.iter().map(|job| job.cell.title().chars().count()).max().unwrap_or(0),
             shown_sample: false,
             running: BTreeMap::new(),
@@ -64,7 +65,7 @@ impl Screen {
         }
     }
 
-    /// A cell's data and model are in place. The first one's sample sentence is shown.
+    /// A cell's data and model are loaded. For the first cell, a sample sentence is shown.
     fn loaded(&mut self, loaded: &Loaded) {
         if !std::mem::replace(&mut self.shown_sample, true) {
             let text = self.about_first(loaded);
@@ -80,11 +81,11 @@ impl Screen {
     fn about_first(&self, loaded: &Loaded) -> String {
         let [train, dev, test] = loaded.sentences;
         let accounts = &loaded.accounts;
-        let made_up = if self.synthetic { " (synthetic)" } else { "" };
+        let synthetic = if self.synthetic { " (synthetic)" } else { "" };
         let title = self.running.get(&loaded.id).map_or("", |running| &running.title);
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
         format!(
-            "first     {title}: {} train, {} dev, {} test sentences{made_up}; {} tags; {} of {} parameters learn; {} steps\n{}",
+            "first     {title}: {} train, {} dev, {} test sentences{synthetic}; {} tags; {} of {} parameters learn; {} steps\n{}",
             grouped(train),
             grouped(dev),
             grouped(test),
@@ -96,7 +97,7 @@ impl Screen {
         )
     }
 
-    /// A cell's constant prefix is on its way: a live bar follows it, a plain line says it once.
+    /// A cell's constant prefix is being computed: shown in the live bar, or once as a plain line.
     fn prefix(&mut self, prefix: &PrefixEvent) {
         let Some(running) = self.running.get_mut(&prefix.id) else { return };
         let what = match prefix.blocks {
@@ -110,8 +111,8 @@ impl Screen {
         match (&running.bar, prefix.share) {
             (Some(bar), Some(share)) => bar.set_message(format!("{:.0} %, {text}", 100.0 * share)),
             (Some(bar), None) => bar.set_message(text),
-            (None, _) if !std::mem::replace(&mut running.told_prefix, true) => {
-                eprintln!("[{:>3}/{}] {}: {text}", self.over + 1, self.cells, running.title);
+            (None, _) if !std::mem::replace(&mut running.printed_prefix, true) => {
+                eprintln!("[{:>3}/{}] {}: {text}", self.finished + 1, self.cells, running.title);
             }
             (None, _) => {}
         }
@@ -142,7 +143,7 @@ impl Screen {
             }
             None => eprintln!(
                 "[{:>3}/{}] {}: {}",
-                self.over + 1,
+                self.finished + 1,
                 self.cells,
                 running.title,
                 running.state(row.epoch)
@@ -151,7 +152,7 @@ impl Screen {
     }
 
     fn end(&mut self, cell: &Cell) -> f64 {
-        self.over += 1;
+        self.finished += 1;
         let Some(running) = self.running.remove(&cell.id) else { return 0.0 };
         if let (Some(bars), Some(bar)) = (&self.bars, &running.bar) {
             bar.finish_and_clear();
@@ -162,12 +163,12 @@ impl Screen {
         seconds
     }
 
-    fn tell(&mut self, line: &str) {
-        let line = format!("[{:>3}/{}] {line}", self.over, self.cells);
+    fn print_line(&mut self, line: &str) {
+        let line = format!("[{:>3}/{}] {line}", self.finished, self.cells);
         match &self.bars {
             Some(bars) => {
                 let _ = bars.all.println(line);
-                bars.sweep.set_position(self.over as u64);
+                bars.sweep.set_position(self.finished as u64);
             }
             None => eprintln!("{line}"),
         }
@@ -181,22 +182,22 @@ impl Screen {
         }
     }
 
-    /// Says anew how long the sweep will take.
+    /// Updates the estimate of the sweep's remaining time.
     fn tick(&self) {
         if let (Some(bars), Some(left)) = (&self.bars, self.left_s()) {
             bars.sweep.set_message(format!("{} left", clock(left)));
         }
     }
 
-    /// What remains of the running cells, and for each waiting one the mean time of those known,
-    /// shared among the workers.
+    /// The estimated seconds until the sweep ends: the remaining time of the running cells, plus the mean known time
+    /// for each waiting cell, divided by the number of running cells.
     fn left_s(&self) -> Option<f64> {
         let now: Vec<&Running> = self.running.values().collect();
         let whole = |running: &&Running| Some(running.started.elapsed().as_secs_f64() + running.left_s?);
         let known: Vec<f64> = self.spent_s.iter().copied().chain(now.iter().filter_map(whole)).collect();
         let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
         let rest = |running: &Running| running.left_s.unwrap_or(mean);
-        let waiting = self.cells.saturating_sub(self.over + now.len()) as f64;
+        let waiting = self.cells.saturating_sub(self.finished + now.len()) as f64;
         let work = waiting * mean + now.iter().map(|running| rest(running)).sum::<f64>();
         (!known.is_empty()).then(|| work / now.len().max(1) as f64)
     }
@@ -217,7 +218,7 @@ impl Observer for Screen {
             epochs: epochs(&job.cell.settings),
             started: Instant::now(),
             left_s: None,
-            told_prefix: false,
+            printed_prefix: false,
             last: None,
             dev: None,
             bar,
@@ -244,12 +245,12 @@ impl Observer for Screen {
             result.scores().iter().map(score).collect::<Vec<_>>().join(", ")
         });
         let scores = scores.unwrap_or_else(|| "one step taken, no record".into());
-        self.tell(&format!("{}: done in {}, {scores}", cell.title(), clock(seconds)));
+        self.print_line(&format!("{}: done in {}, {scores}", cell.title(), clock(seconds)));
     }
 
     fn failed(&mut self, cell: &Cell, error: &str) {
         self.end(cell);
-        self.tell(&format!("{}: FAILED: {error}", cell.title()));
+        self.print_line(&format!("{}: FAILED: {error}", cell.title()));
     }
 
     fn interrupted(&mut self) {

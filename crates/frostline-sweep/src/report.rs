@@ -1,4 +1,4 @@
-//! A sweep's report, written from what is stored.
+//! Writes a sweep's report from its stored records.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,19 +12,19 @@ use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
 use crate::place;
 
-/// The names of a report's files, so that a later report can remove those that it does not have.
+/// The file that lists a report's files, so that a later report can remove those that it no longer has.
 const CONTENTS: &str = "contents.txt";
 
-/// Writes a sweep's report again from what is stored.
+/// Writes a sweep's report again from the stored records.
 ///
 /// # Errors
-/// A folder that is no sweep's or cannot be read; a report that cannot be written.
+/// If the folder is not a sweep's or cannot be read, or if the report cannot be written.
 pub fn report(folder: &Path) -> Result<Ending> {
     write(folder)?;
     Ok(Ending::Done)
 }
 
-/// Writes the report into `FOLDER/report`, and shows its table and where it lies.
+/// Writes the report into `FOLDER/report`, and prints its table and path.
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let sweep = Sweep::read(folder).environment()?;
     let records = sweep.records(folder).environment()?;
@@ -45,8 +45,8 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a report's files and removes what the last report had besides. Until that is done the list of
-/// contents names both, so that whoever is stopped halfway leaves nothing behind for good.
+/// Writes a report's files and removes those that only the last report had. Until this is complete, the list of
+/// contents names both, so that the next report can clean up after an interrupted one.
 fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
     let list = into.join(CONTENTS);
     let note = |names: &BTreeSet<&str>| {
@@ -63,7 +63,7 @@ fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
         put(into, file)?;
     }
     for old in before.difference(&now) {
-        // It may be gone already.
+        // It may have been removed already.
         let _ = fs::remove_file(into.join(old));
     }
     Ok(note(&now)?)

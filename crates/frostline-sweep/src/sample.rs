@@ -1,10 +1,10 @@
-//! One sentence as the model sees it: words, subwords and labels, aligned in columns.
+//! A sample sentence as the model reads it: words, subwords and labels, aligned in columns.
 
 use console::measure_text_width;
 use frostline_record::Sample;
 
-/// What stands where a subword speaks for no word.
-const SILENT: &str = "·";
+/// The mark of a subword that carries no label.
+const NO_LABEL: &str = "·";
 
 /// Renders a sample in lines of at most `width` columns.
 pub(crate) fn render(sample: &Sample, width: usize) -> String {
@@ -42,12 +42,12 @@ pub(crate) fn render(sample: &Sample, width: usize) -> String {
     text
 }
 
-/// Each word over the subword that speaks for it. Where some word has none (it was cut off or
-/// yielded nothing), the words cannot be told apart here and stand over the first column.
+/// Places each word above the subword that carries its label. If a word has no such subword (it was truncated or
+/// vanished), the words cannot be assigned to subwords, and all of them are placed above the first column.
 fn words_over_subwords(sample: &Sample) -> Vec<String> {
-    let speaking = sample.labels.iter().filter(|label| !label.is_empty()).count();
+    let labelled = sample.labels.iter().filter(|label| !label.is_empty()).count();
     let mut words = sample.words.iter();
-    if speaking != sample.words.len() {
+    if labelled != sample.words.len() {
         return vec![sample.words.join(" ")];
     }
     sample
@@ -59,7 +59,7 @@ fn words_over_subwords(sample: &Sample) -> Vec<String> {
 }
 
 fn labels(sample: &Sample) -> Vec<String> {
-    let shown = |label: &String| if label.is_empty() { SILENT.into() } else { label.clone() };
+    let shown = |label: &String| if label.is_empty() { NO_LABEL.into() } else { label.clone() };
     sample.labels.iter().map(shown).collect()
 }
 

@@ -1,5 +1,5 @@
-//! Sets of frozen blocks that a grid asks for by a word: all of them, or a greedy search that freezes one
-//! block more at a time.
+//! The policies `subsets` and `greedy` of a grid: all sets of frozen blocks, or a greedy search that freezes one
+//! more block in each round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use toml::Value;
 use crate::fault::{Blame as _, Result};
 use crate::units::counted;
 
-/// A greedy search: in each round every block that is not frozen yet is tried beside those that are, and the one
-/// with the highest dev accuracy, a mean over the grid, is frozen for good.
+/// A greedy search. Each round tries every block that is not frozen yet together with those that are, and freezes
+/// the one with the highest dev accuracy (a mean over the grid) permanently.
 #[derive(Debug)]
 pub(crate) struct Search {
     depth: usize,
-    /// The blocks frozen for good, in ascending order.
+    /// The permanently frozen blocks, in ascending order.
     frozen: Vec<usize>,
 }
 
-/// Puts sets of blocks in the place of the words `subsets` and `greedy` among the plan's policies: all of
-/// them, or those of the first round. `depths` are the blocks of its encoders.
-pub(crate) fn name(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option<Search>> {
+/// Replaces `subsets` and `greedy` among the plan's policies by sets of blocks: all sets, or those of the first
+/// round. `depths` are the numbers of blocks of its encoders.
+pub(crate) fn expand(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option<Search>> {
     let policies = plan.grid.get("policy").cloned().unwrap_or_default();
     let is = |word: &&str| policies.iter().any(|value| value.as_str() == Some(word));
     let words: Vec<&str> = [Policy::SUBSETS, Policy::GREEDY].into_iter().filter(is).collect();
@@ -31,7 +31,7 @@ pub(crate) fn name(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option<S
         _ => {
             let depths: Vec<String> = depths.iter().map(ToString::to_string).collect();
             let error = anyhow::anyhow!(
-                "`{word}` needs encoders of one depth, but the plan's have {} blocks; run them as plans of their own",
+                "`{word}` needs encoders of one depth, but the plan's have {} blocks; run them as separate plans",
                 depths.join(" and ")
             );
             return Err(error).plan();
@@ -48,7 +48,7 @@ pub(crate) fn name(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option<S
     }))
 }
 
-/// Puts policies that the plan has not yet in the place of a word among them, or at the end.
+/// Inserts policies that the plan does not have yet, in place of `word` or at the end.
 fn replace(plan: &mut Plan, word: &str, names: impl IntoIterator<Item = String>) {
     let all = plan.grid.entry("policy".into()).or_default();
     let place = all.iter().position(|value| value.as_str() == Some(word));
@@ -59,7 +59,7 @@ fn replace(plan: &mut Plan, word: &str, names: impl IntoIterator<Item = String>)
 }
 
 impl Search {
-    /// This round's policies, each with the block that it tries.
+    /// This round's policies, each with the block that it adds.
     fn candidates(&self) -> BTreeMap<String, usize> {
         let tried = (0..self.depth).filter(|block| !self.frozen.contains(block));
         tried.map(|block| (Policy::of_blocks(&self.with(block), self.depth), block)).collect()
@@ -72,13 +72,13 @@ impl Search {
         set
     }
 
-    /// How many sets the whole search runs.
+    /// The number of sets in the whole search.
     pub(crate) fn sets(&self) -> usize {
         1 + self.depth * (self.depth + 1) / 2
     }
 
-    /// Freezes the best block of this round for good and adds the policies of the next one to the plan; false
-    /// where the search is over, or cannot go on because a cell of this round has no result.
+    /// Freezes the best block of this round permanently and adds the policies of the next round to the plan. Returns
+    /// false if the search is complete, or cannot continue because a cell of this round has no result.
     pub(crate) fn next_round(
         &mut self,
         plan: &mut Plan,
@@ -96,7 +96,7 @@ impl Search {
             found.entry(*block).or_default().push(accuracy);
         }
         let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-        // Of equals the one nearest the input.
+        // Of several equal blocks, the one nearest the input.
         let best =
             found.iter().rev().map(|(block, all)| (*block, mean(all))).max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((block, accuracy)) = best else { return false };
@@ -114,7 +114,7 @@ impl Search {
     }
 }
 
-/// The headline's dev accuracy at the end of a cell.
+/// The dev accuracy of the headline task at the end of a cell.
 fn dev_accuracy(record: &Record) -> Option<f64> {
     let result = record.result.as_ref()?;
     Some(result.stages.last()?.tasks.get(&result.headline)?.scores.get("dev")?.accuracy())

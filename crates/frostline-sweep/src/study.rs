@@ -1,4 +1,4 @@
-//! What is asked: the plan with the command line's changes, and the cells it means.
+//! A study: the plan with the command line's changes, and the settings of its cells.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use crate::place::Place;
 use crate::plans;
 use crate::sets::{self, Search};
 
-/// A plan, the changes the command line makes to it, and the settings of its cells in order.
+/// A plan, the changes that the command line makes to it, and the settings of its cells in order.
 #[derive(Debug)]
 pub(crate) struct Study {
     /// The plan with the changes applied.
     pub plan: Plan,
-    /// Where it was read, as messages call it.
+    /// Where it was read from, for messages.
     pub origin: String,
     /// The changes, as assignments.
     pub overrides: Vec<String>,
     /// One per cell.
     pub settings: Vec<Settings>,
-    /// What the tensors run on.
+    /// The backend that tensors run on.
     pub backend: Backend,
-    /// A search among sets of blocks, where the grid asks for one.
+    /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<Search>,
     /// The published figures that the plan names.
     pub reference: Option<Reference>,
@@ -44,7 +44,7 @@ impl Study {
         if args.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
         }
-        // Kept with the sweep, since the report warns of times taken side by side.
+        // Stored with the sweep, since the report warns of times measured with several jobs at once.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let settings = plan.expand().plan()?;
         let reference = source.reference(&plan).plan()?;
@@ -59,14 +59,16 @@ impl Study {
         })
     }
 
-    /// Names the sets of blocks that the grid asks for by a word. `depths` are the blocks of the study's encoders.
-    pub(crate) fn name_sets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
-        self.search = sets::name(&mut self.plan, depths)?;
+    /// Replaces the policies `subsets` and `greedy` by sets of blocks. `depths` are the numbers of blocks of the
+    /// study's encoders.
+    pub(crate) fn expand_block_sets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
+        self.search = sets::expand(&mut self.plan, depths)?;
         self.settings = self.plan.expand().plan()?;
         Ok(())
     }
 
-    /// Whether a search goes on from what its cells found; then there are more settings.
+    /// Continues a greedy search with the results of its cells. Returns whether there is another round, whose
+    /// settings were added.
     pub(crate) fn next_round(
         &mut self,
         cells: &[Cell],
@@ -78,8 +80,8 @@ impl Study {
         Ok(more)
     }
 
-    /// The sweep's folder. By default its name tells apart whatever a plan can say except the
-    /// languages, policies and seeds, so that asking for more of these continues the same folder.
+    /// The sweep's folder. By default its name contains a hash of the plan without languages, policies and seeds, so
+    /// that a command with more of these continues in the same folder.
     pub(crate) fn folder(&self, args: &SweepArgs, place: &Place) -> PathBuf {
         if let Some(out) = &args.out {
             return out.clone();
@@ -88,10 +90,10 @@ impl Study {
         for axis in ["lang", "policy", "seed"] {
             plan.grid.remove(axis);
         }
-        let usual = Settings::default();
-        plan.settings.lang = usual.lang;
-        plan.settings.policy = usual.policy;
-        plan.settings.seed = usual.seed;
+        let default = Settings::default();
+        plan.settings.lang = default.lang;
+        plan.settings.policy = default.policy;
+        plan.settings.seed = default.seed;
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
         plan.reference = String::new();
@@ -101,14 +103,14 @@ impl Study {
         place.folder.join("sweeps").join(format!("{}-{hash}", self.plan.name))
     }
 
-    /// What `sweep.json` holds.
+    /// The contents of `sweep.json`.
     pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
         let (plan, overrides) = (self.plan.clone(), self.overrides.clone());
         Sweep { schema: SCHEMA, plan, overrides, cells, reference: self.reference.clone() }
     }
 }
 
-/// The options that change the plan, as assignments: one way in, with one check.
+/// The options that change the plan, as assignments, so that all of them are checked in the same way.
 fn overrides(args: &SweepArgs) -> Vec<String> {
     let list = |axis: &str, values: &[String]| {
         let quoted = values.iter().map(|value| toml::Value::from(value.trim()).to_string());

@@ -1,6 +1,6 @@
-//! A study from its plan to its report. The whole story is in [`sweep`].
+//! Runs a study from its plan to its report. The function [`sweep`] contains all steps in order.
 //!
-//! Whatever can be found wrong before a cell starts is found before anything is written.
+//! Every check that needs no training is made before anything is written.
 
 use crate::args::SweepArgs;
 use crate::ending::Ending;
@@ -14,11 +14,11 @@ use crate::study::Study;
 use crate::workers::LocalWorkers;
 use crate::{data, inputs, list, report};
 
-/// Runs a study. `program` gives the program that works on its cells; it is not called where none runs.
+/// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
 /// # Errors
-/// A bad plan, missing or faulty inputs, a folder that cannot be written, or a program that cannot run here. Cells
-/// that fail are no error but [`Ending::Failed`].
+/// If the plan is invalid, inputs are missing or faulty, the folder cannot be written, or the program cannot run on
+/// this machine. Failed cells are not an error but [`Ending::Failed`].
 pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
     let mut study = Study::read(args, place)?;
     let sources = inputs::find(&mut study, args)?;
@@ -38,7 +38,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     let program = program()?;
     list::introduce(&study, &sources, &program);
 
-    // Once, except for a greedy search, where a round's records decide what the next one runs.
+    // Once, except in a greedy search, where the records of a round decide the cells of the next one.
     loop {
         let cells = sources.cells(&study, &program);
         program.check(&cells)?;

@@ -1,13 +1,13 @@
-//! Numbers as people read them.
+//! Formats numbers for readers.
 
-/// `3:07` or `1:02:03`, from seconds.
+/// Formats seconds as `3:07` or `1:02:03`.
 pub fn clock(seconds: f64) -> String {
     let whole = if seconds.is_finite() { seconds.max(0.0).round() as u64 } else { 0 };
     let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// `532 B`, `12.3 kB`, `541.8 MB`.
+/// Formats a number of bytes as `532 B`, `12.3 kB` or `541.8 MB`.
 pub fn bytes(count: u64) -> String {
     match count {
         0..1_000 => format!("{count} B"),
@@ -17,7 +17,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// `134,741,770`.
+/// Formats a number with thousands separators, as `134,741,770`.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -30,12 +30,12 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-/// `950` or `12.3k`.
+/// Formats a rate as `950` or `12.3k`.
 pub fn short(rate: f64) -> String {
     if rate < 1000.0 { format!("{rate:.0}") } else { format!("{:.1}k", rate / 1000.0) }
 }
 
-/// `1 cell`, `2 cells`.
+/// Formats a number with its noun, as `1 cell` or `2 cells`.
 pub fn counted(count: usize, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! One worker process: jobs in, events out, its standard error into a log.
+//! One worker process: it reads jobs and writes events; its standard error goes to a log.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,16 +12,16 @@ use frostline_record::{Event, Job, MadeBy};
 
 use crate::program::Program;
 
-/// What the round that runs all workers receives. Numbers are the workers', from 1.
+/// A message to the round that runs all workers. Workers are numbered from 1.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A worker's event.
+    /// A worker wrote an event.
     Event(usize, Box<Event>),
-    /// A line of a worker that is no event.
+    /// A worker wrote a line that is not an event.
     InvalidLine(usize, String),
-    /// A worker's output closed.
+    /// A worker closed its output.
     Ended(usize),
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupt,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Worker {
     stdin: Option<ChildStdin>,
     log: PathBuf,
     log_start: u64,
-    /// Version, code and machine, once it has started.
+    /// Its version, code and machine, once it has reported them.
     pub made_by: Option<MadeBy>,
     /// The job it is working on.
     pub job: Option<Job>,
@@ -41,8 +41,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker in a process group of its own, so that Ctrl-C at the terminal reaches only
-    /// the program. Its output arrives as [`Message`]s under this number.
+    /// Starts a worker in its own process group, so that Ctrl-C at the terminal reaches only this
+    /// program. Its output is sent as [`Message`]s with this number.
     pub(crate) fn spawn(
         number: usize,
         program: &Program,
@@ -73,7 +73,7 @@ impl Worker {
         Ok(Self { child, stdin, log, log_start, made_by: None, job: None, kill_reason: None })
     }
 
-    /// Sends it a job. Where the worker has ended, a message says so later.
+    /// Sends the worker a job. If the worker has ended, [`Message::Ended`] follows.
     pub(crate) fn send(&mut self, job: Job) {
         let mut line = serde_json::to_string(&job).expect("plain data always serialises");
         line.push('\n');
@@ -83,17 +83,18 @@ impl Worker {
         }
     }
 
-    /// Closes its input, upon which it ends.
+    /// Closes the worker's input, which makes it end.
     pub(crate) fn close_input(&mut self) {
         self.stdin = None;
     }
 
-    /// Kills it.
+    /// Kills the worker.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
     }
 
-    /// Its exit status. A worker that closed its output but does not end is killed.
+    /// Waits for the worker to end and returns its exit status. A worker that does not end within two seconds is
+    /// killed.
     pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(2) {
@@ -128,7 +129,7 @@ impl Worker {
     }
 }
 
-/// A worker must not outlive the sweep.
+/// Ends the worker, which must not outlive the sweep.
 impl Drop for Worker {
     fn drop(&mut self) {
         self.close_input();

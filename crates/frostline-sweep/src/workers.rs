@@ -1,4 +1,4 @@
-//! Workers on this machine: each is a process that takes one cell at a time, so that a crash costs one cell.
+//! Worker processes on this machine. Each runs one cell at a time, so that a crash affects only one cell.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::place;
 use crate::program::Program;
 use crate::worker::{Message, Worker};
 
-/// How long a worker may take to end after its input closed.
+/// How long a worker may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Runs jobs in worker processes on this machine.
@@ -30,7 +30,8 @@ pub struct LocalWorkers<'a> {
 }
 
 impl<'a> LocalWorkers<'a> {
-    /// `count` workers, at least one, with so many threads each; without a number they share the cores.
+    /// `count` workers, at least one, with `threads` threads each. If `threads` is `None`, the workers share the
+    /// cores equally.
     #[must_use]
     pub fn new(program: &'a Program, count: usize, threads: Option<u32>, logs: PathBuf) -> Self {
         let count = count.max(1);
@@ -65,10 +66,10 @@ impl Executor for LocalWorkers<'_> {
     }
 }
 
-/// Where Ctrl-C is reported: to the round that is running.
+/// The running round, which is notified of Ctrl-C.
 static RUNNING: Mutex<Option<Sender<Message>>> = Mutex::new(None);
 
-/// A process can have one handler only.
+/// Whether the handler is installed; a process can have only one.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
 fn listen_for_interrupts(sender: Sender<Message>) -> std::result::Result<(), ctrlc::Error> {
@@ -79,19 +80,19 @@ fn listen_for_interrupts(sender: Sender<Message>) -> std::result::Result<(), ctr
     }
     ctrlc::set_handler(move || match &*running() {
         Some(sender) if sender.send(Message::Interrupt).is_ok() => {}
-        // Between rounds, and while the report is written, nothing runs that must end in order.
+        // Between rounds, and while the report is written, there are no workers to stop.
         _ => std::process::exit(INTERRUPTED.into()),
     })
 }
 
-/// The work on one list of jobs.
+/// The execution of one list of jobs.
 struct Round<'a> {
     settings: &'a LocalWorkers<'a>,
     queue: VecDeque<Job>,
-    /// By number, counted from 1; `None` where it has ended.
+    /// The worker with number N is at N - 1; `None` if it has ended.
     workers: Vec<Option<Worker>>,
     outcome: Outcome,
-    /// When workers that have not ended by themselves are killed.
+    /// The time at which workers that have not ended by themselves are killed.
     kill_at: Option<Instant>,
     sender: Sender<Message>,
     observer: &'a mut dyn Observer,
@@ -124,12 +125,12 @@ impl Round<'_> {
     }
 
     fn worker(&mut self, number: usize) -> &mut Worker {
-        self.workers[number - 1].as_mut().expect("it sent a message, so it is there")
+        self.workers[number - 1].as_mut().expect("a worker that sent a message exists")
     }
 
-    /// Sends a worker its next job, or closes its input where there is none.
+    /// Sends a worker its next job, or closes its input if there is none.
     fn assign(&mut self, number: usize) {
-        // A killed worker may have sent a message before: it has ended by the time a job would reach it.
+        // A message may have been sent before the worker was killed; a job would never reach it.
         if self.worker(number).kill_reason.is_some() {
             return;
         }
@@ -150,7 +151,7 @@ impl Round<'_> {
 
     fn handle(&mut self, number: usize, event: Event) -> Result<()> {
         let job = self.worker(number).job.clone();
-        let ours = |id: &str| job.as_ref().is_some_and(|job| job.cell.id == id);
+        let is_current = |id: &str| job.as_ref().is_some_and(|job| job.cell.id == id);
         match event {
             Event::Ready(made_by) => {
                 let code = &self.settings.program.about.code;
@@ -164,23 +165,23 @@ impl Round<'_> {
                 self.worker(number).made_by = Some(made_by);
                 self.assign(number);
             }
-            Event::Done { id } if ours(&id) => {
-                let job = job.expect("it is ours");
+            Event::Done { id } if is_current(&id) => {
+                let job = job.expect("the id is the job's");
                 self.finish(number, &job, None)?;
                 self.assign(number);
             }
-            Event::Failed { id, error } if ours(&id) => {
-                let job = job.expect("it is ours");
+            Event::Failed { id, error } if is_current(&id) => {
+                let job = job.expect("the id is the job's");
                 self.finish(number, &job, Some(error))?;
                 self.assign(number);
             }
-            progress if progress.id().is_some_and(ours) => self.observer.progress(&progress),
+            progress if progress.id().is_some_and(is_current) => self.observer.progress(&progress),
             other => self.kill_for_invalid_line(number, &format!("{other:?}")),
         }
         Ok(())
     }
 
-    /// Ends a job: its record decides the outcome, not the worker's message.
+    /// Ends a job. The outcome is decided by its record, not by the worker's message.
     fn finish(&mut self, number: usize, job: &Job, error: Option<String>) -> Result<()> {
         let made_by = self.worker(number).made_by.clone();
         self.worker(number).job = None;
@@ -208,7 +209,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// A failed cell is a record with its error, also where its worker could not write it.
+    /// Writes a failed cell's record with its error, for a worker that could not write it.
     fn write_failure(&self, job: &Job, made_by: Option<MadeBy>, error: &str) -> Result<()> {
         let about = &self.settings.program.about;
         let unknown = MadeBy {
@@ -233,17 +234,17 @@ impl Round<'_> {
         write_atomically(&path, text.as_bytes()).environment()
     }
 
-    /// Kills a worker that breaks the protocol; its cell fails with the line.
+    /// Kills a worker that violates the protocol; its cell fails with an error that quotes the line.
     fn kill_for_invalid_line(&mut self, number: usize, line: &str) {
         if let Some(worker) = &mut self.workers[number - 1] {
             let line: String = line.chars().take(200).collect();
             worker.kill_reason =
-                Some(format!("the worker wrote a line that is no event of this cell: {line}"));
+                Some(format!("the worker wrote a line that is not an event of this cell: {line}"));
             worker.kill();
         }
     }
 
-    /// A worker has ended: by itself when there was no more to do, else by a crash.
+    /// Handles the end of a worker: a regular one when there are no more jobs, otherwise a crash.
     fn worker_ended(&mut self, number: usize) -> Result<()> {
         let Some(mut worker) = self.workers[number - 1].take() else {
             return Ok(());
@@ -253,7 +254,7 @@ impl Round<'_> {
             return Ok(());
         }
         let log_tail = worker.log_tail();
-        // Another worker would write the same, and there is no cell to fail for it.
+        // Another worker would write the same line, and there is no cell that could fail instead.
         if worker.job.is_none()
             && !self.queue.is_empty()
             && let Some(reason) = &worker.kill_reason
@@ -287,7 +288,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The first Ctrl-C closes the workers' inputs, upon which they end; the second ends all.
+    /// The first Ctrl-C closes the workers' inputs, which makes them end; the second kills them.
     fn interrupt(&mut self) {
         if self.outcome.interrupted {
             for worker in self.workers.iter_mut().flatten() {
@@ -320,7 +321,7 @@ fn stored_without_error(job: &Job) -> bool {
         .is_some_and(|record| record.cell.id == job.cell.id && record.error.is_none())
 }
 
-/// How a process ended, as text.
+/// Describes how a process ended.
 fn exit_text(status: Option<ExitStatus>) -> String {
     #[cfg(unix)]
     if let Some(signal) = status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)) {

@@ -1,4 +1,4 @@
-//! The forward pass behind a tagger, its backend hidden: windows in, logits out.
+//! The forward pass of a tagger behind a trait object that hides the backend: windows in, logits out.
 
 use anyhow::Result;
 use frostline_kernels::backend::Work;
@@ -10,20 +10,20 @@ use frostline_record as record;
 
 use crate::model_folder::ModelFolder;
 
-/// Subwords that go through the model at a time, as in the scoring of a cell.
+/// The most subwords in one forward pass, as in the scoring of a cell.
 const BATCH_TOKENS: usize = 2048;
 
 /// A sentence, or a window of a long one, as the model reads it.
 pub(crate) struct Window {
-    /// Its place among the sentences to tag.
+    /// The index of its sentence among the sentences to tag.
     pub sentence: usize,
-    /// Subword ids, specials included.
+    /// Subword ids, special tokens included.
     pub ids: Vec<u32>,
-    /// The position and the word of everyone who speaks, ascending.
-    pub speaks: Vec<(u32, u32)>,
+    /// Each label position with the index of its word, in ascending order.
+    pub label_positions: Vec<(u32, u32)>,
 }
 
-/// How many windows from the first on go through the model together.
+/// How many of the first windows fit into one forward pass; at least one.
 pub(crate) fn batch_size(windows: &[Window]) -> usize {
     let mut size = 0;
     let fits = |window: &&Window| {
@@ -35,7 +35,7 @@ pub(crate) fn batch_size(windows: &[Window]) -> usize {
 
 /// A model on some backend.
 pub(crate) trait Engine: Send + Sync {
-    /// One row of logits per speaking position, in order.
+    /// Computes one row of logits per label position, in order.
     fn logits(&self, windows: &[Window]) -> Vec<f32>;
 }
 
@@ -56,7 +56,7 @@ impl Work for Build<'_> {
 
     fn run<B: Train>(self, device: &B::Device) -> Self::Output {
         let ModelFolder { config, weights, tags, .. } = self.model;
-        // Nobody knows which words will come, so the whole table is kept.
+        // The input's words are not known in advance, so the whole word table is kept.
         let vocabulary = Vocabulary::full(config.vocabulary);
         let sources: [&dyn ParameterSource; 2] = [weights, weights];
         let heads = [HeadShape::linear(tags.len())];
@@ -72,14 +72,14 @@ impl<B: Kernels> Engine for Loaded<B> {
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
         let ids: Vec<u32> = windows.iter().flat_map(|window| window.ids.iter().copied()).collect();
         let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
-        let mut speaking = Vec::new();
+        let mut label_rows = Vec::new();
         let mut start = 0;
         for window in windows {
-            speaking.extend(window.speaks.iter().map(|&(position, _)| start + position));
+            label_rows.extend(window.label_positions.iter().map(|&(position, _)| start + position));
             start += window.ids.len() as u32;
         }
         let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
-        let logits = self.model.forward(0, &self.config, input, &speaking, &self.pass);
+        let logits = self.model.forward(0, &self.config, input, &label_rows, &self.pass);
         logits.into_data().into_vec::<f32>().expect("logits are f32")
     }
 }
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_hold_what_fits_and_never_nothing() {
-        let window = |length| Window { sentence: 0, ids: vec![0; length], speaks: Vec::new() };
+    fn a_batch_holds_what_fits_but_at_least_one_window() {
+        let window = |length| Window { sentence: 0, ids: vec![0; length], label_positions: Vec::new() };
         assert_eq!(batch_size(&[window(1000), window(1000), window(48), window(1)]), 3);
         assert_eq!(batch_size(&[window(BATCH_TOKENS + 1), window(1)]), 1);
     }

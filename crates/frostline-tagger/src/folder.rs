@@ -1,4 +1,4 @@
-//! Which folder holds the model that is meant, and whether it labels words.
+//! Finds the folder of the requested model, and checks that the model labels words.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use frostline_record::{SavedModel, Unit};
 
 use crate::model_folder::ModelFolder;
 
-/// What was asked of a tagger does not fit its folder.
+/// The options of a tagger do not fit its model or folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Misfit(pub String);
+pub struct ModelMismatch(pub String);
 
 /// A model that labels words.
 pub(crate) struct Found {
@@ -20,21 +20,24 @@ pub(crate) struct Found {
     pub saved: Option<SavedModel>,
 }
 
-/// A model's folder with what Frostline noted there.
+/// A model folder with the metadata that Frostline saved in it.
 struct Candidate {
     place: PathBuf,
     saved: Option<SavedModel>,
 }
 
-/// Finds the model of a task, or of the headline.
+/// Finds the model of a task; without one, that of the headline task.
 pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     let all = candidates(folder)?;
     let chosen = match task {
         None => &all[0],
-        Some(task) => all.iter().find(|one| one.serves(task)).ok_or_else(|| {
+        Some(task) => all.iter().find(|one| one.has_task(task)).ok_or_else(|| {
             let there: Vec<&str> = all.iter().flat_map(Candidate::tasks).collect();
             let there = if there.is_empty() { "none are named".into() } else { there.join(", ") };
-            Misfit(format!("{}: no saved head of a task `{task}`; there are: {there}", folder.display()))
+            ModelMismatch(format!(
+                "{}: no saved head of a task `{task}`; there are: {there}",
+                folder.display()
+            ))
         })?,
     };
     let place = chosen.place.display();
@@ -47,10 +50,12 @@ pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
             true => "give a model that labels words".into(),
             false => format!("a head for words: --task {}", words.join(" or --task ")),
         };
-        return Err(Misfit(format!("{place}: its head labels whole sentences, not words; {next}")).into());
+        return Err(
+            ModelMismatch(format!("{place}: its head labels whole sentences, not words; {next}")).into()
+        );
     }
     if !model.has_head() {
-        return Err(Misfit(format!(
+        return Err(ModelMismatch(format!(
             "{place}: the weights hold an encoder without a classifier, so there are no tags; train one, or \
              give the folder of a trained tagger"
         ))
@@ -59,7 +64,7 @@ pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     Ok(Found { model, saved: chosen.saved.clone() })
 }
 
-/// The models in a folder, the headline's first; at least one.
+/// The models in a folder, at least one. The headline task's comes first.
 fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
     let shown = folder.display();
     let entries =
@@ -81,9 +86,9 @@ fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
     if places.is_empty() {
         let cells = folder.join("cells").is_dir();
         let next = match (cells, folder.join("record.json").exists()) {
-            (true, _) => "it is a sweep's folder; give that of one of its cells, such as cells/NAME",
+            (true, _) => "it is a sweep's folder; give the folder of one of its cells, such as cells/NAME",
             (_, true) => "the cell saved no model; run the sweep again with `--set save.model=true`",
-            _ => "give a model's folder, or that of a cell that ran with `--set save.model=true`",
+            _ => "give a model's folder, or the folder of a cell that ran with `--set save.model=true`",
         };
         bail!("{shown} holds no model: {next}");
     }
@@ -92,7 +97,7 @@ fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
 }
 
 impl Candidate {
-    /// The tasks that its head serves, as far as they are known.
+    /// The tasks that share its head; empty where `frostline.json` is missing.
     fn tasks(&self) -> Vec<&str> {
         match &self.saved {
             Some(saved) => saved.tasks.keys().map(String::as_str).collect(),
@@ -100,7 +105,7 @@ impl Candidate {
         }
     }
 
-    fn serves(&self, task: &str) -> bool {
+    fn has_task(&self, task: &str) -> bool {
         self.tasks().contains(&task)
     }
 }

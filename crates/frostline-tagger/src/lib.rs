@@ -7,7 +7,7 @@ mod model_folder;
 mod positions;
 mod tagger;
 
-pub use folder::Misfit;
+pub use folder::ModelMismatch;
 pub use model_folder::ModelFolder;
 pub use positions::Positions;
-pub use tagger::{Answer, NO_TAG, Options, Refused, Tagger};
+pub use tagger::{Answer, NO_TAG, Options, SentenceError, Tagger};

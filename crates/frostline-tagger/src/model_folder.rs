@@ -1,5 +1,5 @@
-//! A model folder in Hugging Face's layout: config, weights, tokenizer and tag names, opened
-//! together. It reads; it writes nothing.
+//! A model folder in Hugging Face's layout: config, weights, tokenizer and tag names, opened for
+//! reading.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,19 @@ use serde::Deserialize;
 
 /// An opened model folder.
 pub struct ModelFolder {
-    /// Where it is.
+    /// Its path.
     pub place: PathBuf,
-    /// The encoder's shape.
+    /// The encoder's configuration.
     pub config: EncoderConfig,
     /// Its weights.
     pub weights: Checkpoint,
     /// The tags of its classifier in the order of the logits.
     pub tags: Vec<String>,
-    /// The classes that `transformers` opens it with.
+    /// The names of the `transformers` classes that load it.
     pub architectures: Vec<String>,
 }
 
-/// The tag names in a `config.json`, and the classes it names.
+/// The tag names and class names in a `config.json`.
 #[derive(Deserialize)]
 struct Tags {
     #[serde(default)]
@@ -36,7 +36,7 @@ impl ModelFolder {
     /// Opens config and weights.
     ///
     /// # Errors
-    /// Where one is missing, cannot be read, or is of a family that is not known.
+    /// If one of the files is missing or cannot be read, or if the encoder's family is not supported.
     pub fn open(folder: &Path) -> Result<Self> {
         let place = folder.join("config.json");
         let name = place.display().to_string();
@@ -44,12 +44,12 @@ impl ModelFolder {
             .map_err(|error| anyhow!("{name}: cannot be read: {error}; give a model's folder"))?;
         let config = EncoderConfig::parse(&text, &name)?;
         let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
-        // What transformers takes where the file says nothing.
+        // The default of `transformers` where the file has no `id2label`.
         let two = || BTreeMap::from([(0, "LABEL_0".to_string()), (1, "LABEL_1".to_string())]);
         let architectures = tags.architectures.unwrap_or_default();
         let tags = tags.id2label.unwrap_or_else(two);
         if !tags.keys().copied().eq(0..tags.len()) {
-            return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; mend the file"));
+            return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; fix the file"));
         }
         let names = ["model.safetensors", "model.safetensors.index.json"];
         let weights = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
@@ -72,17 +72,18 @@ impl ModelFolder {
         self.weights.has("head.weight")
     }
 
-    /// The classifier, with the layer before it where it labels whole sentences.
+    /// The shape of the classifier, including the layer before it where it labels whole sentences.
     #[must_use]
     pub fn head(&self) -> HeadShape {
         HeadShape { kind: self.head_kind(), ..HeadShape::linear(self.tags.len()) }
     }
 
-    /// What `transformers` builds for the class that the config names.
+    /// The head that `transformers` builds for the class that the config names.
     fn head_kind(&self) -> HeadKind {
         let named = |end: &str| self.architectures.iter().any(|class| class.ends_with(end));
         let bert = self.config.family == Family::Bert;
-        // Without a known class the layer tells; BERT's pooler also stands beside heads that do not read it.
+        // Without a known class the presence of the layer decides, but not for BERT, whose files may
+        // contain a pooler that the head does not use.
         let of_sentences = named("ForSequenceClassification")
             || (!named("ForTokenClassification") && !bert && self.weights.has("head.dense.weight"));
         match (of_sentences, self.config.family) {
@@ -92,10 +93,10 @@ impl ModelFolder {
         }
     }
 
-    /// Its tokenizer.
+    /// An aligner with its tokenizer.
     ///
     /// # Errors
-    /// Where it cannot be read, or the options do not fit it.
+    /// If the tokenizer cannot be read, or the options do not fit it.
     pub fn aligner(&self, options: AlignOptions) -> Result<Aligner> {
         Ok(Aligner::from_folder(&self.place)?.with_options(options)?)
     }
@@ -115,7 +116,7 @@ impl ModelFolder {
         let (size, rows) = (aligner.vocab_size(), self.config.vocabulary);
         anyhow::ensure!(
             size <= rows,
-            "{}: the tokenizer has {size} tokens, but the word table {rows} rows; they do not belong together",
+            "{}: the tokenizer has {size} tokens, but the word table has {rows} rows; they do not belong together",
             self.place.display()
         );
         Ok(())

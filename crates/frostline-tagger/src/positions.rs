@@ -1,4 +1,4 @@
-//! Logits or hidden states of every position: what a model folder computes, to compare with any other program.
+//! Logits or hidden states of every position, for comparing a model folder with other programs.
 
 use anyhow::Result;
 use burn::tensor::backend::Backend;
@@ -8,7 +8,7 @@ use frostline_model::{Encoder, Network as Classifier, PackedInput, ParameterSour
 
 use crate::model_folder::ModelFolder;
 
-/// Subwords that go through the model at a time.
+/// The most subwords in one forward pass.
 const BATCH_TOKENS: usize = 2048;
 
 /// A forward pass over sentences of token ids.
@@ -18,7 +18,7 @@ pub struct Positions<'a> {
     pub folder: &'a ModelFolder,
     /// Token ids of every sentence, special tokens included.
     pub sentences: &'a [Vec<u32>],
-    /// The last hidden states in place of logits; these need no classifier.
+    /// Whether to compute the last hidden states instead of logits; these need no classifier.
     pub hidden: bool,
 }
 
@@ -30,10 +30,10 @@ enum Model<B: Backend> {
 
 impl Positions<'_> {
     /// Computes all sentences in order. `each` gets a sentence's ids with one row per position (logits \[C\], or
-    /// hidden states \[H\]); where it returns false, the pass ends early.
+    /// hidden states \[H\]). If it returns false, the remaining sentences are not computed.
     ///
     /// # Errors
-    /// Where the backend cannot run here, or the weights do not fit the config.
+    /// If the backend cannot run on this machine, or the weights do not fit the config.
     pub fn compute(self, backend: &str, each: impl FnMut(&[u32], Vec<&[f32]>) -> bool) -> Result<()> {
         backend::on(backend, OnBackend { positions: self, each })?
     }
@@ -45,7 +45,7 @@ impl Positions<'_> {
     ) -> Result<()> {
         let Self { folder, sentences, hidden } = self;
         let (config, weights) = (&folder.config, &folder.weights);
-        // One row at least, also for a file of empty lines.
+        // At least one row, even if the file has only empty lines.
         let ids = sentences.iter().flatten().copied().chain([0]);
         let vocabulary = Vocabulary::of(config.vocabulary, ids);
         let model = if hidden {
@@ -67,10 +67,10 @@ impl Positions<'_> {
         Ok(())
     }
 
-    /// The rows of all positions of some sentences, one after another.
+    /// The rows of all positions of a batch of sentences, one after another.
     fn values<B: Kernels>(self, model: &Model<B>, vocabulary: &Vocabulary, batch: &[Vec<u32>]) -> Vec<f32> {
         let config = &self.folder.config;
-        // Where there are no special tokens, an empty line has no position and stays out of the pack.
+        // Where there are no special tokens, an empty line has no positions and is left out of the pack.
         let lengths: Vec<usize> = batch.iter().map(Vec::len).filter(|&length| length > 0).collect();
         if lengths.is_empty() {
             return Vec::new();
@@ -91,7 +91,7 @@ impl Positions<'_> {
     }
 }
 
-/// The same as work for a backend that is chosen by name.
+/// The computation as [`Work`] for a backend that is chosen by name.
 struct OnBackend<'a, F> {
     positions: Positions<'a>,
     each: F,

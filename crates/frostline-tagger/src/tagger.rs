@@ -1,8 +1,7 @@
-//! A trained tagger, opened for use: words in, tags out.
+//! A trained tagger: words in, tags out.
 //!
-//! It owns the way from words to answers: windows of over-long sentences, batches, threads, and
-//! the backend behind them. It reads a model's folder and writes nothing; where words come from is
-//! `frostline tag`'s business.
+//! [`Tagger`] splits overlong sentences into windows, forms batches and runs them on a backend with
+//! several threads. Reading input files and writing tagged ones is done by `frostline tag`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +12,13 @@ use frostline_record::{Precision, SavedModel};
 use rayon::prelude::*;
 
 use crate::engine::{Build, Engine, Window, batch_size};
-use crate::folder::{self, Found, Misfit};
+use crate::folder::{self, Found, ModelMismatch};
 
-/// The tag of a word that the tokenizer makes nothing of, such as a zero-width space: none, as
-/// CoNLL-U writes it.
+/// The tag of a word for which the tokenizer produces no subword, such as a zero-width space: `_`, as
+/// CoNLL-U writes a missing value.
 pub const NO_TAG: &str = "_";
 
-/// A trained model of word labels with its tokenizer. Threads can share it.
+/// A trained model that labels words, with its tokenizer. It can be shared between threads.
 ///
 /// Results do not depend on which sentences are tagged together, nor on the number of threads.
 pub struct Tagger {
@@ -32,42 +31,42 @@ pub struct Tagger {
     pool: rayon::ThreadPool,
 }
 
-/// How a tagger is opened; the default is what its folder says.
+/// How a tagger is opened. By default, the settings stored in the model's folder apply.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Of a cell with several heads, the task whose head is wanted; by default the headline's.
+    /// The task whose head is used, for cells with several heads; by default the headline task.
     pub task: Option<String>,
-    /// Lowercase every word first. By default as in training where Frostline saved the model, else
-    /// not.
+    /// Whether to lowercase every word first. By default as in training if Frostline saved the model,
+    /// otherwise false.
     pub lowercase: Option<bool>,
-    /// The most positions that the model sees at a time, special tokens included. By default as in
-    /// training where Frostline saved the model, else the encoder's own.
+    /// The most positions in one window, special tokens included. By default as in training if
+    /// Frostline saved the model, otherwise the encoder's maximum.
     pub max_length: Option<usize>,
-    /// What linear layers are computed in. By default as in training where Frostline saved the
-    /// model, else f32.
+    /// The precision of linear layers. By default as in training if Frostline saved the model,
+    /// otherwise f32.
     pub precision: Option<Precision>,
-    /// `flex`, `ndarray` or `cuda`, as far as this build has it; by default the first of these.
+    /// `flex`, `ndarray` or `cuda`, if this build has it; by default the first one that it has.
     pub backend: Option<String>,
-    /// Threads to compute with; by default one per core.
+    /// The number of threads; by default one per core.
     pub threads: Option<usize>,
 }
 
-/// What a tagger says of a word.
+/// A word's predicted tag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer<'a> {
-    /// The likeliest label; [`NO_TAG`] where the tokenizer makes nothing of the word.
+    /// The most probable label; [`NO_TAG`] where the tokenizer produces no subword for the word.
     pub tag: &'a str,
-    /// Its probability by the model's own account; 0 where there is no tag.
+    /// The probability that the model gives it; 0 where there is no tag.
     pub probability: f32,
 }
 
-/// A sentence that the tokenizer refuses.
+/// A sentence that cannot be tokenized.
 #[derive(Debug, thiserror::Error)]
 #[error("sentence {}: {source}", .sentence + 1)]
-pub struct Refused {
-    /// Its place among those that were given, from 0.
+pub struct SentenceError {
+    /// The sentence's index in the input, from 0.
     pub sentence: usize,
-    /// Why.
+    /// The tokenizer's error.
     pub source: AlignError,
 }
 
@@ -76,15 +75,15 @@ impl Tagger {
     /// Frostline saved, or a token classifier in Hugging Face's layout.
     ///
     /// # Errors
-    /// Where there is no model, it does not label words, or a file cannot be read.
+    /// If there is no model, the model does not label words, or a file cannot be read.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self> {
         Self::open(folder, &Options::default())
     }
 
-    /// Opens a tagger in another way than its folder says.
+    /// Opens a tagger with options that override the settings stored in its folder.
     ///
     /// # Errors
-    /// As [`Self::load`], and with [`Misfit`] where an option does not fit the model.
+    /// As for [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
     pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let Found { model, saved } = folder::find(folder.as_ref(), options.task.as_deref())?;
         let place = model.place.clone();
@@ -94,17 +93,18 @@ impl Tagger {
         if max_length > longest {
             let shown = place.display();
             let reason = format!("{shown}: the encoder has {longest} positions, not {max_length}; lower it");
-            return Err(Misfit(reason).into());
+            return Err(ModelMismatch(reason).into());
         }
         let lowercase = options.lowercase.or(noted.map(|it| it.lowercase)).unwrap_or(false);
         let precision = options.precision.or(noted.map(|it| it.precision)).unwrap_or_default();
         let aligner = Aligner::from_folder(&place)?;
-        // Neighbours share half a window, so every word has a quarter of one on either side.
+        // Consecutive windows overlap by half, so every word has a quarter of a window as context on
+        // either side.
         let stride = Some(max_length.saturating_sub(aligner.special_count()) / 2);
         let options_of = AlignOptions { max_length, lowercase, stride, ..AlignOptions::default() };
         let aligner = aligner
             .with_options(options_of)
-            .map_err(|error| Misfit(format!("{}: {error}", place.display())))?;
+            .map_err(|error| ModelMismatch(format!("{}: {error}", place.display())))?;
         let threads = options.threads.unwrap_or(0);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(16 << 20).build()?;
         let names = backend::names();
@@ -116,23 +116,23 @@ impl Tagger {
         Ok(Self { place, labels: model.tags, saved, aligner, vocabulary, engine, pool })
     }
 
-    /// One tag per word of a sentence; [`NO_TAG`] where the tokenizer makes nothing of a word.
+    /// Tags one sentence: one tag per word, [`NO_TAG`] where the tokenizer produces no subword.
     ///
-    /// A sentence that is longer than the model can see at a time is read in overlapping windows,
-    /// and each word is tagged where its context is widest.
+    /// A sentence that is longer than the model's maximum is read in overlapping windows, and each
+    /// word is tagged in the window that gives it the widest context.
     ///
     /// # Errors
-    /// Where the tokenizer refuses a word.
+    /// If a word cannot be tokenized.
     pub fn tag(&self, words: &[&str]) -> Result<Vec<&str>> {
         let answers = self.tag_all(&[words])?.pop().unwrap_or_default();
         Ok(answers.into_iter().map(|answer| answer.tag).collect())
     }
 
-    /// Tags and their probabilities for every word of many sentences, which is much faster than
-    /// one sentence at a time.
+    /// Tags many sentences, with the probability of each tag. This is much faster than one sentence
+    /// at a time.
     ///
     /// # Errors
-    /// [`Refused`] where the tokenizer refuses a word.
+    /// A [`SentenceError`] if a word cannot be tokenized.
     pub fn tag_all<S: AsRef<[W]>, W: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<Answer<'_>>>> {
         let none = Answer { tag: NO_TAG, probability: 0.0 };
         let mut answers: Vec<Vec<Answer<'_>>> =
@@ -145,11 +145,11 @@ impl Tagger {
         Ok(answers)
     }
 
-    /// For each word of a sentence the probability of every label, in the order of
-    /// [`Self::labels`]; nothing where the tokenizer makes nothing of the word.
+    /// The probability of every label for each word of a sentence, in the order of
+    /// [`Self::labels`]; empty where the tokenizer produces no subword for the word.
     ///
     /// # Errors
-    /// Where the tokenizer refuses a word.
+    /// If a word cannot be tokenized.
     pub fn probabilities(&self, words: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut all = vec![Vec::new(); words.len()];
         self.each(&[words.to_vec()], &mut |_, word, logits| all[word] = probabilities(logits))?;
@@ -162,34 +162,34 @@ impl Tagger {
         &self.labels
     }
 
-    /// What Frostline noted when it saved the model; nothing where another program did.
+    /// The metadata that Frostline saved with the model; `None` where another program saved it.
     #[must_use]
     pub fn saved(&self) -> Option<&SavedModel> {
         self.saved.as_ref()
     }
 
-    /// How words become subwords.
+    /// The aligner, which splits words into subwords.
     #[must_use]
     pub fn aligner(&self) -> &Aligner {
         &self.aligner
     }
 
-    /// The model's own folder.
+    /// The folder of the model itself.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// Tells the logits of every word that has a subword: its sentence, its place in it, one number
-    /// per label.
+    /// Calls `visit` for every word that has a subword, with the index of its sentence, its index in
+    /// the sentence and its logits, one per label.
     fn each(
         &self,
         sentences: &[Vec<&str>],
-        tell: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
+        visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
     ) -> Result<()> {
         self.pool.install(|| {
             let mut windows = self.windows(sentences)?;
-            // Windows of one length go together, which matters to backends that pad.
+            // Windows of equal length are batched together, which saves work on backends that pad.
             windows.sort_by_key(|window| (window.ids.len(), window.sentence));
             let mut rest = &windows[..];
             while !rest.is_empty() {
@@ -198,9 +198,9 @@ impl Tagger {
                 let logits = self.engine.logits(batch);
                 let mut rows = logits.chunks_exact(self.labels.len());
                 for window in batch {
-                    for &(_, word) in &window.speaks {
-                        let row = rows.next().expect("one row per speaking position");
-                        tell(window.sentence, word as usize, row);
+                    for &(_, word) in &window.label_positions {
+                        let row = rows.next().expect("one row per label position");
+                        visit(window.sentence, word as usize, row);
                     }
                 }
             }
@@ -208,13 +208,13 @@ impl Tagger {
         })
     }
 
-    /// The sentences as the model reads them.
+    /// The sentences as windows of subwords.
     fn windows(&self, sentences: &[Vec<&str>]) -> Result<Vec<Window>> {
         let aligned: Vec<_> = sentences
             .par_iter()
             .enumerate()
             .map(|(sentence, words)| {
-                self.aligner.align_windows(words).map_err(|source| Refused { sentence, source })
+                self.aligner.align_windows(words).map_err(|source| SentenceError { sentence, source })
             })
             .collect::<Result<_, _>>()?;
         let mut windows = Vec::with_capacity(sentences.len());
@@ -227,7 +227,7 @@ impl Tagger {
                         self.place.display()
                     );
                 }
-                windows.push(Window { sentence, ids: window.ids, speaks: window.label_positions });
+                windows.push(Window { sentence, ids: window.ids, label_positions: window.label_positions });
             }
         }
         Ok(windows)
@@ -247,7 +247,7 @@ fn borrowed<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Ve
     sentences.iter().map(|words| words.as_ref().iter().map(AsRef::as_ref).collect()).collect()
 }
 
-/// The first of the highest.
+/// The index of the highest logit; the first of several equal ones.
 fn best(logits: &[f32]) -> usize {
     let mut best = 0;
     for (label, value) in logits.iter().enumerate() {
@@ -258,7 +258,7 @@ fn best(logits: &[f32]) -> usize {
     best
 }
 
-/// Softmax.
+/// The softmax of the logits.
 fn probabilities(logits: &[f32]) -> Vec<f32> {
     let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let powers: Vec<f64> = logits.iter().map(|&value| f64::from(value - top).exp()).collect();

@@ -1,4 +1,4 @@
-//! The command line: which commands there are, and the exit code of an error.
+//! The command line: the list of commands, and the exit codes of their errors.
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write as _};
@@ -17,7 +17,7 @@ use crate::commands::{
     pretrain::Pretrain, score::Score, tag::Tag, version::Version, worker::Worker,
 };
 
-/// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use what they trained.
+/// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use the trained models.
 #[derive(Parser)]
 #[command(name = "frostline", version, long_version = long_version(), max_term_width = 100)]
 struct Cli {
@@ -29,7 +29,7 @@ struct Cli {
 enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(SweepArgs),
-    /// Write a sweep's report again from what is stored
+    /// Write a sweep's report again from its stored records
     Report(ReportArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
@@ -54,7 +54,7 @@ enum Command {
     Man(Man),
 }
 
-/// Runs one command and gives its exit code.
+/// Runs one command and returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match Cli::parse_from(arguments).command {
         Command::Sweep(args) => {
@@ -78,7 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Runs a command that prints to standard output.
 fn run_printing(command: Command) -> Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
-    let done = match command {
+    let result = match command {
         Command::Plans(plans) => plans.run(&mut out),
         Command::Tag(tag) => tag.run(&mut out),
         Command::Export(export) => export.run(&mut out),
@@ -91,21 +91,21 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Pretrain(pretrain) => pretrain.run(),
         Command::Bench(bench) => bench.run(&mut out),
         Command::Data(data) => data.run(&mut out),
-        // It writes its events line by line, by itself.
+        // A worker locks standard output itself and flushes it after every event.
         Command::Worker(worker) => worker.run(),
         Command::Check(check) => check.run(),
         Command::Version(version) => version.run(&mut out),
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),
-        Command::Sweep(_) | Command::Report(_) | Command::Fetch(_) => unreachable!("they have run already"),
+        Command::Sweep(_) | Command::Report(_) | Command::Fetch(_) => unreachable!("handled in `run`"),
     };
-    // Also what was written before an error.
+    // Output that was written before an error is flushed too.
     let flushed = out.flush();
-    done?;
+    result?;
     Ok(flushed?)
 }
 
-/// Version, backends and instruction set: what a bug report needs.
+/// Version, backends and instruction set, for bug reports.
 fn long_version() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {

@@ -1,14 +1,14 @@
-//! The program `frostline`: arguments in, exit code out.
+//! The program `frostline`.
 
 use std::process::ExitCode;
 
-/// burn allocates fresh tensors at every step; this allocator hands pages back out without the
-/// system's help, which halves a step's time.
+/// burn allocates new tensors in every step. This allocator reuses pages without system calls, which
+/// halves a step's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Lets the allocator keep what a step has freed for the next step. Giving pages back and having
-/// them zeroed again took up to a sixth of a step, for a few percent less memory.
+/// Lets the allocator keep freed pages for the next step. Returning them to the system, which zeroes them again, took
+/// up to a sixth of a step, for a few percent less memory.
 fn keep_pages() {
     /// `mi_option_purge_delay`, which the bindings do not name.
     const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;

@@ -1,5 +1,5 @@
-//! The commands as a shell sees them: help, errors with their exit codes, and what they print
-//! against the bytes they read. Cases with treebanks need FROSTLINE_SHARED.
+//! The commands from the shell: help, errors with their exit codes, and their output compared with
+//! their input. Cases with treebanks need FROSTLINE_SHARED.
 
 mod common;
 
@@ -74,7 +74,7 @@ fn workplace() -> TempDir {
 }
 
 #[test]
-fn an_instruction_set_that_nobody_knows_is_refused() {
+fn an_unknown_instruction_set_is_an_error() {
     let version = |isa: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
         command.args(["version", "--json"]).env("FROSTLINE_ISA", isa).output().expect("the binary starts")
@@ -183,7 +183,7 @@ fn weights_are_replaced_only_by_force_and_whole() {
     assert!(after != before && !after.is_empty());
     let other: Vec<_> = folder.path().join("demo").read_dir().unwrap().map(|it| it.unwrap().path()).collect();
     assert!(!other.iter().any(|path| path.extension().is_some_and(|it| it == "part")), "{other:?}");
-    // Into a folder without weights, nobody need say so.
+    // A folder without weights needs no `--force`.
     fs::remove_file(&weights).unwrap();
     printed(folder.path(), &arguments);
     assert!(weights.exists());
@@ -339,7 +339,7 @@ fn demo_cell(save: bool) -> Cell {
     Cell::new(settings, inputs, "flex", code())
 }
 
-/// What `frostline data` says of cells.
+/// The output of `frostline data` for cells.
 fn data_facts(cells: &[Cell]) -> Value {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .arg("data")
@@ -364,12 +364,12 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     let folder = workplace();
     let here = folder.path();
     run(demo_cell(true), &here.join("cell"));
-    let told = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
+    let output = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
     assert!(
-        told.contains(
+        output.contains(
             "config.json, frostline.json, model.safetensors, tokenizer.json, tokenizer_config.json"
         ),
-        "{told}"
+        "{output}"
     );
     let again = frostline(here, &["export", "--run", "cell", "--out", "model"]);
     assert_eq!(again.status.code(), Some(2));
@@ -405,12 +405,12 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     assert!(recorded.len() > 100);
     assert_eq!(given, recorded);
 
-    // What the record says of the data is what `data` says before, and what each word's last column is.
+    // The record's facts are those of `data`, and agree with each word's last column.
     let record: Value = serde_json::from_slice(&fs::read(here.join("cell/record.json")).unwrap()).unwrap();
     let facts = &record["result"]["tasks"]["upos"];
-    let told = data_facts(&[demo_cell(true), demo_cell(false)]);
-    assert_eq!(told.as_array().map(Vec::len), Some(1), "both learn from the same");
-    assert_eq!(told[0]["tasks"]["upos"], *facts);
+    let shown = data_facts(&[demo_cell(true), demo_cell(false)]);
+    assert_eq!(shown.as_array().map(Vec::len), Some(1), "both learn from the same");
+    assert_eq!(shown[0]["tasks"]["upos"], *facts);
     assert_eq!(facts["train"]["sentences"], 64);
     let of_kind = |kind: &str| lines.lines().filter(|line| line.ends_with(&format!("\t{kind}"))).count();
     assert!(lines.starts_with("sent_id\tid\tform\tgold\tpredicted\ttrain\n"), "{lines}");

@@ -1,5 +1,4 @@
-//! Every encoder family through the runner: how long a sentence may be, what the tokenizer makes of
-//! words, and cells from weights to a saved tagger or classifier of sentences. The models are those of
+//! Every encoder family through the program: the longest sentence, the tokenizer's subwords, and cells from weights to a saved tagger or classifier of sentences. The models are those of
 //! `../../frostline-model/tests/references`, made and checked against `transformers` there.
 
 mod common;
@@ -66,12 +65,12 @@ fn logits_come_from_the_references_subwords_up_to_the_longest_sentence() {
         let output = frostline(&arguments);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{name}: {errors}");
-        let told: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
-        assert_eq!(told.len(), sentences.len() + 1, "{name}");
-        for (line, sentence) in told.iter().zip(&sentences) {
+        let printed: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
+        assert_eq!(printed.len(), sentences.len() + 1, "{name}");
+        for (line, sentence) in printed.iter().zip(&sentences) {
             assert_eq!(line["ids"], sentence["ids"], "{name}");
         }
-        let [ids, logits] = ["ids", "logits"].map(|key| told.last().unwrap()[key].as_array().unwrap());
+        let [ids, logits] = ["ids", "logits"].map(|key| printed.last().unwrap()[key].as_array().unwrap());
         assert_eq!((ids.len(), logits.len()), (longest, longest), "{name}: all sentences in one, cut off");
         assert!(errors.contains(&format!("words cut off at {longest} positions")), "{name}: {errors}");
 
@@ -179,16 +178,16 @@ fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
         let logits = first_rows(&model, &input);
         let best = |row: &[f64]| (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
         let given = logits.iter().map(|row| labels[best(row).to_string()].as_str().unwrap().to_string());
-        let told = fs::read_to_string(here.join("dev.tsv")).unwrap();
-        let told = told.lines().skip(1).map(|line| line.split('\t').nth(4).unwrap().to_string());
-        assert_eq!(given.collect::<Vec<_>>(), told.collect::<Vec<_>>(), "{name}");
+        let recorded = fs::read_to_string(here.join("dev.tsv")).unwrap();
+        let recorded = recorded.lines().skip(1).map(|line| line.split('\t').nth(4).unwrap().to_string());
+        assert_eq!(given.collect::<Vec<_>>(), recorded.collect::<Vec<_>>(), "{name}");
 
         // As a tagger of words the same weights pass the layer before the classifier by.
         let words = config.replace("ForSequenceClassification", "ForTokenClassification");
         fs::write(model.join("config.json"), words).unwrap();
         assert_ne!(first_rows(&model, &input), logits, "{name}");
 
-        // Where no class is named the layer tells; BERT's pooler also stands beside heads for words.
+        // Without a class name the presence of the layer decides; for BERT it may exist beside heads for words.
         let mut unnamed = parse(&config);
         unnamed.as_object_mut().unwrap().remove("architectures");
         fs::write(model.join("config.json"), unnamed.to_string()).unwrap();

@@ -1,6 +1,6 @@
-//! What is measured in one run and in which order: rows of the tables, and the tasks behind them.
+//! The plan of one run: the rows of the tables, and the tasks to measure, in order.
 //!
-//! A task that serves two rows is run once per round. It measures nothing.
+//! A task that is needed by two rows is run once per round.
 
 use anyhow::anyhow;
 
@@ -8,7 +8,7 @@ use crate::bench::compare::{COMPARISONS, Comparison, Scale, Setting, Suite};
 use crate::bench::places::Encoder;
 use frostline_sweep::fault::{Blame as _, Result};
 
-/// Who is measured.
+/// The side that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Ours,
@@ -20,7 +20,7 @@ pub(crate) enum Who {
 pub(crate) struct Task {
     pub who: Who,
     pub suite: Suite,
-    /// A place in the list of encoders.
+    /// An index into the list of encoders.
     pub encoder: usize,
     pub setting: &'static Setting,
     pub policies: &'static [&'static str],
@@ -33,7 +33,7 @@ pub(crate) struct Line {
     pub comparison: &'static Comparison,
     pub encoder: usize,
     pub policies: &'static [&'static str],
-    /// Places in [`Agenda::tasks`].
+    /// Indices into [`Agenda::tasks`].
     pub ours: usize,
     pub peer: usize,
 }
@@ -56,7 +56,7 @@ impl Task {
     }
 }
 
-/// What of the suites is measured; an empty list asks for all.
+/// The parts of the suites that are measured; an empty list means all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Only<'a> {
     /// Policies by name.
@@ -66,7 +66,7 @@ pub(crate) struct Only<'a> {
 }
 
 impl Only<'_> {
-    /// Names in these lists that no comparison of the suites has are faults.
+    /// Checks that each name in these lists occurs in a comparison of the suites.
     fn check(&self, suites: &[Suite]) -> Result<()> {
         let all = || COMPARISONS.iter().filter(|comparison| suites.contains(&comparison.suite));
         let policies = all().flat_map(|comparison| comparison.policies).flat_map(|row| row.iter().copied());
@@ -84,7 +84,7 @@ impl Only<'_> {
     }
 }
 
-/// Whether each name is there.
+/// Checks that each name exists.
 fn known(what: &str, names: &[String], mut there: Vec<&str>) -> Result<()> {
     let Some(unknown) = names.iter().find(|name| !there.contains(&name.as_str())) else { return Ok(()) };
     let mut seen = Vec::new();
@@ -95,14 +95,14 @@ fn known(what: &str, names: &[String], mut there: Vec<&str>) -> Result<()> {
         }
     });
     let there = there.join(", ");
-    Err(anyhow!("no comparison asked for has the {what} `{unknown}`; there are: {there}")).plan()
+    Err(anyhow!("no requested comparison has the {what} `{unknown}`; there are: {there}")).plan()
 }
 
 impl Agenda {
     /// The comparisons of these suites for these encoders.
     ///
     /// # Errors
-    /// Where `only` names what is in none of them.
+    /// If `only` contains a name that occurs in none of them.
     pub(crate) fn new(suites: &[Suite], encoders: &[Encoder], only: Only<'_>) -> Result<Self> {
         only.check(suites)?;
         let mut agenda = Self::default();
@@ -125,7 +125,7 @@ impl Agenda {
     fn add(&mut self, suite: Suite, place: usize, encoder: &Encoder, only: Only<'_>) {
         let fits = |comparison: &&Comparison| {
             let asks = comparison.encoders.is_empty() || comparison.encoders.contains(&encoder.name.as_str());
-            // A run from random weights learns too little for its accuracy to say anything.
+            // A run from random weights learns too little for its accuracy to be meaningful.
             let whole = matches!(suite, Suite::Runs | Suite::ShortSweeps | Suite::Sweeps);
             comparison.suite == suite && asks && only.takes(comparison) && !(whole && encoder.random_init)
         };
@@ -152,7 +152,7 @@ impl Agenda {
         }
     }
 
-    /// The place of a task, which is added where it is new.
+    /// The index of a task, which is added if it is new.
     fn task(&mut self, task: Task) -> usize {
         self.tasks.iter().position(|known| known.same(&task)).unwrap_or_else(|| {
             self.tasks.push(task);
@@ -221,7 +221,7 @@ mod tests {
         let (policies, ids) = (["last-9".to_string()], ["sweep-f32-study".to_string()]);
         let fault = refused(Only { policies: &policies, ..Only::default() });
         assert_eq!(fault.code, frostline_sweep::fault::PLAN);
-        insta::assert_snapshot!(fault.error.to_string(), @"no comparison asked for has the policy `last-9`; there are: none, all, first-2, first-4, alternating, first-4+embeddings, head-only");
+        insta::assert_snapshot!(fault.error.to_string(), @"no requested comparison has the policy `last-9`; there are: none, all, first-2, first-4, alternating, first-4+embeddings, head-only");
         let fault = refused(Only { comparisons: &ids, ..Only::default() });
         insta::assert_snapshot!(fault.error.to_string());
     }

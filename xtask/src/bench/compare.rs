@@ -1,21 +1,21 @@
-//! What is compared with what, as data: settings of both sides, comparisons, and the bars to reach.
+//! The comparisons as data: settings of both sides, comparisons, and the bars (target ratios) to reach.
 //!
-//! A new comparison is a new row here. Nothing in this file measures anything.
+//! A new comparison is a new row here.
 
 pub(crate) use crate::bench::measure::{Measure, Suite};
 
-/// How one side is set.
+/// The settings of one side.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// Its name in tables.
     pub id: &'static str,
-    /// What it means, for the page.
+    /// Its description on the page.
     pub means: &'static str,
     /// Options of `frostline bench step`, or of `hf_trainer.py`.
     pub flags: &'static [&'static str],
-    /// The same as settings of a plan; only on our side.
+    /// The same as settings of a plan; only for our side.
     pub plan: &'static [&'static str],
-    /// What the matrix products are computed in.
+    /// The precision of matrix products.
     pub precision: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Scale {
     pub seeds: &'static [u64],
     /// Train sentences from the start of the treebank; 0 means all.
     pub first: usize,
-    /// Passes over them; 0 where steps are counted instead.
+    /// Passes over them; 0 if steps are counted instead.
     pub epochs: u32,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Comparison {
     pub policies: &'static [&'static [&'static str]],
     /// What one measurement covers.
     pub scale: &'static Scale,
-    /// The encoders it asks for; empty means all that are measured.
+    /// The encoders that it needs; empty means all that are measured.
     pub encoders: &'static [&'static str],
 }
 
@@ -56,19 +56,19 @@ pub(crate) struct Comparison {
 pub(crate) struct Bar {
     /// [`Comparison::id`].
     pub comparison: &'static str,
-    /// Of which figure.
+    /// The figure that it is about.
     pub measure: Measure,
     /// Only this row; `None` means every row with the comparison's id.
     pub policy: Option<&'static str>,
     /// Only this encoder.
     pub encoder: Option<&'static str>,
-    /// The least that is promised.
+    /// The lowest acceptable ratio.
     pub must: f64,
-    /// What is aimed at; the same as `must` where nothing more is.
+    /// The ratio to aim at; equal to `must` if there is no higher aim.
     pub aim: f64,
 }
 
-/// The encoders that are measured where nobody names others.
+/// The encoders that are measured by default.
 pub(crate) const ENCODERS: [&str; 2] = [MINILM, MDISTILBERT];
 const MINILM: &str = "all-MiniLM-L6-v2";
 const MDISTILBERT: &str = "distilbert-base-multilingual-cased";
@@ -159,7 +159,7 @@ pub(crate) const SETTINGS: [&Setting; 11] =
     [&F32, &BF16, &CACHED, &CACHED_BF16, &OURS, &TAGGER, &STUDY, &BF16_GROUPED, &PYTHON, &PIPELINE, &FORWARD];
 
 const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0 };
-/// Of the run that makes the tagger.
+/// The settings of the run that trains the tagger.
 const TAGGING: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 200, epochs: 1 };
 const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5 };
 const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5 };
@@ -170,7 +170,7 @@ const SWEEP_OF_3: Scale = Scale { seeds: &[42, 43, 44], ..SWEEP };
 /// The study's policies.
 const STUDY_POLICIES: &[&str] = &["none", "all", "first-2", "first-4", "alternating"];
 
-/// The same, the embeddings frozen too.
+/// The same with frozen embeddings.
 const FROZEN_EMBEDDINGS: &[&str] = &[
     "none+embeddings",
     "all+embeddings",
@@ -344,7 +344,7 @@ const fn of_policy(policy: &'static str, bar: Bar) -> Bar {
     Bar { policy: Some(policy), ..bar }
 }
 
-/// All bars; the first that fits a row holds.
+/// All bars; the first one that matches a row applies.
 pub(crate) const BARS: &[Bar] = &[
     of_policy("none", bar("f32-study", Measure::Step, 4.0, 8.0)),
     of_policy("all", bar("f32-study", Measure::Step, 4.0, 8.0)),

@@ -1,6 +1,4 @@
-//! A table as rows of text, written for a page or for a terminal.
-//!
-//! It knows nothing of what stands in it.
+//! A table of text cells, written for a page or for a terminal.
 
 use console::measure_text_width;
 
@@ -8,13 +6,13 @@ use console::measure_text_width;
 #[derive(Debug)]
 pub(crate) struct Grid {
     head: Vec<String>,
-    /// Whether a column holds numbers and stands to the right.
+    /// Whether each column contains numbers and is aligned to the right.
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Grid {
-    /// An empty table; a heading that ends in `>` is of a column of numbers.
+    /// An empty table; a heading that ends in `>` marks a column of numbers.
     pub(crate) fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
         let head: Vec<&str> = head.into_iter().collect();
         let right = head.iter().map(|name| name.ends_with('>')).collect();
@@ -28,12 +26,12 @@ impl Grid {
         self.rows.push(row);
     }
 
-    /// Whether nothing stands in it.
+    /// Whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// For a page.
+    /// The table in Markdown, for a page.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rule = self.right.iter().map(|right| if *right { "---:" } else { "---" });
@@ -45,7 +43,7 @@ impl Grid {
         text
     }
 
-    /// For a terminal.
+    /// The table in plain text, for a terminal.
     pub(crate) fn plain(&self) -> String {
         let lines = || std::iter::once(&self.head).chain(&self.rows);
         let width = |column: usize| lines().map(|row| measure_text_width(&row[column])).max().unwrap_or(0);

@@ -1,20 +1,20 @@
-//! The machine and the hour, as the system tells them.
+//! The machine and the date, as reported by the system.
 //!
-//! A benchmark is the one place where the project reads a clock for more than a duration.
+//! Benchmarks are the only place where the project uses a clock for more than durations.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::bench::stored::Machine;
 
-/// How many threads want to run by now, on average over a minute; 0 where the system does not tell.
+/// The system's load: runnable threads, on average over a minute; 0 if the system does not report it.
 pub(crate) fn load() -> f64 {
     let load = read("/proc/loadavg");
     load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
 }
 
-/// What can be learnt without asking another program, the processor's name, which the runner told, and
-/// the load before anything was started. What the system does not tell is left empty.
+/// A description of the machine: what can be found without running other programs, the processor's name as
+/// reported by the runner, and the load before anything was started. Unknown items are empty.
 pub(crate) fn describe(cpu: &str, load_before: f64) -> Machine {
     let kernel = read("/proc/sys/kernel/osrelease");
     Machine {
@@ -39,7 +39,7 @@ fn after(text: &str, key: &str) -> Option<String> {
     Some(value.trim().to_string())
 }
 
-/// Now in universal time, as in `2026-03-09T14-05-59Z`: it sorts, and can be a file's name.
+/// The present time in UTC, as in `2026-03-09T14-05-59Z`, which can be sorted and used as a file's name.
 pub(crate) fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     written(since.as_secs())

@@ -1,11 +1,9 @@
-//! Which figures there are, and in which sections they stand.
-//!
-//! It says how two figures are compared, and not what they should reach.
+//! The figures that are measured, the sections that they belong to, and how two figures are compared.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What is measured together, and stored and shown as one section.
+/// Figures that are measured together, and stored and shown as one section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Suite {
@@ -23,7 +21,7 @@ pub(crate) enum Suite {
     Sweeps,
 }
 
-/// A figure that both sides answer.
+/// A figure that both sides report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Mean time of a training step.
@@ -38,14 +36,14 @@ pub(crate) enum Measure {
     Align,
     /// Tagging, in sentences.
     Tag,
-    /// Time of everything, start of the process included.
+    /// Total time, including the start of the process.
     Wall,
-    /// Time of training, the computing of a cached prefix included.
+    /// Training time, including the computation of a cached prefix.
     Train,
 }
 
 impl Measure {
-    /// Its key in both sides' answers.
+    /// Its key in both sides' output.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::Step => "step_ms_mean",

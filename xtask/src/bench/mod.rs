@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: frostline and its peers in turns on the same data. The story is in [`fn@bench`].
+//! `cargo xtask bench`: measures frostline and its peers in turns on the same data. The steps are in [`fn@bench`].
 //!
-//! It times nothing itself except whole processes; each side tells its own steps. Nothing is said
-//! about a side that did not run.
+//! It times only whole processes itself; each side reports the times of its steps. A side that did not run is
+//! not shown.
 
 mod agenda;
 mod compare;
@@ -51,12 +51,12 @@ pub(crate) struct Pace {
     pub peer_seeds: usize,
 }
 
-/// Measures, shows, and stores what was measured.
+/// Measures, and shows and stores the results.
 pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     if args.render {
         return render_again();
     }
-    // Before the build and the training of taggers, which are load too.
+    // Before the build and the training of taggers, which add to the load.
     let load = machine::load();
     let suites = suites(args);
     let pace = pace(args);
@@ -67,7 +67,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     let peer = args.python.as_ref().map(|python| Peer::new(python, args.backend, &pace)).transpose()?;
     let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
     let ours = Ours::new(&runner, &pace, &suites)?;
-    // Held until the end: the taggers lie there.
+    // Kept until the end, since it contains the taggers.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
     let (started, machine) = (machine::now(), machine::describe(&runner.about.device, load));
@@ -78,7 +78,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
         let run = run(args, &pace, &machine, &runner, &rounds);
         let runs = BTreeMap::from([(started.clone(), run)]);
         measured = Measured { schema: SCHEMA, runs, rows: rounds.rows(&started) };
-        // After every round, since a person may not wait for the last.
+        // After every round, since the user may not wait for the last one.
         keep_raw(&measured, &started).environment()?;
     }
     let failed = measured.rows.iter().any(|row| row.ours.failed || row.peer.failed);
@@ -91,7 +91,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     Ok(if failed { Ending::Failed } else { Ending::Done })
 }
 
-/// This run, as far as it has come.
+/// A description of this run so far.
 fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, rounds: &Rounds<'_>) -> Run {
     Run {
         command: command(args),
@@ -108,7 +108,7 @@ fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, round
     }
 }
 
-/// What was asked for, each once and in order; sweeps and tagging only where they are named.
+/// The requested suites, each once and in order; sweeps and tagging only if they are named.
 fn suites(args: &BenchArgs) -> Vec<Suite> {
     let mut suites = args.only.clone();
     if suites.is_empty() {
@@ -131,7 +131,7 @@ fn pace(args: &BenchArgs) -> Pace {
     }
 }
 
-/// The command as somebody else would write it: paths are theirs.
+/// The command with placeholders for paths.
 fn command(args: &BenchArgs) -> String {
     let mut parts = vec!["cargo xtask bench".to_string()];
     let mut put = |given: bool, text: String| parts.extend(given.then_some(text));
@@ -172,7 +172,7 @@ fn show(measured: &Measured) {
     println!();
 }
 
-/// All that was measured, also what a page leaves out.
+/// All measurements, including those that the page leaves out.
 fn keep_raw(measured: &Measured, started: &str) -> anyhow::Result<()> {
     let path = raw(started);
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -180,14 +180,14 @@ fn keep_raw(measured: &Measured, started: &str) -> anyhow::Result<()> {
     Ok(write_atomically(&path, measured.text().as_bytes())?)
 }
 
-/// Where the raw measurements of this run lie.
+/// The file of this run's raw measurements.
 fn raw(started: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = target.unwrap_or_else(|| workspace::root().join("target"));
     target.join("bench").join(format!("bench-{started}.json"))
 }
 
-/// Takes the new measurements over into the stored ones, and renders the page.
+/// Adds the new measurements to the stored ones, and renders the page.
 fn publish(new: Measured) -> anyhow::Result<()> {
     let path = docs("benchmarks.json");
     let mut stored = Measured::read(&path)?;

@@ -1,4 +1,4 @@
-//! Our side: the runner's `bench` commands, and whole sweeps through this very program.
+//! Our side: the runner's `bench` commands, and whole sweeps with this program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ use frostline_sweep::fault::{Blame as _, Result, environment};
 pub(crate) struct Ours<'a> {
     runner: &'a Program,
     pace: &'a Pace,
-    /// The help of `bench step`, which names the options there are; empty where it was not needed.
+    /// The help text of `bench step`, which lists its options; empty if it was not needed.
     help: String,
 }
 
 impl<'a> Ours<'a> {
-    /// Asks the runner what it can measure.
+    /// Finds out what the runner can measure.
     pub(crate) fn new(runner: &'a Program, pace: &'a Pace, suites: &[Suite]) -> Result<Self> {
         let mut help = String::new();
         if suites.iter().any(|suite| matches!(suite, Suite::Steps | Suite::Reading)) {
@@ -37,7 +37,7 @@ impl<'a> Ours<'a> {
                 asked.args(["bench", "step", "--help"]).stdin(Stdio::null()).output().environment()?;
             if !output.status.success() {
                 return environment(format!(
-                    "the runner {} has no command `bench step`: {}; leave --runner away to have one built",
+                    "the runner {} has no command `bench step`: {}; omit --runner to have one built",
                     runner.path.display(),
                     last_lines(&output.stderr)
                 ));
@@ -47,7 +47,7 @@ impl<'a> Ours<'a> {
         Ok(Self { runner, pace, help })
     }
 
-    /// What our tensors run on.
+    /// The backend of our tensors.
     pub(crate) fn backend(&self) -> Backend {
         self.runner.backend
     }
@@ -56,13 +56,13 @@ impl<'a> Ours<'a> {
     pub(crate) fn lacks(&self, task: &Task, encoder: &Encoder) -> Option<String> {
         match task.suite {
             Suite::Steps => missing(&self.help, task.setting.flags)
-                .map(|flag| format!("the runner's `bench step` knows no `{flag}` yet")),
+                .map(|flag| format!("the runner's `bench step` has no `{flag}` yet")),
             Suite::Reading | Suite::Tagging => None,
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
                 let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
                 let bad = task.setting.plan.iter().find(|assignment| plan.assign(assignment).is_err());
-                bad.map(|assignment| format!("plans know no `{assignment}` yet"))
+                bad.map(|assignment| format!("plans do not have `{assignment}` yet"))
             }
         }
     }
@@ -90,7 +90,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// The machine's speed in matrix products, in Gflop/s; none where the runner cannot tell.
+    /// The machine's speed in matrix products, in Gflop/s; `None` if the runner cannot measure it.
     pub(crate) fn gemm_gflops(&self, precision: &str) -> Option<f64> {
         let mut command = self.bench("gemm");
         command.args(["--threads", &self.pace.threads.to_string()]);
@@ -123,15 +123,15 @@ impl<'a> Ours<'a> {
         command
     }
 
-    /// A sweep from its plan to its report, in a folder that goes away afterwards.
+    /// Runs a sweep from its plan to its report, in a folder that is removed afterwards.
     fn sweep(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> std::result::Result<Answer, Refusal> {
         let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
         let (records, wall_s) = self.cells(task, encoder, treebank, &scratch.0, &[])?;
         Ok(Answer { figures: summed(&records, wall_s), ..Answer::default() })
     }
 
-    /// Trains the tagger of each encoder that a task tags with, in a folder that goes away with what
-    /// is given back.
+    /// Trains the tagger of each encoder that a task tags with, in a folder that is removed when the returned
+    /// value is dropped.
     pub(crate) fn train_taggers(
         &self,
         agenda: &Agenda,
@@ -164,7 +164,7 @@ impl<'a> Ours<'a> {
         Ok(scratch)
     }
 
-    /// Runs the sweep of a task in a folder; its records, and its time from start to end.
+    /// Runs the sweep of a task in a folder, and returns its records and total time.
     fn cells(
         &self,
         task: &Task,
@@ -196,12 +196,12 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// The first word of a setting's options that a help text does not have.
+/// The first option of a setting that is missing from a help text.
 fn missing(help: &str, flags: &'static [&'static str]) -> Option<&'static str> {
     flags.iter().copied().find(|flag| !help.contains(flag))
 }
 
-/// Where the runner finds an encoder: its folder's folder, and its name there.
+/// The runner's arguments for an encoder: the parent folder, and the name of its folder there.
 fn folders(encoder: &Encoder) -> Vec<std::ffi::OsString> {
     let parent = encoder.folder.parent().unwrap_or(Path::new("."));
     let name = encoder.folder.file_name().unwrap_or_default();
@@ -228,8 +228,8 @@ fn plan(task: &Task, encoder: &str, batch: u32) -> String {
     )
 }
 
-/// What the records of a sweep say together. The accuracy is the study's own, which the peer gives
-/// too: the mean over cells.
+/// Sums the records of a sweep. The accuracy is defined as in the original study, as the peer reports it too: the
+/// mean over cells.
 fn summed(records: &[Record], wall_s: f64) -> Figures {
     let timings = || records.iter().filter_map(|record| record.timing.as_ref());
     let accuracies: Vec<f64> = records
@@ -252,7 +252,7 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
     figures
 }
 
-/// A folder that goes away.
+/// A folder that is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 

@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`, rendered from what is stored. The same measurements give the same page.
+//! Renders `docs/benchmarks.md` from the stored measurements. The same measurements give the same page.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::bench::spread::figure;
 use crate::bench::stored::{Measured, Run};
 use crate::bench::tables::{peak, tables};
 
-/// What favours whom.
+/// Known advantages of either side.
 const BIAS: &str = include_str!("bias.md");
 
-/// What stands here while nobody has measured on a GPU.
+/// The text about GPUs while there are no measurements on one.
 const CUDA: &str = "\n## GPU\n\n\
      The backend `cuda` is compiled, linked and started in CI, on machines without a GPU. It has not been\n\
      timed. `cargo xtask bench --backend cuda --python PY` does that where there is one, in f32 and bf16,\n\
@@ -31,7 +31,7 @@ pub(crate) fn render(measured: &Measured) -> String {
         page.push_str("\n## How to repeat\n\n");
     }
     for (number, (key, run)) in measured.runs.iter().enumerate() {
-        told(&mut page, number + 1, key, run);
+        describe_run(&mut page, number + 1, key, run);
     }
     let mut suite: Option<Suite> = None;
     for table in tables(measured) {
@@ -58,7 +58,7 @@ pub(crate) fn render(measured: &Measured) -> String {
 }
 
 /// A run: its command, its machine and what took part.
-fn told(page: &mut String, number: usize, key: &str, run: &Run) {
+fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
     let words = |words: &std::collections::BTreeMap<String, String>| {
         let pairs: Vec<String> = words
             .iter()
@@ -99,7 +99,7 @@ fn told(page: &mut String, number: usize, key: &str, run: &Run) {
     );
 }
 
-/// What a section holds.
+/// The description of a section.
 fn about(suite: Suite) -> &'static str {
     match suite {
         Suite::Steps => {

@@ -1,4 +1,4 @@
-//! The peer's side: the scripts under `tests/peers/`, called with the Python that was given.
+//! The peer's side: the scripts under `tests/peers/`, called with the given Python.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,20 +30,20 @@ pub(crate) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Sees that this Python has what the scripts need.
+    /// Checks that this Python has the packages that the scripts need.
     pub(crate) fn new(python: &Path, backend: Backend, pace: &'a Pace) -> Result<Self> {
         let shown = python.display();
         let output = Command::new(python).args(["-c", NEEDS]).stdin(Stdio::null()).output();
         let output = output
             .map_err(|error| {
                 anyhow!(
-                    "{shown}: no Python can be started there ({error}); give --python the interpreter of an environment as in tests/peers/README.md, or leave it away"
+                    "{shown}: no Python can be started there ({error}); give --python the interpreter of an environment as in tests/peers/README.md, or omit it"
                 )
             })
             .environment()?;
         if !output.status.success() {
             return environment(format!(
-                "{shown}: it lacks what the peers need ({}); tests/peers/README.md says how to install it",
+                "{shown}: it lacks packages that the peers need ({}); tests/peers/README.md says how to install them",
                 last_lines(&output.stderr)
             ));
         }
@@ -67,7 +67,7 @@ impl<'a> Peer<'a> {
             }
             Suite::Reading => {
                 let mut command = self.script("reading.py");
-                // As often as ours, of which the best counts too.
+                // As often as our side, whose best time counts too.
                 command.args(["--repeats", "5"]);
                 answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
             }
@@ -123,8 +123,8 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// The processes of a sweep together: times add up, `times` over since its processes share nothing
-/// that more of them could save; memory is the greatest, accuracy the mean.
+/// Combines the processes of a sweep: times are summed and multiplied by `times`, since the processes share nothing
+/// that would make further ones faster; memory is the maximum, accuracy the mean.
 fn summed(all: Vec<Answer>, times: f64) -> Answer {
     let of = |key: &str| all.iter().filter_map(|one| one.figures.get(key).copied()).collect::<Vec<f64>>();
     let mut figures = Figures::new();
@@ -164,11 +164,11 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_python_without_the_packages_says_so() {
-        // `false` ends with code 1 whatever it is asked, as a Python without the packages does.
+        // `false` always ends with code 1, as a Python without the packages does.
         let pace = pace();
         let fault = Peer::new(Path::new("false"), Backend::Flex, &pace).expect_err("no packages");
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
-        assert!(fault.error.to_string().contains("lacks what the peers need"), "{:#}", fault.error);
+        assert!(fault.error.to_string().contains("lacks packages that the peers need"), "{:#}", fault.error);
     }
 
     #[test]

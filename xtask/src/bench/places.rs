@@ -13,17 +13,17 @@ use frostline_sweep::fault::{Blame as _, Result, environment};
 /// An encoder's folder.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    /// The last part of what was asked for.
+    /// The last part of the requested name.
     pub name: String,
-    /// Where it lies.
+    /// Its path.
     pub folder: PathBuf,
-    /// Whether it has no weights here, so that both sides draw them.
+    /// Whether it has no weights, so that both sides draw them at random.
     pub random_init: bool,
-    /// The folder of a cell that trained a tagger on it, where one is measured.
+    /// The folder of a cell that trained a tagger on it, if tagging is measured.
     pub tagger: Option<PathBuf>,
 }
 
-/// The encoders asked for, or of the usual ones those that are there.
+/// The requested encoders, or by default those of the default encoders that are present.
 pub(crate) fn encoders(args: &BenchArgs) -> Result<Vec<Encoder>> {
     let places = Places::new(None, args.models.clone());
     if !args.encoder.is_empty() {
@@ -75,7 +75,7 @@ pub(crate) fn treebanks(args: &BenchArgs, suites: &[Suite]) -> Result<BTreeMap<S
 pub(crate) mod tests {
     use super::*;
 
-    /// An encoder that lies nowhere.
+    /// An encoder without a folder.
     pub(crate) fn encoder(name: &str, random_init: bool) -> Encoder {
         Encoder { name: name.into(), folder: PathBuf::from(name), random_init, tagger: None }
     }

@@ -1,11 +1,11 @@
-//! One measurement in a process of its own: started, awaited, and its last line read.
+//! Runs one measurement in a separate process and reads the last line of its output.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use crate::bench::stored::Figures;
 
-/// What a process answered.
+/// The output of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answer {
     /// Its numbers.
@@ -14,10 +14,10 @@ pub(crate) struct Answer {
     pub words: BTreeMap<String, String>,
 }
 
-/// Why there is no answer.
+/// Why there is no output.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Refusal {
-    /// The setting does not exist there.
+    /// The program does not have the setting.
     Unsupported(String),
     /// It should have worked.
     Failed(String),
@@ -42,7 +42,7 @@ fn parse(stdout: &[u8]) -> Result<Answer, String> {
     let text = String::from_utf8_lossy(stdout);
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let object: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(line).map_err(|_| format!("its last line is no JSON object: `{line}`"))?;
+        serde_json::from_str(line).map_err(|_| format!("its last line is not a JSON object: `{line}`"))?;
     let mut answer = Answer::default();
     for (key, value) in object {
         match value {
@@ -58,13 +58,13 @@ fn parse(stdout: &[u8]) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// The end of what a process said, in one line.
+/// The end of a process's output, in one line.
 pub(crate) fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = lines[lines.len().saturating_sub(3)..].join(" / ");
     let said = said.trim_start_matches("error: ");
-    if said.is_empty() { "it said nothing".into() } else { said.into() }
+    if said.is_empty() { "it printed nothing".into() } else { said.into() }
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
         let answer = parse(text).expect("an answer");
         assert_eq!(answer.figures, Figures::from([("step_ms_mean".into(), 1.5)]));
         assert_eq!(answer.words["torch"], "2");
-        assert_eq!(parse(b"ready\n").expect_err("no JSON"), "its last line is no JSON object: `ready`");
+        assert_eq!(parse(b"ready\n").expect_err("no JSON"), "its last line is not a JSON object: `ready`");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The rounds: every task once in each, in turns, and what became of it.
+//! The rounds: each runs every task once, in turns, and keeps the results.
 //!
-//! A task that failed once is not tried again; the others go on.
+//! A task that has failed is not run again; the others continue.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::bench::spread::figure;
 use crate::bench::stored::{Figures, Row, Side};
 use frostline_sweep::units::clock;
 
-/// What there is to measure, and what was measured so far.
+/// The tasks to measure, and the measurements so far.
 #[derive(Debug)]
 pub(crate) struct Rounds<'a> {
     agenda: &'a Agenda,
@@ -30,17 +30,17 @@ pub(crate) struct Rounds<'a> {
     versions: BTreeMap<String, String>,
 }
 
-/// What became of one task.
+/// The state of one task.
 #[derive(Clone, Debug, Default)]
 struct State {
     rounds: Vec<Figures>,
-    /// Why it is not run, or not any more.
+    /// Why it is not run, or no longer run.
     note: Option<String>,
     failed: bool,
 }
 
 impl<'a> Rounds<'a> {
-    /// Before the first round: what cannot be run is known, and said, already.
+    /// The state before the first round. Tasks that cannot be run are found and reported here.
     pub(crate) fn new(
         agenda: &'a Agenda,
         encoders: &'a [Encoder],
@@ -54,7 +54,7 @@ impl<'a> Rounds<'a> {
         };
         let state = |task: &Task| State { note: note(task), ..State::default() };
         let mut states: Vec<State> = agenda.tasks.iter().map(state).collect();
-        // A peer whose every partner is skipped has nothing to be compared with.
+        // A peer's task is not needed if all tasks that it would be compared with are skipped.
         for (at, task) in agenda.tasks.iter().enumerate().filter(|(_, task)| task.who == Who::Peer) {
             let mut partners = agenda.lines.iter().filter(|line| line.peer == at).map(|line| line.ours);
             if states[at].note.is_none() && partners.all(|ours| states[ours].note.is_some()) {
@@ -95,7 +95,7 @@ impl<'a> Rounds<'a> {
                         self.versions.extend(answer.words);
                     }
                 }
-                // Python ends with the same code for a script that is not there.
+                // Python ends with the same code if a script does not exist.
                 Err(Refusal::Unsupported(why)) if task.who == Who::Ours => {
                     eprintln!("round {number}/{of}  {name}  skipped: {why}");
                     self.states[at].note = Some(format!("skipped: {}", without_paths(&why)));
@@ -141,7 +141,7 @@ impl<'a> Rounds<'a> {
         format!("{who}  {encoder}  {}  {}", task.policies.join(","), task.setting.id)
     }
 
-    /// Versions that the peer named.
+    /// Versions that the peer reported.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
     }
@@ -180,17 +180,17 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// A remark may be published, and nobody's folders with it.
+/// Removes paths from a remark, which may be published.
 fn without_paths(text: &str) -> String {
     let is_path = |word: &str| word.trim_start_matches(['`', '"', '\'', '(']).starts_with('/');
     text.split(' ').map(|word| if is_path(word) { "PATH" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
-/// An answer in which a figure is missing is none.
+/// Checks that no figure is missing from a process's output.
 fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
     let absent = task.suite.measures().iter().find(|measure| !answer.figures.contains_key(measure.key()));
     match absent {
-        Some(measure) => Err(Refusal::Failed(format!("its answer lacks `{}`", measure.key()))),
+        Some(measure) => Err(Refusal::Failed(format!("its output lacks `{}`", measure.key()))),
         None => Ok(answer),
     }
 }
@@ -215,6 +215,6 @@ mod tests {
         lacking.figures.remove("peak_rss_mib");
         assert!(complete(&agenda.tasks[0], whole).is_ok());
         let refusal = complete(&agenda.tasks[0], lacking).expect_err("no memory");
-        assert_eq!(refusal, Refusal::Failed("its answer lacks `peak_rss_mib`".into()));
+        assert_eq!(refusal, Refusal::Failed("its output lacks `peak_rss_mib`".into()));
     }
 }

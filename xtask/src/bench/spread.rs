@@ -1,6 +1,6 @@
-//! Many measurements of one thing in three numbers.
+//! Summarises repeated measurements by minimum, median and maximum.
 //!
-//! It refuses the mean: one disturbed round must not move the figure that is read first.
+//! The median is used instead of the mean, so that one disturbed round does not change the main figure.
 
 /// Least, middle and greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ impl Spread {
     }
 }
 
-/// A number with three significant digits or all that stand before the point.
+/// A number with three significant digits, or with all digits before the decimal point.
 pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,

@@ -1,7 +1,7 @@
-//! What was measured, on disk: `docs/benchmarks.json`, and the raw file of one run.
+//! Stored measurements: `docs/benchmarks.json`, and the raw file of one run.
 //!
-//! A row carries both sides of its comparison from one run, so a ratio never mixes machines. It
-//! refuses to lose rows: what was not measured again stays, with the run it came from.
+//! A row contains both sides of its comparison from one run, so a ratio never mixes machines. Rows that were not
+//! measured again are kept, with the run that they are from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::bench::compare::{Comparison, Suite};
 use frostline_sweep::args::Backend;
 
-/// The number of this file's form.
+/// The schema number of the file.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// The numbers of one measurement, by the key they had in the answer.
+/// The numbers of one measurement, by their key in the output.
 pub(crate) type Figures = BTreeMap<String, f64>;
 
-/// All that is stored.
+/// All stored measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measured {
@@ -46,13 +46,13 @@ pub(crate) struct Run {
     pub batch: u32,
     /// Threads of each side.
     pub threads: u32,
-    /// What our tensors ran on.
+    /// The backend of our tensors.
     pub backend: String,
-    /// What both ran on.
+    /// The machine that both sides ran on.
     pub machine: Machine,
     /// `version`, `code`, `revision` and `isa` of the runner.
     pub runner: BTreeMap<String, String>,
-    /// Versions of what the peer uses, as it said.
+    /// Versions of the peer's packages, as it reported them.
     pub peer: BTreeMap<String, String>,
     /// The machine's speed in matrix products by precision, one figure per round, in Gflop/s.
     pub gemm_gflops: BTreeMap<String, Vec<f64>>,
@@ -70,7 +70,7 @@ pub(crate) struct Machine {
     pub memory_mib: u64,
     /// The system and its kernel.
     pub system: String,
-    /// The load over the minute before the start; near 0 on a quiet machine.
+    /// The load over the minute before the start; near 0 on an idle machine.
     pub load_before: f64,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Row {
     pub encoder: String,
     /// Whether its weights were drawn at random on both sides.
     pub random_init: bool,
-    /// What our tensors ran on.
+    /// The backend of our tensors.
     #[serde(default)]
     pub backend: Backend,
     /// Policies, joined by commas; empty where there is none.
@@ -99,19 +99,19 @@ pub(crate) struct Row {
     pub peer: Side,
 }
 
-/// What one side gave.
+/// The measurements of one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Side {
     /// The setting's name.
     pub setting: String,
-    /// What the matrix products were computed in.
+    /// The precision of matrix products.
     pub precision: String,
     /// One entry per round.
     pub rounds: Vec<Figures>,
-    /// Why there are no rounds, or fewer than asked for.
+    /// Why there are no rounds, or fewer than requested.
     pub note: Option<String>,
-    /// Whether the note tells of a fault, and not of something that was never meant to run.
+    /// Whether the note is about a failure, rather than about a task that was not to be run.
     #[serde(default)]
     pub failed: bool,
 }
@@ -131,7 +131,7 @@ impl Row {
         both.filter_map(|(ours, peer)| Some(measure.ratio(*ours.get(key)?, *peer.get(key)?))).collect()
     }
 
-    /// Whether it is about the same thing as another row.
+    /// Whether it measures the same as another row.
     fn same(&self, other: &Self) -> bool {
         let what = |row: &Self| (row.backend, row.random_init);
         (&self.comparison, &self.encoder, &self.policy) == (&other.comparison, &other.encoder, &other.policy)
@@ -146,7 +146,7 @@ impl Default for Measured {
 }
 
 impl Measured {
-    /// Reads the file, or nothing where there is none.
+    /// Reads the file; empty if there is none.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::default());
@@ -166,8 +166,8 @@ impl Measured {
         serde_json::to_string_pretty(self).expect("plain data always serialises") + "\n"
     }
 
-    /// Takes over what was measured anew, and says which rows it left as they were: a row with a
-    /// fault tells nothing, and one without a peer less than one with it.
+    /// Adds new measurements, and returns the rows that it left unchanged: a row with a failure does not replace
+    /// another, nor does a row without a peer replace one with a peer.
     pub(crate) fn update(&mut self, new: Self) -> Vec<String> {
         let mut left = Vec::new();
         for row in new.rows {
@@ -179,7 +179,7 @@ impl Measured {
             }
             match place {
                 Some(at) if poorer(&row, &self.rows[at]) => {
-                    left.push(format!("{}: what is stored says more", name().trim_end()));
+                    left.push(format!("{}: the stored row has more figures", name().trim_end()));
                 }
                 Some(at) => self.rows[at] = row,
                 None => self.rows.push(row),
@@ -246,7 +246,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Measurements of one run on a machine that nobody has.
+    /// Measurements of one run on an invented machine.
     pub(crate) fn measured(key: &str, rows: Vec<Row>) -> Measured {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()

@@ -1,4 +1,4 @@
-//! Measurements as tables, the same for the page and the terminal.
+//! Tables of measurements, the same for the page and the terminal.
 
 use clap::ValueEnum as _;
 
@@ -16,7 +16,7 @@ pub(crate) struct Table {
     pub grid: Grid,
 }
 
-/// All tables of what was measured, in order.
+/// All tables of the measurements, in order.
 pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
     let mut tables = Vec::new();
     for suite in Suite::value_variants().iter().copied() {
@@ -44,14 +44,14 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
     tables
 }
 
-/// Both sides' medians and their ratio, with the bar beside it.
+/// Both sides' medians and their ratio, with its bar.
 fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
     let heads =
         ["encoder", "frozen", "ours", "peer", "ours>", "peer>", "ratio (least to most)>", "bar, aim>"];
     let mut grid = Grid::new(heads.into_iter().chain(["", "run>"]));
     for row in rows {
         let ratio = Spread::of(row.ratios(measure));
-        // The bars are those of two cores.
+        // The bars are for two cores.
         let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder)
             .filter(|_| row.backend == Backend::Flex);
         let shown_bar = bar.map_or(String::new(), |bar| format!("{}x, {}x", bar.must, bar.aim));
@@ -79,7 +79,7 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
     grid
 }
 
-/// Our own figures, where nobody else was measured.
+/// Our own figures, if there is no peer.
 fn alone(rows: &[&Row], measure: Measure) -> Grid {
     let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", ""]);
     for row in unique(rows) {
@@ -96,7 +96,7 @@ fn alone(rows: &[&Row], measure: Measure) -> Grid {
     grid
 }
 
-/// Rows without those whose own side stands in an earlier one.
+/// Rows without those whose side of ours is shown in an earlier row.
 fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let key = |row: &Row| (encoder(row), row.policy.clone(), ours(row));
     let mut seen = Vec::new();
@@ -108,7 +108,7 @@ fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     seen
 }
 
-/// Our own steps against what the machine's matrix products can do in the same precision.
+/// The speed of our steps as a share of the machine's peak in matrix products of the same precision.
 fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
     let heads = ["encoder", "frozen", "ours", "ms per step>", "Gflop per step>", "Gflop/s>"];
     let mut grid = Grid::new(heads.into_iter().chain(["GEMM peak, Gflop/s>", "share of peak, %>"]));
@@ -165,7 +165,7 @@ fn encoder(row: &Row) -> String {
     format!("{}{}", row.encoder, if row.random_init { " (random weights)" } else { "" })
 }
 
-/// Our setting, and the backend where it is not the usual one.
+/// Our setting, and the backend if it is not the default.
 fn ours(row: &Row) -> String {
     match row.backend {
         Backend::Flex => row.ours.setting.clone(),

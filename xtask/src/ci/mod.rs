@@ -1,7 +1,7 @@
-//! `cargo xtask ci`: everything that must hold before a change lands, step by step.
+//! `cargo xtask ci`: all checks that must pass before a change is merged, step by step.
 //!
-//! A step passes, fails or is skipped. What tests skip is collected, listed, and where nothing excuses it,
-//! a failure of its own.
+//! A step passes, fails or is skipped. Tests that skip are collected and listed; a skip that is not allowed is
+//! a failure.
 
 mod python;
 mod skips;
@@ -28,7 +28,7 @@ use steps::{Call, Step, Work};
 enum Outcome {
     Passed,
     Failed,
-    /// It could not run here, and this is why.
+    /// It could not run on this machine, for this reason.
     Skipped(String),
 }
 
@@ -39,18 +39,18 @@ struct Row {
     elapsed_s: f64,
 }
 
-/// What the steps of one run share.
+/// The data that the steps of one run share.
 struct Session {
-    /// Taken by sweeps and by the files of skips; removed at the end.
+    /// A folder for sweeps and for the files of skips; removed at the end.
     scratch: PathBuf,
-    /// Data that are not in the repository, where there are any.
+    /// The folder of data that are not in the repository, if there is one.
     shared: Option<PathBuf>,
-    /// The Python that tests may ask, once there is one.
+    /// The Python that tests compare with, once there is one.
     python: Option<PathBuf>,
     skips: Vec<Skip>,
 }
 
-/// Runs all steps, or those asked for, and shows how each ended and how long it took.
+/// Runs all steps, or the requested ones, and shows the result and time of each.
 pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
     let scratch = std::env::temp_dir().join(format!("frostline-ci-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).environment()?;
@@ -75,13 +75,13 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         }
     }
     if let Some(making) = making {
-        let _ = making.join(); // No pip goes on behind a run that failed.
+        let _ = making.join(); // No pip keeps running after a failed run.
     }
     let _ = std::fs::remove_dir_all(&session.scratch);
     Ok(session.close(&rows, steps.len()))
 }
 
-/// The steps asked for, in their order; all where none is named.
+/// The requested steps, in their order; all if none is named.
 fn chosen(all: Vec<Step>, only: &[String]) -> Result<Vec<Step>> {
     let names: Vec<&str> = all.iter().map(|step| step.name).collect();
     if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
@@ -126,7 +126,7 @@ impl Session {
         Ok(Outcome::Passed)
     }
 
-    /// Waits for the Python that was prepared beside the other steps.
+    /// Waits for the Python that was prepared during the other steps.
     fn take_python(&mut self, step: &'static str, making: Option<python::Making>) -> Outcome {
         println!("\n== {step}: the packages of {}", python::REQUIREMENTS);
         let prepared = making.map(|making| making.join().map_err(|_| anyhow!("its thread panicked")));
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// Shows skips, the table and the closing line, and says how the whole run ended.
+    /// Shows skips, the table and the closing line, and returns how the whole run ended.
     fn close(&self, rows: &[Row], steps: usize) -> Ending {
         let excused = skips::Excuses { shared: self.shared.is_some(), python: self.python.is_some() };
         let shown = skips::distinct(&self.skips);
@@ -179,7 +179,7 @@ impl Session {
     }
 }
 
-/// The last line. Skips without an excuse fail the run like one more step.
+/// The last line. Skips that are not allowed count as one more failed step.
 fn closing(passed: usize, failed: usize, skipped: usize, wrong: usize) -> String {
     format!("steps: {passed} passed, {} failed, {skipped} skipped", failed + usize::from(wrong > 0))
 }

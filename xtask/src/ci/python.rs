@@ -1,7 +1,7 @@
 //! The Python environment that tests compare with: made once per list of packages, and kept.
 //!
-//! Packages are pinned with their hashes and installed as wheels. An environment lies in the user's cache under
-//! a name made of the list and of Python's version, and only a whole one gets that name.
+//! Packages are pinned with their hashes and installed as wheels. An environment is kept in the user's cache under
+//! a name derived from the list and Python's version; only a complete environment gets that name.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -20,20 +20,20 @@ pub(super) const REQUIREMENTS: &str = "tests/python/requirements.txt";
 /// The oldest Python that the packages run on.
 const OLDEST: (u32, u32) = (3, 11);
 
-/// Imports what the tests' scripts import, and says the versions.
+/// Imports what the tests' scripts import, and prints the versions.
 const TRIAL: &str = "\
 import importlib.metadata as metadata
 import torch, transformers, udtools.udeval
 torch.ones(2, 2).softmax(-1)
 print(', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'udtools')))";
 
-/// An environment on its way.
+/// An environment that is being made.
 pub(super) type Making = JoinHandle<anyhow::Result<Found>>;
 
-/// What became of it.
+/// The result of preparing an environment.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// The interpreter, and what to tell about it.
+    /// The interpreter, and a message about it.
     Ready { python: PathBuf, said: String },
     /// This machine cannot have one, for this reason.
     Lacking(String),
@@ -41,8 +41,8 @@ pub(super) enum Found {
 
 /// The interpreter that `FROSTLINE_PYTHON` names, or one made here or in an earlier run.
 ///
-/// Where no Python, no `venv` or no package index is to be had, that is told as lacking; packages that
-/// cannot be installed although the index answers are an error.
+/// If there is no Python, no `venv` or no package index, the result is [`Found::Lacking`]. Packages that cannot be
+/// installed although the index can be reached are an error.
 pub(super) fn prepare() -> anyhow::Result<Found> {
     if let Some(python) = named() {
         let versions = tried(&python).with_context(|| format!("{PYTHON} is {}", python.display()))?;
@@ -64,7 +64,7 @@ pub(super) fn prepare() -> anyhow::Result<Found> {
     let started = Instant::now();
     let lacking = make(&part);
     if let Ok(None) = lacking {
-        // Where another run was faster, its environment is as good.
+        // If another run was faster, its environment is used.
         let _ = std::fs::rename(&part, &place);
     }
     let _ = std::fs::remove_dir_all(&part);
@@ -75,7 +75,7 @@ pub(super) fn prepare() -> anyhow::Result<Found> {
     Ok(Found::Ready { python, said })
 }
 
-/// The interpreter that `prepare` would give without making one.
+/// The interpreter that `prepare` would return without making an environment.
 pub(super) fn kept() -> Option<PathBuf> {
     named().or_else(|| Some(interpreter(&place(&version()?).ok()?)).filter(|python| python.is_file()))
 }
@@ -95,7 +95,7 @@ fn new_enough(version: &str) -> bool {
     matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= OLDEST)
 }
 
-/// Where the environment of the present list lies.
+/// The folder of the environment of the current list.
 fn place(version: &str) -> anyhow::Result<PathBuf> {
     let list = std::fs::read(workspace::root().join(REQUIREMENTS)).context(REQUIREMENTS)?;
     let cache = frostline_assets::default_cache().unwrap_or_else(|| workspace::root().join("target"));
@@ -111,7 +111,7 @@ fn interpreter(environment: &Path) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
-/// Removes what runs left that were killed on the way; a part that grew within the last hour may be alive.
+/// Removes incomplete environments of killed runs; one that was changed within the last hour may be in use.
 fn remove_leftovers(place: &Path) {
     let folder = place.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in folder.into_iter().flatten().flatten() {
@@ -123,7 +123,7 @@ fn remove_leftovers(place: &Path) {
     }
 }
 
-/// Makes an environment; gives the reason where this machine cannot.
+/// Makes an environment; returns the reason if this machine cannot.
 fn make(part: &Path) -> anyhow::Result<Option<String>> {
     std::fs::create_dir_all(part).with_context(|| part.display().to_string())?;
     let made = output(Command::new("python3").args(["-m", "venv"]).arg(part))?;
@@ -135,7 +135,7 @@ fn make(part: &Path) -> anyhow::Result<Option<String>> {
         command.args(["-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir"]);
         output(command.args(arguments).args(more))
     };
-    // Something small first: where even that cannot be had, nobody is to blame.
+    // Something small first: if even that cannot be downloaded, the machine has no package index.
     let quick = ["--retries", "1", "--timeout", "20", "download", "--no-deps", "--only-binary=:all:", "pip"];
     let reached = pip(&quick, &[Path::new("--dest"), &part.join("first")])?;
     if !reached.status.success() {
@@ -165,10 +165,10 @@ fn output(command: &mut Command) -> anyhow::Result<Output> {
     command.stdin(Stdio::null()).output().with_context(|| format!("{} cannot be started", name.display()))
 }
 
-/// What a program said last, mostly its error.
+/// The last line of a program's output, which is usually its error.
 fn last_line(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_string()
+    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").trim().to_string()
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_python_is_told_from_a_new_one() {
+    fn an_old_python_is_distinguished_from_a_new_one() {
         for (version, new) in [
             ("Python 3.11.7", true),
             ("Python 3.14.0rc1", true),
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Every package has a hash, and the list asks for no place of its own to get it from.
+    /// Every package has a hash, and the list names no package index.
     #[test]
     fn every_package_is_pinned() {
         let text = std::fs::read_to_string(workspace::root().join(REQUIREMENTS)).expect("the list");

@@ -1,4 +1,4 @@
-//! What was skipped: the file that tests and checks write, and which skips are allowed.
+//! Skipped tests and checks: the file to which they are written, and which skips are allowed.
 //!
 //! A test writes through the crate `frostline-testing`, one line of four fields between tabs.
 
@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 pub(crate) const FILE: &str = "FROSTLINE_SKIPS";
 /// Names the folder of data that are not in the repository.
 pub(super) const SHARED: &str = "FROSTLINE_SHARED";
-/// Names the Python that tests ask.
+/// Names the Python that tests compare with.
 pub(super) const PYTHON: &str = "FROSTLINE_PYTHON";
 
 /// Something that did not run.
@@ -60,8 +60,8 @@ pub(super) struct Excuses {
 }
 
 impl Excuses {
-    /// Whether a skip is one that this machine cannot help. Tests are built with everything that a build
-    /// can have, so a skip for want of a feature never is.
+    /// Whether a skip is unavoidable on this machine. Tests are built with all features, so a skip because of a
+    /// missing feature is never allowed.
     pub fn allow(self, skip: &Skip) -> bool {
         match skip.lack.as_str() {
             "data" => !self.shared,
@@ -72,7 +72,7 @@ impl Excuses {
     }
 }
 
-/// Reads and removes what a step's calls wrote; nothing where they skipped nothing.
+/// Reads and removes the file of skips that a step's calls wrote; empty if nothing was skipped.
 pub(super) fn read(file: &Path, step: &str) -> anyhow::Result<Vec<Skip>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -84,7 +84,7 @@ pub(super) fn read(file: &Path, step: &str) -> anyhow::Result<Vec<Skip>> {
     for line in text.lines() {
         match Skip::parse(line, step) {
             Some(skip) => skips.push(skip),
-            None => bail!("{}: `{line}` is no skip; expected four fields between tabs", file.display()),
+            None => bail!("{}: `{line}` is not a skip; expected four fields between tabs", file.display()),
         }
     }
     Ok(skips)
@@ -95,7 +95,7 @@ pub(super) fn distinct(skips: &[Skip]) -> Vec<&Skip> {
     skips.iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Adds a skip of one of xtask's own checks, where a run of `ci` collects them.
+/// Adds a skip of one of xtask's own checks, if a run of `ci` collects them.
 pub(crate) fn add(lack: &str, place: &str, check: &str, reason: &str) -> anyhow::Result<()> {
     let Some(path) = std::env::var_os(FILE) else { return Ok(()) };
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
@@ -141,7 +141,7 @@ mod tests {
             .expect("a file");
         let found = read(&file, "test").expect("skips");
         assert_eq!(found.len(), 2);
-        assert!(!file.exists(), "the next call of the step starts anew");
+        assert!(!file.exists(), "the next call of the step starts with no file");
         let shown: Vec<String> = distinct(&found).into_iter().map(Skip::to_string).collect();
         assert_eq!(shown, ["test [data] a.rs:3 m::t: no reason"]);
         std::fs::write(&file, "half a line").expect("a file");

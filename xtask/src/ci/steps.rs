@@ -1,7 +1,7 @@
 //! The steps of `cargo xtask ci` as data, the quick ones first.
 //!
-//! A build is dear: `test` and what comes after it ask for the same packages and features, so that they
-//! share one build; `clippy-fetch` asks for those of `clippy`, and checks again only what the feature changes.
+//! Builds are expensive: `test` and the steps after it use the same packages and features, so that they
+//! share one build; `clippy-fetch` uses those of `clippy`, and checks again only what the feature changes.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) struct Step {
 pub(super) enum Work {
     /// Calls of cargo, one after the other.
     Cargo(Vec<Call>),
-    /// Takes the Python environment that tests compare with.
+    /// Prepares the Python environment that tests compare with.
     Python,
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
@@ -26,7 +26,7 @@ pub(super) enum Work {
 pub(super) struct Call {
     pub arguments: Vec<String>,
     pub variables: &'static [(&'static str, &'static str)],
-    /// The exit code that says: it started, but has no device to compute on.
+    /// The exit code of a program that started but has no device to compute on.
     pub lacks_device: Option<i32>,
 }
 
@@ -39,7 +39,7 @@ fn step(name: &'static str, calls: impl Into<Vec<Call>>) -> Step {
     Step { name, work: Work::Cargo(calls.into()) }
 }
 
-/// All steps in their order. `scratch` takes the sweeps.
+/// All steps in their order. Sweeps are written to `scratch`.
 pub(super) fn steps(scratch: &Path) -> Vec<Step> {
     let sweep = |arguments: &str, more: [String; 2]| {
         let mut call = call(&format!("xtask sweep --lang en,pcm {arguments}"));
@@ -47,7 +47,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         call
     };
     let out = |folder: &str| ["--out".to_string(), scratch.join(folder).display().to_string()];
-    // What other processors run, as far as this one can show it.
+    // The code for other processors, if this one can run it.
     let lesser = |name, variables| {
         step(name, [Call { variables, ..call("test --workspace --test parity --test laws") }])
     };
@@ -67,16 +67,16 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("test", [call("test --workspace")]),
         lesser("test-avx2", &[("FROSTLINE_ISA", "avx2")]),
         lesser("test-portable", &[("FROSTLINE_ISA", "portable")]),
-        // The program of `test` has both backends, since `frostline-e2e` asks for them: this costs no build.
+        // The program of `test` has both backends, since `frostline-e2e` needs them: this costs no build.
         step("sweep-ndarray", [call("test --workspace --test tag --no-run"), ndarray]),
-        // The way of a user: the runner is built by the command, and for release.
+        // As a user runs it: the command builds the runner in release mode.
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
         step("cuda", [cuda()]),
         asan(),
     ]
 }
 
-/// Where cargo puts the program that the tests start: beside this one.
+/// The program that the tests start; cargo puts it beside this one.
 fn tested_runner() -> String {
     let name = format!("frostline{}", std::env::consts::EXE_SUFFIX);
     let here = std::env::current_exe().unwrap_or_default();
@@ -84,16 +84,16 @@ fn tested_runner() -> String {
     folder.unwrap_or(Path::new(".")).join(name).display().to_string()
 }
 
-/// Without a GPU the runner must start, say so and end with the code for a lacking device. The only build
-/// without the backend `flex`: what is left unused then shows here, in a target folder that no other step uses.
+/// Without a GPU the program must start, report this and end with the exit code for a missing device. This is the only
+/// build without the backend `flex`, so it shows unused code, in a target folder that no other step uses.
 fn cuda() -> Call {
     let arguments =
         "run --profile quick -p frostline --no-default-features --features cuda -- version --backend cuda";
     Call { variables: &[("RUSTFLAGS", "-Dwarnings")], lacks_device: Some(3), ..call(arguments) }
 }
 
-/// The unsafe code of the kernels under AddressSanitizer. Only nightly knows the flag, so the compiler is told
-/// that it may be used; a target folder of its own keeps the other steps' builds as they are.
+/// The unsafe code of the kernels under AddressSanitizer. The flag is unstable, so the compiler is allowed
+/// to use it; a separate target folder leaves the other steps' builds unchanged.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn asan() -> Step {
     let arguments =

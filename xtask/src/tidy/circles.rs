@@ -1,17 +1,17 @@
 //! Import circles between the files of a crate: files that can only be understood together.
 //!
-//! A file needs another where it names an item of it: through `crate::`, `super::`, `self::` or the name of a
-//! module that it declares itself. Re-exports are followed to the file that has the item, and need nothing.
+//! A file needs another if it names one of its items: through `crate::`, `super::`, `self::` or the name of a
+//! module that it declares itself. Re-exports are followed to the file that defines the item, and are not needs themselves.
 //! A module is part of the modules above it, so what it takes from those does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens::{test_modules, tokens};
 
-/// How many circles there may be: those of today. Lower it with each that goes.
+/// The number of circles that is allowed: the present one. Lower it with each that is removed.
 pub(super) const MOST: usize = 11;
 
-/// Circles that stay, opened at one place: a file, a file that it needs, and the reason.
+/// Circles that are allowed, broken at one place: a file, a file that it needs, and the reason.
 const REASONS: [(&str, &str, &str); 0] = [];
 
 /// One crate's files by their module paths, as `["page", "curves"]`; the root's is empty.
@@ -22,7 +22,7 @@ struct Modules(BTreeMap<Vec<String>, Module>);
 struct Module {
     file: String,
     tokens: Vec<String>,
-    /// What is defined here.
+    /// The items that it defines.
     items: BTreeSet<String>,
     /// What an import calls something here, and the path behind it from the crate's root.
     imports: BTreeMap<String, Vec<String>>,
@@ -89,7 +89,7 @@ impl Modules {
         self.0.iter().map(|(path, module)| (path.as_slice(), of(path, module))).collect()
     }
 
-    /// The groups of files that need each other, told need by need.
+    /// The groups of files that need each other, described need by need.
     fn circles(&self) -> Vec<Vec<String>> {
         let needs = self.needs();
         let reach: BTreeMap<&[String], BTreeSet<&[String]>> =
@@ -101,29 +101,29 @@ impl Modules {
                 reach[start].iter().filter(|other| reach[*other].contains(start)).copied().collect();
             if seen.insert(start) {
                 seen.extend(&group);
-                circles.push(self.told(&group, &needs));
+                circles.push(self.describe(&group, &needs));
             }
         }
         circles
     }
 
     /// `a.rs needs b.rs (b::B)` for each need within a group.
-    fn told(&self, group: &BTreeSet<&[String]>, needs: &Needs<'_>) -> Vec<String> {
+    fn describe(&self, group: &BTreeSet<&[String]>, needs: &Needs<'_>) -> Vec<String> {
         let file = |path: &[String]| self.0[path].file.as_str();
-        let mut told = Vec::new();
+        let mut needs_shown = Vec::new();
         for path in group {
             for (other, item) in needs[path].iter().filter(|(other, _)| group.contains(*other)) {
-                told.push(format!("{} needs {} ({item})", file(path), file(other)));
+                needs_shown.push(format!("{} needs {} ({item})", file(path), file(other)));
             }
         }
-        told
+        needs_shown
     }
 }
 
 /// What each file needs: the other file, and an item there.
 type Needs<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], String>>;
 
-/// What can be reached from a file; the file itself where it lies on a circle.
+/// The files that can be reached from a file; the file itself if it is on a circle.
 fn reached<'a>(start: &'a [String], needs: &Needs<'a>) -> BTreeSet<&'a [String]> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&[String]> = needs[start].keys().copied().collect();
@@ -245,7 +245,7 @@ fn tree(
     at
 }
 
-/// A path as it stands in a file, from the crate's root; `None` where it leads out of the crate.
+/// A path in a file, relative to the crate's root; `None` if it leads out of the crate.
 fn full(
     used: &[String],
     here: &[String],
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(names(&[root, a, ("b.rs", "use crate::A; pub struct B;")]), "");
         let back = ("a.rs", "pub struct A(crate::B);");
         assert_eq!(names(&[root, back, ("b.rs", "use crate::A; pub struct B;")]), "a.rs+b.rs");
-        // Imported by the parent, asked for by a child of it.
+        // Imported by the parent, used by a child of it.
         let parent = ("c.rs", "mod d; use crate::a::A;");
         let only = ("lib.rs", "mod a; mod c;");
         assert_eq!(names(&[only, a, parent, ("c/d.rs", "use super::A;")]), "");

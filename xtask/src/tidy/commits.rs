@@ -9,23 +9,23 @@ use anyhow::{Context as _, bail};
 use super::crates;
 use crate::workspace;
 
-/// The commit that brought the rule; what it can reach is older.
+/// The commit that introduced the rule; its ancestors are older than the rule.
 const BEFORE: &str = "c8ac875fe1a80f1babbfdd3c1267ad0b16f642ab";
 
 /// The longest a subject may be, in characters.
 const LONGEST: usize = 72;
 
-/// What stands in brackets besides the crates' short names.
+/// The names that are allowed in brackets besides the crates' short names.
 const PLACES: [&str; 5] = ["docs", "tests", "configs", "workspace", "ci"];
 
-/// What is wrong with the subjects, or why they cannot be read.
+/// The faults of the subjects, or why they cannot be read.
 pub(super) enum Subjects {
     Read(Vec<String>),
     /// The reason, as where the checkout has no history.
     Unknown(String),
 }
 
-/// Reads the subjects of all commits after the rule's, merges apart.
+/// Reads the subjects of all commits after the rule's, except merges.
 pub(super) fn check() -> anyhow::Result<Subjects> {
     if git(&["rev-parse", "--git-dir"])?.is_none() {
         return Ok(Subjects::Unknown("the workspace is no git checkout".into()));
@@ -48,7 +48,7 @@ pub(super) fn check() -> anyhow::Result<Subjects> {
     ))
 }
 
-/// What is wrong with a subject.
+/// The faults of a subject.
 fn faults(subject: &str, names: &[String]) -> impl Iterator<Item = String> + use<> {
     let length = subject.chars().count();
     let mut faults = Vec::new();
@@ -75,11 +75,11 @@ fn faults(subject: &str, names: &[String]) -> impl Iterator<Item = String> + use
     faults.into_iter()
 }
 
-/// What git prints; `None` where it fails or is not installed.
+/// The output of git; `None` if it fails or is not installed.
 fn git(arguments: &[&str]) -> anyhow::Result<Option<String>> {
     match Command::new("git").args(arguments).current_dir(workspace::root()).output() {
         Ok(output) if output.status.success() => {
-            Ok(Some(String::from_utf8(output.stdout).context("git prints no UTF-8")?))
+            Ok(Some(String::from_utf8(output.stdout).context("git's output is not UTF-8")?))
         }
         Ok(_) => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_a_subject_is_told() {
+    fn each_fault_of_a_subject_is_reported() {
         for subject in [
             "Pair bootstrap samples",
             "[score]Pair bootstrap samples",

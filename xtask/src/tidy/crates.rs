@@ -1,4 +1,4 @@
-//! Which crate may use which: the table of ARCHITECTURE.md as data, against `cargo metadata`.
+//! The allowed dependencies between crates: the table of ARCHITECTURE.md as data, compared with `cargo metadata`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::workspace;
 /// What one crate may depend on.
 struct Charter {
     name: &'static str,
-    /// Whether it may name burn.
+    /// Whether it may use burn.
     burn: bool,
     /// The project's crates that it uses.
     uses: &'static [&'static str],
@@ -27,7 +27,7 @@ const fn tensors(name: &'static str, uses: &'static [&'static str]) -> Charter {
 
 /// From the ground up: a crate uses only crates above it in this list.
 const CHARTERS: &[Charter] = &[
-    // For tests: no crate's charter names it.
+    // For tests only: not listed in the crates' charters.
     pure("frostline-testing", &[]),
     pure("frostline-random", &[]),
     pure("frostline-conllu", &[]),
@@ -79,11 +79,11 @@ struct Package {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// `dev`, `build`, or nothing for a usual one.
+    /// `dev`, `build`, or `None` for a normal dependency.
     kind: Option<String>,
 }
 
-/// What in `cargo metadata` is not as chartered.
+/// The differences between `cargo metadata` and the charters.
 pub(super) fn check() -> anyhow::Result<Vec<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -121,7 +121,8 @@ fn faults(packages: &[Package]) -> Vec<String> {
                     faults.push(format!("{name}: it uses {other}, which its charter does not name"));
                 }
                 None if !charter.burn && names_burn(other) => {
-                    faults.push(format!("{name}: it names {other}, but only crates with tensors know burn"));
+                    faults
+                        .push(format!("{name}: it uses {other}, but only crates with tensors may use burn"));
                 }
                 _ => {}
             }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn each_breach_is_told() {
+    fn each_breach_is_reported() {
         assert_eq!(with("frostline-score", "frostline-record", None).len(), 1);
         assert_eq!(with("frostline-score", "burn", None).len(), 1);
         assert_eq!(with("xtask", "burn-flex", None).len(), 1);

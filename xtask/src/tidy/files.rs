@@ -1,4 +1,4 @@
-//! What holds for every tracked file: length, opening, no path of somebody's machine, READMEs.
+//! Rules for every tracked file: length, first line, no path of a particular machine, READMEs.
 
 use std::fs;
 
@@ -7,14 +7,14 @@ use crate::workspace;
 /// The longest a Rust file may be, in lines.
 const LONGEST: usize = 600;
 
-/// The longest a snapshot may be, in lines: nobody reviews a longer one.
+/// The longest a snapshot may be, in lines; longer ones are not reviewed.
 const LONGEST_SNAPSHOT: usize = 400;
 
-/// Where people's and machines' own folders lie. In pieces, so that this file has none of them.
+/// The parents of users' and machines' own folders. Written in pieces, so that this file does not contain them.
 const MACHINE: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/Us", "ers/"]];
 
-/// What is wrong in these files.
+/// The faults of these files.
 pub(super) fn check(tracked: &[String]) -> Vec<String> {
     let mut faults = Vec::new();
     for name in tracked {
@@ -43,7 +43,7 @@ fn rust(name: &str, text: &str) -> Vec<String> {
     }
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     if !first.starts_with("//!") && !first.starts_with("#![doc = include_str!(") {
-        faults.push(format!("{name}:1: open it with `//!` and say what it owns and refuses"));
+        faults.push(format!("{name}:1: begin it with a `//!` comment that says what it contains"));
     }
     faults
 }
@@ -51,7 +51,7 @@ fn rust(name: &str, text: &str) -> Vec<String> {
 fn snapshot(name: &str, text: &str) -> Option<String> {
     let lines = text.lines().count();
     let long = name.ends_with(".snap") && lines > LONGEST_SNAPSHOT;
-    long.then(|| format!("{name}: {lines} lines; nobody reviews more than {LONGEST_SNAPSHOT}, so show less"))
+    long.then(|| format!("{name}: {lines} lines; show less (at most {LONGEST_SNAPSHOT})"))
 }
 
 fn machine_paths(name: &str, text: &str) -> Vec<String> {
@@ -80,8 +80,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rust_files_are_short_and_say_what_they_own() {
-        assert!(rust("a.rs", "//! It owns a.\n").is_empty());
+    fn rust_files_are_short_and_begin_with_a_comment() {
+        assert!(rust("a.rs", "//! It contains a.\n").is_empty());
         assert!(rust("a.rs", "#![doc = include_str!(\"../README.md\")]\n").is_empty());
         assert_eq!(rust("a.rs", "use b;\n").len(), 1);
         assert_eq!(rust("a.rs", &"//! a\n".repeat(LONGEST + 1)).len(), 1);

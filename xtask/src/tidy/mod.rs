@@ -1,6 +1,4 @@
-//! `cargo xtask tidy`: what the project promises about its own shape, checked on its files and commits.
-//!
-//! It reads and changes nothing.
+//! `cargo xtask tidy`: checks the project's own rules on its files and commits. It changes nothing.
 
 mod circles;
 mod commits;
@@ -20,10 +18,10 @@ use frostline_sweep::units::counted;
 use crate::ci::add_skip;
 use crate::workspace;
 
-/// What is never looked at where git does not say what is ignored.
+/// Folders that are ignored if git is not available.
 const IGNORED: [&str; 3] = [".git", "target", "sweeps"];
 
-/// Checks everything and tells all that is wrong.
+/// Checks everything and reports all faults.
 pub(crate) fn tidy() -> Result<Ending> {
     let files = files_of_the_project().environment()?;
     let mut faults = crates::check().environment()?;
@@ -58,7 +56,7 @@ pub(crate) fn tidy() -> Result<Ending> {
     Ok(Ending::Failed)
 }
 
-/// The project's files, relative to the root: those git knows and those it would not ignore; without git all.
+/// The project's files, relative to the root: those that git tracks and those that it does not ignore; without git all.
 fn files_of_the_project() -> anyhow::Result<Vec<String>> {
     let names = match listed_by_git()? {
         Some(names) => names,
@@ -71,14 +69,14 @@ fn files_of_the_project() -> anyhow::Result<Vec<String>> {
     Ok(names.into_iter().filter(|name| workspace::root().join(name).is_file()).collect())
 }
 
-/// What git lists; `None` where it is not installed or this is no checkout.
+/// The files that git lists; `None` if it is not installed or this is not a checkout.
 fn listed_by_git() -> anyhow::Result<Option<Vec<String>>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
         .current_dir(workspace::root())
         .output();
     let Some(output) = output.ok().filter(|output| output.status.success()) else { return Ok(None) };
-    let names = String::from_utf8(output.stdout).context("a file's name is no UTF-8")?;
+    let names = String::from_utf8(output.stdout).context("a file's name is not UTF-8")?;
     Ok(Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect()))
 }
 

@@ -1,4 +1,5 @@
-//! Rust source as far as imports need it: words and signs, without comments, literals and test code.
+//! Splits Rust source into the tokens that matter for imports: words and signs, without comments, literals and test
+//! code.
 
 /// The words and signs of a file. Comments, literals and items under `#[cfg(test)]` are left out.
 pub(super) fn tokens(text: &str) -> Vec<String> {
@@ -16,7 +17,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     kept
 }
 
-/// The names of files that a file declares as modules for tests alone: `#[cfg(test)] mod NAME;`.
+/// The names of files that a file declares as modules for tests only: `#[cfg(test)] mod NAME;`.
 pub(super) fn test_modules(text: &str) -> Vec<String> {
     let all = split(text);
     let starts = (0..all.len()).filter(|&at| is_test(&all[at..]));
@@ -33,7 +34,7 @@ fn is_test(tokens: &[String]) -> bool {
     tokens.len() >= MARK.len() && tokens.iter().zip(MARK).all(|(token, mark)| token == mark)
 }
 
-/// Behind the item whose attributes start at `at`: after its `;`, or after its closing brace.
+/// The position after the item whose attributes start at `at`: after its `;`, or after its closing brace.
 fn end_of_item(tokens: &[String], mut at: usize) -> usize {
     let mut depth = 0usize;
     let mut in_attribute = false;
@@ -69,7 +70,7 @@ fn split(text: &str) -> Vec<String> {
             ['/', '*', ..] => at += block_comment(rest),
             ['"', ..] | ['b' | 'c', '"', ..] => at += quoted(rest),
             ['r', '"' | '#', ..] | ['b' | 'c', 'r', '"' | '#', ..] if raw(rest).is_some() => {
-                at += raw(rest).expect("asked for");
+                at += raw(rest).expect("the guard found one");
             }
             ['\'', ..] => at += character(rest),
             [first, ..] if first.is_alphanumeric() || *first == '_' => {
@@ -117,7 +118,7 @@ fn quoted(rest: &[char]) -> usize {
     (at + 1).min(rest.len())
 }
 
-/// The length of a raw string, where this is one and no raw name such as `r#type`.
+/// The length of a raw string, if this is one and not a raw name such as `r#type`.
 fn raw(rest: &[char]) -> Option<usize> {
     let start = rest.iter().position(|&c| c == 'r')? + 1;
     let marks = rest[start..].iter().take_while(|&&c| c == '#').count();

@@ -17,7 +17,7 @@ enum Kind {
     Encoder,
 }
 
-/// What the command line asks for.
+/// The download options on the command line.
 pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
     let cache = args.cache.clone().or_else(frostline_assets::default_cache);
     let cache = cache
@@ -29,15 +29,14 @@ pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
     for pin in &args.pin {
         let (file, hash) = pin
             .split_once('=')
-            .ok_or_else(|| anyhow!("`{pin}` is no pin: write it as FILE=SHA256"))
+            .ok_or_else(|| anyhow!("`{pin}` is not a pin: write it as FILE=SHA256"))
             .plan()?;
         options.pins.insert(file.into(), hash.into());
     }
     Ok(options)
 }
 
-/// Fetches all treebanks and encoders. A pin may be meant for any of them, so whether one was for
-/// none is known only at the end.
+/// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end.
 pub(super) fn all(wanted: &Wanted, options: &FetchOptions) -> Result<()> {
     let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
     let encoders = wanted.encoders.iter().map(|name| (Kind::Encoder, name));
@@ -45,7 +44,7 @@ pub(super) fn all(wanted: &Wanted, options: &FetchOptions) -> Result<()> {
     for (kind, name) in treebanks.chain(encoders) {
         fetched.push(one(kind, name, options)?);
     }
-    blamed(fetch::check_pins(options, &fetched))
+    with_exit_code(fetch::check_pins(options, &fetched))
 }
 
 fn one(kind: Kind, name: &str, options: &FetchOptions) -> Result<Fetched> {
@@ -65,13 +64,13 @@ fn one(kind: Kind, name: &str, options: &FetchOptions) -> Result<Fetched> {
         Kind::Encoder => fetch::encoder(name, options, &mut progress),
     };
     bar.finish_and_clear();
-    let fetched = blamed(fetched)?;
-    tell(name, &fetched);
+    let fetched = with_exit_code(fetched)?;
+    print(name, &fetched);
     Ok(fetched)
 }
 
-/// Names and pins are the command's or the plan's; for all else the surroundings are to blame.
-fn blamed<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
+/// Wrong names and pins are errors of the command or the plan; all other errors are errors of the environment.
+fn with_exit_code<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
     use FetchError::{BadPin, NoName, UnusedPin};
     match result {
         Err(error @ (NoName { .. } | BadPin { .. } | UnusedPin { .. })) => Err(error).plan(),
@@ -79,8 +78,8 @@ fn blamed<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
     }
 }
 
-fn tell(name: &str, fetched: &Fetched) {
-    let how = if fetched.downloaded { "fetched" } else { "was there, checked" };
+fn print(name: &str, fetched: &Fetched) {
+    let how = if fetched.downloaded { "fetched" } else { "already there, checked" };
     println!("{name} {} {how}: {}", fetched.revision, place::shown(&fetched.folder));
     for (file, source) in &fetched.files {
         println!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);

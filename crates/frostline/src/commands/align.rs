@@ -1,4 +1,4 @@
-//! `frostline align`: the canonical line of every sentence, to compare alignments byte by byte.
+//! `frostline align`: the canonical line of every sentence, for comparing alignments byte by byte.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use frostline_conllu::{Checks, Reader, Sentence, TokenRow, Upos};
 
 use super::{Stop, open, unreadable};
 
-/// Print which subwords a tokenizer makes of every sentence, and which one speaks for each word.
+/// Print how a tokenizer splits every sentence into subwords, and which subword carries each word's label.
 ///
 /// One JSON line per sentence: its number, sent_id, token ids, the word of each position (null for
 /// special tokens) and its label: the index of the word's UPOS among the 17 tags in alphabetical
-/// order, -100 where a position speaks for no word. How many words were lost is told on standard
-/// error.
+/// order, -100 for a position without a label. The numbers of truncated and vanished words are printed
+/// to standard error.
 #[derive(Args)]
 pub struct Align {
     /// Folder with tokenizer.json or vocab.txt.
@@ -27,7 +27,7 @@ pub struct Align {
     /// Lowercase every form first.
     #[arg(long)]
     lowercase: bool,
-    /// Which of a word's subwords speaks for it.
+    /// Which of a word's subwords carries its label.
     #[arg(long, value_enum, default_value_t = Labels::First)]
     labels: Labels,
     /// CoNLL-U file; `-` is standard input.
@@ -41,14 +41,14 @@ enum Labels {
     All,
 }
 
-/// What became of a file's words.
+/// The number of words in a file, and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// All words.
     pub words: usize,
-    /// Words whose speaking position was cut off.
+    /// Words whose label position was cut off at the maximum length.
     pub truncated: usize,
-    /// Words that yield no subword.
+    /// Words for which the tokenizer produced no subword.
     pub vanished: usize,
 }
 
@@ -56,7 +56,7 @@ impl Align {
     /// Prints the canonical lines.
     ///
     /// # Errors
-    /// As [`lines`], and where the tokenizer cannot be read or the length is too short.
+    /// As for [`lines`]; also if the tokenizer cannot be read or the maximum length is too short.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let labels = match self.labels {
             Labels::First => LabelPolicy::First,
@@ -78,8 +78,8 @@ impl Align {
 /// Writes the canonical line of every sentence.
 ///
 /// # Errors
-/// Where the file cannot be read, a sentence has a fault or a tag that is none of the 17, or `out`
-/// cannot be written.
+/// If the file cannot be read, a sentence has a fault or a tag that is not one of the 17, or `out` cannot
+/// be written.
 pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost> {
     let name = file.display().to_string();
     let tags = Upos::ALL.map(Upos::name);
@@ -104,7 +104,7 @@ pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost
     Ok(lost)
 }
 
-/// The error of a tag that is none of the 17, with its place.
+/// The error for a tag that is not one of the 17, with its location.
 fn unlabelled(name: &str, sentence: &Sentence<'_>, error: &AlignError) -> Stop {
     let row = match error {
         AlignError::UnknownTag { word, .. } => sentence.words().nth(*word),

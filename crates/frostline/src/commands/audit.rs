@@ -1,4 +1,4 @@
-//! `frostline audit`: a verdict on every cell, and an exit code for all of them.
+//! `frostline audit`: checks the saved models of cells, with one exit code for all of them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use clap::Args;
 use super::Stop;
 use frostline_cell::audit::{self, Auditor};
 
-/// Show that saved models kept every bit of what was frozen, and moved everything else.
+/// Check that saved models kept every bit of what was frozen, and that all other tensors changed.
 #[derive(Args)]
 pub struct Audit {
     /// Folders of cells whose model was saved (`--set save.model=true`).
@@ -18,18 +18,18 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Prints a verdict per cell, or why there is none.
+    /// Prints a verdict for each cell, or the reason why the cell could not be audited.
     ///
     /// # Errors
-    /// After the last cell: [`Stop::Input`] where one violates its policy; else where one could not be
-    /// audited.
+    /// After the last cell: [`Stop::Input`] if a cell violates its policy, otherwise another error if a cell could
+    /// not be audited.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let mut auditor = Auditor::default();
         let (mut violated, mut left_out) = (0, 0);
         for folder in &self.cells {
             match auditor.cell(folder) {
                 Ok((record, found)) => {
-                    tell(out, &record.cell.title(), &found)?;
+                    print(out, &record.cell.title(), &found)?;
                     violated += usize::from(!found.holds());
                 }
                 Err(error) => {
@@ -52,8 +52,8 @@ impl Audit {
     }
 }
 
-/// Prints the verdict on a cell, and every tensor that speaks against it.
-fn tell(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
+/// Prints the verdict on a cell, and every tensor that violates the policy.
+fn print(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
     let (frozen, moved) = (found.frozen, found.moved);
     let verdict = if found.holds() { "holds" } else { "VIOLATED" };
     let counts = format!("{frozen} frozen tensors bit-identical, {moved} trainable ones moved");

@@ -1,7 +1,6 @@
-//! `frostline bench`: what this build reaches on this machine, as one line of JSON each.
+//! `frostline bench`: measures this build on this machine, and prints one line of JSON.
 //!
-//! It times and prints; comparisons with other programs, rounds and tables are made of these lines
-//! by `cargo xtask bench`.
+//! `cargo xtask bench` repeats these measurements, compares them with other programs and makes tables of them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use frostline_cell::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
 use frostline_kernels::backend;
 use frostline_tagger::{Options, Tagger};
 
-/// Time this build's parts on this machine: one line of JSON.
+/// Time parts of this build on this machine, and print one line of JSON.
 #[derive(Args)]
 pub struct Bench {
     #[command(subcommand)]
@@ -27,7 +26,7 @@ pub struct Bench {
 enum What {
     /// Training steps of one policy
     Step(StepArgs),
-    /// The fastest large matrix product: the machine's peak as far as this build reaches it
+    /// The fastest large matrix product: this build's peak on this machine
     Gemm(GemmArgs),
     /// Parsing a treebank and aligning its words with subwords
     Read(Inputs),
@@ -53,7 +52,7 @@ struct Machine {
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
-    /// flex, ndarray or cuda, as far as this build has it
+    /// flex, ndarray or cuda, if this build has it
     #[arg(long)]
     backend: Option<String>,
 }
@@ -64,7 +63,7 @@ struct StepArgs {
     inputs: Inputs,
     #[command(flatten)]
     machine: Machine,
-    /// Draw the encoder's weights instead of reading them
+    /// Draw the encoder's weights at random instead of reading them
     #[arg(long)]
     random_init: bool,
     /// What is frozen, for example first-4+embeddings
@@ -85,7 +84,7 @@ struct StepArgs {
     /// What the operands of linear layers are rounded to
     #[arg(long, value_enum, default_value_t = Compute::F32)]
     precision: Compute,
-    /// Drop nothing in what is frozen, compute the constant prefix before the first step, and read it
+    /// Switch off dropout in frozen parts, compute the constant prefix before the first step, and read it
     #[arg(long)]
     prefix_cache: bool,
     /// The seed of batches, dropout and random weights
@@ -124,7 +123,7 @@ impl Bench {
     /// Measures and prints.
     ///
     /// # Errors
-    /// Where an input cannot be read or does not fit.
+    /// If an input cannot be read or does not fit the options.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let line = match self.what {
             What::Step(args) => args.run()?,
@@ -140,7 +139,7 @@ impl Bench {
             What::Tag(TagArgs { run, treebank, precision, machine: Machine { threads, backend } }) => {
                 let precision = precision.map(Into::into);
                 let options = Options { threads, backend, precision, ..Options::default() };
-                let tagger = Tagger::open(&run, &options).map_err(super::tag::blame)?;
+                let tagger = Tagger::open(&run, &options).map_err(super::tag::with_exit_code)?;
                 serde_json::to_string(&Tagging::measure(&tagger, &treebank)?)?
             }
         };
@@ -178,7 +177,7 @@ impl StepArgs {
         Ok(serde_json::to_string(&timed)?)
     }
 
-    /// Refuses what this encoder cannot do a step of.
+    /// Checks that this encoder can take a step with these options.
     fn check(&self, folders: &Folders) -> Result<()> {
         let (encoder, name) = (folders.encoder()?, &self.inputs.encoder);
         let longest = encoder.longest_input();

@@ -1,9 +1,9 @@
-//! `frostline check`.
+//! `frostline check`: used by `frostline sweep` before it starts any cell.
 
 use anyhow::{Context, Result};
 use clap::Args;
 
-/// Try what can go wrong before a cell starts: a JSON list of cells on standard input.
+/// Check a JSON list of cells on standard input without training: weights, tokenizer, tags.
 #[derive(Args)]
 pub struct Check {}
 
@@ -11,10 +11,10 @@ impl Check {
     /// Checks the cells of standard input.
     ///
     /// # Errors
-    /// The first fault.
+    /// If a cell cannot be run: the first fault.
     pub fn run(self) -> Result<()> {
-        let cells: Vec<frostline_record::Cell> =
-            serde_json::from_reader(std::io::stdin().lock()).context("standard input: no list of cells")?;
+        let cells: Vec<frostline_record::Cell> = serde_json::from_reader(std::io::stdin().lock())
+            .context("standard input: not a list of cells")?;
         frostline_cell::check::cells(&cells)
     }
 }

@@ -1,4 +1,4 @@
-//! `frostline completions`: what a shell needs to complete commands and options.
+//! `frostline completions`: scripts with which a shell completes commands and options.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 /// Print a completion script: `frostline completions bash > ~/.local/share/bash-completion/completions/frostline`.
 #[derive(Args)]
 pub struct Completions {
-    /// The shell that reads it.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -18,9 +18,9 @@ impl Completions {
     /// Prints the script for this command line.
     ///
     /// # Errors
-    /// Where the output cannot be written.
+    /// If the output cannot be written.
     pub fn run(self, mut command: clap::Command, out: &mut dyn Write) -> Result<()> {
-        // The generator panics where it cannot write, so it writes to memory first.
+        // The generator panics if it cannot write, so it writes to memory first.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "frostline", &mut script);
         Ok(out.write_all(&script)?)

@@ -1,4 +1,4 @@
-//! `frostline conllu`: check, write back and count CoNLL-U files, one sentence in memory at a time.
+//! `frostline conllu`: checks, copies and counts CoNLL-U files, with one sentence in memory at a time.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ pub struct Conllu {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Find faults: a line `file:line:column: message` for each, exit code 1 where there is one.
+    /// Find faults: prints a line `file:line:column: message` for each; exit code 1 if there are any.
     ///
-    /// Asks what the UD validator asks at level 1.
+    /// Makes the checks of the UD validator's level 1.
     Check {
         /// Also check the values of UPOS, FEATS, HEAD, DEPS and MISC.
         #[arg(long)]
@@ -33,17 +33,17 @@ enum Command {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Read a file and write it back: the same bytes. Stops at the first fault.
+    /// Read a file and write the same bytes to standard output. Stops at the first fault.
     Roundtrip {
-        /// Go on after faults, which are told on standard error.
+        /// Continue after faults, and print them to standard error.
         #[arg(long)]
         lenient: bool,
         /// CoNLL-U file; `-` is standard input.
         file: PathBuf,
     },
-    /// Count sentences, words, ranges and empty nodes, whatever can be read of them.
+    /// Count sentences, words, ranges and empty nodes, also in files with faults.
     Stats {
-        /// As one JSON object: the sums, then the counts of each file.
+        /// Print one JSON object: the sums, then the counts of each file.
         #[arg(long)]
         json: bool,
         /// CoNLL-U files; `-` is standard input.
@@ -52,7 +52,7 @@ enum Command {
     },
 }
 
-/// What a file holds.
+/// The counts of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Its path.
@@ -78,10 +78,11 @@ struct Sums {
 }
 
 impl Conllu {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// [`Stop::Faults`] where a file has faults; else where one cannot be read.
+    /// [`Stop::Faults`] if `check` finds faults, [`Stop::Input`] if `roundtrip` finds one; another error if a file
+    /// cannot be read or the output cannot be written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         match self.command {
             Command::Check { typed, nfc, files } => {
@@ -108,10 +109,10 @@ impl Conllu {
     }
 }
 
-/// Writes one line per fault and says how many there are.
+/// Writes one line per fault and returns how many there are.
 ///
 /// # Errors
-/// Where the file cannot be read or `out` not written.
+/// If the file cannot be read or `out` cannot be written.
 pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, checks);
@@ -125,22 +126,23 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     Ok(faults)
 }
 
-/// Writes the file's bytes, sentence by sentence; `lenient` goes on after faults and tells them.
+/// Writes the file's bytes, sentence by sentence. With `lenient` it continues after faults and writes them to
+/// `errors`.
 ///
 /// # Errors
-/// Where the file cannot be read, `out` or `tell` not written, or, unless lenient, a sentence has a
-/// fault: those before it are written.
-pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, tell: &mut dyn Write) -> Result<()> {
+/// If the file cannot be read, `out` or `errors` cannot be written, or, unless lenient, a sentence has a fault. The
+/// sentences before it are written.
+pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut dyn Write) -> Result<()> {
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, Checks::default());
     let mut writer = Writer::new(out);
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         if lenient {
             for fault in sentence.faults() {
-                writeln!(tell, "{}", fault.at(&name))?;
+                writeln!(errors, "{}", fault.at(&name))?;
             }
         } else if let Some(fault) = sentence.faults().first() {
-            let fault = format!("{}; `--lenient` goes on after faults", fault.at(&name));
+            let fault = format!("{}; `--lenient` continues after faults", fault.at(&name));
             return Err(Stop::Input(fault).into());
         }
         writer.sentence(&sentence)?;
@@ -148,10 +150,10 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, tell: &mut dyn
     Ok(())
 }
 
-/// Counts what a file holds, faults or not.
+/// Counts the contents of a file, also if it has faults.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn stats(file: &Path) -> Result<Counts> {
     let mut reader = Reader::new(open(file)?, Checks::default());
     let (mut stats, mut faults) = (Stats::default(), 0);

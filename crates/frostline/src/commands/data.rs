@@ -1,23 +1,23 @@
-//! `frostline data`.
+//! `frostline data`: used by `frostline sweep --data-report`.
 
 use std::io::Write;
 
 use anyhow::{Context, Result};
 use clap::Args;
 
-/// Tell what cells would learn from, before anything is trained: a JSON list of cells on standard input,
-/// and as JSON what the data of each kind of cell are. `frostline sweep --data-report` shows it as tables.
+/// Describe the data that cells would learn from, without training: reads a JSON list of cells from standard
+/// input and prints facts about their data as JSON. `frostline sweep --data-report` shows them as tables.
 #[derive(Args)]
 pub struct Data {}
 
 impl Data {
-    /// Prints the facts of the data of standard input's cells.
+    /// Prints facts about the data of the cells on standard input.
     ///
     /// # Errors
-    /// Where there is no list of cells, or a file cannot be read, has a fault or has changed.
+    /// If standard input is not a list of cells, or a file cannot be read, has a fault or has changed.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let cells: Vec<frostline_record::Cell> =
-            serde_json::from_reader(std::io::stdin().lock()).context("standard input: no list of cells")?;
+        let cells: Vec<frostline_record::Cell> = serde_json::from_reader(std::io::stdin().lock())
+            .context("standard input: not a list of cells")?;
         writeln!(out, "{}", serde_json::to_string(&frostline_cell::facts::of_cells(&cells)?)?)?;
         Ok(())
     }

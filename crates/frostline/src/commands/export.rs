@@ -1,4 +1,4 @@
-//! `frostline export`: the model of a cell as a Hugging Face folder of its own.
+//! `frostline export`: copies the model of a cell to a Hugging Face folder.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use frostline_cell::export::{OutputExists, export};
 
 use super::Stop;
 
-/// Copy the model that a cell saved to a folder that Hugging Face's tools open.
+/// Copy the model that a cell saved to a folder that Hugging Face's tools can open.
 #[derive(Args)]
 pub struct Export {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME.
     #[arg(long, value_name = "CELL_FOLDER")]
     run: PathBuf,
-    /// Where the model goes; the folder must not be there yet, or be empty.
+    /// The new folder; it must be empty or not exist yet.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
 
 impl Export {
-    /// Exports, and says how to open the folder.
+    /// Exports the model, and prints the names of its files.
     ///
     /// # Errors
-    /// As [`frostline_cell::export::export`].
+    /// As for [`frostline_cell::export::export`].
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let (record, files) =
             export(&self.run, &self.out).map_err(|error| match error.downcast::<OutputExists>() {
@@ -34,10 +34,7 @@ impl Export {
         let place = self.out.display();
         writeln!(out, "{}: {} in {place}", record.cell.title(), files.join(", "))?;
         if record.cell.settings.data.lowercase {
-            writeln!(
-                out,
-                "it was trained on lowercased words (data.lowercase): lowercase what it is to tag"
-            )?;
+            writeln!(out, "it was trained on lowercased words (data.lowercase): lowercase its input too")?;
         }
         Ok(())
     }

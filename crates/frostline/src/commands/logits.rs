@@ -1,4 +1,4 @@
-//! `frostline logits`: what a model folder computes, to compare with any other program.
+//! `frostline logits`: the logits or hidden states of a model, for comparison with other programs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub struct Logits {
     /// Text file: a sentence per line, words separated by white space; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// The last hidden states (`hidden`) in place of logits; needs no classifier.
+    /// Print the last hidden states (`hidden`) instead of logits; needs no classifier.
     #[arg(long)]
     hidden: bool,
     /// The most positions of a sentence, special tokens included; the encoder's own by default.
@@ -29,12 +29,12 @@ pub struct Logits {
     /// Lowercase every word first.
     #[arg(long)]
     lowercase: bool,
-    /// flex, ndarray or cuda, as far as this build has it.
+    /// flex, ndarray or cuda, if this build has it.
     #[arg(long)]
     backend: Option<String>,
 }
 
-/// A sentence's line.
+/// The output line of a sentence.
 #[derive(Serialize)]
 struct Line<'a> {
     ids: &'a [u32],
@@ -48,8 +48,7 @@ impl Logits {
     /// Prints a line per sentence.
     ///
     /// # Errors
-    /// Where the model or the text cannot be read, or the model has no classifier and logits are
-    /// asked for.
+    /// If the model or the text cannot be read, or logits are requested from a model without a classifier.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let folder = ModelFolder::open(&self.model)?;
         let positions = folder.config.longest_input();
@@ -70,7 +69,7 @@ impl Logits {
         let positions = Positions { folder: &folder, sentences: &sentences, hidden: self.hidden };
         let backend = named(self.backend)?;
         let hidden = self.hidden;
-        // The model's threads send their lines; the output stays on this thread.
+        // The thread that computes sends lines to this one, which writes them.
         let (sender, receiver) = std::sync::mpsc::channel();
         let line = move |ids: &[u32], states: Vec<&[f32]>| {
             let (logits, hidden) = if hidden { (None, Some(states)) } else { (Some(states), None) };
@@ -87,7 +86,7 @@ impl Logits {
         })
     }
 
-    /// The token ids of every line.
+    /// The token ids of every line of the input.
     fn ids(&self, folder: &ModelFolder, options: AlignOptions) -> Result<Vec<Vec<u32>>> {
         let aligner = folder.aligner(options)?;
         let name = self.input.display();

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-/// Write the manual pages: `frostline man --out ~/.local/share/man/man1`, then `man frostline-sweep`.
+/// Write the manual pages, for example `frostline man --out ~/.local/share/man/man1`, then `man frostline-sweep`.
 #[derive(Args)]
 pub struct Man {
-    /// The folder for one page per command; without it the main page goes to standard output.
+    /// The folder for one page per command; without it the main page is printed to standard output.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -19,7 +19,7 @@ impl Man {
     /// Prints the main page of this command line, or writes all pages.
     ///
     /// # Errors
-    /// Where the output or the folder cannot be written.
+    /// If the output or the folder cannot be written.
     pub fn run(self, command: clap::Command, out: &mut dyn Write) -> Result<()> {
         let Some(folder) = self.out else {
             return Ok(clap_mangen::Man::new(command).render(&mut &mut *out)?);

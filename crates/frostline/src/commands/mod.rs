@@ -1,5 +1,5 @@
-//! What the commands of `frostline` read and print: one file each, a function over the libraries
-//! with the arguments it takes. It owns the exit codes; it computes nothing itself.
+//! The commands of `frostline`, one file each: arguments, input and output. The computations are in the libraries.
+//! This module defines the exit codes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -30,16 +30,16 @@ pub mod tag;
 pub mod version;
 pub mod worker;
 
-/// Why a command stopped, where that is not the environment's fault.
+/// An error that is caused by the input or the arguments, not by the environment.
 #[derive(Debug, thiserror::Error)]
 pub enum Stop {
-    /// Faults were found, and told one by one.
+    /// Faults were found and have been printed one by one.
     #[error("{0} faults found")]
     Faults(u64),
-    /// An input file says what it may not.
+    /// An input file has invalid contents.
     #[error("{0}")]
     Input(String),
-    /// The arguments do not fit together, or not the files they name.
+    /// The arguments contradict one another or do not fit the files that they name.
     #[error("{0}")]
     Arguments(String),
 }
@@ -56,14 +56,14 @@ impl Stop {
         }
     }
 
-    /// Whether an error is still to be told.
+    /// Whether the error has been printed already.
     #[must_use]
     pub fn is_silent(error: &anyhow::Error) -> bool {
         matches!(error.downcast_ref(), Some(Self::Faults(_)))
     }
 }
 
-/// What linear layers are computed in, as an argument.
+/// The precision of linear layers, as an argument.
 #[derive(Clone, Copy, ValueEnum)]
 enum Compute {
     F32,
@@ -79,19 +79,19 @@ impl From<Compute> for Precision {
     }
 }
 
-/// Whether an error is only that nobody reads the output any more, as in `frostline ... | head`.
+/// Whether an error only means that the reader of the output has closed it, as in `frostline ... | head`.
 #[must_use]
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
 }
 
-/// A number of things of which there must be one.
+/// A parser of numbers from 1.
 fn from_one() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
 }
 
-/// A file's lines, or those of standard input for `-`.
+/// Opens a file, or standard input for `-`.
 fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
@@ -99,25 +99,25 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(|e| unreadable(path, &e))?)))
 }
 
-/// All bytes of a file, or of standard input for `-`.
+/// Reads all bytes of a file, or of standard input for `-`.
 fn bytes(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     Ok(bytes)
 }
 
-/// The error of a file that cannot be read.
+/// The error for a file that cannot be read.
 fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{}: cannot be read: {error}; check the path", path.display())
 }
 
-/// The threads to compute with. Everything runs inside the pool, so that small parallel loops need
-/// no hand-over.
+/// The thread pool for computations. All work runs inside the pool, so that small parallel loops need not be handed
+/// over from another thread.
 fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
 }
 
-/// The backend asked for, or this build's preferred one.
+/// The requested backend, or this build's preferred one.
 fn named(backend: Option<String>) -> Result<String> {
     let preferred = || backend::names().first().map(|name| (*name).to_string());
     backend.or_else(preferred).context("this build has no backend; build with --features flex")

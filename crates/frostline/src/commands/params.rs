@@ -1,4 +1,4 @@
-//! `frostline params`.
+//! `frostline params`: parameter counts and predicted speed-ups of policies.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::Stop;
 use frostline_cell::params::Outlook;
 use frostline_cell::{cost, outcome, params};
 
-/// Count an encoder's parameters and those that learn under a policy, and predict its speed-up.
+/// Count an encoder's parameters and those that are trainable under a policy, and predict its speed-up.
 #[derive(Args)]
 pub struct Params {
     /// Folder of encoders.
@@ -23,20 +23,20 @@ pub struct Params {
     /// A folder in it, a path, or embedded:NAME.
     #[arg(long)]
     encoder: String,
-    /// Tags of the classifier on top.
+    /// Number of tags of the classifier.
     #[arg(long, default_value_t = 17)]
     labels: usize,
-    /// What stands on the encoder: one linear layer, or for sentences DistilBERT's or BERT's head.
+    /// The head: one linear layer, or for sentences DistilBERT's or BERT's head.
     #[arg(long, value_enum, default_value_t = Head::Linear)]
     head: Head,
     /// What is frozen, for example first-4+embeddings. Several policies, separated by commas, are
-    /// compared in one row each.
+    /// compared in a table with one row each.
     #[arg(long, value_delimiter = ',', default_value = "none")]
     policy: Vec<Policy>,
     /// Rank of the matrices of a policy with +lora.
     #[arg(long, default_value_t = LoraSettings::default().rank)]
     lora_rank: usize,
-    /// The layers that have them, joined by +, or all.
+    /// The layers that get LoRA matrices, joined by +, or all.
     #[arg(long, default_value_t = LoraSettings::default().matrices)]
     lora_matrices: String,
     /// Width inside the bottlenecks of a policy with +adapters.
@@ -48,14 +48,14 @@ pub struct Params {
     /// Mean subwords per sentence, for the prediction.
     #[arg(long, default_value_t = 21.0)]
     subwords: f64,
-    /// Rows of the trained word table, for the prediction: subwords that occur in the data.
+    /// Rows of the trained word table (subwords that occur in the data), for the prediction.
     #[arg(long, default_value_t = 12_000)]
     word_rows: usize,
-    /// Predict for a run that reads the constant output of frozen embeddings and lowest blocks
-    /// from a cache.
+    /// Predict for a run that reads the constant output of frozen embeddings and lowest blocks from a
+    /// cache.
     #[arg(long)]
     cached_prefix: bool,
-    /// List every parameter too: its shape, whether it learns, from when, and at which rate.
+    /// Also list every parameter: its shape, whether it is trainable, from when, and at which rate.
     #[arg(long)]
     list: bool,
     /// Peak learning rate, for the list.
@@ -64,15 +64,15 @@ pub struct Params {
     /// How much slower a block learns than the one above it, for the list.
     #[arg(long, default_value_t = 1.0)]
     layer_decay: f64,
-    /// Gradual unfreezing: one block more every so many epochs or steps, for the list.
+    /// Gradual unfreezing: one more block every N epochs or steps, for the list.
     #[arg(long, value_name = "N")]
     unfreeze_every: Option<u64>,
-    /// As JSON: an object, or a list of them for several policies.
+    /// Print JSON: an object, or a list of objects for several policies.
     #[arg(long)]
     json: bool,
 }
 
-/// What stands on the encoder.
+/// The head on the encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Head {
     Linear,
@@ -92,21 +92,22 @@ impl Head {
 }
 
 impl Params {
-    /// Prints accounts and prediction.
+    /// Prints parameter counts and predictions.
     ///
     /// # Errors
-    /// Where the encoder's config cannot be read, a policy does not fit it, or a workload is none.
+    /// If the encoder's config cannot be read, a policy does not fit the encoder, or a setting is out of range.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let places = frostline_assets::Places::new(None, self.models);
         let files = places.encoder(&self.encoder, false)?;
         let config = &files.sources["config"];
         let text = String::from_utf8(frostline_assets::read(&config.path)?.into_owned())
-            .with_context(|| format!("{}: no UTF-8", config.path))?;
+            .with_context(|| format!("{}: not UTF-8", config.path))?;
         let config = EncoderConfig::parse(&text, &config.path)?;
         if self.batch == 0 || !self.subwords.is_finite() || self.subwords < 1.0 {
             let (batch, subwords) = (self.batch, self.subwords);
-            let said = format!("--batch {batch} --subwords {subwords} is no work; both must be at least 1");
-            return Err(Stop::Arguments(said).into());
+            let reason =
+                format!("--batch {batch} --subwords {subwords} is an empty step; both must be at least 1");
+            return Err(Stop::Arguments(reason).into());
         }
         let workload = Workload::typical(self.batch.into(), self.subwords);
         let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };

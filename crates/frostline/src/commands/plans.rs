@@ -1,4 +1,4 @@
-//! `frostline plans`: the plans that the program carries.
+//! `frostline plans`: the plans that are built into the program.
 
 use std::io::Write;
 
@@ -17,10 +17,10 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Prints a line per plan, or one plan's text.
+    /// Prints one line per plan, or the text of one plan.
     ///
     /// # Errors
-    /// Where there is no plan of the name.
+    /// If there is no plan with the name.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let Some(name) = self.name else {
             let width = BUILT_IN.iter().map(|plan| plan.name.len()).max().unwrap_or(0);

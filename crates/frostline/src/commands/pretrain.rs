@@ -1,4 +1,4 @@
-//! `frostline pretrain`.
+//! `frostline pretrain`: makes a small encoder, such as that of the demo.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use super::{Stop, from_one, named, pool};
 use frostline_cell::pretrain::Pretrain as Job;
 use frostline_kernels::backend;
 
-/// Make a small encoder from random weights by masked-language modelling.
+/// Train a small encoder from random weights by masked-language modelling.
 #[derive(Args)]
 pub struct Pretrain {
-    /// Folder with config.json and tokenizer; model.safetensors is written into it.
+    /// Folder with config.json and tokenizer; model.safetensors is written to it.
     #[arg(long)]
     folder: PathBuf,
-    /// Replace a model.safetensors that is there.
+    /// Replace an existing model.safetensors.
     #[arg(long)]
     force: bool,
     /// Text file: a sentence per line, words separated by spaces.
@@ -30,27 +30,26 @@ pub struct Pretrain {
     /// Peak learning rate.
     #[arg(long, default_value_t = 1e-3)]
     lr: f64,
-    /// Seed of first weights, order, masks and dropout.
+    /// Seed of the initial weights, order, masks and dropout.
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// flex, ndarray or cuda, as far as this build has it.
+    /// flex, ndarray or cuda, if this build has it.
     #[arg(long)]
     backend: Option<String>,
 }
 
 impl Pretrain {
-    /// Pretrains.
+    /// Trains the encoder and writes its weights.
     ///
     /// # Errors
-    /// Where a file cannot be read or written, weights are there that nobody said to replace, or training
-    /// diverges.
+    /// If a file cannot be read or written, weights exist and `--force` is not given, or training diverges.
     pub fn run(self) -> Result<()> {
         let Self { folder, force, text, epochs, batch, lr, seed, backend } = self;
         let job = Job { folder, text, epochs, batch, lr, seed };
         let target = job.target();
         if target.exists() && !force {
             return Err(Stop::Arguments(format!(
-                "{} is there already, and would be replaced; give another folder, or --force to replace it",
+                "{} exists already and would be replaced; give another folder, or --force to replace it",
                 target.display()
             ))
             .into());

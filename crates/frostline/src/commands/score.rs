@@ -1,4 +1,4 @@
-//! `frostline score`: a tagged file against gold.
+//! `frostline score`: compares a tagged file with a gold file.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -20,16 +20,16 @@ pub struct Score {
     gold: PathBuf,
     /// Tagged CoNLL-U file of the same text; segmentation may differ.
     system: PathBuf,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     /// Training file: also score known, unknown and ambiguous words.
     #[arg(long, value_name = "FILE")]
     train: Option<PathBuf>,
-    /// Another tagged file: also test whether SYSTEM (A) is better than it (B).
+    /// Another tagged file: also test whether SYSTEM (A) is better than this one (B).
     #[arg(long, value_name = "FILE")]
     versus: Option<PathBuf>,
-    /// Samples of the bootstrap and of the permutation test.
+    /// Number of samples of the bootstrap and of the permutation test.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     resamples: u32,
     /// Seed of the samples.
@@ -37,7 +37,7 @@ pub struct Score {
     seed: u64,
 }
 
-/// What is printed.
+/// The JSON output.
 #[derive(Serialize)]
 struct Scored {
     #[serde(flatten)]
@@ -50,7 +50,7 @@ impl Score {
     /// Prints the scores.
     ///
     /// # Errors
-    /// Where a file cannot be read, has a fault, or spells another text than gold; where gold has no word.
+    /// If a file cannot be read, has a fault or contains another text than gold, or if gold has no words.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let [gold, system] = [&self.gold, &self.system].map(|path| bytes(path));
         let (gold_text, system_text) = (gold?, system?);
@@ -87,10 +87,10 @@ impl Score {
     }
 }
 
-/// The sentences of a text as the scorer takes them: words and ranges, no empty nodes.
+/// The sentences of a text in the scorer's types: words and ranges, without empty nodes.
 ///
 /// # Errors
-/// The text's first fault.
+/// If the text has faults: the first one.
 pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'a>>, Stop> {
     let name = path.display().to_string();
     let sentence = |sentence: Result<frostline_conllu::Sentence<'a>, frostline_conllu::Fault>| {
@@ -118,14 +118,14 @@ pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'
     read_strict(text, Checks::default()).map(sentence).collect()
 }
 
-/// The words of a training file.
+/// The words and tags of a training file.
 fn lexicon(path: &Path) -> Result<Lexicon> {
     let text = bytes(path)?;
     let sentences = sentences(&text, path)?;
     Ok(Lexicon::new(sentences.iter().flat_map(|s| s.words.iter().map(|word| (word.form, word.upos)))))
 }
 
-/// An error of the scorer with the files it is about.
+/// An error of the scorer with the names of the files.
 fn unscored(gold: &Path, system: &Path, error: ScoreError) -> Stop {
     let join =
         |error: &dyn Display| format!("{} (gold), {} (system): {error}", gold.display(), system.display());

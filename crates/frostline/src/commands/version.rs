@@ -1,4 +1,4 @@
-//! `frostline version`.
+//! `frostline version`: describes this build for `frostline sweep`.
 
 use std::io::Write;
 
@@ -9,22 +9,22 @@ use super::named;
 use frostline_cell::version;
 use frostline_kernels::backend;
 
-/// Say what this build is.
+/// Describe this build.
 #[derive(Args)]
 pub struct Version {
-    /// As one line of JSON.
+    /// Print one line of JSON.
     #[arg(long)]
     json: bool,
-    /// Check that this backend's device is there.
+    /// Check that this backend's device is present.
     #[arg(long)]
     backend: Option<String>,
 }
 
 impl Version {
-    /// Tells version, code, backends and instruction set.
+    /// Prints version, code, backends and instruction set.
     ///
     /// # Errors
-    /// Where the backend cannot run here.
+    /// If the backend cannot run on this machine.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let made_by = version::made_by(&named(self.backend)?)?;
         let backends = backend::names();

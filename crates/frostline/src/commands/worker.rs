@@ -1,14 +1,14 @@
-//! `frostline worker`.
+//! `frostline worker`: the process that runs cells for `frostline sweep`.
 
 use anyhow::Result;
 use clap::Args;
 
 use super::{named, pool};
 
-/// Run cells: jobs in on standard input, events out on standard output (JSON lines).
+/// Run cells: read jobs from standard input and write events to standard output, as JSON lines.
 #[derive(Args)]
 pub struct Worker {
-    /// flex, ndarray or cuda, as far as this build has it.
+    /// flex, ndarray or cuda, if this build has it.
     #[arg(long)]
     backend: Option<String>,
     /// Threads to compute with; all processors by default.
@@ -17,10 +17,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Serves jobs until standard input closes.
+    /// Runs jobs until standard input is closed.
     ///
     /// # Errors
-    /// As [`frostline_cell::worker::serve`].
+    /// As for [`frostline_cell::worker::serve`].
     pub fn run(self) -> Result<()> {
         let backend = named(self.backend)?;
         pool(self.threads)?.install(|| frostline_cell::worker::serve(&backend))

@@ -1,4 +1,4 @@
-//! Cells handed to the worker under test.
+//! Runs cells in the worker under test.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use frostline_record::{Cell, Job};
 
-/// What a worker says last about a cell. It ends when its input closes, which so stays open until then.
+/// The last line that a worker writes about a cell. A worker ends when its input is closed, so the input is kept open
+/// until then.
 pub fn last_word(cell: Cell, folder: &Path) -> String {
     fs::create_dir_all(folder).unwrap();
     let job = Job {
@@ -29,5 +30,5 @@ pub fn last_word(cell: Cell, folder: &Path) -> String {
     let last = lines.find(|line| line.contains("\"done\"") || line.contains("\"failed\""));
     drop(input);
     assert!(worker.wait().unwrap().success());
-    last.expect("a worker tells what became of a cell")
+    last.expect("a worker reports the end of a cell")
 }

@@ -1,4 +1,4 @@
-//! The cell that the tests use, and what it wrote down.
+//! The cell that the tests use, and its predictions.
 
 use std::fs;
 use std::path::PathBuf;

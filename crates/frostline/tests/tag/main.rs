@@ -1,5 +1,5 @@
-//! A trained tagger in use: the library's `Tagger` and `frostline tag`, against the predictions
-//! that its cell wrote down.
+//! A trained tagger in use: the library's `Tagger` and `frostline tag`, compared with the predictions
+//! that its cell stored.
 
 mod cell;
 #[path = "../common/mod.rs"]
@@ -45,7 +45,7 @@ fn frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
     output
 }
 
-/// What `frostline tag` says, in the folder that holds the cell.
+/// The output of `frostline tag`, in the folder that contains the cell.
 fn tagged(arguments: &[&str], input: &[u8]) -> String {
     let arguments = [&["tag", "--run", "cell"][..], arguments].concat();
     let output = frostline(shared().path(), &arguments, input);
@@ -55,7 +55,7 @@ fn tagged(arguments: &[&str], input: &[u8]) -> String {
 }
 
 #[test]
-fn tags_are_those_of_the_cell_and_nobody_is_cut_off() {
+fn tags_are_those_of_the_cell_and_no_word_is_cut_off() {
     let _kept = shared();
     let tagger = Tagger::load(cell()).unwrap();
     let sentences = words(&demo("en/dev.conllu"));
@@ -114,7 +114,7 @@ fn what_cannot_be_spelled_has_no_tag() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_opened_as_told() {
+fn a_folder_of_another_program_is_opened_with_options() {
     let _kept = shared();
     let foreign = shared().path().join("foreign");
     fs::create_dir_all(&foreign).unwrap();
@@ -135,10 +135,10 @@ fn a_folder_of_somebody_else_is_opened_as_told() {
     let theirs = Tagger::load(&foreign).unwrap();
     assert!(theirs.saved().is_none());
     assert_eq!(aligned(&theirs), (false, 128));
-    let told = Tagger::open(&foreign, &options(Some(true), Some(LENGTH))).unwrap();
-    assert_eq!(aligned(&told), (true, LENGTH));
+    let configured = Tagger::open(&foreign, &options(Some(true), Some(LENGTH))).unwrap();
+    assert_eq!(aligned(&configured), (true, LENGTH));
     let sentences = words(&demo("en/dev.conllu"));
-    assert_eq!(ours.tag_all(&sentences).unwrap(), told.tag_all(&sentences).unwrap());
+    assert_eq!(ours.tag_all(&sentences).unwrap(), configured.tag_all(&sentences).unwrap());
     let input = demo("en/dev.conllu");
     let arguments = ["--format", "conllu"];
     let run = |run: &str, more: &[&str]| {
@@ -147,8 +147,8 @@ fn a_folder_of_somebody_else_is_opened_as_told() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
-    let told = ["--lowercase", "on", "--max-length", "12", "--precision", "f32", "--threads", "1"];
-    assert!(run("cell", &[]) == run("foreign", &told));
+    let given = ["--lowercase", "on", "--max-length", "12", "--precision", "f32", "--threads", "1"];
+    assert!(run("cell", &[]) == run("foreign", &given));
 }
 
 /// The record was made by `flex` on all threads. Here every backend of this build but `cuda` meets it,
@@ -169,7 +169,8 @@ fn every_backend_of_the_build_gives_the_tags_of_the_record() {
         let answers = tagger.tag_all(&sentences).unwrap();
         let mut compared = 0;
         for (recorded, answers) in recorded.iter().zip(&answers) {
-            // Of a sentence that training cut off, the record lacks words, and others saw less of it.
+            // In a sentence that training truncated, words are missing from the record, and the others had less
+            // context.
             if recorded.iter().all(|tag| tag != NO_TAG) {
                 let tags: Vec<&str> = answers.iter().map(|answer| answer.tag).collect();
                 assert_eq!(recorded, &tags, "{name}");
@@ -181,7 +182,7 @@ fn every_backend_of_the_build_gives_the_tags_of_the_record() {
 }
 
 #[test]
-fn a_backend_that_nobody_knows_is_refused() {
+fn an_unknown_backend_is_an_error() {
     let _kept = shared();
     let unknown = Options { backend: Some("abacus".into()), ..Options::default() };
     let error = Tagger::open(cell(), &unknown).unwrap_err().to_string();
@@ -231,7 +232,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
     assert_eq!(tagged(&["--input", "gold.conllu"], b""), reference);
     assert_eq!(tagged(&["--format", "conllu"], b""), "");
 
-    // Probabilities stand in MISC; the rest is as without.
+    // Probabilities are in MISC; everything else is the same as without them.
     let with = tagged(&["--format", "conllu", "--probabilities"], text.as_bytes());
     let stripped: Vec<String> = with
         .lines()
@@ -255,7 +256,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
 }
 
 #[test]
-fn a_label_goes_into_the_column_asked_for() {
+fn a_label_is_written_to_the_requested_column() {
     let _kept = shared();
     let text = "1\tthe\t_\tX\tx\tCase=Nom\t0\troot\t_\tA=B\n\n";
     let tag = Tagger::load(cell()).unwrap().tag(&["the"]).unwrap()[0].to_string();
@@ -312,7 +313,7 @@ fn text_becomes_a_treebank() {
     }
     assert_eq!(tagged(&[], b""), "");
     assert_eq!(tagged(&[], b"\n \n"), "");
-    // Sentences that touch say so: the text can be put together again.
+    // Sentences without a space between them are marked, so that the text can be reconstructed.
     let text = "It moves!The frog sees. It moves.";
     let out = tagged(&[], text.as_bytes());
     let mut whole = String::new();
@@ -330,9 +331,9 @@ fn text_becomes_a_treebank() {
 }
 
 #[test]
-fn an_answer_comes_before_the_next_question() {
+fn a_line_is_answered_before_the_next_is_read() {
     let _kept = shared();
-    for (told, question, lines) in [
+    for (arguments, question, lines) in [
         (["--format", "text"], "the frog moves\n", 6),
         (["--format", "conllu"], "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tfrog\t_\t_\t_\t_\t_\t_\t_\t_\n\n", 3),
         // Looks like a comment of CoNLL-U, but does not wait for a row to show it.
@@ -341,7 +342,7 @@ fn an_answer_comes_before_the_next_question() {
         let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
             .args(["tag", "--run"])
             .arg(cell())
-            .args(told)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -369,7 +370,7 @@ fn an_answer_comes_before_the_next_question() {
 }
 
 #[test]
-fn a_treebank_on_standard_input_is_not_taken_for_text() {
+fn a_treebank_on_standard_input_is_not_mistaken_for_text() {
     let _kept = shared();
     let input = "# sent_id = 1\n# text = the\n1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
     let output = frostline(shared().path(), &["tag", "--run", "cell"], input.as_bytes());
@@ -380,14 +381,14 @@ fn a_treebank_on_standard_input_is_not_taken_for_text() {
 }
 
 #[test]
-fn what_comes_before_a_word_that_is_refused_is_written() {
+fn sentences_before_an_untokenizable_word_are_written() {
     let _kept = shared();
     let folder = tempfile::tempdir().unwrap();
     for entry in cell().join("model").read_dir().unwrap() {
         let entry = entry.unwrap();
         fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
     }
-    // A tokenizer that has nothing to put in place of what it does not know.
+    // A tokenizer without an unknown token.
     let path = folder.path().join("tokenizer.json");
     let (text, unknown) = (fs::read_to_string(&path).unwrap(), "\"unk_token\": \"[UNK]\"");
     assert!(text.contains(unknown));
@@ -402,7 +403,7 @@ fn what_comes_before_a_word_that_is_refused_is_written() {
 }
 
 #[test]
-fn a_reader_who_leaves_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let _kept = shared();
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .args(["tag", "--run"])
@@ -428,7 +429,7 @@ fn a_reader_who_leaves_is_no_error() {
 }
 
 #[test]
-fn a_saved_model_says_how_words_came_to_it() {
+fn a_saved_model_stores_how_words_were_read() {
     let _kept = shared();
     let read = |name: &str| fs::read_to_string(cell().join(name)).unwrap();
     insta::assert_snapshot!(

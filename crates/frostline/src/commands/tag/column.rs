@@ -1,4 +1,4 @@
-//! Which column of CoNLL-U takes a model's labels, and what is written there.
+//! The column of CoNLL-U into which a model's labels are written, and the values written there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use frostline_conllu::{Column, Upos, with_annotation, with_feature};
 use crate::commands::Stop;
 use frostline_tagger::{Answer, NO_TAG, Tagger};
 
-/// A place for labels.
+/// Where labels are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A whole column.
@@ -20,7 +20,7 @@ pub(super) enum Target {
     Misc(String),
 }
 
-/// The value of a feature that a word does not have, as training has it.
+/// The label of a word without the feature, as in training.
 const NO_FEATURE: &str = "none";
 
 impl FromStr for Target {
@@ -49,10 +49,10 @@ impl fmt::Display for Target {
     }
 }
 
-/// The place asked for, or the one that the training had its labels from.
+/// The requested target, or by default the column from which training read its labels.
 ///
 /// # Errors
-/// Where neither says a place, or a label cannot stand there.
+/// If there is no default target, or a label cannot be written to the target.
 pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
     let target = match asked {
         Some(asked) => asked.clone(),
@@ -64,7 +64,7 @@ pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger
     }
 }
 
-/// The place that the training had its labels from.
+/// The target from which training read its labels.
 fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
     let place = tagger.place().display();
     let Some(saved) = tagger.saved() else {
@@ -78,8 +78,8 @@ fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
             more => format!(" and {more} more"),
         };
         return Err(Stop::Arguments(format!(
-            "{place}: its labels ({}{more}) are not all universal parts of speech; say where they go, such as \
-             --column xpos or --column misc.NER, or ask for --output tsv",
+            "{place}: its labels ({}{more}) are not all universal parts of speech; choose where they are written, such as \
+             --column xpos or --column misc.NER, or use --output tsv",
             some.join(", ")
         )));
     };
@@ -90,23 +90,23 @@ fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
     match labels[..] {
         [one] => one.parse().map_err(|_| {
             Stop::Arguments(format!(
-                "{place}: CoNLL-U has no column for its labels (`{one}`); say where they go, such as \
-                 --column misc.NER, or ask for --output tsv"
+                "{place}: CoNLL-U has no column for its labels (`{one}`); choose where they are written, such as \
+                 --column misc.NER, or use --output tsv"
             ))
         }),
         _ => Err(Stop::Arguments(format!(
-            "{place}: its head serves tasks with labels of several kinds ({}); choose with --task or --column",
+            "{place}: its head is shared by tasks with labels of several kinds ({}); choose with --task or --column",
             labels.join(", ")
         ))),
     }
 }
 
 impl Target {
-    /// Which label cannot stand here and why, if one cannot.
+    /// Why a label cannot be written to this target, if there is such a label.
     fn misfit(&self, labels: &[String]) -> Option<String> {
         if let Some(label) = labels.iter().find(|label| label.contains(['\t', '\n'])) {
             return Some(format!(
-                "its label {label:?} holds a tab or a line feed, which no column of CoNLL-U may; rename it \
+                "its label {label:?} contains a tab or a line feed, which no column of CoNLL-U may; rename it \
                  in the model's config.json"
             ));
         }
@@ -116,12 +116,12 @@ impl Target {
         let label = labels.iter().find(|label| label.contains('|'))?;
         let column = self.columns(false)[0];
         Some(format!(
-            "its label `{label}` would be several items of {column}, which `|` separates, so it cannot go to \
-             {self}; say --column xpos, or ask for --output tsv"
+            "its label `{label}` would be several items of {column}, which `|` separates, so it cannot be written to \
+             {self}; use --column xpos or --output tsv"
         ))
     }
 
-    /// Columns that get another value, given a word's FEATS and MISC.
+    /// The columns that change and their new values, given a word's FEATS and MISC.
     pub(super) fn edits(
         &self,
         [feats, misc]: [&str; 2],
@@ -149,7 +149,7 @@ impl Target {
         edits
     }
 
-    /// The columns that [`Self::edits`] may give.
+    /// The columns that [`Self::edits`] may change.
     pub(super) fn columns(&self, probability: bool) -> Vec<Column> {
         let mut columns = vec![match self {
             Self::Whole(column) => *column,
@@ -162,7 +162,7 @@ impl Target {
         columns
     }
 
-    /// The key in MISC of a probability.
+    /// The key of the probability in MISC.
     fn probability(&self) -> String {
         match self {
             Self::Whole(column) => {
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_go_where_they_are_told() {
+    fn labels_are_written_to_their_target() {
         let edits = |target: &str, tag, [feats, misc]: [&str; 2]| {
             let target: Target = target.parse().unwrap();
             let answer = Answer { tag, probability: 0.98769 };
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn a_label_that_would_break_its_place_is_told() {
+    fn a_label_that_cannot_be_written_is_reported() {
         let misfit = |target: &str, label: &str| {
             let target: Target = target.parse().unwrap();
             target.misfit(&["NOUN".into(), label.into()])
         };
         for target in ["feats.Tag", "misc.Tag"] {
-            let told = misfit(target, "NN|UTR|SIN").unwrap();
-            assert!(told.contains("`NN|UTR|SIN`") && told.contains(target), "{told}");
+            let reason = misfit(target, "NN|UTR|SIN").unwrap();
+            assert!(reason.contains("`NN|UTR|SIN`") && reason.contains(target), "{reason}");
         }
         for target in ["upos", "xpos", "deprel", "feats.Tag", "misc.Tag"] {
             assert!(misfit(target, "N\tN").unwrap().contains("\"N\\tN\""));

@@ -1,4 +1,5 @@
-//! The input as sentences, a bounded batch at a time, and never waiting with some in hand.
+//! Reads the input as bounded batches of sentences. It never waits for more input while it holds sentences that
+//! have not been tagged.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -13,10 +14,10 @@ use super::text::{self, TextSentence};
 use super::{Format, Sentences, Words};
 use crate::commands::{Stop, open, unreadable};
 
-/// Words that are tagged together; a longer sentence is one batch.
+/// The most words in a batch; a longer sentence is a batch by itself.
 const BATCH_WORDS: usize = 8192;
 
-/// Bytes that are read at a time.
+/// The size of the read buffer in bytes.
 const CHUNK: usize = 1 << 18;
 
 /// A sentence of the input.
@@ -25,7 +26,7 @@ pub(super) enum Item {
     Text(TextSentence),
 }
 
-/// A sentence to look at.
+/// A borrowed sentence of the input.
 pub(super) enum View<'a> {
     Treebank(Sentence<'a>),
     Text(&'a TextSentence),
@@ -39,7 +40,7 @@ impl Item {
         }
     }
 
-    /// How many words it has.
+    /// The number of words.
     fn words(&self) -> usize {
         match self {
             Self::Treebank(sentence) => sentence.view().words().count(),
@@ -49,7 +50,7 @@ impl Item {
 }
 
 impl<'a> View<'a> {
-    /// What there is to tag.
+    /// The words to tag.
     pub(super) fn words(&self) -> Vec<&'a str> {
         match self {
             Self::Treebank(sentence) => sentence.words().map(TokenRow::form).collect(),
@@ -61,58 +62,60 @@ impl<'a> View<'a> {
 /// An opened input.
 pub(super) struct Input {
     path: PathBuf,
-    /// Whether sentences are in hand, so that nobody may wait for more.
+    /// Whether the current batch has sentences; then reading must not wait for more.
     in_hand: Rc<Cell<bool>>,
     source: Source,
-    /// What stopped the reading, kept until the sentences before it are tagged.
+    /// The error that stopped the reading, kept until the sentences before it are tagged.
     stopped: Option<anyhow::Error>,
 }
 
 enum Source {
-    Treebank { reader: Reader<Patient>, faults: u64, first: Option<Fault> },
+    Treebank { reader: Reader<NonWaiting>, faults: u64, first: Option<Fault> },
     Text(Lines),
 }
 
 /// Lines of text.
 struct Lines {
-    input: Patient,
+    input: NonWaiting,
     how: (Sentences, Words),
-    /// What was read of a line that has not ended yet.
+    /// The part of an incomplete line that was read so far.
     begun: Vec<u8>,
-    /// Lines that ended.
+    /// The number of complete lines so far.
     number: usize,
-    /// The rest of the last line's sentences.
+    /// The remaining sentences of the last line.
     ready: VecDeque<TextSentence>,
-    /// Whether nobody said that this is text, and no line has shown it yet.
-    in_doubt: bool,
+    /// Whether the format was neither given nor found from the lines read so far.
+    format_unknown: bool,
 }
 
 impl Input {
-    /// Without a format, that of the file's name. What then turns out to be CoNLL-U is refused.
+    /// Opens a file. Without `format`, the file's name decides; CoNLL-U that is then read as text is an error.
     pub(super) fn open(path: &Path, format: Option<Format>, how: (Sentences, Words)) -> Result<Self> {
         let in_hand = Rc::new(Cell::new(false));
-        let input = Patient { input: BufReader::with_capacity(CHUNK, open(path)?), in_hand: in_hand.clone() };
+        let input =
+            NonWaiting { input: BufReader::with_capacity(CHUNK, open(path)?), in_hand: in_hand.clone() };
         let source = match format.unwrap_or_else(|| Format::of(path)) {
             Format::Conllu => {
                 let reader = Reader::new(input, Checks::default());
                 Source::Treebank { reader, faults: 0, first: None }
             }
             Format::Text => {
-                let (begun, ready, in_doubt) = (Vec::new(), VecDeque::new(), format.is_none());
-                Source::Text(Lines { input, how, begun, number: 0, ready, in_doubt })
+                let (begun, ready, format_unknown) = (Vec::new(), VecDeque::new(), format.is_none());
+                Source::Text(Lines { input, how, begun, number: 0, ready, format_unknown })
             }
         };
         Ok(Self { path: path.to_path_buf(), in_hand, source, stopped: None })
     }
 
-    /// Sentences, as many as came without waiting and fit; none at the end.
+    /// The next batch: all sentences that can be read without waiting, up to the limit. Empty at the end of the
+    /// input.
     pub(super) fn batch(&mut self) -> Result<Vec<Item>> {
         let (mut items, mut size) = (Vec::new(), 0);
         self.in_hand.set(false);
         while size < BATCH_WORDS && self.stopped.is_none() {
             match self.next() {
                 Ok(Some(item)) => {
-                    // One more than its words, since a sentence without any takes room, too.
+                    // One is added, since a sentence without words takes memory too.
                     size += 1 + item.words();
                     items.push(item);
                     self.in_hand.set(true);
@@ -141,7 +144,7 @@ impl Input {
         unreadable(&self.path, error)
     }
 
-    /// Where a sentence stands.
+    /// The location of a sentence, as `file:line`.
     pub(super) fn place(&self, item: &Item) -> String {
         let name = self.path.display();
         match item {
@@ -152,8 +155,8 @@ impl Input {
         }
     }
 
-    /// Says how many faults were left as they were.
-    pub(super) fn farewell(&self) {
+    /// Prints the number of faults that were left in the output, and the first of them.
+    pub(super) fn print_faults(&self) {
         let Source::Treebank { faults, first: Some(first), .. } = &self.source else { return };
         let name = self.path.display().to_string();
         eprintln!(
@@ -165,7 +168,7 @@ impl Input {
 
 /// Why there is no next sentence yet.
 enum Halt {
-    /// More would have to be waited for.
+    /// Reading on would mean waiting.
     Wait,
     Io(io::Error),
     Stop(Stop),
@@ -177,9 +180,9 @@ impl From<io::Error> for Halt {
     }
 }
 
-/// The next sentence of a treebank. Faults that leave its words in doubt stop the reading.
+/// The next sentence of a treebank. A fault that makes its words uncertain stops the reading.
 fn treebank(
-    reader: &mut Reader<Patient>,
+    reader: &mut Reader<NonWaiting>,
     path: &Path,
     faults: &mut u64,
     first: &mut Option<Fault>,
@@ -217,7 +220,7 @@ impl Lines {
                 return Ok(None);
             }
             self.number += 1;
-            self.doubt(path)?;
+            self.check_format(path)?;
             let line = std::str::from_utf8(&self.begun).map_err(|error| {
                 let (name, number, byte) = (path.display(), self.number, error.valid_up_to());
                 Halt::Stop(Stop::Input(format!(
@@ -231,21 +234,23 @@ impl Lines {
         }
     }
 
-    /// Refuses CoNLL-U that nobody called so: as text, its numbers and columns would be tagged.
-    fn doubt(&mut self, path: &Path) -> Result<(), Halt> {
-        if !self.in_doubt {
+    /// Returns an error if the input looks like CoNLL-U but is read as text without `--format`: its numbers and
+    /// columns would be tagged as words.
+    fn check_format(&mut self, path: &Path) -> Result<(), Halt> {
+        if !self.format_unknown {
             return Ok(());
         }
         let mut row = is_first_row(&self.begun);
-        self.in_doubt = row.is_none();
+        self.format_unknown = row.is_none();
         if self.number == 1 {
-            // What came together with comments decides before they are tagged; nobody waits for more.
+            // Lines that arrived together with leading comments decide before the comments are tagged, but
+            // reading does not wait for more.
             row = row.or_else(|| is_first_row(self.input.input.buffer()));
         }
         if row == Some(true) {
             return Err(Halt::Stop(Stop::Arguments(format!(
-                "{}: its first line that is no comment has ten columns, as CoNLL-U has, but would be read \
-                 as text; say --format conllu, or --format text where it is text",
+                "{}: its first line that is not a comment has ten columns, as in CoNLL-U, but would be read \
+                 as text; say --format conllu, or --format text if it is text",
                 path.display()
             ))));
         }
@@ -253,8 +258,8 @@ impl Lines {
     }
 }
 
-/// Whether the first line that is neither blank nor a comment is a row of CoNLL-U; nothing where there
-/// is no such line.
+/// Whether the first line that is neither blank nor a comment is a row of CoNLL-U; `None` if there is no such
+/// line.
 fn is_first_row(lines: &[u8]) -> Option<bool> {
     let lines = lines.strip_prefix("\u{feff}".as_bytes()).unwrap_or(lines);
     let mut lines = lines.split(|byte| *byte == b'\n');
@@ -262,14 +267,14 @@ fn is_first_row(lines: &[u8]) -> Option<bool> {
     Some(line.iter().filter(|byte| **byte == b'\t').count() == 9)
 }
 
-/// A buffered input that says [`ErrorKind::WouldBlock`] in place of reading more while sentences are
-/// in hand: they are answered first.
-struct Patient {
+/// A buffered input that returns [`ErrorKind::WouldBlock`] instead of reading more while the current batch has
+/// sentences, so that these are tagged first.
+struct NonWaiting {
     input: BufReader<Box<dyn BufRead>>,
     in_hand: Rc<Cell<bool>>,
 }
 
-impl Read for Patient {
+impl Read for NonWaiting {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let from = self.fill_buf()?;
         let length = from.len().min(into.len());
@@ -279,7 +284,7 @@ impl Read for Patient {
     }
 }
 
-impl BufRead for Patient {
+impl BufRead for NonWaiting {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.input.buffer().is_empty() && self.in_hand.get() {
             return Err(ErrorKind::WouldBlock.into());
@@ -331,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_a_fault_comes_out() {
+    fn sentences_before_a_fault_are_returned() {
         let (sizes, end) = batches("a.txt", b"Ice melts.\nSnow falls.\n\xff\nRain.\n", None);
         assert_eq!(sizes, [[2, 6]]);
         assert!(
@@ -342,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_treebank_that_nobody_called_so_is_refused() {
+    fn an_undeclared_treebank_is_an_error() {
         let row = "1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n";
         let treebank = format!("\u{feff}# sent_id = 1\n \r\n# text = ice\n{row}\n");
         for name in ["a.txt", "a.tsv", "conllu"] {
@@ -351,7 +356,7 @@ mod tests {
             assert!(sizes.is_empty() && Stop::exit_code(&error) == 2, "{sizes:?}, {error}");
             assert!(error.to_string().contains("--format conllu"), "{error}");
         }
-        // Where it is called text, starts as text, or has the name of a treebank.
+        // Declared as text, starting as text, or with the file name of a treebank.
         for (name, text, format) in [
             ("a.txt", treebank, Some(Format::Text)),
             ("a.txt", format!("# a\nice\tmelts\n{row}"), None),
@@ -360,7 +365,7 @@ mod tests {
             let (sizes, end) = batches(name, text.as_bytes(), format);
             assert!(end.is_ok() && sizes.len() == 1, "{name}: {sizes:?}, {end:?}");
         }
-        // Comments alone decide nothing.
+        // Comments alone do not decide.
         assert_eq!(is_first_row(b"# a\n\n# b"), None);
         assert_eq!(is_first_row(b"# a\nice\n"), Some(false));
     }

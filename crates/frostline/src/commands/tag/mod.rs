@@ -1,4 +1,4 @@
-//! `frostline tag`: text or CoNLL-U in, tagged CoNLL-U or lines out, a bounded piece at a time.
+//! `frostline tag`: reads text or CoNLL-U and writes tagged CoNLL-U or lines, in bounded batches.
 
 mod column;
 mod input;
@@ -16,61 +16,60 @@ use self::column::Target;
 use self::input::{Input, Item};
 use self::output::{Output, Style};
 use super::{Compute, Stop};
-use frostline_tagger::{Answer, Misfit, Options, Refused, Tagger};
+use frostline_tagger::{Answer, ModelMismatch, Options, SentenceError, Tagger};
 
 /// Tag text or CoNLL-U with a trained model.
 ///
-/// CoNLL-U keeps every byte but the column that is filled. Text is cut into sentences and words by
-/// the rules of Unicode (UAX #29), which are not those of a treebank: `can't` stays one word. What
-/// has come in is tagged and written before more is waited for. Memory grows with the longest line or
-/// sentence alone.
+/// CoNLL-U keeps every byte except in the column that is filled. Text is split into sentences and words by
+/// the rules of Unicode (UAX #29), which differ from those of a treebank: `can't` stays one word. Input that
+/// has arrived is tagged and written before more is read. Memory grows only with the longest line or
+/// sentence.
 #[derive(Args)]
 pub struct Tag {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME, or of a
     /// token classifier in Hugging Face's layout.
     #[arg(long, value_name = "DIR")]
     run: PathBuf,
-    /// What to tag; `-` is standard input.
+    /// The file to tag; `-` is standard input.
     #[arg(long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
-    /// What the input is [default: conllu for a file named so, else text]
+    /// The format of the input [default: conllu for *.conllu and *.conll, else text]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// What comes out: CoNLL-U, or lines of a word and its tag with a blank line after a sentence.
+    /// The format of the output: CoNLL-U, or lines of a word and its tag with a blank line after each
+    /// sentence.
     #[arg(long, value_enum, default_value_t = Output::Conllu)]
     output: Output,
-    /// Also the tag's probability, as `UposProb=0.9812` in MISC or as a third column.
+    /// Also write the tag's probability, as `UposProb=0.9812` in MISC or as a third column.
     #[arg(long)]
     probabilities: bool,
-    /// Of a cell with several heads, the task whose head is wanted.
+    /// The task whose head is used, for a cell with several heads.
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
-    /// Where CoNLL-U takes the labels: upos, xpos, deprel, feats.NAME or misc.KEY. By default where
-    /// the training had them from.
+    /// The column of CoNLL-U for the labels: upos, xpos, deprel, feats.NAME or misc.KEY. By default the
+    /// column that training read.
     #[arg(long, value_name = "COLUMN")]
     column: Option<Target>,
-    /// How a line of text becomes sentences [default: unicode]
+    /// How a line of text is split into sentences [default: unicode]
     #[arg(long, value_enum)]
     sentences: Option<Sentences>,
-    /// How a sentence of text becomes words [default: unicode]
+    /// How a sentence of text is split into words [default: unicode]
     #[arg(long, value_enum)]
     words: Option<Words>,
-    /// Lowercase every word first. By default as in training, for a folder that Frostline did not
-    /// write off.
+    /// Lowercase every word first. By default as in training; off for a model that Frostline did not save.
     #[arg(long, value_enum)]
     lowercase: Option<Switch>,
-    /// The most positions seen at a time; longer sentences are read in overlapping windows. By
-    /// default as in training, for a folder that Frostline did not write the encoder's own.
+    /// The most positions at a time; longer sentences are read in overlapping windows. By default as in
+    /// training; the encoder's maximum for a model that Frostline did not save.
     #[arg(long, value_name = "N")]
     max_length: Option<usize>,
-    /// What linear layers are computed in. By default as in training, for a folder that Frostline
-    /// did not write f32.
+    /// Precision of linear layers. By default as in training; f32 for a model that Frostline did not save.
     #[arg(long, value_enum)]
     precision: Option<Compute>,
     /// Threads [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// flex, ndarray or cuda, as far as this build has it.
+    /// flex, ndarray or cuda, if this build has it.
     #[arg(long)]
     backend: Option<String>,
 }
@@ -79,23 +78,23 @@ pub struct Tag {
 enum Format {
     /// Sentences or paragraphs, one per line
     Text,
-    /// A treebank's format
+    /// CoNLL-U, the format of treebanks
     Conllu,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sentences {
-    /// Cut by the rules of Unicode
+    /// Split by the rules of Unicode
     Unicode,
-    /// A line is a sentence
+    /// Each line is a sentence
     Lines,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Words {
-    /// Cut by the rules of Unicode
+    /// Split by the rules of Unicode
     Unicode,
-    /// What white space separates
+    /// Split at white space
     Spaces,
 }
 
@@ -106,7 +105,7 @@ enum Switch {
 }
 
 impl Format {
-    /// What the name of a file says.
+    /// The format that a file's name suggests.
     fn of(path: &Path) -> Self {
         let named = |it: &OsStr| it.eq_ignore_ascii_case("conllu") || it.eq_ignore_ascii_case("conll");
         if path.extension().is_some_and(named) { Self::Conllu } else { Self::Text }
@@ -114,14 +113,14 @@ impl Format {
 }
 
 impl Tag {
-    /// Tags.
+    /// Tags the input.
     ///
     /// # Errors
-    /// Where the model or the input cannot be read, they do not fit, or a line of the input says
-    /// what it may not; what came before it is written.
+    /// If the model or the input cannot be read, the options do not fit the model, or a line of the input is
+    /// invalid. The sentences before that line are written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         self.check()?;
-        let tagger = Tagger::open(&self.run, &self.options()).map_err(blame)?;
+        let tagger = Tagger::open(&self.run, &self.options()).map_err(with_exit_code)?;
         let style = Style {
             column: match self.output {
                 Output::Conllu => Some(column::choose(self.column.as_ref(), self.task.as_deref(), &tagger)?),
@@ -138,25 +137,25 @@ impl Tag {
             }
             let views: Vec<_> = items.iter().map(Item::view).collect();
             let words: Vec<Vec<&str>> = views.iter().map(|view| view.words()).collect();
-            let (answers, refused) = tag_up_to_refused(&tagger, &words)?;
+            let (answers, failed) = tag_until_error(&tagger, &words)?;
             for (view, answers) in views.iter().zip(&answers) {
                 style.write(out, view, answers)?;
             }
             out.flush()?;
-            if let Some(Refused { sentence, source }) = refused {
+            if let Some(SentenceError { sentence, source }) = failed {
                 return Err(Stop::Input(format!("{}: {source}", input.place(&items[sentence]))).into());
             }
         }
-        input.farewell();
+        input.print_faults();
         Ok(())
     }
 
-    /// Refuses options that would change nothing, so that nobody believes they did.
+    /// Rejects options that would have no effect.
     fn check(&self) -> Result<(), Stop> {
         if let (Some(column), Output::Tsv) = (&self.column, self.output) {
             return Err(Stop::Arguments(format!(
                 "--column {column} says which column of CoNLL-U is filled, but --output tsv writes none; \
-                 leave one of them away"
+                 omit one of them"
             )));
         }
         if self.format.unwrap_or_else(|| Format::of(&self.input)) == Format::Text {
@@ -168,8 +167,8 @@ impl Tag {
             return Ok(());
         }
         Err(Stop::Arguments(format!(
-            "{}: read as CoNLL-U, which keeps its sentences and words, so there is nothing to cut with {}; \
-             leave that away, or say --format text",
+            "{}: read as CoNLL-U, whose sentences and words are kept, so there is nothing to split with {}; \
+             omit that, or say --format text",
             self.input.display(),
             asked.join(" and ")
         )))
@@ -187,28 +186,28 @@ impl Tag {
     }
 }
 
-/// Tags sentences up to the first that the tokenizer refuses, and gives that one if there is one.
-fn tag_up_to_refused<'a>(
+/// Tags sentences up to the first one that cannot be tokenized, and returns that sentence's error, if any.
+fn tag_until_error<'a>(
     tagger: &'a Tagger,
     sentences: &[Vec<&str>],
-) -> Result<(Vec<Vec<Answer<'a>>>, Option<Refused>)> {
-    let (mut end, mut refused) = (sentences.len(), None);
+) -> Result<(Vec<Vec<Answer<'a>>>, Option<SentenceError>)> {
+    let (mut end, mut failed) = (sentences.len(), None);
     loop {
         match tagger.tag_all(&sentences[..end]) {
-            Ok(answers) => return Ok((answers, refused)),
-            // Threads align them, so of several that are refused any may be told.
+            Ok(answers) => return Ok((answers, failed)),
+            // Several threads align the sentences, so any one of several errors may be returned.
             Err(error) => {
-                let earlier: Refused = error.downcast()?;
-                (end, refused) = (earlier.sentence, Some(earlier));
+                let earlier: SentenceError = error.downcast()?;
+                (end, failed) = (earlier.sentence, Some(earlier));
             }
         }
     }
 }
 
-/// What does not fit the model is the arguments' fault.
-pub(super) fn blame(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<Misfit>() {
-        Ok(Misfit(reason)) => Stop::Arguments(reason).into(),
+/// Options that do not fit the model are bad arguments (exit code 2).
+pub(super) fn with_exit_code(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<ModelMismatch>() {
+        Ok(ModelMismatch(reason)) => Stop::Arguments(reason).into(),
         Err(error) => error,
     }
 }

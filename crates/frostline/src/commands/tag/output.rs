@@ -1,4 +1,4 @@
-//! Tagged sentences as CoNLL-U or as lines of word and tag.
+//! Writes tagged sentences as CoNLL-U or as lines of a word and its tag.
 
 use std::io::Write;
 
@@ -11,25 +11,25 @@ use super::input::View;
 use super::text::TextSentence;
 use frostline_tagger::Answer;
 
-/// What comes out.
+/// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Output {
-    /// A treebank's format
+    /// CoNLL-U, the format of treebanks
     Conllu,
-    /// A line per word: the word, a tab, its tag
+    /// One line per word: the word, a tab, its tag
     Tsv,
 }
 
-/// How it is written.
+/// How tagged sentences are written.
 pub(super) struct Style {
-    /// Where labels go in CoNLL-U; nothing for lines.
+    /// Where labels are written in CoNLL-U; `None` for lines.
     pub column: Option<Target>,
-    /// Whether probabilities are written, too.
+    /// Whether probabilities are written too.
     pub probabilities: bool,
 }
 
 impl Style {
-    /// Writes one sentence; an answer per word.
+    /// Writes one sentence, with one answer per word.
     pub(super) fn write(&self, out: &mut dyn Write, view: &View<'_>, answers: &[Answer<'_>]) -> Result<()> {
         match (&self.column, view) {
             (None, _) => self.lines(out, &view.words(), answers),
@@ -52,7 +52,7 @@ impl Style {
         }
     }
 
-    /// A sentence of text as CoNLL-U of its own.
+    /// Writes a sentence of text as CoNLL-U.
     fn text(
         &self,
         out: &mut dyn Write,

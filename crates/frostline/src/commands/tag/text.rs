@@ -1,4 +1,4 @@
-//! Running text as sentences and words, by the rules of Unicode or by white space.
+//! Splits running text into sentences and words, by the rules of Unicode or at white space.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use super::{Sentences, Words};
 /// A sentence of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextSentence {
-    /// Its line, and its place in it: `3.1`.
+    /// The number of its line and its number in the line, as `3.1`.
     pub id: String,
-    /// What it says, white space made single spaces.
+    /// Its text, with white space replaced by single spaces.
     pub text: String,
-    /// Its words as places in the text; never none.
+    /// Its words as ranges of the text; at least one.
     pub words: Vec<Range<usize>>,
     /// Whether the next sentence of the line follows without white space, as in Chinese.
     pub touches_next: bool,
 }
 
 impl TextSentence {
-    /// Whether nothing stands between a word and the next, be it of the next sentence.
+    /// Whether there is no white space between a word and the next one, which may be in the next sentence.
     pub(super) fn touches_next(&self, word: usize) -> bool {
         self.words.get(word + 1).map_or(self.touches_next, |next| next.start == self.words[word].end)
     }
 }
 
-/// The sentences of a line; none where it is blank.
+/// The sentences of a line; empty if the line is blank.
 pub(super) fn sentences(
     line: &str,
     number: usize,
@@ -51,7 +51,7 @@ pub(super) fn sentences(
     out
 }
 
-/// Where the words of a text lie.
+/// The ranges of the words in a text.
 fn places(text: &str, words: Words) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut place = |piece: &str, between: usize| {
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(shown("日本語 3.5", unicode), ["7.1: 日+ 本+ 語 3.5"]);
         assert_eq!(shown(" \t\u{a0} ", unicode), Vec::<String>::new());
         assert_eq!(shown("", (Sentences::Lines, Words::Spaces)), Vec::<String>::new());
-        // Between sentences, too, a gap is told from none.
+        // A gap between sentences is detected too.
         assert_eq!(shown("你好。再见。\n", unicode), ["7.1: 你+ 好+ 。+", "7.2: 再+ 见+ 。"]);
         assert_eq!(shown("Ice!Snow! Rain!\r\n", unicode), ["7.1: Ice+ !+", "7.2: Snow+ !", "7.3: Rain+ !"]);
     }
