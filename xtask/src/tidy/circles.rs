@@ -8,9 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens::{test_modules, tokens};
 
-/// The number of circles that is allowed: the present one. Lower it with each that is removed.
-pub(super) const MOST: usize = 11;
-
 /// Circles that are allowed, broken at one place: a file, a file that it needs, and the reason.
 const REASONS: [(&str, &str, &str); 0] = [];
 
