@@ -151,7 +151,9 @@ fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
     page.item(
         "**Frozen** names what does not learn. `none`: everything learns. `all`: all blocks are \
          frozen, embeddings and head learn. `first-K`, `last-K`: so many blocks from the bottom or \
-         top. `alternating`: blocks 0, 2, 4 and so on. `head-only`: only the head learns. `+lora`, \
+         top. `alternating`: blocks 0, 2, 4 and so on. `blocks-0.3`: blocks 0 and 3. `top-K`: only the K top \
+         blocks and the head learn. `head-only`: only the head learns. `+embeddings`: the embeddings are frozen too. \
+         `+heads`, `+head.TASK`: heads are frozen too. `+lora`, \
          `+adapters`, `+bitfit`, `+norms`: what is not frozen learns by added matrices, added layers, biases \
          or LayerNorms alone. `+mix`: heads read a learned mix of all blocks. `+adaptive`: blocks freeze as \
          their gradients settle.",

@@ -1,5 +1,5 @@
-//! What a topic of the report is: it computes its numbers once, and declares the tables, charts and prose about
-//! them. A renderer turns these into files and knows no topic.
+//! What a topic of the report is: it computes its numbers, those that cost time once, and declares the tables, charts
+//! and prose about them. A renderer turns these into files and knows no topic.
 
 use crate::chart::Figure;
 use crate::fields::Fields;
