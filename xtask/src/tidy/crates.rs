@@ -49,7 +49,7 @@ const CHARTERS: &[Charter] = &[
             "train",
         ],
     ),
-    tensors(
+    pure(
         "frostline",
         &[
             "align", "assets", "cell", "conllu", "freeze", "kernels", "model", "record", "score", "sweep",
