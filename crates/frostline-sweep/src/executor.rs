@@ -12,10 +12,12 @@ pub trait Executor {
     /// The number of cells that can run at the same time.
     fn parallelism(&self) -> usize;
 
-    /// Runs all jobs until each is done or has failed, or the user interrupts.
+    /// Runs all jobs until each is done or failed, or a person interrupts the sweep. The record in a job's folder
+    /// decides the job's outcome. Where a job failed and left no record, the executor writes one with the error, unless
+    /// the job only verifies.
     ///
     /// # Errors
-    /// If no job can run at all. A failed job is not an error but part of the outcome.
+    /// If no job can run at all. A failed job is part of the outcome.
     fn run(&self, jobs: Vec<Job>, observer: &mut dyn Observer) -> Result<Outcome>;
 }
 
