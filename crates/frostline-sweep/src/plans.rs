@@ -60,11 +60,16 @@ impl BuiltIn {
         BUILT_IN.iter().find(|plan| plan.name == name)
     }
 
-    /// The plan's `about` line; empty where it has none.
+    /// The plan's `about` line; where it is empty, the first sentence of the file's first comment.
     #[must_use]
     pub fn about(&self) -> &'static str {
-        let value = self.text.lines().find_map(|line| line.strip_prefix("about = \""));
-        value.and_then(|value| value.strip_suffix('"')).unwrap_or_default()
+        let value = self.text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"'));
+        value.filter(|about| !about.is_empty()).unwrap_or_else(|| self.first_sentence())
+    }
+
+    fn first_sentence(&self) -> &'static str {
+        let line = self.text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
+        line.find(". ").map_or(line, |end| &line[..=end])
     }
 }
 
@@ -155,6 +160,12 @@ mod tests {
         let mut built_in: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
         built_in.sort_unstable();
         assert_eq!(names, built_in);
+    }
+
+    #[test]
+    fn every_built_in_plan_says_what_it_is_about() {
+        assert!(BUILT_IN.iter().all(|plan| plan.about().ends_with('.')), "{BUILT_IN:?}");
+        assert_eq!(BuiltIn::find("reference").unwrap().about(), "Every setting with its default.");
     }
 
     #[test]
