@@ -52,7 +52,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step(name, [Call { variables, ..call("test --workspace --test parity --test laws") }])
     };
     let doc = Call { variables: &[("RUSTDOCFLAGS", "-Dwarnings")], ..call("doc --workspace --no-deps") };
-    let mut ndarray = sweep("--seeds 42 --backend ndarray", out("ndarray"));
+    let mut ndarray = sweep("--seeds 42 --set train.epochs=2 --backend ndarray", out("ndarray"));
     ndarray.arguments.extend(["--runner".into(), tested_runner()]);
     vec![
         step("format", [call("fmt --all -- --check")]),
