@@ -114,7 +114,7 @@ fn about(suite: Suite) -> &'static str {
         }
         Suite::Runs => {
             "Five epochs over the first 2,500 sentences of UD English EWT, dev scored after each, from the start of\n\
-             the process to its end. The accuracy is the study's own: over speaking positions."
+             the process to its end. The accuracy is the study's own: over label positions."
         }
         Suite::ShortSweeps => {
             "As a whole sweep, so cut that a peer needs minutes rather than hours, with one seed: the study's policies\n\
