@@ -1,6 +1,7 @@
 //! Records and resuming: what counts as done, what is run again, what is left unchanged.
 
 use frostline_e2e::{Deed, Ended};
+use frostline_files::unseal_json;
 use frostline_record::SCHEMA;
 
 use crate::world;
@@ -115,7 +116,7 @@ fn files_of_an_older_schema_are_named_in_a_report_and_made_again_by_a_sweep() {
     let world = world();
     assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
     let age = |path: &std::path::Path| {
-        let text = std::fs::read_to_string(path).expect("a file");
+        let text = unseal_json(&std::fs::read_to_string(path).expect("a file")).expect("as it was written");
         let older = text.replacen(&format!("\"schema\": {SCHEMA}"), "\"schema\": 1", 1);
         assert_ne!(text, older);
         std::fs::write(path, older).expect("the file");
@@ -220,7 +221,7 @@ fn same_finds_changed_results() {
     assert!(same.out.contains("8 cells: every result is equal"), "{}", same.out);
 
     let path = world.cell("pcm none seed 2").join("record.json");
-    let text = std::fs::read_to_string(&path).expect("a record");
+    let text = unseal_json(&std::fs::read_to_string(&path).expect("a record")).expect("as it was written");
     let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let steps = record["result"]["steps"].as_u64().expect("a number");
     record["result"]["steps"] = (steps + 1).into();

@@ -10,7 +10,7 @@ use frostline_e2e::Deed;
 use frostline_record::{
     AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded, LossPoint,
     MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, Score, SplitFacts, StageOutcome, StepEvent,
-    StoredFile, TaskFacts, TaskOutcome, Timing, Unit, sha256, write_atomically,
+    StoredFile, TaskFacts, TaskOutcome, Timing, Unit, sha256,
 };
 
 use crate::send;
@@ -183,7 +183,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
     };
     let predictions = predictions(&score(job, 2));
     if !job.verify {
-        write_atomically(&folder.join("dev.tsv"), predictions.as_bytes()).expect("predictions");
+        frostline_files::write(&folder.join("dev.tsv"), predictions.as_bytes()).expect("predictions");
     }
     let stored = StoredFile { file: "dev.tsv".into(), sha256: sha256(predictions.as_bytes()) };
     let found = TaskOutcome {
@@ -238,6 +238,5 @@ fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<St
     });
     let record =
         Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by: made_by.clone(), error };
-    let text = serde_json::to_string_pretty(&record).expect("plain data");
-    write_atomically(&Path::new(&job.folder).join("record.json"), text.as_bytes()).expect("the record");
+    record.write(job.folder.as_ref()).expect("the record");
 }

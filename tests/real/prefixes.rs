@@ -31,7 +31,10 @@ fn results_are_those_without_it() {
     let place = Place::new();
     let prefixes = place.out().join("prefixes");
     std::fs::create_dir_all(&prefixes).expect("a folder");
-    std::fs::write(prefixes.join("0123.part"), "half a").expect("a file");
+    let mark = "This folder belongs to a sweep of Frostline.\n";
+    std::fs::write(place.out().join(".lock"), mark).expect("a file");
+    let half = prefixes.join("0123456789abcdef0123456789abcdef.f32.part");
+    std::fs::write(half, "half a").expect("a file");
     let (files, states) = run(&place, "--jobs 2");
     assert_eq!(files, without, "kept in files");
     assert_eq!(states.iter().filter(|state| **state == Shared).count(), 2, "{states:?}");

@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::note;
 
 use crate::workspace;
 
@@ -22,7 +23,7 @@ pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Program>
 /// Builds the program, showing cargo's progress, and copies it, so that a build for another backend
 /// cannot replace it during a running sweep.
 fn build(backend: Backend) -> anyhow::Result<PathBuf> {
-    eprintln!("build     frostline for {backend} (release; minutes at first, seconds afterwards)");
+    note!("build     frostline for {backend} (release; minutes at first, seconds afterwards)");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--release", "--package", "frostline", "--no-default-features"])

@@ -12,6 +12,7 @@ use crate::demo;
 use frostline_sweep::Ending;
 use frostline_sweep::Program;
 use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::say;
 
 use crate::workspace;
 
@@ -24,7 +25,7 @@ pub(crate) fn make(args: &DemoAssetsArgs) -> Result<Ending> {
     let into = args.into.clone().unwrap_or_else(default);
     for (name, bytes) in demo::generate() {
         let changed = write(&into.join(&name), &bytes).environment()?;
-        println!("{name:<40} {}", if changed { "written" } else { "as it was" });
+        say!("{name:<40} {}", if changed { "written" } else { "as it was" });
     }
     if !args.text_only {
         let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
@@ -41,7 +42,7 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    frostline_record::write_atomically(path, bytes)?;
+    frostline_files::write(path, bytes)?;
     Ok(true)
 }
 
@@ -49,7 +50,7 @@ fn pretrain(args: &DemoAssetsArgs, runner: &Program, encoder: &Path) -> anyhow::
     let text = std::env::temp_dir().join(format!("frostline-pretraining-{}.txt", std::process::id()));
     let sentences = demo::pretraining_text(args.sentences);
     fs::write(&text, sentences.join("\n") + "\n").with_context(|| text.display().to_string())?;
-    println!("pretrain  {} sentences, {} epochs", sentences.len(), args.epochs);
+    say!("pretrain  {} sentences, {} epochs", sentences.len(), args.epochs);
     let status = Command::new(&runner.path)
         .args(["pretrain", "--force", "--backend", &args.backend.to_string(), "--seed", &SEED.to_string()])
         .args(["--epochs", &args.epochs.to_string(), "--batch", &args.batch.to_string()])
@@ -64,6 +65,6 @@ fn pretrain(args: &DemoAssetsArgs, runner: &Program, encoder: &Path) -> anyhow::
     if !status.context("the runner cannot be started")?.success() {
         bail!("the runner could not pretrain the demo's encoder; it said why above");
     }
-    println!("pretrain  {}", frostline_sweep::shown(&encoder.join("model.safetensors")));
+    say!("pretrain  {}", frostline_sweep::shown(&encoder.join("model.safetensors")));
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use frostline_record::{Record, Sweep};
 use frostline_sweep::Ending;
 use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::say;
 use frostline_sweep::units::counted;
 
 /// Compares the results of all cells and lists those that differ.
@@ -16,13 +17,13 @@ pub(crate) fn same(before: &Path, after: &Path) -> Result<Ending> {
     let (before, after) = (records(before)?, records(after)?);
     let differences = differences(&before, &after);
     for line in &differences {
-        println!("{line}");
+        say!("{line}");
     }
     if differences.is_empty() {
-        println!("same      {}: every result is equal to the last bit", counted(before.len(), "cell"));
+        say!("same      {}: every result is equal to the last bit", counted(before.len(), "cell"));
         return Ok(Ending::Done);
     }
-    println!("differ    {} of {}", differences.len(), counted(before.len().max(after.len()), "cell"));
+    say!("differ    {} of {}", differences.len(), counted(before.len().max(after.len()), "cell"));
     Ok(Ending::Failed)
 }
 

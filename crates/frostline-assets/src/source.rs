@@ -3,13 +3,18 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use crate::{AssetError, embedded};
+
+/// The largest file that is read into memory; weights, which are mapped, have no limit.
+///
+/// # Units
+/// Bytes.
+const MOST_BYTES: u64 = 4 << 30;
 
 /// A file with the hash of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +65,7 @@ impl Source {
         let io = |source| AssetError::Io { path: path.into(), source };
         let absolute = std::path::absolute(path).map_err(io)?;
         let name = absolute.to_str().ok_or_else(|| AssetError::NotUnicode { path: path.into() })?;
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = frostline_files::open(path).map_err(|error| io(error.source))?;
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 1 << 18];
         let mut bytes = 0;
@@ -98,10 +103,8 @@ pub fn read(path: &str) -> Result<Cow<'static, [u8]>, AssetError> {
     if path.starts_with(embedded::PREFIX) {
         return embedded::bytes(path).map(Cow::Borrowed);
     }
-    match std::fs::read(path) {
-        Ok(contents) => Ok(Cow::Owned(contents)),
-        Err(source) => Err(AssetError::Io { path: path.into(), source }),
-    }
+    let contents = frostline_files::read(Path::new(path), MOST_BYTES);
+    contents.map(Cow::Owned).map_err(|error| AssetError::Io { path: error.path, source: error.source })
 }
 
 /// Like [`read`], but checks the SHA-256: a file that changed since a plan was expanded must not be

@@ -54,13 +54,13 @@ pub(crate) fn of_cell<B: Kernels>(
     let mut all = Baselines::new();
     for task in &data.tasks {
         let words = task.most_frequent.clone().map(|baseline| (MOST_FREQUENT.to_string(), baseline));
-        all.insert(task.name.clone(), words.into_iter().collect());
+        all.insert(task.name.to_string(), words.into_iter().collect());
     }
     let drawn = (settings.encoder.init == Init::Random).then_some(settings.seed);
     let key = serde_json::to_string(&(&data.key, drawn))?;
     let fit = || probe(model, &data.encoder, data.main(), settings);
     if let Some(probe) = probes.0.entry(key).or_insert_with(fit) {
-        all.entry(data.main().name.clone()).or_default().insert(PROBE.into(), probe.clone());
+        all.entry(data.main().name.to_string()).or_default().insert(PROBE.into(), probe.clone());
     }
     Ok(all)
 }
@@ -217,7 +217,7 @@ mod tests {
         };
         let set = || Dataset { examples: Vec::new(), unseen_tags: Vec::new() };
         let task = TaskData {
-            name: "task".into(),
+            name: "task".parse().expect("a name"),
             head: 0,
             settings: TaskSettings { labels: labels.into(), ..Default::default() },
             tags: train.tag_set(labels).into_iter().map(String::from).collect(),

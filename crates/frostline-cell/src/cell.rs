@@ -1,6 +1,5 @@
 //! One cell: from a job to a record in its folder.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
@@ -59,7 +58,8 @@ impl Work for CellTask<'_> {
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {
         let Self { job, made_by, shared, tell } = self;
         let folder = Path::new(&job.folder);
-        let lock = File::create(folder.join(".lock")).context("cannot lock the cell's folder")?;
+        let lock =
+            frostline_files::lock_file(&folder.join(".lock")).context("cannot lock the cell's folder")?;
         if lock.try_lock().is_err() {
             bail!("another sweep is working on {}; wait for it or choose another --out", folder.display());
         }
@@ -93,8 +93,7 @@ fn write_record(
         Err(error) => (None, None, Some(error)),
     };
     let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error };
-    let text = serde_json::to_string_pretty(&record)?;
-    Ok(record::write_atomically(&Path::new(&job.folder).join("record.json"), text.as_bytes())?)
+    Ok(record.write(job.folder.as_ref())?)
 }
 
 /// A cell from start to end: data, model, its stages, files. Nothing to record with `verify`.
@@ -112,11 +111,15 @@ fn run_cell<B: Train>(
     let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
     let added = extras(settings, &policies, data.encoder.depth)?;
     let encoder = &EncoderConfig { extras: added, ..data.encoder.clone() };
-    let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
-    shared.verified.check(weights.map(|(_, input)| input))?;
+    let weights = || {
+        let all = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
+        all.map(|(_, input)| input)
+    };
+    shared.verified.check(weights())?;
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
     let head = RandomInit::new(settings.seed, HEAD_STD);
     let mut model = Network::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
+    shared.verified.check_unchanged(weights())?;
     let isa = isa_on::<B>(device);
     let (mut history, mut saved) =
         if *verify { Default::default() } else { history::resume(folder, &cell.id, &isa) };
@@ -134,13 +137,11 @@ fn run_cell<B: Train>(
         resumed: history.steps + saved.as_ref().map_or(0, Saved::step),
     }));
     let goes_on = saved.is_some();
-    let mut metrics = File::options()
-        .create(true)
-        .write(true)
-        .append(goes_on)
-        .truncate(!goes_on)
-        .open(folder.join("metrics.jsonl"))
-        .context("cannot write metrics.jsonl")?;
+    let metrics = folder.join("metrics.jsonl");
+    if !goes_on {
+        frostline_files::remove(&metrics)?;
+    }
+    let mut metrics = frostline_files::append(&metrics)?;
     let mut tell = |event: Event| {
         if matches!(event, Event::Step(_) | Event::Epoch { .. }) {
             let line = serde_json::to_string(&event).expect("plain data always serialises");
@@ -183,10 +184,14 @@ fn run_cell<B: Train>(
         true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
         false => Vec::new(),
     };
+    if settings.save.model || settings.save.changes {
+        // Both have read them again.
+        shared.verified.check_unchanged(weights())?;
+    }
     let timing = history.timing([load_ms, baselines_ms], ms(clock));
     let outcome = Outcome {
-        headline: data.main().name.clone(),
-        tasks: data.tasks.iter().map(|task| (task.name.clone(), task.facts.clone())).collect(),
+        headline: data.main().name.to_string(),
+        tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
         cost: cost::of_cell(&data, encoder, last.timeline.last(), last.settings.train.batch),
         steps: history.steps,
         epochs: history.epochs,

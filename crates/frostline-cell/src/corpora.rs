@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use frostline_align::Aligner;
-use frostline_record::{Cell, DataSettings, Input, Inputs, Settings, TaskSettings};
+use frostline_record::{Cell, DataSettings, FileName, Input, Inputs, Settings, TaskSettings};
 
 use crate::aligned::{AlignedSplit, AlignedTask, Alignments};
 use crate::corpus::{Chosen, File, Files, Portion, Portions, is_drawn};
@@ -45,7 +45,7 @@ pub(crate) struct KeyedAligner {
 
 /// A task of a cell, its sentences and its tags.
 pub(crate) struct TaskSentences {
-    pub name: String,
+    pub name: FileName,
     pub settings: TaskSettings,
     pub portions: Portions,
     /// Those of its train split and of the tasks with which it shares a head.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use frostline_model::{EncoderConfig, HeadShape, Vocabulary};
-use frostline_record::{Baseline, Sample, TaskFacts, TaskSettings, Unit};
+use frostline_record::{Baseline, FileName, Sample, TaskFacts, TaskSettings, Unit};
 use frostline_score::Familiarity;
 use frostline_train::Dataset;
 
@@ -28,7 +28,7 @@ pub(crate) struct Data {
 
 /// One task's data, aligned.
 pub(crate) struct TaskData {
-    pub name: String,
+    pub name: FileName,
     /// A place in [`Data::heads`].
     pub head: usize,
     pub settings: TaskSettings,

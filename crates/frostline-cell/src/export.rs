@@ -41,12 +41,12 @@ fn copy(from: &Path, out: &Path) -> Result<Vec<String>> {
     if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
         return Err(OutputExists(out.to_path_buf()).into());
     }
-    let part = out.with_added_extension("part");
+    // Not a name that somebody else may have given to a folder.
+    let part = out.with_added_extension(format!("part-{}", std::process::id()));
+    let cannot = |error: io::Error| anyhow!("{place}: cannot be written: {error}; choose another --out");
+    fs::create_dir_all(out.parent().unwrap_or(out)).map_err(cannot)?;
+    fs::create_dir(&part).map_err(cannot)?;
     let copied = || -> io::Result<Vec<String>> {
-        if part.exists() {
-            fs::remove_dir_all(&part)?;
-        }
-        fs::create_dir_all(&part)?;
         let mut files = Vec::new();
         for entry in from.read_dir()? {
             let entry = entry?;
@@ -62,5 +62,8 @@ fn copy(from: &Path, out: &Path) -> Result<Vec<String>> {
         files.sort();
         Ok(files)
     };
-    copied().map_err(|error| anyhow!("{place}: cannot be written: {error}; choose another --out"))
+    copied().map_err(|error| {
+        let _ = fs::remove_dir_all(&part);
+        cannot(error)
+    })
 }

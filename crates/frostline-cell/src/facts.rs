@@ -33,7 +33,7 @@ pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
         for task in corpora.tasks(cell)? {
             let aligned = corpora.align(&task, &aligner)?;
             let known = Known::of(&aligned.train.sentences, &task.settings, data.lowercase);
-            tasks.insert(task.name.clone(), known.facts(&aligned, &task.tags));
+            tasks.insert(task.name.to_string(), known.facts(&aligned, &task.tags));
         }
         all.push(CellFacts { cell: cell.id.clone(), tasks });
     }

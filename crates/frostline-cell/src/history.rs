@@ -1,9 +1,10 @@
-//! What a cell has found so far, over its stages, and the file from which it goes on after a crash.
+//! What a cell has found so far, over its stages, and the file from which it is resumed after a crash.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Instant;
 
+use frostline_files::{FileError, Writer, unseal};
 use frostline_kernels::Train;
 use frostline_record::{self as record, EpochRow, LossPoint, PrefixState, PrefixUse, StageOutcome};
 use frostline_train::{Finished, Saved, Task, Times};
@@ -12,8 +13,17 @@ use serde::{Deserialize, Serialize};
 use crate::data::Data;
 use crate::version;
 
-/// The file in a cell's folder.
+/// The file in a cell's folder, sealed.
 const FILE: &str = "checkpoint.safetensors";
+
+/// The checkpoint before it, which is used if the last one is damaged.
+const PREVIOUS: &str = "checkpoint.previous.safetensors";
+
+/// The largest checkpoint that is read. That of an encoder of three billion parameters has 36 GiB.
+///
+/// # Units
+/// Bytes.
+const MOST_CHECKPOINT: u64 = 64 << 30;
 
 /// What is known of a cell at the start of a stage, and the rows reported since.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,21 +73,37 @@ struct Note {
     history: History,
 }
 
-/// What was found so far and the running stage's state, where a usable checkpoint lies in the folder.
+/// What was found so far and the running stage's state: from the last checkpoint in the folder or, if that is
+/// damaged, from the one before.
 pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (History, Option<Saved>) {
-    let found = fs::read(folder.join(FILE)).ok().and_then(|bytes| {
-        let (saved, note) = Saved::from_bytes(&bytes).ok()?;
-        let note: Note = serde_json::from_str(&note).ok()?;
-        (note.id == id && note.isa == isa).then_some((note.history, Some(saved)))
-    });
-    found.unwrap_or_default()
+    for file in [FILE, PREVIOUS] {
+        let path = folder.join(file);
+        if !path.exists() {
+            continue;
+        }
+        match read(&path) {
+            Ok((saved, note)) if note.id == id && note.isa == isa => return (note.history, Some(saved)),
+            // Of other settings, code or instructions: bits would differ.
+            Ok(_) => {}
+            Err(reason) => tracing::warn!("{}: not used, since {reason}", path.display()),
+        }
+    }
+    Default::default()
 }
 
-/// Removes a checkpoint that is no longer needed, and what a killed worker left of one.
+fn read(path: &Path) -> Result<(Saved, Note), String> {
+    let bytes = frostline_files::read(path, MOST_CHECKPOINT).map_err(|error| error.source.to_string())?;
+    let inside = unseal(&bytes).ok_or("its checksum does not fit")?;
+    let (saved, note) = Saved::from_bytes(inside).map_err(|error| error.to_string())?;
+    Ok((saved, serde_json::from_str(&note).map_err(|error| error.to_string())?))
+}
+
+/// Removes the checkpoints, which are no longer needed, and what a killed worker left of one.
 pub(crate) fn forget(folder: &Path) {
     let path = folder.join(FILE);
-    let _ = fs::remove_file(path.with_added_extension("part"));
-    let _ = fs::remove_file(path);
+    for path in [path.with_added_extension("part"), path, folder.join(PREVIOUS)] {
+        let _ = frostline_files::remove(&path);
+    }
 }
 
 impl History {
@@ -86,12 +112,21 @@ impl History {
         (self.epochs_before, self.steps)
     }
 
-    /// Writes down where the cell is. A disk that is full costs the checkpoint, not the cell.
+    /// Stores where the cell is, and keeps the checkpoint before. A disk that is full costs the checkpoint, not the
+    /// cell.
     pub fn keep(&self, folder: &Path, id: &str, isa: &str, saved: &Saved) {
         let note = Note { id: id.into(), isa: isa.into(), history: self.clone() };
         let note = serde_json::to_string(&note).expect("plain data always serialises");
-        let path: PathBuf = folder.join(FILE);
-        if let Err(error) = record::write_atomically(&path, &saved.to_bytes(&note)) {
+        let path = folder.join(FILE);
+        let write = || {
+            let mut writer = Writer::create_sealed(&path)?;
+            writer.write_all(&saved.to_bytes(&note)).map_err(FileError::of(&path))?;
+            if path.exists() {
+                frostline_files::rename(&path, &folder.join(PREVIOUS))?;
+            }
+            writer.finish()
+        };
+        if let Err(error) = write() {
             tracing::warn!("no checkpoint: {error}");
         }
     }

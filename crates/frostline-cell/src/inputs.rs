@@ -1,11 +1,12 @@
 //! From a cell's inputs to an aligner, a config and a source of weights.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
 use frostline_assets::{Origin, read_pinned};
+use frostline_files::Identity;
 use frostline_model::{Checkpoint, EncoderConfig, ParameterSource, RandomInit};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 
@@ -89,7 +90,7 @@ pub fn encoder_source(
             settings.encoder.name
         )
     };
-    if input.path.starts_with("embedded:") {
+    if is_embedded(input) {
         let bytes = frostline_assets::embedded::bytes(&input.path)?;
         return Ok(Box::new(Checkpoint::embedded(bytes, config.family, &input.path)?));
     }
@@ -109,25 +110,46 @@ pub fn weights<'a>(inputs: &'a Inputs, settings: &Settings) -> Result<&'a Input>
     })
 }
 
-/// Files whose bytes are those that their cells name, each hashed once.
+/// Files whose bytes are those that their cells name, each hashed once for as long as it stays the same file.
 #[derive(Debug, Default)]
-pub struct Verified(HashSet<(String, String)>);
+pub struct Verified(HashMap<(String, String), Identity>);
 
 impl Verified {
-    /// Looks at those that were not looked at before.
+    /// Hashes those files that were not hashed before, or that were written or replaced since.
     ///
     /// # Errors
     /// See [`verify`].
     pub fn check<'a>(&mut self, inputs: impl Iterator<Item = &'a Input>) -> Result<()> {
-        for input in inputs {
+        for input in inputs.filter(|input| !is_embedded(input)) {
             let file = (input.path.clone(), input.sha256.clone());
-            if !self.0.contains(&file) {
+            let now = Identity::of(Path::new(&input.path))?;
+            if self.0.get(&file) != Some(&now) {
                 verify(input)?;
-                self.0.insert(file);
+                // Of the file as it was before it was hashed: a change since then shows when it is checked again.
+                self.0.insert(file, now);
             }
         }
         Ok(())
     }
+
+    /// Checks that nobody has written to these files or replaced them since [`Verified::check`].
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn check_unchanged<'a>(&self, inputs: impl Iterator<Item = &'a Input>) -> Result<()> {
+        for Input { path, sha256, .. } in inputs.filter(|input| !is_embedded(input)) {
+            if self.0.get(&(path.clone(), sha256.clone())) != Some(&Identity::of(Path::new(path))?) {
+                bail!(
+                    "{path} was changed while the cell read it; run the sweep again with a file that stays"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_embedded(input: &Input) -> bool {
+    input.path.starts_with(frostline_assets::embedded::PREFIX)
 }
 
 /// Checks that the encoder can take sentences of the length asked for.
@@ -148,7 +170,7 @@ pub fn check_length(settings: &Settings, encoder: &EncoderConfig) -> Result<()> 
 /// # Errors
 /// Where it cannot be read or has changed since the sweep began.
 pub fn verify(input: &Input) -> Result<()> {
-    if input.path.starts_with("embedded:") {
+    if is_embedded(input) {
         read_pinned(&input.path, &input.sha256)?;
         return Ok(());
     }

@@ -52,7 +52,7 @@ pub(crate) fn epoch_row(
         trainable,
         train_loss_nats: epoch.train_loss_nats,
         dev: score(data.headline),
-        others: others.map(|task| (data.tasks[task].name.clone(), score(task))).collect(),
+        others: others.map(|task| (data.tasks[task].name.to_string(), score(task))).collect(),
     }
 }
 
@@ -130,12 +130,6 @@ pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Ev
         }
     }
     Ok(out)
-}
-
-/// The name by which a split's predictions are stored.
-pub(crate) fn prediction_file(stage: Option<&str>, task: Option<&str>, split: &str) -> String {
-    let parts = [stage, task].into_iter().flatten().map(|part| part.replace(' ', "-"));
-    parts.chain([split.to_string()]).collect::<Vec<_>>().join(".") + ".tsv"
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Finds the outputs of a cell's constant prefix or has them computed: in a worker's memory, or in a mapped file
 //! that several workers share. What makes two prefixes the same is decided here.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::TryLockError;
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use frostline_files::Writer;
 use frostline_kernels::Kernels;
 use frostline_model::Network;
 use frostline_record::{
@@ -17,7 +18,7 @@ use frostline_train::{Dataset, Prefix, View, compute_prefix};
 
 use crate::corpus::seed_chooses;
 use crate::data::{Data, TaskData};
-use crate::prefix_rows::{Kept, Rows, Values};
+use crate::prefix_rows::{Kept, MappedRows, Rows, Values};
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
 const FILL_TOKENS: usize = 4096;
@@ -211,15 +212,15 @@ impl<B: Kernels> Fill<'_, '_, B> {
 
     /// The file of this key, which one process writes while others wait. It is whole or absent:
     /// what a crash leaves bears another name and is written over.
-    fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(memmap2::Mmap, bool)> {
+    fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(MappedRows, bool)> {
         let shown = || {
             format!(
                 "{}: the prefix cache cannot be written; free some disk, or switch it off with prefix_cache.enabled = \"off\" in the plan",
                 folder.display()
             )
         };
-        fs::create_dir_all(folder).with_context(shown)?;
-        let lock = File::create(folder.join(format!("{key}.lock"))).with_context(shown)?;
+        frostline_files::create_folder(folder).with_context(shown)?;
+        let lock = frostline_files::lock_file(&folder.join(format!("{key}.lock"))).with_context(shown)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -228,32 +229,37 @@ impl<B: Kernels> Fill<'_, '_, B> {
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
         }
-        let path: PathBuf = folder.join(format!("{key}.f32"));
-        let whole = fs::metadata(&path).is_ok_and(|found| found.len() == self.bytes());
-        if !whole {
-            let part = folder.join(format!("{key}.part"));
-            self.write(&part, progress)
-                .and_then(|()| Ok(fs::rename(&part, &path)?))
-                // A disk that is full has no room for half a file, nor for the record of the failure.
-                .inspect_err(|_| drop(fs::remove_file(&part)))
-                .with_context(shown)?;
+        let path = folder.join(format!("{key}.f32"));
+        if path.exists() {
+            match self.map(&path).with_context(shown)? {
+                Some(map) => return Ok((map, false)),
+                None => tracing::warn!("{}: damaged, so it is computed again", path.display()),
+            }
         }
-        let file = File::open(&path).with_context(shown)?;
+        self.write(&path, progress).with_context(shown)?;
+        let map = self.map(&path).with_context(shown)?;
+        let damaged = || anyhow!("{}: differs from what was written; check the disk", path.display());
+        Ok((map.ok_or_else(damaged)?, true))
+    }
+
+    /// The rows of a file; nothing if it is damaged.
+    fn map(&self, path: &Path) -> Result<Option<MappedRows>> {
+        let file = frostline_files::open(path)?;
         // SAFETY: no process writes to a finished file of this name; it is only ever removed, which
         // leaves a map intact.
-        let map = unsafe { memmap2::Mmap::map(&file) }.with_context(shown)?;
-        Ok((map, !whole))
+        let map = unsafe { memmap2::Mmap::map(&file) }?;
+        Ok(MappedRows::of(map).filter(|rows| rows.bytes() == self.bytes()))
     }
 
     fn write(&self, path: &Path, progress: &mut Progress) -> Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let mut out = Writer::create_sealed(path)?;
         self.compute(progress, &mut |rows| {
             for value in rows {
                 out.write_all(&value.to_ne_bytes())?;
             }
             Ok(())
         })?;
-        Ok(out.into_inner().map_err(|error| error.into_error())?.sync_all()?)
+        Ok(out.finish()?)
     }
 
     fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {

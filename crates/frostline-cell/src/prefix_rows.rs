@@ -20,7 +20,29 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 pub(crate) enum Values {
     Memory(Vec<f32>),
-    Mapped(memmap2::Mmap),
+    Mapped(MappedRows),
+}
+
+/// Rows in a mapped file, followed by the seal that was checked.
+#[derive(Debug)]
+pub(crate) struct MappedRows(memmap2::Mmap);
+
+impl MappedRows {
+    /// The rows of a sealed file; nothing if its seal does not fit.
+    pub fn of(map: memmap2::Mmap) -> Option<Self> {
+        frostline_files::unseal(&map).is_some().then_some(Self(map))
+    }
+
+    /// The size of the rows.
+    pub fn bytes(&self) -> u64 {
+        (self.0.len() - frostline_files::SEAL_BYTES) as u64
+    }
+
+    fn values(&self) -> &[f32] {
+        let rows = &self.0[..self.0.len() - frostline_files::SEAL_BYTES];
+        // SAFETY: every pattern of bits is an f32; a map begins on a page, so nothing is cut.
+        unsafe { rows.align_to::<f32>() }.1
+    }
 }
 
 impl Rows {
@@ -28,8 +50,7 @@ impl Rows {
     pub fn values(&self) -> &[f32] {
         match &self.values {
             Values::Memory(values) => values,
-            // SAFETY: every pattern of bits is an f32; a map begins on a page, so nothing is cut.
-            Values::Mapped(map) => unsafe { map.align_to::<f32>() }.1,
+            Values::Mapped(rows) => rows.values(),
         }
     }
 

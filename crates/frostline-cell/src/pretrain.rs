@@ -1,12 +1,12 @@
 //! `frostline pretrain`: a small encoder from random weights by masked-language modelling.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use frostline_align::{AlignOptions, Aligner};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, HuggingFaceExport, RandomInit, Vocabulary, snapshot};
-use frostline_record::write_atomically;
 use frostline_train::{PretrainConfig, pretrain};
 use rayon::prelude::*;
 
@@ -76,7 +76,7 @@ impl Work for &Pretrain {
         };
         let mut tell = |step, steps, loss| {
             if step % 1000 == 0 || step == steps {
-                eprintln!("step {step} of {steps}: loss {loss:.4} nats");
+                let _ = writeln!(std::io::stderr(), "step {step} of {steps}: loss {loss:.4} nats");
             }
         };
         let trained = pretrain::<B>(&encoder, &text, &config, device, &mut tell)?;
@@ -91,8 +91,8 @@ impl Work for &Pretrain {
             other_rows: 1.0,
         };
         let target = self.target();
-        write_atomically(&target, &export.safetensors()?)?;
-        eprintln!("{}", target.display());
+        frostline_files::write(&target, &export.safetensors()?)?;
+        let _ = writeln!(std::io::stderr(), "{}", target.display());
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! What a cell leaves for others to use: the trained model as folders.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,7 +8,7 @@ use frostline_kernels::Train;
 use frostline_model::{
     EncoderConfig, HuggingFaceExport, Network, ParameterSource, PeftExport, hugging_face_config, snapshot,
 };
-use frostline_record::{Cell, Settings, write_atomically};
+use frostline_record::{Cell, Settings};
 
 use crate::data::Data;
 use crate::{inputs, saved_model};
@@ -48,7 +47,7 @@ impl Trained<'_> {
             let named =
                 |what: &str| folder.join(if main { what.into() } else { format!("{what}-{}", task.name) });
             let target = named("model");
-            fs::create_dir_all(&target)?;
+            frostline_files::create_folder(&target)?;
             let export = HuggingFaceExport {
                 config: encoder,
                 parameters: &parameters,
@@ -59,8 +58,8 @@ impl Trained<'_> {
             };
             let kind = data.heads[task.head].kind;
             let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &task.tags, kind)?;
-            write_atomically(&target.join("model.safetensors"), &export.safetensors()?)?;
-            write_atomically(&target.join("config.json"), config.as_bytes())?;
+            frostline_files::write(&target.join("model.safetensors"), &export.safetensors()?)?;
+            frostline_files::write(&target.join("config.json"), config.as_bytes())?;
             let files = [
                 ("tokenizer", "tokenizer.json"),
                 ("vocabulary", "vocab.txt"),
@@ -68,7 +67,7 @@ impl Trained<'_> {
             ];
             for (role, file) in files {
                 if cell.inputs.contains_key(role) {
-                    write_atomically(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
+                    frostline_files::write(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
                 }
             }
             let tokenizer = cell.inputs.get("tokenizer").map(|input| input.path.as_str());
@@ -87,9 +86,9 @@ impl Trained<'_> {
                     encoder: name,
                 };
                 let target = named("peft");
-                fs::create_dir_all(&target)?;
-                write_atomically(&target.join("adapter_model.safetensors"), &peft.safetensors()?)?;
-                write_atomically(&target.join("adapter_config.json"), peft.config(lora).as_bytes())?;
+                frostline_files::create_folder(&target)?;
+                frostline_files::write(&target.join("adapter_model.safetensors"), &peft.safetensors()?)?;
+                frostline_files::write(&target.join("adapter_config.json"), peft.config(lora).as_bytes())?;
             }
         }
         Ok(())

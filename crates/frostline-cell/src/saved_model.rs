@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use frostline_record::{MODEL_SCHEMA, SavedModel, Settings, write_atomically};
+use frostline_record::{MODEL_SCHEMA, SavedModel, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::data::TaskData;
@@ -22,12 +22,12 @@ pub(crate) fn finish<'a>(
     if let Some(path) = tokenizer
         && let Some(config) = tokenizer_config(path)?
     {
-        write_atomically(&folder.join("tokenizer_config.json"), config.as_bytes())?;
+        frostline_files::write(&folder.join("tokenizer_config.json"), config.as_bytes())?;
     }
     let mut unit = frostline_record::Unit::Words;
     let tasks = served.map(|task| {
         unit = task.settings.unit();
-        (task.name.clone(), task.settings.labels.clone())
+        (task.name.to_string(), task.settings.labels.clone())
     });
     let saved = SavedModel {
         schema: MODEL_SCHEMA,
@@ -37,7 +37,7 @@ pub(crate) fn finish<'a>(
         max_length: settings.data.max_length,
         precision: settings.train.precision,
     };
-    Ok(write_atomically(&folder.join(SavedModel::FILE), saved.text().as_bytes())?)
+    Ok(frostline_files::write(&folder.join(SavedModel::FILE), saved.text().as_bytes())?)
 }
 
 /// The `tokenizer_config.json` beside a `tokenizer.json`, nothing where there is none.

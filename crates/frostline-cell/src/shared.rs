@@ -49,7 +49,7 @@ mod tests {
 
     /// A cell of the demo's English that learns from the first so many sentences.
     fn cell(first: usize, labels: &str) -> Cell {
-        let mut settings = Settings { lang: "en".into(), ..Settings::default() };
+        let mut settings = Settings { lang: "en".parse().expect("a name"), ..Settings::default() };
         settings.encoder.name = "embedded:demo-distilbert".into();
         settings.data.first = first;
         settings.tasks.values_mut().for_each(|task| task.labels = labels.into());

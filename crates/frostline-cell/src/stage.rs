@@ -9,7 +9,7 @@ use burn::module::AutodiffModule as _;
 use frostline_freeze::Timeline;
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network};
-use frostline_record::{self as record, Checkpoints, Event, Job, Settings, StageOutcome};
+use frostline_record::{self as record, Checkpoints, Event, FileName, Job, Settings, StageOutcome};
 use frostline_train::{
     Finished, Run, RunEvent, Saved, Task as Learned, evaluate, features, settling_rule, timeline, train,
 };
@@ -17,13 +17,13 @@ use frostline_train::{
 use crate::data::{Data, TaskData};
 use crate::heads::head_names;
 use crate::history::{History, ms};
-use crate::outcome::{accounts, epoch_row, loss_point, prediction_file, prediction_lines, score, settled};
+use crate::outcome::{accounts, epoch_row, loss_point, prediction_lines, score, settled};
 use crate::prefix::{Request, Splits};
 use crate::shared::Shared;
 
 /// One stage, resolved.
 pub(crate) struct Stage {
-    pub name: String,
+    pub name: FileName,
     pub settings: Settings,
     pub timeline: Timeline,
     /// Blocks of the prefix that no stage up to this one changes.
@@ -65,7 +65,7 @@ impl Stage {
             Learned {
                 name: &task.name,
                 head: task.head,
-                weight: self.settings.tasks[&task.name].weight,
+                weight: self.settings.tasks[task.name.as_str()].weight,
                 train: view(&task.train, 0),
                 dev: view(&task.dev.set, 1),
             }
@@ -184,6 +184,7 @@ impl StageRun<'_> {
                 let view = splits.view(&test.set, number, 2);
                 evaluate(&model, task.head, encoder, view, &stage.settings)
             });
+            let test = test.transpose()?;
             let mut found = record::TaskOutcome::default();
             for ((split, scored), evaluation) in
                 task.scored().zip([Some(dev), test.as_ref()].into_iter().flatten())
@@ -191,22 +192,22 @@ impl StageRun<'_> {
                 found.scores.insert(split.into(), score(evaluation, scored, task));
                 if save.predictions {
                     let text = prediction_lines(task, scored, evaluation)?;
-                    let name = (number != data.headline).then_some(task.name.as_str());
-                    let file = prediction_file((!self.last).then_some(&stage.name), name, split);
-                    record::write_atomically(&folder.join(&file), text.as_bytes())?;
+                    let name = (number != data.headline).then_some(&task.name);
+                    let file = record::prediction_file((!self.last).then_some(&stage.name), name, split);
+                    frostline_files::write(&folder.join(&file), text.as_bytes())?;
                     let sha256 = record::sha256(text.as_bytes());
                     found.predictions.insert(split.into(), record::StoredFile { file, sha256 });
                 }
             }
-            tasks.insert(task.name.clone(), found);
+            tasks.insert(task.name.to_string(), found);
         }
         if save.features && self.last {
             let bytes = self.features(&model, splits)?;
-            record::write_atomically(&folder.join("features.safetensors"), &bytes)?;
+            frostline_files::write(&folder.join("features.safetensors"), &bytes)?;
         }
         history.scored_ms += ms(clock);
         Ok(StageOutcome {
-            name: stage.name.clone(),
+            name: stage.name.to_string(),
             policy: stage.settings.policy.to_string(),
             accounts: accounts(encoder, &data.heads, stage.timeline.last()),
             steps: finished.steps,

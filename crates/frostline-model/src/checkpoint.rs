@@ -1,22 +1,39 @@
 //! Weights in safetensors files, as Hugging Face stores them: f32, f16 or bf16, whole or sharded.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
 
+use frostline_files::{open, read_text};
 use half::{bf16, f16};
 use memmap2::Mmap;
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::{Dtype, SafeTensors};
 
 use crate::names::sentence_name;
 use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_name};
+
+/// The largest index of shards that is read; those of the largest models have a few MiB.
+///
+/// # Units
+/// Bytes.
+const MOST_INDEX: u64 = 64 << 20;
 
 /// An opened set of weights.
 pub struct Checkpoint {
     family: Family,
     place: String,
     files: Vec<Bytes>,
-    /// Tensor name to its file.
-    index: HashMap<String, usize>,
+    tensors: HashMap<String, Tensor>,
+}
+
+/// Where a tensor's values are.
+struct Tensor {
+    /// The number of its file.
+    file: usize,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    /// Bytes of the file.
+    bytes: Range<usize>,
 }
 
 enum Bytes {
@@ -37,7 +54,7 @@ impl Checkpoint {
     /// Opens `model.safetensors`, or the shards beside a `model.safetensors.index.json`.
     ///
     /// # Errors
-    /// If a file is missing or is not a safetensors file.
+    /// If a file is missing or is not a safetensors file, or an index names a file outside its folder.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
         let files = if path.extension().is_some_and(|extension| extension == "json") {
             shards(path)?
@@ -57,15 +74,24 @@ impl Checkpoint {
     }
 
     fn index(files: Vec<Bytes>, family: Family, place: String) -> Result<Self, ModelError> {
-        let mut index = HashMap::new();
+        let mut tensors = HashMap::new();
         for (number, file) in files.iter().enumerate() {
-            let tensors = SafeTensors::deserialize(file.get()).map_err(|error| ModelError::Weights {
-                place: place.clone(),
-                reason: format!("not a safetensors file ({error}); fetch it again"),
-            })?;
-            index.extend(tensors.names().into_iter().map(|name| (name.to_string(), number)));
+            // This also checks that the tensors fill exactly the rest of the file.
+            let (header, about) =
+                SafeTensors::read_metadata(file.get()).map_err(|error| ModelError::Weights {
+                    place: place.clone(),
+                    reason: format!("not a safetensors file ({error}); fetch it again"),
+                })?;
+            // The header's length comes before it.
+            let start = size_of::<u64>() + header;
+            for (name, about) in about.tensors() {
+                let (from, to) = about.data_offsets;
+                let bytes = start + from..start + to;
+                let tensor = Tensor { file: number, dtype: about.dtype, shape: about.shape.clone(), bytes };
+                tensors.insert(name, tensor);
+            }
         }
-        Ok(Self { family, place, files, index })
+        Ok(Self { family, place, files, tensors })
     }
 
     /// Checks that every parameter of an encoder exists with the shape that its config implies,
@@ -75,12 +101,12 @@ impl Checkpoint {
     /// If a tensor is missing or has another shape; the error names the first one.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         let parameters = config.parameters(&[]);
-        parameters.iter().try_for_each(|(path, shape)| self.with(path, shape, |_, _| Ok(())))
+        parameters.iter().try_for_each(|(path, shape)| self.tensor(path, shape).map(|_| ()))
     }
 
     /// The name under which a parameter is stored: with or without the family's prefix, with the older
     /// names of LayerNorm's parameters, or with the names of a sentence head.
-    fn find(&self, path: &str) -> Option<String> {
+    fn find(&self, path: &str) -> Option<(&String, &Tensor)> {
         let (name, _) = hugging_face_name(self.family, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
         let old = |name: &str| {
@@ -93,55 +119,62 @@ impl Checkpoint {
         }
         names.extend(sentence_name(self.family, &name));
         names.extend(names.clone().iter().filter_map(|name| old(name)));
-        names.into_iter().find(|name| self.index.contains_key(name))
+        names.iter().find_map(|name| self.tensors.get_key_value(name))
     }
 
-    /// Calls `read` with a tensor after checking its shape.
-    fn with<T>(
-        &self,
-        path: &str,
-        shape: &[usize],
-        read: impl FnOnce(&TensorView<'_>, bool) -> Result<T, ModelError>,
-    ) -> Result<T, ModelError> {
+    /// A parameter's tensor of the expected shape, and whether it is stored transposed.
+    fn tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
         let (canonical, transposed) = hugging_face_name(self.family, path);
-        let name = self
+        let (name, tensor) = self
             .find(path)
             .ok_or_else(|| ModelError::Missing { place: self.place.clone(), name: canonical })?;
-        let file = SafeTensors::deserialize(self.files[self.index[&name]].get())
-            .map_err(|error| ModelError::Weights { place: self.place.clone(), reason: error.to_string() })?;
-        let view = file.tensor(&name).map_err(|error| ModelError::Weights {
-            place: self.place.clone(),
-            reason: format!("`{name}`: {error}"),
-        })?;
         let mut expected = shape.to_vec();
         if transposed {
             expected.reverse();
         }
-        if view.shape() != expected {
-            let found = view.shape().to_vec();
-            return Err(ModelError::Shape { place: self.place.clone(), name, found, expected });
+        if tensor.shape != expected {
+            let (place, name, found) = (self.place.clone(), name.clone(), tensor.shape.clone());
+            return Err(ModelError::Shape { place, name, found, expected });
         }
-        read(&view, transposed)
+        let bytes = &self.files[tensor.file].get()[tensor.bytes.clone()];
+        Ok((Stored { place: &self.place, name, dtype: tensor.dtype, bytes }, transposed))
+    }
+}
+
+/// A tensor's values as they are stored.
+struct Stored<'a> {
+    place: &'a str,
+    name: &'a str,
+    dtype: Dtype,
+    bytes: &'a [u8],
+}
+
+impl Stored<'_> {
+    /// The values in some of the bytes.
+    ///
+    /// # Errors
+    /// If they are of another type than f32, f16 or bf16, or one is NaN or infinite.
+    fn values(&self, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
+        let values: Vec<f32> = match self.dtype {
+            Dtype::F32 => bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
+            Dtype::F16 => bytes.as_chunks().0.iter().map(|two| f16::from_le_bytes(*two).to_f32()).collect(),
+            Dtype::BF16 => bytes.as_chunks().0.iter().map(|two| bf16::from_le_bytes(*two).to_f32()).collect(),
+            other => {
+                return Err(self
+                    .fault(format!("has values of type {other:?}, expected F32, F16 or BF16; convert it")));
+            }
+        };
+        match values.iter().find(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(value) => {
+                Err(self
+                    .fault(format!("contains {value}; the weights are damaged or their training diverged")))
+            }
+        }
     }
 
-    fn floats(&self, dtype: Dtype, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
-        Ok(match dtype {
-            Dtype::F32 => {
-                bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-            }
-            Dtype::F16 => bytes.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
-            Dtype::BF16 => {
-                bytes.chunks_exact(2).map(|b| bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
-            }
-            other => {
-                return Err(ModelError::Weights {
-                    place: self.place.clone(),
-                    reason: format!(
-                        "found values of type {other:?}, expected F32, F16 or BF16; convert the weights"
-                    ),
-                });
-            }
-        })
+    fn fault(&self, reason: String) -> ModelError {
+        ModelError::Weights { place: self.place.into(), reason: format!("`{}` {reason}", self.name) }
     }
 }
 
@@ -153,21 +186,19 @@ impl ParameterSource for Checkpoint {
     }
 
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        self.with(path, shape, |view, transposed| {
-            let values = self.floats(view.dtype(), view.data())?;
-            Ok(if transposed { transpose(&values, shape[1], shape[0]) } else { values })
-        })
+        let (stored, transposed) = self.tensor(path, shape)?;
+        let values = stored.values(stored.bytes)?;
+        Ok(if transposed { transpose(&values, shape[1], shape[0]) } else { values })
     }
 
     fn rows(&self, path: &str, shape: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
-        self.with(path, &shape, |view, _| {
-            let width = view.data().len() / shape[0].max(1);
-            let mut out = Vec::with_capacity(rows.len() * shape[1]);
-            for &row in rows {
-                out.extend(self.floats(view.dtype(), &view.data()[row as usize * width..][..width])?);
-            }
-            Ok(out)
-        })
+        let (stored, _) = self.tensor(path, &shape)?;
+        let width = stored.bytes.len() / shape[0].max(1);
+        let mut out = Vec::with_capacity(rows.len() * shape[1]);
+        for &row in rows {
+            out.extend(stored.values(&stored.bytes[row as usize * width..][..width])?);
+        }
+        Ok(out)
     }
 }
 
@@ -183,20 +214,19 @@ pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
 }
 
 fn map(path: &Path) -> Result<Bytes, ModelError> {
-    let fail = |error: std::io::Error| ModelError::Weights {
-        place: path.display().to_string(),
-        reason: format!("cannot be read: {error}"),
-    };
-    let file = std::fs::File::open(path).map_err(fail)?;
+    let place = || path.display().to_string();
+    let file = open(path)
+        .map_err(|error| ModelError::Weights { place: place(), reason: error.source.to_string() })?;
     // SAFETY: the map is only read. If another program shrank the file meanwhile, the process would
     // end with a bus error; weights files are not edited in place.
-    Ok(Bytes::Mapped(unsafe { Mmap::map(&file) }.map_err(fail)?))
+    let map = unsafe { Mmap::map(&file) };
+    map.map(Bytes::Mapped).map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
 }
 
 /// The files that an index names, in the same folder.
 fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
-    let text = std::fs::read_to_string(index).map_err(|error| fail(format!("cannot be read: {error}")))?;
+    let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.source.to_string()))?;
     let file: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| fail(format!("not JSON: {error}")))?;
     let map = file
@@ -206,5 +236,12 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let mut names: Vec<&str> = map.values().filter_map(|name| name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
+    let inside = |name: &&str| {
+        let mut parts = Path::new(name).components();
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !name.contains('\\')
+    };
+    if let Some(name) = names.iter().find(|name| !inside(name)) {
+        return Err(fail(format!("it names {name:?}, which is not a file beside it; fetch it again")));
+    }
     Ok(names.into_iter().map(|name| index.with_file_name(name)).collect())
 }

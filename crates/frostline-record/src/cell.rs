@@ -54,11 +54,12 @@ impl Cell {
         Self { schema: SCHEMA, id, backend: backend.into(), code: code.into(), settings, inputs }
     }
 
-    /// A readable folder name: language, policy, seed and the start of the id.
+    /// A readable folder name: language, policy (at most its first hundred characters), seed and the start of the id.
     #[must_use]
     pub fn folder(&self) -> String {
         let Settings { lang, policy, seed, .. } = &self.settings;
-        format!("{lang}-{policy}-s{seed}-{}", &self.id[..8])
+        let policy: String = policy.as_str().chars().take(100).collect();
+        format!("{lang}-{policy}-s{seed}-{}", self.id.get(..8).unwrap_or(&self.id))
     }
 
     /// A readable name for messages: `en first-4 seed 42`.

@@ -33,9 +33,19 @@ impl Settings {
                 self.data.train_from_dev > 0.0 && self.data.train_from_dev < 1.0,
                 "in (0, 1)",
             ),
-            ("train.batch", self.train.batch as f64, self.train.batch >= 1, "at least 1"),
+            (
+                "train.batch",
+                self.train.batch as f64,
+                (1..=1 << 16).contains(&self.train.batch),
+                "from 1 to 65536",
+            ),
             ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
-            ("data.max_length", self.data.max_length as f64, self.data.max_length >= 3, "at least 3"),
+            (
+                "data.max_length",
+                self.data.max_length as f64,
+                (3..=1 << 20).contains(&self.data.max_length),
+                "from 3 to 1048576",
+            ),
             (
                 "data.fraction",
                 self.data.fraction,
@@ -45,15 +55,20 @@ impl Settings {
             ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
             ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),
             ("optimizer.beta2", o.beta2, (0.0..1.0).contains(&o.beta2), "in [0, 1)"),
-            ("optimizer.eps", o.eps, o.eps > 0.0, "above 0"),
-            ("optimizer.weight_decay", o.weight_decay, o.weight_decay >= 0.0, "0 or more"),
+            ("optimizer.eps", o.eps, o.eps > 0.0 && o.eps.is_finite(), "above 0"),
+            (
+                "optimizer.weight_decay",
+                o.weight_decay,
+                (0.0..f64::INFINITY).contains(&o.weight_decay),
+                "0 or more",
+            ),
             (
                 "optimizer.layer_decay",
                 o.layer_decay,
                 o.layer_decay > 0.0 && o.layer_decay <= 1.0,
                 "in (0, 1]",
             ),
-            ("optimizer.clip_norm", o.clip_norm, o.clip_norm >= 0.0, "0 or more"),
+            ("optimizer.clip_norm", o.clip_norm, (0.0..f64::INFINITY).contains(&o.clip_norm), "0 or more"),
             (
                 "schedule.warmup",
                 self.schedule.warmup,
@@ -61,7 +76,12 @@ impl Settings {
                 "in [0, 1)",
             ),
             ("dropout.head", self.dropout.head, (0.0..1.0).contains(&self.dropout.head), "in [0, 1)"),
-            ("eval.batch_tokens", self.eval.batch_tokens as f64, self.eval.batch_tokens >= 1, "at least 1"),
+            (
+                "eval.batch_tokens",
+                self.eval.batch_tokens as f64,
+                (1..=1 << 24).contains(&self.eval.batch_tokens),
+                "from 1 to 16777216",
+            ),
             (
                 "optimizer.lr times weight_decay",
                 o.lr * o.weight_decay,
@@ -81,9 +101,14 @@ impl Settings {
     pub(crate) fn check_tuning(&self) -> Result<(), PlanError> {
         let (lora, adaptive) = (&self.lora, &self.adaptive);
         let rules = [
-            ("lora.rank", lora.rank as f64, lora.rank >= 1, "at least 1"),
+            ("lora.rank", lora.rank as f64, (1..=1 << 14).contains(&lora.rank), "from 1 to 16384"),
             ("lora.alpha", lora.alpha, lora.alpha > 0.0 && lora.alpha.is_finite(), "above 0"),
-            ("adapters.size", self.adapters.size as f64, self.adapters.size >= 1, "at least 1"),
+            (
+                "adapters.size",
+                self.adapters.size as f64,
+                (1..=1 << 16).contains(&self.adapters.size),
+                "from 1 to 65536",
+            ),
             ("adaptive.every", adaptive.every as f64, adaptive.every >= 1, "at least 1"),
             (
                 "adaptive.percentile",
@@ -132,7 +157,7 @@ impl Settings {
             if task.shares.is_empty() {
                 continue;
             }
-            match self.tasks.get(&task.shares).filter(|_| task.shares != *name) {
+            match self.tasks.get(task.shares.as_str()).filter(|_| *name != *task.shares) {
                 None => {
                     return fail(
                         name,
@@ -153,7 +178,7 @@ impl Settings {
         }
         let headline = self.headline();
         if !self.tasks.contains_key(headline) {
-            let there: Vec<&str> = self.tasks.keys().map(String::as_str).collect();
+            let there: Vec<&str> = self.tasks.keys().map(|name| name.as_str()).collect();
             let known = if there.is_empty() { "none".into() } else { there.join(", ") };
             return fail(headline, format!("it is the headline (`eval.task`), but the tasks are: {known}"));
         }

@@ -65,6 +65,24 @@ pub enum PlanError {
         /// The value as TOML.
         value: String,
     },
+    /// A grid that is too large.
+    #[error("the grid has more than {most} cells ({sizes}); split it into several plans")]
+    TooManyCells {
+        /// The most that a grid can have.
+        most: usize,
+        /// How many values each axis has.
+        sizes: String,
+    },
+    /// Two files of a cell would have one name.
+    #[error("`{first}` and `{second}` would both be written to {file}; rename one of them")]
+    SameFile {
+        /// A stage or task, or both.
+        first: String,
+        /// Another one.
+        second: String,
+        /// The file's name.
+        file: String,
+    },
     /// A language the plan has no treebank for.
     #[error("no treebank is named for the language `{lang}`; the plan's [treebanks] has: {known}")]
     UnknownLang {

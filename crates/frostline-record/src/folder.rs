@@ -1,25 +1,34 @@
 //! A sweep's folder: `sweep.json` (plan and cells) and `cells/FOLDER/record.json`.
 //!
-//! A file here is either whole or absent: it is written under another name and renamed.
+//! A file here is either whole or absent, and carries a checksum of its text.
 
-use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use frostline_files::{FileError, seal_json, unseal_json};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cell, Plan, Record, Reference, SCHEMA};
 
+/// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
+///
+/// # Units
+/// Bytes.
+const MOST_JSON: u64 = 2 << 30;
+
 /// What can be wrong with a sweep's folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The operating system said no.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file or folder.
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file that could not be read back, and so was not written.
+    #[error("{path}: not written, since it could not be read again: {reason}; please report this as a bug")]
+    Unreadable {
+        /// The file.
         path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
+        /// The parser's reason.
+        reason: String,
     },
     /// A file is not what it should be.
     #[error("{path}: not readable as {what}: {reason}; delete it and run the sweep again")]
@@ -98,9 +107,7 @@ impl Sweep {
     /// # Errors
     /// Where the folder cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
-        debug_assert_eq!(self.schema, SCHEMA);
-        let text = serde_json::to_string_pretty(self).expect("plain data always serialises");
-        write_atomically(&folder.join("sweep.json"), text.as_bytes())
+        write_json(&folder.join("sweep.json"), self)
     }
 
     /// The folder of a cell.
@@ -130,10 +137,25 @@ impl Sweep {
 /// The record in a cell's folder, where there is one.
 ///
 /// # Errors
-/// Where it is there but cannot be read, or is of another schema.
+/// Where it is there but cannot be read, was changed, or is of another schema.
 pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
     let path = cell_folder.join("record.json");
-    if path.exists() { read_json(&path, "a record").map(Some) } else { Ok(None) }
+    if !path.exists() {
+        return Ok(None);
+    }
+    let record: Record = read_json(&path, "a record")?;
+    record.check().map_err(|reason| FolderError::Malformed { path, what: "a record", reason })?;
+    Ok(Some(record))
+}
+
+impl Record {
+    /// Writes the record into its cell's folder.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written, or the record could not be read again.
+    pub fn write(&self, cell_folder: &Path) -> Result<(), FolderError> {
+        write_json(&cell_folder.join("record.json"), self)
+    }
 }
 
 /// The one key that every version has.
@@ -142,36 +164,24 @@ struct Versioned {
     schema: u32,
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path, what: &'static str) -> Result<T, FolderError> {
-    let text = fs::read_to_string(path).map_err(|source| FolderError::Io { path: path.into(), source })?;
-    // The schema is asked first: of another version's file its first strange key says too little.
+fn read_json<T: DeserializeOwned>(path: &Path, what: &'static str) -> Result<T, FolderError> {
+    let malformed = |reason| FolderError::Malformed { path: path.into(), what, reason };
+    let text = frostline_files::read_text(path, MOST_JSON)?;
+    let text = unseal_json(&text).map_err(|error| malformed(error.to_string()))?;
+    // The schema is checked first: in another version's file, its first unknown key would explain too little.
     if let Ok(Versioned { schema: found }) = serde_json::from_str(&text)
         && found != SCHEMA
     {
         return Err(FolderError::Schema { path: path.into(), what, found });
     }
-    serde_json::from_str(&text).map_err(|error| FolderError::Malformed {
-        path: path.into(),
-        what,
-        reason: error.to_string(),
-    })
+    serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))
 }
 
-/// Writes a file so that it is either whole or absent, also after a crash.
-///
-/// # Errors
-/// The system's reason, with the path.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    let part = path.with_added_extension("part");
-    let write = || {
-        let mut file = fs::File::create(&part)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    };
-    write().map_err(|source| {
-        // Half a file on a disk that is full only fills it.
-        let _ = fs::remove_file(&part);
-        FolderError::Io { path: path.into(), source }
-    })
+/// Writes a file that can be read again: a number that JSON does not have would replace a good file by an unreadable
+/// one.
+fn write_json<T: Serialize + DeserializeOwned>(path: &Path, value: &T) -> Result<(), FolderError> {
+    let text = serde_json::to_string_pretty(value).expect("plain data always serialises");
+    serde_json::from_str::<T>(&text)
+        .map_err(|error| FolderError::Unreadable { path: path.into(), reason: error.to_string() })?;
+    Ok(frostline_files::write(path, seal_json(&text).as_bytes())?)
 }

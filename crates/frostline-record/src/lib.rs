@@ -9,10 +9,14 @@ mod claim_check;
 mod error;
 mod event;
 mod facts;
+mod files;
 mod folder;
-
+mod grid;
+mod limits;
+mod name;
 mod plan;
 mod record;
+mod record_check;
 mod reference;
 mod saved;
 mod schema;
@@ -28,7 +32,11 @@ pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, More
 pub use error::PlanError;
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
-pub use folder::{FolderError, Sweep, read_record, write_atomically};
+pub use files::prediction_file;
+pub use folder::{FolderError, Sweep, read_record};
+pub use grid::Grid;
+pub use limits::{MOST_CELLS, MOST_JOBS};
+pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Plan, PrefixCache};
 pub use record::{
     AccountRow, Accounts, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,

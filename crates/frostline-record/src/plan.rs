@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, PlanError, SCHEMA, Settings, Switch, claim_check};
+use crate::{Claim, FileName, PlanError, SCHEMA, Settings, Switch, claim_check};
 
 /// A plan: settings shared by all cells, and the axes of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct Plan {
     /// The schema of this file, [`SCHEMA`].
     pub schema: u32,
     /// A short name for folders and headings.
-    pub name: String,
+    pub name: FileName,
     /// One or two sentences for the report.
     #[serde(default)]
     pub about: String,
@@ -30,7 +30,7 @@ pub struct Plan {
     #[serde(default)]
     pub checkpoints: Checkpoints,
     /// Short name to dataset folder, path or `embedded:NAME`.
-    pub treebanks: BTreeMap<String, String>,
+    pub treebanks: BTreeMap<FileName, String>,
     /// Dotted path of a setting to the values it takes; all combinations are run.
     #[serde(default)]
     pub grid: BTreeMap<String, Vec<toml::Value>>,
@@ -130,74 +130,6 @@ impl Plan {
         }
         self.grid.remove(path);
         self.settings.set(path, value)
-    }
-
-    /// All cells' settings in the order in which they run: seeds outermost and policies innermost,
-    /// so that what is compared runs close together in time.
-    ///
-    /// # Errors
-    /// An axis that is empty, repeats a value, names no setting or has a value that does not fit;
-    /// a language without a treebank; a setting out of range.
-    pub fn expand(&self) -> Result<Vec<Settings>, PlanError> {
-        let mut cells = vec![self.settings.clone()];
-        for axis in self.axes() {
-            let values = &self.grid[axis];
-            if values.is_empty() {
-                return Err(PlanError::EmptyAxis { axis: axis.into() });
-            }
-            if let Some((_, twice)) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
-                return Err(PlanError::RepeatedValue { axis: axis.into(), value: twice.to_string() });
-            }
-            let mut next = Vec::with_capacity(cells.len() * values.len());
-            for cell in &cells {
-                for value in values {
-                    let mut cell = cell.clone();
-                    cell.set(axis, value.clone())?;
-                    next.push(cell);
-                }
-            }
-            cells = next;
-        }
-        let sampled = self.grid.contains_key("data.sample");
-        for cell in &cells {
-            cell.in_stages()?;
-            if cell.data.draw > 0 && cell.data.sample == 0 && !sampled {
-                return Err(PlanError::OutOfRange {
-                    path: "data.draw".into(),
-                    value: cell.data.draw as f64,
-                    range: "0 where no `data.sample` is drawn".into(),
-                });
-            }
-            let of_tasks = cell.tasks.values().map(|task| cell.dataset_of(task));
-            if let Some(lang) =
-                of_tasks.chain([cell.lang.as_str()]).find(|lang| !self.treebanks.contains_key(*lang))
-            {
-                let known: Vec<_> = self.treebanks.keys().cloned().collect();
-                return Err(PlanError::UnknownLang { lang: lang.into(), known: known.join(", ") });
-            }
-        }
-        Ok(cells)
-    }
-
-    /// The axes from the slowest to the fastest: seed, language, all others by name, policy.
-    #[must_use]
-    pub fn axes(&self) -> Vec<&str> {
-        let rank = |axis: &str| match axis {
-            "seed" => 0,
-            "lang" => 1,
-            "policy" => 3,
-            _ => 2,
-        };
-        let mut axes: Vec<&str> = self.grid.keys().map(String::as_str).collect();
-        axes.sort_by_key(|axis| rank(axis));
-        axes
-    }
-
-    /// The axes other than seed, language and policy: what a report must tell apart besides them.
-    #[must_use]
-    pub fn extra_axes(&self) -> Vec<&str> {
-        let usual = ["seed", "lang", "policy"];
-        self.axes().into_iter().filter(|axis| !usual.contains(axis)).collect()
     }
 }
 

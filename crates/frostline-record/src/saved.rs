@@ -2,7 +2,6 @@
 //! have no place for.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,12 @@ use crate::{FolderError, Precision, Unit};
 
 /// The version of [`SavedModel`], counted separately: a model is kept for longer than its sweep.
 pub const MODEL_SCHEMA: u32 = 1;
+
+/// The largest file of this kind that is read.
+///
+/// # Units
+/// Bytes.
+const MOST_NOTES: u64 = 16 << 20;
 
 /// How words were prepared for a saved model in its training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +48,7 @@ impl SavedModel {
         if !path.exists() {
             return Ok(None);
         }
-        let text =
-            fs::read_to_string(&path).map_err(|source| FolderError::Io { path: path.clone(), source })?;
+        let text = frostline_files::read_text(&path, MOST_NOTES)?;
         let malformed = |reason| FolderError::SavedModel { path: path.clone(), reason };
         // The schema is asked first: of another version's file its first strange key says too little.
         let value: serde_json::Value =
@@ -80,7 +84,7 @@ mod tests {
             max_length: 128,
             precision: Precision::F32,
         };
-        let write = |text: &str| fs::write(folder.path().join(SavedModel::FILE), text).expect("written");
+        let write = |text: &str| std::fs::write(folder.path().join(SavedModel::FILE), text).expect("written");
         write(&saved.text());
         assert_eq!(read().expect("its own text"), Some(saved.clone()));
         let errors = [

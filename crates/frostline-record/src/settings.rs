@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use frostline_freeze::{Policy, SettlingRule};
 use serde::{Deserialize, Serialize};
 
-use crate::{AdapterSettings, LoraSettings, Mixing, PlanError, TaskSettings};
+use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Short name of a dataset, a key of the plan's `[treebanks]`.
-    pub lang: String,
+    pub lang: FileName,
     /// What is frozen: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
     /// `all+embeddings+heads`, `none+lora`.
     pub policy: Policy,
@@ -26,7 +26,7 @@ pub struct Settings {
     /// How sentences become examples.
     pub data: DataSettings,
     /// What is learned, by name: each task has its data, its labels and its head.
-    pub tasks: BTreeMap<String, TaskSettings>,
+    pub tasks: BTreeMap<FileName, TaskSettings>,
     /// The training loop.
     pub train: TrainSettings,
     /// How a gradient becomes a step.
@@ -328,12 +328,12 @@ pub struct SaveSettings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            lang: "en".into(),
+            lang: "en".parse().expect("a name"),
             policy: Policy::none(),
             seed: 42,
             encoder: EncoderSettings::default(),
             data: DataSettings::default(),
-            tasks: BTreeMap::from([("upos".to_string(), TaskSettings::default())]),
+            tasks: BTreeMap::from([("upos".parse().expect("a name"), TaskSettings::default())]),
             train: TrainSettings::default(),
             optimizer: OptimizerSettings::default(),
             schedule: ScheduleSettings::default(),
@@ -469,7 +469,7 @@ impl Settings {
     /// The task whose score is the headline.
     #[must_use]
     pub fn headline(&self) -> &str {
-        let first = || self.tasks.keys().next().map_or("", String::as_str);
+        let first = || self.tasks.keys().next().map_or("", FileName::as_str);
         if self.eval.task.is_empty() { first() } else { &self.eval.task }
     }
 
@@ -483,6 +483,6 @@ impl Settings {
     /// dataset is not the cell's own.
     #[must_use]
     pub fn role(&self, dataset: &str, split: &str) -> String {
-        if dataset == self.lang { split.into() } else { format!("{dataset}/{split}") }
+        if self.lang == dataset { split.into() } else { format!("{dataset}/{split}") }
     }
 }

@@ -1,6 +1,6 @@
 //! Stages: parts of a run that continue one another, each with the settings it changes.
 
-use crate::{PlanError, Settings, Stage};
+use crate::{FileName, NameError, PlanError, Settings, Stage};
 
 /// What a stage may change: how the model learns, not what it learns from.
 const CHANGEABLE: [&str; 7] = ["policy", "unfreeze", "adaptive", "train", "optimizer", "schedule", "dropout"];
@@ -11,13 +11,13 @@ impl Settings {
     ///
     /// # Errors
     /// Where a stage changes what it may not, or what there is not, or has a value out of range.
-    pub fn in_stages(&self) -> Result<Vec<(String, Self)>, PlanError> {
+    pub fn in_stages(&self) -> Result<Vec<(FileName, Self)>, PlanError> {
         let base = Self { stages: Vec::new(), ..self.clone() };
         if self.stages.is_empty() {
             base.check()?;
-            return Ok(vec![("train".into(), base)]);
+            return Ok(vec![("train".parse().expect("a name"), base)]);
         }
-        let mut all: Vec<(String, Self)> = Vec::new();
+        let mut all: Vec<(FileName, Self)> = Vec::new();
         for (number, stage) in self.stages.iter().enumerate() {
             let mut settings = base.clone();
             let mut name = format!("stage {}", number + 1);
@@ -28,8 +28,13 @@ impl Settings {
                     settings.change(&name, &path, value)?;
                 }
             }
+            let name: FileName = name.parse().map_err(|error: NameError| PlanError::Stage {
+                stage: format!("number {}", number + 1),
+                reason: error.to_string(),
+            })?;
             if all.iter().any(|(known, _)| *known == name) {
-                return Err(PlanError::Stage { stage: name, reason: "two stages have this name".into() });
+                let reason = "two stages have this name".into();
+                return Err(PlanError::Stage { stage: name.into(), reason });
             }
             settings.check()?;
             all.push((name, settings));
@@ -79,7 +84,7 @@ mod tests {
     #[test]
     fn a_run_without_stages_is_one() {
         let stages = Settings::default().in_stages().expect("one stage");
-        assert_eq!(stages, [("train".to_string(), Settings::default())]);
+        assert_eq!(stages, [("train".parse().expect("a name"), Settings::default())]);
     }
 
     #[test]

@@ -169,7 +169,9 @@ impl Report {
     fn check(&self) -> Result<(), ReportError> {
         match &self.fault {
             None => Ok(()),
-            Some(Fault::NoCells) => Err(ReportError::NoCells { name: self.study.sweep.plan.name.clone() }),
+            Some(Fault::NoCells) => {
+                Err(ReportError::NoCells { name: self.study.sweep.plan.name.to_string() })
+            }
             Some(Fault::Schema { id, found }) => Err(ReportError::Schema { id: id.clone(), found: *found }),
             Some(Fault::TwoRecords { id }) => Err(ReportError::TwoRecords { id: id.clone() }),
         }

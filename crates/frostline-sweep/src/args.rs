@@ -51,6 +51,19 @@ pub struct SweepArgs {
     /// Threads of each worker [default: cores / jobs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
+    /// Start no further cell once one has failed; those that are running end
+    #[arg(long, conflicts_with = "keep_going")]
+    pub fail_fast: bool,
+    /// Run all other cells where some fail [default]
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Run a cell that failed up to N times more before its error is recorded
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    pub retry: u32,
+    /// End a cell that takes longer, with that as its error; what it has computed is lost unless the plan's
+    /// `checkpoints` keep it [default: no limit]
+    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
+    pub cell_minutes: Option<f64>,
     /// The sweep's folder [default: sweeps/PLAN-HASH, the same for any of the plan's treebanks,
     /// policies and seeds]
     #[arg(long, value_name = "DIR")]
@@ -101,6 +114,14 @@ pub struct FetchArgs {
     /// Fetch encoders without their weights
     #[arg(long)]
     pub no_weights: bool,
+}
+
+/// A time limit in minutes.
+fn minutes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(minutes) if minutes > 0.0 && minutes <= 1e6 => Ok(minutes),
+        _ => Err("expected minutes above 0, as in 90 or 0.5".into()),
+    }
 }
 
 /// The library and device that tensors run on; each is a feature of the program.

@@ -27,7 +27,7 @@ pub fn exit_code(result: Result<Ending>) -> ExitCode {
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Ok(Ending::As(code)) => ExitCode::from(code),
         Err(fault) => {
-            eprintln!("error: {:#}", fault.error);
+            note!("error: {:#}", fault.error);
             ExitCode::from(fault.code)
         }
     }

@@ -31,6 +31,8 @@ pub trait Observer {
     fn done(&mut self, cell: &Cell, record: Option<&Record>);
     /// A cell has failed.
     fn failed(&mut self, cell: &Cell, error: &str);
+    /// A cell has failed and will be run again.
+    fn retried(&mut self, cell: &Cell, error: &str);
     /// The user has interrupted the sweep.
     fn interrupted(&mut self);
 }

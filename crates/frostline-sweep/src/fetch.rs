@@ -39,12 +39,12 @@ pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
     let options = download::options(args)?;
     let wanted = wanted(args, place)?;
     for name in &wanted.elsewhere {
-        println!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
+        say!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
     }
     download::all(&wanted, &options)?;
     if let Some(cache) = &args.cache {
         let cache = std::path::absolute(cache).unwrap_or_else(|_| cache.clone());
-        println!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());
+        say!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());
     }
     Ok(Ending::Done)
 }

@@ -1,6 +1,9 @@
 //! The sweep's folder: checked, locked, and searched for the cells that still have to be run.
 
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,6 +11,7 @@ use anyhow::{Context as _, anyhow};
 use frostline_record::{
     Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
 };
+use tempfile::TempDir;
 
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
@@ -24,11 +28,14 @@ pub(crate) struct Folder {
     path: PathBuf,
     cells: Vec<Cell>,
     done: usize,
-    /// Each cell takes one step, and the folder is removed afterwards.
-    verify: bool,
+    /// With `--verify`: each cell takes one step, and the folder is removed afterwards.
+    temporary: Option<TempDir>,
     /// Held for as long as this value exists; the system releases it however the process ends.
     _lock: File,
 }
+
+/// What the lock file of a sweep's folder says, so that the folder is known even if its `sweep.json` is damaged.
+const MARK: &str = "This folder belongs to a sweep of Frostline.\n";
 
 /// Checks that a sweep can be written to the folder, and leaves nothing behind.
 pub(crate) fn check(out: &Path) -> Result<()> {
@@ -41,8 +48,9 @@ pub(crate) fn check(out: &Path) -> Result<()> {
             place::shown(existing)
         ));
     }
+    check_owner(out)?;
     let probe = existing.join(format!(".frostline-probe-{}", std::process::id()));
-    File::create(&probe)
+    File::create_new(&probe)
         .and_then(|_| fs::remove_file(&probe))
         .map_err(|error| {
             anyhow!("{shown}: the sweep's folder cannot be written ({error}); give another --out")
@@ -50,12 +58,34 @@ pub(crate) fn check(out: &Path) -> Result<()> {
         .environment()
 }
 
+/// Checks that the folder is missing, empty or a sweep's: nobody else's files may be replaced or removed.
+fn check_owner(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    // A sweep that was killed at its first moment leaves these.
+    let foreign: Vec<_> = entries.filter(|name| name != ".lock" && name != "sweep.json.part").collect();
+    let marked = || frostline_files::read_text(&folder.join(".lock"), 1 << 10).is_ok_and(|text| text == MARK);
+    if foreign.is_empty() || marked() {
+        return Ok(());
+    }
+    let why = match Sweep::read(folder) {
+        Ok(_) | Err(FolderError::Schema { .. }) => return Ok(()),
+        Err(FolderError::NoSweep { .. }) => {
+            let name = foreign.iter().min().expect("one is there").display();
+            format!("it is not a sweep's, since it has no sweep.json, but it contains {name}")
+        }
+        Err(error) => format!("it cannot be told whether it is a sweep's ({error})"),
+    };
+    environment(format!("{}: {why}; give a new or an empty folder as --out", place::shown(folder)))
+}
+
 impl Folder {
     /// Locks the folder for this sweep and writes `sweep.json`.
     pub(crate) fn open(path: &Path, mut sweep: Sweep) -> Result<Self> {
+        check_owner(path)?;
         let lock = lock(path)?;
         let cells = sweep.cells.clone();
-        let mut folder = Self { path: path.into(), cells, done: 0, verify: false, _lock: lock };
+        check_folders(&cells)?;
+        let mut folder = Self { path: path.into(), cells, done: 0, temporary: None, _lock: lock };
         let finished = |cell: &&Cell| folder.finished(cell);
         folder.done = folder.cells.iter().filter(finished).count();
         // The report warns of times measured with several jobs at once, even if an earlier command measured them.
@@ -64,14 +94,25 @@ impl Folder {
             sweep.plan.jobs = before.plan.jobs.max(jobs);
         }
         sweep.write(path).environment()?;
+        folder.create()?;
         Ok(folder)
     }
 
     /// A separate, temporary folder for `--verify`.
     pub(crate) fn temporary(cells: Vec<Cell>) -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("frostline-verify-{}", std::process::id()));
+        let temporary = tempfile::Builder::new().prefix("frostline-verify-").tempdir();
+        let temporary = temporary.context("no temporary folder can be created").environment()?;
+        let path = temporary.path().to_path_buf();
         let lock = lock(&path)?;
-        Ok(Self { path, cells, done: 0, verify: true, _lock: lock })
+        let folder = Self { path, cells, done: 0, temporary: Some(temporary), _lock: lock };
+        folder.create()?;
+        Ok(folder)
+    }
+
+    /// Creates the folders in it.
+    fn create(&self) -> Result<()> {
+        frostline_files::create_folder(&self.path.join("cells")).environment()?;
+        frostline_files::create_folder(&self.logs()).environment()
     }
 
     /// The folder's path.
@@ -82,7 +123,7 @@ impl Folder {
     /// Where this number of workers keeps the outputs of constant prefixes. Several workers share files,
     /// so that each output is computed once.
     pub(crate) fn prefix_place(&self, cache: &PrefixCache, workers: usize) -> Result<Option<PrefixPlace>> {
-        if self.verify || cache.enabled == Switch::Off {
+        if self.verifies() || cache.enabled == Switch::Off {
             return Ok(None);
         }
         let folder = std::path::absolute(self.prefixes()).environment()?.display().to_string();
@@ -103,14 +144,16 @@ impl Folder {
         self.done
     }
 
+    fn verifies(&self) -> bool {
+        self.temporary.is_some()
+    }
+
     /// Jobs for the cells that are missing or failed; creates the cells' folders.
     pub(crate) fn jobs(&self, place: Option<&PrefixPlace>, checkpoints: Checkpoints) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
             let folder = Sweep::cell_folder(&self.path, cell);
-            fs::create_dir_all(&folder)
-                .with_context(|| format!("{}: cannot be created", folder.display()))
-                .environment()?;
+            frostline_files::create_folder(&folder).environment()?;
             wait_until_free(&folder, cell)?;
             let folder = std::path::absolute(&folder).environment()?;
             jobs.push(Job {
@@ -118,7 +161,7 @@ impl Folder {
                 folder: folder.display().to_string(),
                 prefix_cache: place.cloned(),
                 checkpoints,
-                verify: self.verify,
+                verify: self.verifies(),
             });
         }
         self.print_existing()?;
@@ -138,23 +181,23 @@ impl Folder {
     /// Whether a cell is done: its folder contains a record with the same id and without an error. A cell
     /// whose record cannot be read is run again.
     fn finished(&self, cell: &Cell) -> bool {
-        !self.verify && matches!(stored(&self.path, cell), Ok(Some(true)))
+        !self.verifies() && matches!(stored(&self.path, cell), Ok(Some(true)))
     }
 
     /// Prints how many cells are done already, and how many records of other cells there are.
     fn print_existing(&self) -> Result<()> {
-        let current: Vec<String> = self.cells.iter().map(Cell::folder).collect();
+        let current: HashSet<OsString> = self.cells.iter().map(|cell| cell.folder().into()).collect();
         let others = fs::read_dir(self.path.join("cells"))
             .environment()?
             .flatten()
             .filter(|entry| entry.path().join("record.json").exists())
-            .filter(|entry| !current.iter().any(|name| entry.file_name() == name.as_str()))
+            .filter(|entry| !current.contains(&entry.file_name()))
             .count();
         if self.done > 0 {
-            println!("done      {} here already, not run again", counted(self.done, "cell"));
+            say!("done      {} here already, not run again", counted(self.done, "cell"));
         }
         if others > 0 {
-            println!(
+            say!(
                 "others    {} left alone: made with other code, data or settings, or not asked for now",
                 counted(others, "record")
             );
@@ -162,40 +205,77 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes the prefix files, unless the plan keeps them or cells that read them still have to be run.
+    /// Removes the prefix files, unless the plan keeps them or cells that read them still have to be run. Other files
+    /// there are left alone.
     pub(crate) fn clear_prefixes(&self, cache: &PrefixCache, outcome: &Outcome) {
-        if cache.keep == Switch::Off && outcome.failed.is_empty() && !outcome.interrupted {
-            let _ = fs::remove_dir_all(self.prefixes());
+        if cache.keep == Switch::On || !outcome.failed.is_empty() || outcome.interrupted {
+            return;
         }
+        let folder = self.prefixes();
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()).filter(|path| is_prefix_file(path)) {
+            let _ = frostline_files::remove(&path);
+        }
+        let _ = frostline_files::remove_empty_folder(&folder);
     }
 
     /// Prints what was done, what failed and how to continue. After `--verify` it removes the folder unless a cell
     /// has failed.
-    pub(crate) fn close(self, outcome: &Outcome) -> Ending {
-        if self.verify {
-            self.print_verified(outcome);
+    pub(crate) fn close(mut self, outcome: &Outcome) -> Ending {
+        let (path, verifies) = (place::shown(&self.path), self.verifies());
+        if let Some(folder) = self.temporary.take() {
+            print_verified(folder, outcome);
         }
-        let path = place::shown(&self.path);
         if outcome.interrupted {
             let done = counted(self.done + outcome.done, "cell");
-            println!("stopped   {done} done, kept in {path}; the same command again runs the others");
-        } else if !self.verify && !outcome.failed.is_empty() {
+            say!("stopped   {done} done, kept in {path}; the same command again runs the others");
+        } else if !verifies && !outcome.failed.is_empty() {
             let failed = counted(outcome.failed.len(), "cell");
-            println!("failed    {failed}; the full errors are in {path}/cells/*/record.json");
-            println!("          the same command again runs the failed cells again");
+            say!("failed    {failed}; the full errors are in {path}/cells/*/record.json");
+            let also = if outcome.not_started > 0 { " and those that were not started" } else { "" };
+            say!("          the same command again runs the failed cells{also}");
         }
         outcome.ending()
     }
+}
 
-    fn print_verified(&self, outcome: &Outcome) {
-        if outcome.failed.is_empty() {
-            let _ = fs::remove_dir_all(&self.path);
-        }
-        println!("verified  {} took one step each; no record was written", counted(outcome.done, "cell"));
-        for (title, error) in &outcome.failed {
-            println!("failed    {title}: {}", error.lines().next().unwrap_or_default());
+fn print_verified(folder: TempDir, outcome: &Outcome) {
+    if !outcome.failed.is_empty() {
+        // Its logs tell more.
+        let _ = folder.keep();
+    }
+    say!("verified  {} took one step each; no record was written", counted(outcome.done, "cell"));
+    for (title, error) in &outcome.failed {
+        say!("failed    {title}: {}", error.lines().next().unwrap_or_default());
+    }
+}
+
+/// Whether this is one of the files that workers make of a prefix: 32 hexadecimal digits and an ending.
+fn is_prefix_file(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.split_once('.').is_some_and(|(key, ending)| {
+        let is_key = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_key && ["f32", "f32.part", "lock"].contains(&ending)
+    })
+}
+
+/// Checks that each cell has a folder of its own.
+fn check_folders(cells: &[Cell]) -> Result<()> {
+    let mut known: HashMap<String, &Cell> = HashMap::with_capacity(cells.len());
+    for cell in cells {
+        if let Some(other) = known.insert(cell.folder(), cell) {
+            return Err(anyhow!(
+                "two cells would be written to the folder {}: {} ({}) and {} ({}); run them as two plans",
+                cell.folder(),
+                other.title(),
+                other.id,
+                cell.title(),
+                cell.id
+            ))
+            .plan();
         }
     }
+    Ok(())
 }
 
 /// Whether a cell's folder has a record with the cell's id (`Some`), and whether that record is without an error.
@@ -208,17 +288,20 @@ pub(crate) fn stored(sweep: &Path, cell: &Cell) -> std::result::Result<Option<bo
 fn lock(folder: &Path) -> Result<File> {
     let shown = place::shown(folder);
     let open = || {
-        fs::create_dir_all(folder.join("cells"))?;
-        fs::create_dir_all(folder.join("workers"))?;
-        File::create(folder.join(".lock"))
+        frostline_files::create_folder(folder)?;
+        frostline_files::lock_file(&folder.join(".lock"))
     };
     let file = open()
         .map_err(|error| {
-            anyhow!("{shown}: the sweep's folder cannot be written ({error}); give another --out")
+            anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.source)
         })
         .environment()?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => {
+            // Where it cannot be written, sweep.json cannot either, which says so.
+            let _ = (&file).write_all(MARK.as_bytes());
+            Ok(file)
+        }
         Err(TryLockError::WouldBlock) => environment(format!(
             "{shown}: another sweep is running in this folder; wait for it, or give another --out"
         )),

@@ -47,22 +47,25 @@ pub(crate) struct Encoder {
     pub blocks: usize,
 }
 
+/// The most blocks of an encoder; the deepest in use have about a hundred.
+const MOST_BLOCKS: u64 = 4096;
+
 /// Finds, hashes and checks what the study reads. It also replaces the policies `subsets` and `greedy` by sets of
 /// blocks, since the encoder's depth is known only here.
 pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
     let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
     let places = Places::new(args.data.clone(), args.models.clone());
-    for settings in &study.settings {
+    for settings in study.grid.variants() {
         let name = &settings.encoder.name;
         if !sources.encoders.contains_key(name) {
-            let weights =
-                study.settings.iter().any(|s| s.encoder.name == *name && s.encoder.init == Init::Pretrained);
+            let reads = |s: &Settings| s.encoder.name == *name && s.encoder.init == Init::Pretrained;
+            let weights = study.grid.variants().any(|settings| reads(&settings));
             let encoder = encoder(&places, name, weights).environment()?;
             sources.encoders.insert(name.clone(), encoder);
         }
     }
     study.expand_block_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
-    for settings in &study.settings {
+    for settings in study.grid.variants() {
         let name = &settings.encoder.name;
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
@@ -70,7 +73,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
             stage.policy.resolve(sources.encoders[name].blocks, &heads).plan()?;
         }
     }
-    for settings in &study.settings {
+    for settings in study.grid.of_langs() {
         for (name, task) in &settings.tasks {
             let lang = settings.dataset_of(task);
             if !sources.treebanks.contains_key(lang) {
@@ -105,10 +108,11 @@ impl Sources {
     /// The study's cells, each with the files that it reads.
     pub(crate) fn cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
         let backend = study.backend.to_string();
-        let cell = |settings: &Settings| {
-            Cell::new(settings.clone(), self.inputs(settings), &backend, &program.about.code)
+        let cell = |settings: Settings| {
+            let inputs = self.inputs(&settings);
+            Cell::new(settings, inputs, &backend, &program.about.code)
         };
-        study.settings.iter().map(cell).collect()
+        study.grid.iter().map(cell).collect()
     }
 
     /// The files that a cell with these settings reads.
@@ -187,12 +191,16 @@ fn blocks(path: &str) -> anyhow::Result<usize> {
     ["n_layers", "num_hidden_layers"]
         .iter()
         .find_map(|key| config.get(key)?.as_u64())
-        .map(|blocks| blocks as usize)
+        .map(|blocks| match blocks {
+            1..=MOST_BLOCKS => Ok(blocks as usize),
+            _ => bail!("{path}: the config says {blocks} blocks, expected 1 to {MOST_BLOCKS}"),
+        })
         .ok_or_else(|| {
             anyhow!(
                 "{path}: neither `n_layers` (DistilBERT) nor `num_hidden_layers` (BERT, RoBERTa, XLM-R) says how many blocks there are; give an encoder of one of these families"
             )
         })
+        .flatten()
 }
 
 fn inputs_of(sources: frostline_assets::Sources) -> Inputs {

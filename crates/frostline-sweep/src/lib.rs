@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod say;
+
 pub mod args;
 mod data;
 mod ending;
@@ -33,4 +36,4 @@ pub use plans::{BUILT_IN, BuiltIn};
 pub use program::{About, Program};
 pub use report::report;
 pub use sweep::sweep;
-pub use workers::LocalWorkers;
+pub use workers::{Failures, LocalWorkers};

@@ -1,6 +1,7 @@
 //! The description of a study that is printed before anything runs: plan, data, encoder, program, cells.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_record::{Input, Inputs, NATIVE_BF16, Precision, Settings};
@@ -11,35 +12,41 @@ use crate::program::Program;
 use crate::study::Study;
 use crate::units::{bytes, counted, grouped};
 
-/// `--list`: prints the inputs and the cells.
-pub(crate) fn print(study: &Study, sources: &Sources, folder: &Path) {
-    print!("{}", header(study));
-    print!("{}", origins(study, sources));
-    println!("folder    {}", place::shown(folder));
-    print!("{}", cells(study));
+/// `--list`: writes the inputs and the cells.
+///
+/// # Errors
+/// Where `out` cannot be written.
+pub(crate) fn write(study: &Study, sources: &Sources, folder: &Path, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{}{}", header(study), origins(study, sources))?;
+    writeln!(out, "folder    {}", place::shown(folder))?;
+    cells(study, out)
 }
 
 /// Prints the inputs and the worker program before the cells run.
 pub(crate) fn introduce(study: &Study, sources: &Sources, program: &Program) {
-    print!("{}", header(study));
-    print!("{}", origins(study, sources));
+    say!("{}{}{}", header(study), origins(study, sources), about(study, program).trim_end());
+}
+
+fn about(study: &Study, program: &Program) -> String {
     let about = &program.about;
-    println!(
-        "program   frostline {} on {} ({}), code {}",
+    let mut text = format!(
+        "program   frostline {} on {} ({}), code {}\n",
         about.version,
         program.backend,
         about.isa,
         &about.code[..about.code.len().min(12)]
     );
-    let asked = study.settings.iter().filter(|settings| settings.train.precision == Precision::Bf16).count();
+    let asked = study.grid.iter().filter(|settings| settings.train.precision == Precision::Bf16).count();
     if asked > 0 && !about.isa.ends_with(NATIVE_BF16) {
-        println!(
+        let _ = writeln!(
+            text,
             "precision bf16 is asked for by {} of {}, but {} has no native bf16: computes in f32 here",
             asked,
-            counted(study.settings.len(), "cell"),
+            counted(study.grid.len(), "cell"),
             about.isa
         );
     }
+    text
 }
 
 fn header(study: &Study) -> String {
@@ -47,7 +54,7 @@ fn header(study: &Study) -> String {
     let mut text = format!("plan      {} ({})", plan.name, study.origin);
     let axes = plan.axes().into_iter().map(|axis| format!("{} {axis}", plan.grid[axis].len()));
     let axes: Vec<String> = axes.collect();
-    let _ = write!(text, ": {}", counted(study.settings.len(), "cell"));
+    let _ = write!(text, ": {}", counted(study.grid.len(), "cell"));
     if !axes.is_empty() {
         let _ = write!(text, " = {}", axes.join(" x "));
     }
@@ -103,22 +110,23 @@ fn file(input: &Input) -> String {
     format!("{:>9}  sha256 {}  {}", bytes(input.bytes), &input.sha256[..12], input.path)
 }
 
-fn cells(study: &Study) -> String {
-    let mut text = String::new();
-    for (number, settings) in study.settings.iter().enumerate() {
-        let _ =
-            write!(text, "{:>4}  {} {} seed {}", number + 1, settings.lang, settings.policy, settings.seed);
-        text += &axes(study, settings);
-        text.push('\n');
+fn cells(study: &Study, out: &mut impl Write) -> io::Result<()> {
+    for (number, settings) in study.grid.iter().enumerate() {
+        let Settings { lang, policy, seed, .. } = &settings;
+        writeln!(out, "{:>4}  {lang} {policy} seed {seed}{}", number + 1, axes(study, &settings))?;
     }
-    text
+    Ok(())
 }
 
 /// A cell's values on the plan's axes other than language, policy and seed, each after a space.
 pub(crate) fn axes(study: &Study, settings: &Settings) -> String {
+    let extra_axes = study.plan.extra_axes();
+    if extra_axes.is_empty() {
+        return String::new();
+    }
     let table = toml::Value::Table(toml::Table::try_from(settings).expect("settings are a table"));
     let mut text = String::new();
-    for axis in study.plan.extra_axes() {
+    for axis in extra_axes {
         if let Some(value) = axis.split('.').try_fold(&table, |at, part| at.get(part)) {
             let _ = write!(text, " {axis}={value}");
         }

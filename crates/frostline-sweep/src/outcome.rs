@@ -9,6 +9,8 @@ pub struct Outcome {
     pub done: usize,
     /// The title and error of each failed cell.
     pub failed: Vec<(String, String)>,
+    /// The number of cells that were not started, because an earlier one had failed.
+    pub not_started: usize,
     /// Whether the user interrupted the sweep.
     pub interrupted: bool,
 }

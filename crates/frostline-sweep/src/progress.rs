@@ -112,7 +112,7 @@ impl Screen {
             (Some(bar), Some(share)) => bar.set_message(format!("{:.0} %, {text}", 100.0 * share)),
             (Some(bar), None) => bar.set_message(text),
             (None, _) if !std::mem::replace(&mut running.printed_prefix, true) => {
-                eprintln!("[{:>3}/{}] {}: {text}", self.finished + 1, self.cells, running.title);
+                note!("[{:>3}/{}] {}: {text}", self.finished + 1, self.cells, running.title);
             }
             (None, _) => {}
         }
@@ -141,7 +141,7 @@ impl Screen {
                 bar.set_position(row.step);
                 bar.set_message(running.state(row.epoch));
             }
-            None => eprintln!(
+            None => note!(
                 "[{:>3}/{}] {}: {}",
                 self.finished + 1,
                 self.cells,
@@ -170,15 +170,15 @@ impl Screen {
                 let _ = bars.all.println(line);
                 bars.sweep.set_position(self.finished as u64);
             }
-            None => eprintln!("{line}"),
+            None => note!("{line}"),
         }
         self.tick();
     }
 
     fn print(&self, text: &str) {
         match &self.bars {
-            Some(bars) => bars.all.suspend(|| print!("{text}")),
-            None => print!("{text}"),
+            Some(bars) => bars.all.suspend(|| say!("{}", text.trim_end())),
+            None => say!("{}", text.trim_end()),
         }
     }
 
@@ -253,9 +253,15 @@ impl Observer for Screen {
         self.print_line(&format!("{}: FAILED: {error}", cell.title()));
     }
 
+    fn retried(&mut self, cell: &Cell, error: &str) {
+        self.end(cell);
+        self.finished -= 1;
+        self.print_line(&format!("{}: failed, will be run again: {error}", cell.title()));
+    }
+
     fn interrupted(&mut self) {
         self.clear();
-        eprintln!("stopping  the workers end now; finished cells are kept");
+        note!("stopping  the workers end now; finished cells are kept");
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path};
 
-use anyhow::Context as _;
-use frostline_record::{Cell, StoredFile, Sweep, write_atomically};
+use anyhow::bail;
+use frostline_record::{Cell, StoredFile, Sweep};
 use frostline_report::{Report, ReportFile};
 
 use crate::ending::Ending;
@@ -35,8 +35,8 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     let into = folder.join("report");
     replace(&into, &report.files().environment()?).environment()?;
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
-    println!("\n{}", report.terminal_table(width).trim_end());
-    println!(
+    say!("\n{}", report.terminal_table(width).trim_end());
+    say!(
         "report    {} ({} of {} cells)",
         place::shown(&into.join("report.md")),
         records.iter().filter(|record| record.error.is_none()).count(),
@@ -51,20 +51,28 @@ fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
     let list = into.join(CONTENTS);
     let note = |names: &BTreeSet<&str>| {
         let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
-        write_atomically(&list, lines.as_bytes())
+        frostline_files::write(&list, lines.as_bytes())
     };
     let inside = |name: &&str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     let before = fs::read_to_string(&list).unwrap_or_default();
     let before: BTreeSet<&str> = before.lines().filter(inside).collect();
+    let foreign = |file: &&ReportFile| !before.contains(file.path.as_str()) && into.join(&file.path).exists();
+    if let Some(file) = files.iter().find(foreign) {
+        bail!(
+            "{}: the report would replace it, but Frostline did not write it; move it away, then run `frostline \
+             report` on the sweep's folder",
+            into.join(&file.path).display()
+        );
+    }
     let now: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    fs::create_dir_all(into).with_context(|| into.display().to_string())?;
+    frostline_files::create_folder(into)?;
     note(&before.union(&now).copied().collect())?;
     for file in files {
         put(into, file)?;
     }
     for old in before.difference(&now) {
         // It may have been removed already.
-        let _ = fs::remove_file(into.join(old));
+        let _ = frostline_files::remove(&into.join(old));
     }
     Ok(note(&now)?)
 }
@@ -72,6 +80,6 @@ fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
 fn put(into: &Path, file: &ReportFile) -> anyhow::Result<()> {
     let path = into.join(&file.path);
     let folder = path.parent().unwrap_or(into);
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    Ok(write_atomically(&path, &file.bytes)?)
+    frostline_files::create_folder(folder)?;
+    Ok(frostline_files::write(&path, &file.bytes)?)
 }

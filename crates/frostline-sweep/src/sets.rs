@@ -90,7 +90,7 @@ impl Search {
         for cell in cells {
             let Some(block) = candidates.get(cell.settings.policy.as_str()) else { continue };
             let Some(accuracy) = record(cell).as_ref().and_then(dev_accuracy) else {
-                println!("greedy    stops here: {} has no result", cell.title());
+                say!("greedy    stops here: {} has no result", cell.title());
                 return false;
             };
             found.entry(*block).or_default().push(accuracy);
@@ -101,7 +101,7 @@ impl Search {
             found.iter().rev().map(|(block, all)| (*block, mean(all))).max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((block, accuracy)) = best else { return false };
         self.frozen = self.with(block);
-        println!(
+        say!(
             "greedy    {} tried; freezing block {block} is best, dev {:.2} %; frozen: {}",
             counted(found.len(), "block"),
             accuracy * 100.0,

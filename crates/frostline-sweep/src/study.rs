@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use frostline_record::{
-    Cell, Checkpoints, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch, sha256,
+    Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -22,8 +22,8 @@ pub(crate) struct Study {
     pub origin: String,
     /// The changes, as assignments.
     pub overrides: Vec<String>,
-    /// One per cell.
-    pub settings: Vec<Settings>,
+    /// The settings of its cells.
+    pub grid: Grid,
     /// The backend that tensors run on.
     pub backend: Backend,
     /// The greedy search over sets of blocks, if the grid has one.
@@ -46,13 +46,13 @@ impl Study {
         }
         // Stored with the sweep, since the report warns of times measured with several jobs at once.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
-        let settings = plan.expand().plan()?;
+        let grid = plan.cells().plan()?;
         let reference = source.reference(&plan).plan()?;
         Ok(Self {
             plan,
             origin: source.shown,
             overrides,
-            settings,
+            grid,
             backend: args.backend,
             search: None,
             reference,
@@ -63,7 +63,7 @@ impl Study {
     /// study's encoders.
     pub(crate) fn expand_block_sets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
         self.search = sets::expand(&mut self.plan, depths)?;
-        self.settings = self.plan.expand().plan()?;
+        self.grid = self.plan.cells().plan()?;
         Ok(())
     }
 
@@ -76,7 +76,7 @@ impl Study {
     ) -> Result<bool> {
         let Some(search) = &mut self.search else { return Ok(false) };
         let more = search.next_round(&mut self.plan, cells, record);
-        self.settings = self.plan.expand().plan()?;
+        self.grid = self.plan.cells().plan()?;
         Ok(more)
     }
 

@@ -11,8 +11,8 @@ use crate::place::Place;
 use crate::program::Program;
 use crate::progress::Screen;
 use crate::study::Study;
-use crate::workers::LocalWorkers;
-use crate::{data, inputs, list, report};
+use crate::workers::{Failures, LocalWorkers};
+use crate::{data, inputs, list, report, say};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -24,15 +24,14 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     let sources = inputs::find(&mut study, args)?;
     let out = study.folder(args, place);
     if args.list {
-        list::print(&study, &sources, &out);
-        return Ok(Ending::Done);
+        return say::print(|to| list::write(&study, &sources, &out, to));
     }
     if args.data_report {
         let program = program()?;
         list::introduce(&study, &sources, &program);
         let cells = sources.cells(&study, &program);
-        data::print(&study, &cells, &program.data(&cells)?);
-        return Ok(Ending::Done);
+        let facts = program.data(&cells)?;
+        return say::print(|to| data::write(&study, &cells, &facts, to));
     }
     folder::check(&out)?;
     let program = program()?;
@@ -44,14 +43,18 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
         program.check(&cells)?;
         let folder =
             if args.verify { Folder::temporary(cells)? } else { Folder::open(&out, study.sweep(cells))? };
-        let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs());
+        let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs())
+            .with_failures(Failures::of(args));
         let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
         let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
         let mut screen = Screen::new(&study, &jobs, folder.done());
         let outcome = executor.run(jobs, &mut screen)?;
         drop(screen);
         let complete = !args.verify && !outcome.interrupted;
-        if complete && study.next_round(folder.cells(), |cell| folder.record(cell))? {
+        if complete
+            && outcome.not_started == 0
+            && study.next_round(folder.cells(), |cell| folder.record(cell))?
+        {
             continue;
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);

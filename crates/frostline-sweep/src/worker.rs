@@ -1,6 +1,6 @@
 //! One worker process: it reads jobs and writes events; its standard error goes to a log.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     pub made_by: Option<MadeBy>,
     /// The job it is working on.
     pub job: Option<Job>,
+    /// When it was given this job.
+    job_started: Instant,
     /// Why it was killed.
     pub kill_reason: Option<String>,
 }
@@ -51,8 +53,7 @@ impl Worker {
         sender: Sender<Message>,
     ) -> anyhow::Result<Self> {
         let log = logs.join(format!("worker-{number}.log"));
-        let file = OpenOptions::new().create(true).append(true).open(&log);
-        let file = file.with_context(|| log.display().to_string())?;
+        let file = frostline_files::append(&log)?;
         let log_start = file.metadata().map_or(0, |about| about.len());
         let mut command = Command::new(&program.path);
         command
@@ -70,7 +71,8 @@ impl Worker {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("the output is a pipe");
         std::thread::spawn(move || read_events(number, BufReader::new(stdout), &sender));
-        Ok(Self { child, stdin, log, log_start, made_by: None, job: None, kill_reason: None })
+        let job_started = Instant::now();
+        Ok(Self { child, stdin, log, log_start, made_by: None, job: None, job_started, kill_reason: None })
     }
 
     /// Sends the worker a job. If the worker has ended, [`Message::Ended`] follows.
@@ -78,9 +80,15 @@ impl Worker {
         let mut line = serde_json::to_string(&job).expect("plain data always serialises");
         line.push('\n');
         self.job = Some(job);
+        self.job_started = Instant::now();
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush());
         }
+    }
+
+    /// How long it has been working on its job.
+    pub(crate) fn works_for(&self) -> Duration {
+        if self.job.is_some() { self.job_started.elapsed() } else { Duration::ZERO }
     }
 
     /// Closes the worker's input, which makes it end.

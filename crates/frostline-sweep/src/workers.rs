@@ -1,6 +1,6 @@
 //! Worker processes on this machine. Each runs one cell at a time, so that a crash affects only one cell.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +8,38 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record, write_atomically};
+use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record};
 
+use crate::args::SweepArgs;
 use crate::executor::{Executor, Observer};
 use crate::fault::{Blame as _, INTERRUPTED, Result, environment};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
+use crate::units::clock;
 use crate::worker::{Message, Worker};
 
 /// How long a worker may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// What happens when a cell fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Failures {
+    /// Whether no further cell is started once one has failed for good.
+    pub stop: bool,
+    /// How often a failed cell is run again before its error is recorded.
+    pub retries: u32,
+    /// The longest time that a cell may take.
+    pub time_limit: Option<Duration>,
+}
+
+impl Failures {
+    /// As the command line says.
+    pub(crate) fn of(args: &SweepArgs) -> Self {
+        let time_limit = args.cell_minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
+        Self { stop: args.fail_fast, retries: args.retry, time_limit }
+    }
+}
 
 /// Runs jobs in worker processes on this machine.
 #[derive(Debug)]
@@ -27,6 +48,7 @@ pub struct LocalWorkers<'a> {
     count: usize,
     threads: usize,
     logs: PathBuf,
+    failures: Failures,
 }
 
 impl<'a> LocalWorkers<'a> {
@@ -37,7 +59,13 @@ impl<'a> LocalWorkers<'a> {
         let count = count.max(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.map_or(cores / count, |threads| threads as usize).max(1);
-        Self { program, count, threads, logs }
+        Self { program, count, threads, logs, failures: Failures::default() }
+    }
+
+    /// The same workers, with another way to deal with cells that fail.
+    #[must_use]
+    pub fn with_failures(self, failures: Failures) -> Self {
+        Self { failures, ..self }
     }
 }
 
@@ -48,7 +76,7 @@ impl Executor for LocalWorkers<'_> {
 
     fn run(&self, jobs: Vec<Job>, observer: &mut dyn Observer) -> Result<Outcome> {
         for number in 1..=self.count {
-            let _ = std::fs::remove_file(self.logs.join(format!("worker-{number}.log")));
+            let _ = frostline_files::remove(&self.logs.join(format!("worker-{number}.log")));
         }
         let (sender, messages) = channel();
         listen_for_interrupts(sender.clone()).environment()?;
@@ -57,6 +85,7 @@ impl Executor for LocalWorkers<'_> {
             queue: jobs.into(),
             workers: Vec::new(),
             outcome: Outcome::default(),
+            retried: HashMap::new(),
             kill_at: None,
             sender,
             observer,
@@ -92,6 +121,8 @@ struct Round<'a> {
     /// The worker with number N is at N - 1; `None` if it has ended.
     workers: Vec<Option<Worker>>,
     outcome: Outcome,
+    /// How often each cell was run again, by id.
+    retried: HashMap<String, u32>,
     /// The time at which workers that have not ended by themselves are killed.
     kill_at: Option<Instant>,
     sender: Sender<Message>,
@@ -198,15 +229,30 @@ impl Round<'_> {
                 self.outcome.done += 1;
                 self.observer.done(&job.cell, record.as_ref());
             }
+            Some(error) if self.may_retry(job) => {
+                self.observer.retried(&job.cell, &error);
+                self.queue.push_back(job.clone());
+            }
             Some(error) => {
                 if !job.verify && record.is_none_or(|record| record.error.is_none()) {
                     self.write_failure(job, made_by, &error)?;
                 }
                 self.observer.failed(&job.cell, &error);
                 self.outcome.failed.push((job.cell.title(), error));
+                if self.settings.failures.stop {
+                    self.outcome.not_started += self.queue.len();
+                    self.queue.clear();
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether a failed job is to be run again, which it then counts.
+    fn may_retry(&mut self, job: &Job) -> bool {
+        let retried = self.retried.entry(job.cell.id.clone()).or_default();
+        *retried += 1;
+        *retried <= self.settings.failures.retries
     }
 
     /// Writes a failed cell's record with its error, for a worker that could not write it.
@@ -229,9 +275,7 @@ impl Round<'_> {
             made_by: made_by.unwrap_or(unknown),
             error: Some(error.into()),
         };
-        let text = serde_json::to_string_pretty(&record).expect("plain data always serialises");
-        let path = std::path::Path::new(&job.folder).join("record.json");
-        write_atomically(&path, text.as_bytes()).environment()
+        record.write(job.folder.as_ref()).environment()
     }
 
     /// Kills a worker that violates the protocol; its cell fails with an error that quotes the line.
@@ -305,7 +349,16 @@ impl Round<'_> {
         }
     }
 
+    /// Kills workers that were told to end and did not, and those whose cell takes too long.
     fn kill_overdue(&mut self) {
+        if let Some(limit) = self.settings.failures.time_limit {
+            for worker in self.workers.iter_mut().flatten().filter(|worker| worker.works_for() > limit) {
+                worker
+                    .kill_reason
+                    .get_or_insert(format!("it took longer than {}", clock(limit.as_secs_f64())));
+                worker.kill();
+            }
+        }
         if self.kill_at.is_some_and(|end| Instant::now() > end) {
             for worker in self.workers.iter_mut().flatten() {
                 worker.kill();

@@ -1,6 +1,6 @@
 //! Logits or hidden states of every position, for comparing a model folder with other programs.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use burn::tensor::backend::Backend;
 use frostline_kernels::backend::{self, Work};
 use frostline_kernels::{Kernels, Pack, Train};
@@ -57,6 +57,9 @@ impl Positions<'_> {
         };
         for batch in batches(sentences) {
             let values = self.values(&model, &vocabulary, batch);
+            if !values.iter().all(|value| value.is_finite()) {
+                bail!("{}: the model's output is NaN or infinite; use other weights", folder.place.display());
+            }
             let mut rows = values.chunks_exact(if hidden { config.hidden } else { folder.tags.len() });
             for ids in batch {
                 if !each(ids, rows.by_ref().take(ids.len()).collect()) {

@@ -200,6 +200,14 @@ impl Tagger {
                 for window in batch {
                     for &(_, word) in &window.label_positions {
                         let row = rows.next().expect("one row per label position");
+                        if !row.iter().all(|logit| logit.is_finite()) {
+                            bail!(
+                                "{}: the model's output for sentence {} is NaN or infinite, so it predicts nothing; \
+                                 use other weights",
+                                self.place.display(),
+                                window.sentence + 1
+                            );
+                        }
                         visit(window.sentence, word as usize, row);
                     }
                 }

@@ -81,7 +81,7 @@ pub fn skipped(lack: Lack, reason: &str) {
     if !COUNTED.lock().expect("no test panics while it counts").insert(line.clone()) {
         return;
     }
-    eprintln!("SKIPPED {}", line.trim_end().replace('\t', " "));
+    let _ = writeln!(std::io::stderr(), "SKIPPED {}", line.trim_end().replace('\t', " "));
     if let Some(path) = set(SKIPS) {
         let file = OpenOptions::new().create(true).append(true).open(&path);
         // In one piece, so that lines of test programs that run side by side do not mix.

@@ -43,6 +43,15 @@ pub enum TrainError {
         /// The step's learning rate.
         lr: f64,
     },
+    /// The model's output is NaN or infinite.
+    #[error(
+        "the model's output for sentence {sentence} is NaN or infinite, so it predicts nothing; try a lower \
+         `optimizer.lr`, or other weights if it has not been trained yet"
+    )]
+    NotFinite {
+        /// The sentence of the split, counted from 1.
+        sentence: usize,
+    },
     /// A checkpoint cannot be read, or belongs to another model.
     #[error("the checkpoint cannot be read: {reason}; delete it to start the run again")]
     Checkpoint {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{Batch, batches};
 use crate::prefix::{label_states, logits};
-use crate::{View, pass};
+use crate::{TrainError, View, pass};
 
 /// A split's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,14 +41,16 @@ impl Evaluation {
 /// Scores a split with one of the model's heads, in the settings' precision and in batches of about
 /// `eval.batch_tokens` subwords. Sentences of similar length go together, which matters only to backends
 /// that pad.
-#[must_use]
+///
+/// # Errors
+/// [`TrainError::NotFinite`] where the model's output is: the largest of such numbers would be no prediction.
 pub fn evaluate<B: Kernels>(
     model: &Network<B>,
     head: usize,
     config: &EncoderConfig,
     view: View<'_>,
     settings: &Settings,
-) -> Evaluation {
+) -> Result<Evaluation, TrainError> {
     let data = view.data;
     let mut order: Vec<usize> = (0..data.examples.len()).collect();
     order.sort_by_key(|&sentence| data.examples[sentence].ids.len());
@@ -70,6 +72,9 @@ pub fn evaluate<B: Kernels>(
             let mut predicted = Vec::with_capacity(example.words.len());
             for (_, gold) in example.words.iter().zip(&example.gold).filter(|(word, _)| word.is_ok()) {
                 let row = rows.next().expect("one row of logits per label position");
+                if !row.iter().all(|logit| logit.is_finite()) {
+                    return Err(TrainError::NotFinite { sentence: sentence + 1 });
+                }
                 predicted.push(best(row));
                 loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
             }
@@ -78,7 +83,7 @@ pub fn evaluate<B: Kernels>(
         }
     }
     let known = (tally.scored - tally.unseen_scored).max(1);
-    Evaluation { loss_nats: loss / known as f64, tally, words }
+    Ok(Evaluation { loss_nats: loss / known as f64, tally, words })
 }
 
 /// What goes into the heads at a split's label positions, in the order of its sentences and words.

@@ -55,7 +55,10 @@ impl<B: Train> Finished<B> {
         let (selected, untouched_rows) = at.best.unwrap_or((0, 1.0));
         let (model, dev) = best.unwrap_or((last, None));
         // Scores are a function of the model: what was not kept is computed again.
-        let dev = dev.unwrap_or_else(|| run.score(&model, run.tasks));
+        let dev = match dev {
+            Some(dev) => dev,
+            None => run.score(&model, run.tasks)?,
+        };
         let policy = run.timeline.at(at.steps_at_end_of(selected).saturating_sub(1));
         let freezing = check_freezing(&at.start, &fingerprints(&model), policy, selected > 0)?;
         let Progress { epochs, losses, step: steps, times, .. } = at;

@@ -76,12 +76,15 @@ pub fn train<B: Train>(
             }
         }
         let clock = Instant::now();
-        let dev = run.score(&model, &freezer.tasks());
         // The last update has no later step whose loss would tell.
-        if let Some(bad) = dev.iter().find(|dev| !dev.loss_nats.is_finite()) {
-            let (loss, lr) = (bad.loss_nats as f32, schedule.at(at.step.saturating_sub(1)));
-            return Err(TrainError::Diverged { step: at.step, loss, lr });
-        }
+        let dev = run.score(&model, &freezer.tasks()).map_err(|error| match error {
+            TrainError::NotFinite { .. } => TrainError::Diverged {
+                step: at.step,
+                loss: f32::NAN,
+                lr: schedule.at(at.step.saturating_sub(1)),
+            },
+            other => other,
+        })?;
         at.add_epoch(epoch, planned.len(), &dev, ms(clock));
         sink.event(RunEvent::Epoch(&at.epochs[at.epochs.len() - 1], &dev, freezer.policy()));
         if is_best(settings, epochs, headline, &at.epochs) {

@@ -8,7 +8,7 @@ use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network};
 use frostline_record::{Checkpoints, Settings};
 
-use crate::{Evaluation, View, evaluate};
+use crate::{Evaluation, TrainError, View, evaluate};
 
 /// What a run works on.
 pub struct Run<'a> {
@@ -112,7 +112,11 @@ impl<'a> Run<'a> {
     }
 
     /// Every task's dev split; `tasks` are the run's, perhaps with a prefix to read.
-    pub(crate) fn score<B: Train>(&self, model: &Network<B>, tasks: &[Task<'_>]) -> Vec<Evaluation> {
+    pub(crate) fn score<B: Train>(
+        &self,
+        model: &Network<B>,
+        tasks: &[Task<'_>],
+    ) -> Result<Vec<Evaluation>, TrainError> {
         let model = model.valid();
         let score = |task: &Task<'_>| evaluate(&model, task.head, self.encoder, task.dev, self.settings);
         tasks.iter().map(score).collect()

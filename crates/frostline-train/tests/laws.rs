@@ -151,7 +151,8 @@ fn the_best_epoch_is_kept_where_asked() {
     assert_eq!(best.epochs[best.selected as usize - 1].dev[0].loss_nats, lowest);
     settings.eval.batch_tokens = 7;
     let dev = (&setting.dev).into();
-    let evaluated = frostline_train::evaluate(&best.model.valid(), 0, &setting.encoder, dev, &settings);
+    let evaluated =
+        frostline_train::evaluate(&best.model.valid(), 0, &setting.encoder, dev, &settings).unwrap();
     assert_eq!(
         evaluated.words, best.dev[0].words,
         "the model kept is the selected epoch's, whatever the batches"

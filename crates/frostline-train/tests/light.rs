@@ -122,7 +122,9 @@ fn merging_changes_nothing_that_is_computed() {
     let moved = replace(model(&without), &parameters).unwrap();
     let loss = |model: &Network<B>, setting: &Setting| {
         let view = (&setting.dev).into();
-        evaluate(&model.valid(), 0, &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50)).loss_nats
+        evaluate(&model.valid(), 0, &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50))
+            .unwrap()
+            .loss_nats
     };
     let (a, b) = (loss(&finished.model, &with), loss(&moved, &without));
     assert!((a - b).abs() < 1e-6, "{a} {b}");

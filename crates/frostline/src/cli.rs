@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use frostline_kernels::backend;
 use frostline_sweep::args::{FetchArgs, ReportArgs, SweepArgs};
+use frostline_sweep::note;
 use frostline_sweep::{Place, Program, exit_code};
 
 use crate::commands::{
@@ -67,7 +68,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => {
                 if !Stop::is_silent(&error) {
-                    eprintln!("error: {error:#}");
+                    note!("error: {error:#}");
                 }
                 ExitCode::from(Stop::exit_code(&error))
             }

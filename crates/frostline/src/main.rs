@@ -21,6 +21,8 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_writer(std::io::stderr)
+        // It would report a closed standard error there, and panic.
+        .log_internal_errors(false)
         .init();
     frostline::run(std::env::args_os())
 }

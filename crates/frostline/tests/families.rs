@@ -111,8 +111,8 @@ fn cell(name: &str, max_length: usize) -> Cell {
 /// A cell of labels of sentences.
 fn sentence_cell(name: &str, max_length: usize, head: HeadKind) -> Cell {
     let mood = TaskSettings { labels: "label".into(), head, ..TaskSettings::default() };
-    let tasks = [("mood".to_string(), mood)].into();
-    let settings = Settings { lang: "reviews".into(), tasks, ..Settings::default() };
+    let tasks = [("mood".parse().expect("a name"), mood)].into();
+    let settings = Settings { lang: "reviews".parse().expect("a name"), tasks, ..Settings::default() };
     trained(name, max_length, "embedded:reviews", settings)
 }
 

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
-use frostline_record::write_atomically;
 
 pub(crate) use crate::bench::measure::Suite;
 
@@ -36,6 +35,7 @@ use crate::bench::stored::{Machine, Measured, Run, SCHEMA};
 use frostline_sweep::Ending;
 use frostline_sweep::Program;
 use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::say;
 
 use crate::workspace;
 
@@ -84,7 +84,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     let failed = measured.rows.iter().any(|row| row.ours.failed || row.peer.failed);
 
     show(&measured);
-    println!("raw       {}", frostline_sweep::shown(&raw(&started)));
+    say!("raw       {}", frostline_sweep::shown(&raw(&started)));
     if args.write {
         publish(measured).environment()?;
     }
@@ -167,9 +167,9 @@ fn about(runner: &Program) -> BTreeMap<String, String> {
 
 fn show(measured: &Measured) {
     for table in tables::tables(measured) {
-        println!("\n{}: {}\n{}", table.suite.title(), table.title, table.grid.plain().trim_end());
+        say!("\n{}: {}\n{}", table.suite.title(), table.title, table.grid.plain().trim_end());
     }
-    println!();
+    say!();
 }
 
 /// All measurements, including those that the page leaves out.
@@ -177,7 +177,7 @@ fn keep_raw(measured: &Measured, started: &str) -> anyhow::Result<()> {
     let path = raw(started);
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    Ok(write_atomically(&path, measured.text().as_bytes())?)
+    Ok(frostline_files::write(&path, measured.text().as_bytes())?)
 }
 
 /// The file of this run's raw measurements.
@@ -192,10 +192,10 @@ fn publish(new: Measured) -> anyhow::Result<()> {
     let path = docs("benchmarks.json");
     let mut stored = Measured::read(&path)?;
     for left in stored.update(new) {
-        println!("left      {left}");
+        say!("left      {left}");
     }
-    write_atomically(&path, stored.text().as_bytes())?;
-    println!("stored    {}", frostline_sweep::shown(&path));
+    frostline_files::write(&path, stored.text().as_bytes())?;
+    say!("stored    {}", frostline_sweep::shown(&path));
     write_page(&stored)
 }
 
@@ -210,8 +210,8 @@ fn render_again() -> Result<Ending> {
 
 fn write_page(stored: &Measured) -> anyhow::Result<()> {
     let path = docs("benchmarks.md");
-    write_atomically(&path, page::render(stored).as_bytes())?;
-    println!("page      {}", frostline_sweep::shown(&path));
+    frostline_files::write(&path, page::render(stored).as_bytes())?;
+    say!("page      {}", frostline_sweep::shown(&path));
     Ok(())
 }
 

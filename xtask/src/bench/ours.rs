@@ -17,6 +17,7 @@ use crate::bench::stored::Figures;
 use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::note;
 
 /// Our side of a run.
 #[derive(Debug)]
@@ -144,7 +145,7 @@ impl<'a> Ours<'a> {
             if encoder.tagger.is_some() {
                 continue;
             }
-            eprintln!("train     a tagger on {} to measure with", encoder.name);
+            note!("train     a tagger on {} to measure with", encoder.name);
             let kept = match &mut scratch {
                 Some(kept) => kept,
                 none => none.insert(Scratch::new().environment()?),

@@ -15,6 +15,7 @@ use crate::bench::stored::Figures;
 use crate::workspace;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::note;
 use frostline_sweep::units::clock;
 
 /// What the scripts import.
@@ -89,7 +90,7 @@ impl<'a> Peer<'a> {
                             let started = Instant::now();
                             let mut one = answer(&mut command)?;
                             let wall_s = started.elapsed().as_secs_f64();
-                            eprintln!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
+                            note!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
                             one.figures.insert("wall_s".into(), wall_s);
                             all.push(one);
                         }

@@ -14,6 +14,7 @@ use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal};
 use crate::bench::spread::figure;
 use crate::bench::stored::{Figures, Row, Side};
+use frostline_sweep::note;
 use frostline_sweep::units::clock;
 
 /// The tasks to measure, and the measurements so far.
@@ -89,7 +90,7 @@ impl<'a> Rounds<'a> {
                 Ok(answer) => {
                     let first = task.suite.measures()[0];
                     let value = figure(answer.figures[first.key()]);
-                    eprintln!("round {number}/{of}  {name}  {value} {}  [{took}]", first.unit());
+                    note!("round {number}/{of}  {name}  {value} {}  [{took}]", first.unit());
                     self.states[at].rounds.push(answer.figures);
                     if task.who == Who::Peer {
                         self.versions.extend(answer.words);
@@ -97,11 +98,11 @@ impl<'a> Rounds<'a> {
                 }
                 // Python ends with the same code if a script does not exist.
                 Err(Refusal::Unsupported(why)) if task.who == Who::Ours => {
-                    eprintln!("round {number}/{of}  {name}  skipped: {why}");
+                    note!("round {number}/{of}  {name}  skipped: {why}");
                     self.states[at].note = Some(format!("skipped: {}", without_paths(&why)));
                 }
                 Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => {
-                    eprintln!("round {number}/{of}  {name}  FAILED: {why}");
+                    note!("round {number}/{of}  {name}  FAILED: {why}");
                     self.states[at].note = Some(format!("failed: {why}"));
                     self.states[at].failed = true;
                 }
@@ -130,7 +131,7 @@ impl<'a> Rounds<'a> {
         for precision in precisions {
             match self.ours.gemm_gflops(precision) {
                 Some(gflops) => self.gemm.entry(precision.into()).or_default().push(gflops),
-                None => eprintln!("the runner gives no GEMM peak in {precision}: no share of it is shown"),
+                None => note!("the runner gives no GEMM peak in {precision}: no share of it is shown"),
             }
         }
     }

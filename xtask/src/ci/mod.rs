@@ -17,6 +17,7 @@ use crate::args::CiArgs;
 use crate::workspace;
 use frostline_sweep::Ending;
 use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::say;
 use frostline_sweep::units::{clock, counted};
 
 use skips::Skip;
@@ -102,7 +103,7 @@ impl Session {
     fn call(&mut self, step: &Step, calls: &[Call]) -> anyhow::Result<Outcome> {
         let file = self.scratch.join(format!("skips-{}", step.name));
         for call in calls {
-            println!("\n== {}: cargo {}", step.name, call.arguments.join(" "));
+            say!("\n== {}: cargo {}", step.name, call.arguments.join(" "));
             let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
             command.args(&call.arguments).envs(call.variables.iter().copied());
             command.current_dir(workspace::root()).env(skips::FILE, &file);
@@ -128,20 +129,20 @@ impl Session {
 
     /// Waits for the Python that was prepared during the other steps.
     fn take_python(&mut self, step: &'static str, making: Option<python::Making>) -> Outcome {
-        println!("\n== {step}: the packages of {}", python::REQUIREMENTS);
+        say!("\n== {step}: the packages of {}", python::REQUIREMENTS);
         let prepared = making.map(|making| making.join().map_err(|_| anyhow!("its thread panicked")));
         match prepared {
             Some(Ok(Ok(python::Found::Ready { python, said }))) => {
-                println!("{said}");
+                say!("{said}");
                 self.python = Some(python);
                 Outcome::Passed
             }
             Some(Ok(Ok(python::Found::Lacking(reason)))) => {
-                println!("NO PYTHON TO COMPARE WITH: {reason}");
+                say!("NO PYTHON TO COMPARE WITH: {reason}");
                 Outcome::Skipped(reason)
             }
             Some(Ok(Err(error)) | Err(error)) => {
-                println!("error: {error:#}");
+                say!("error: {error:#}");
                 Outcome::Failed
             }
             None => Outcome::Skipped("it was not prepared".into()),
@@ -153,28 +154,28 @@ impl Session {
         let excused = skips::Excuses { shared: self.shared.is_some(), python: self.python.is_some() };
         let shown = skips::distinct(&self.skips);
         let wrong = shown.iter().filter(|skip| !excused.allow(skip)).count();
-        println!("\n{} in tests and checks", counted(shown.len(), "skip"));
+        say!("\n{} in tests and checks", counted(shown.len(), "skip"));
         for skip in &shown {
-            println!("  {:<11} {skip}", if excused.allow(skip) { "allowed" } else { "NOT ALLOWED" });
+            say!("  {:<11} {skip}", if excused.allow(skip) { "allowed" } else { "NOT ALLOWED" });
         }
-        println!();
+        say!();
         for row in rows {
-            println!("{}", row.line());
+            say!("{}", row.line());
         }
         let count = |wanted: fn(&Outcome) -> bool| rows.iter().filter(|row| wanted(&row.outcome)).count();
         let failed = count(|outcome| *outcome == Outcome::Failed);
         let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
-        println!("{:<16} {:<8} {:>8}", "all", "", clock(rows.iter().map(|row| row.elapsed_s).sum()));
+        say!("{:<16} {:<8} {:>8}", "all", "", clock(rows.iter().map(|row| row.elapsed_s).sum()));
         if let Some(row) = rows.iter().find(|row| row.outcome == Outcome::Failed) {
-            println!("error: step `{0}` failed; run it alone with `cargo xtask ci --only {0}`", row.step);
+            say!("error: step `{0}` failed; run it alone with `cargo xtask ci --only {0}`", row.step);
         }
         if rows.len() < steps {
-            println!("{} did not run", counted(steps - rows.len(), "step"));
+            say!("{} did not run", counted(steps - rows.len(), "step"));
         }
         if wrong > 0 {
-            println!("error: {} although what it needs is here", counted(wrong, "skip"));
+            say!("error: {} although what it needs is here", counted(wrong, "skip"));
         }
-        println!("{}", closing(count(|outcome| *outcome == Outcome::Passed), failed, skipped, wrong));
+        say!("{}", closing(count(|outcome| *outcome == Outcome::Passed), failed, skipped, wrong));
         if failed + wrong == 0 { Ending::Done } else { Ending::Failed }
     }
 }

@@ -97,8 +97,7 @@ fn cuda() -> Call {
 /// separate target folder leaves the other steps' builds unchanged.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn asan() -> Step {
-    let arguments =
-        "test -p frostline-kernels --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
+    let arguments = "test -p frostline-kernels --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
     let variables = &[("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
     step("asan", [Call { variables, ..call(arguments) }])
 }

@@ -30,23 +30,24 @@ const CHARTERS: &[Charter] = &[
     // For tests only: not listed in the crates' charters.
     pure("frostline-testing", &[]),
     pure("frostline-random", &[]),
+    pure("frostline-files", &[]),
     pure("frostline-conllu", &[]),
     pure("frostline-freeze", &[]),
     pure("frostline-align", &[]),
-    pure("frostline-record", &["freeze"]),
+    pure("frostline-record", &["files", "freeze"]),
     pure("frostline-score", &["random"]),
-    pure("frostline-assets", &[]),
+    pure("frostline-assets", &["files"]),
     pure("frostline-report", &["record", "score"]),
-    pure("frostline-sweep", &["assets", "conllu", "freeze", "record", "report"]),
+    pure("frostline-sweep", &["assets", "conllu", "files", "freeze", "record", "report"]),
     tensors("frostline-kernels", &["random", "record"]),
-    tensors("frostline-model", &["kernels", "random"]),
+    tensors("frostline-model", &["files", "kernels", "random"]),
     tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),
     tensors("frostline-tagger", &["align", "kernels", "model", "record"]),
     tensors(
         "frostline-cell",
         &[
-            "align", "assets", "conllu", "freeze", "kernels", "model", "random", "record", "score", "tagger",
-            "train",
+            "align", "assets", "conllu", "files", "freeze", "kernels", "model", "random", "record", "score",
+            "tagger", "train",
         ],
     ),
     pure(
@@ -56,8 +57,8 @@ const CHARTERS: &[Charter] = &[
             "tagger", "train",
         ],
     ),
-    pure("xtask", &["assets", "random", "record", "sweep"]),
-    pure("frostline-e2e", &["cell", "frostline", "record", "xtask"]),
+    pure("xtask", &["assets", "files", "random", "record", "sweep"]),
+    pure("frostline-e2e", &["cell", "files", "frostline", "record", "xtask"]),
 ];
 
 /// The crates' names without the project's: `score`, `frostline`, `xtask`.

@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use frostline_sweep::Ending;
 use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::units::counted;
+use frostline_sweep::{note, say};
 
 use crate::ci::add_skip;
 use crate::workspace;
@@ -32,18 +33,18 @@ pub(crate) fn tidy() -> Result<Ending> {
     match commits::check().environment()? {
         commits::Subjects::Read(wrong) => faults.extend(wrong),
         commits::Subjects::Unknown(reason) => {
-            println!("tidy      SKIPPED: subject lines of commits: {reason}");
+            say!("tidy      SKIPPED: subject lines of commits: {reason}");
             add_skip("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
         }
     }
     for fault in &faults {
-        eprintln!("{fault}");
+        note!("{fault}");
     }
     if faults.is_empty() {
-        println!("tidy      {} files, all in order", files.len());
+        say!("tidy      {} files, all in order", files.len());
         return Ok(Ending::Done);
     }
-    eprintln!("tidy: {} to fix", counted(faults.len(), "place"));
+    note!("tidy: {} to fix", counted(faults.len(), "place"));
     Ok(Ending::Failed)
 }
 

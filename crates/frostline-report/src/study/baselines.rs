@@ -124,7 +124,7 @@ fn stats(name: &str, task: Option<&str>, cells: &[&CellView]) -> Option<Baseline
     let found: Vec<&Baseline> = found.iter().map(|(_, _, baseline)| *baseline).collect();
     let fits: Vec<&BaselineFit> = found.iter().filter_map(|baseline| baseline.fit.as_ref()).collect();
     Some(BaselineStats {
-        lang: first.cell.settings.lang.clone(),
+        lang: first.cell.settings.lang.to_string(),
         extras: first.extras.clone(),
         task: task.into(),
         unit: first.done()?.result.tasks.get(task)?.unit,

@@ -13,7 +13,7 @@ impl Group {
     /// Whether a cell is one of the group's.
     pub fn holds(&self, view: &CellView) -> bool {
         let settings = &view.cell.settings;
-        settings.lang == self.lang && settings.policy == self.policy && view.extras == self.extras
+        *settings.lang == *self.lang && settings.policy == self.policy && view.extras == self.extras
     }
 }
 
@@ -110,7 +110,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
     let Paired { gains, savings, .. } = Paired::of(members, all);
     Group {
-        lang: settings.lang.clone(),
+        lang: settings.lang.to_string(),
         policy: settings.policy.to_string(),
         extras: members[0].extras.clone(),
         seeds_planned: members.len(),

@@ -110,7 +110,7 @@ fn columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
     let synthetic = study.synthetic();
     Columns::default()
         .column("synthetic", Quantity::Text, move |_| synthetic)
-        .column("lang", Quantity::Text, |row: &BaselineSplit<'_>| row.view.cell.settings.lang.clone())
+        .column("lang", Quantity::Text, |row: &BaselineSplit<'_>| row.view.cell.settings.lang.to_string())
         .column("seed", Quantity::Count, |row| row.view.cell.settings.seed)
         .and(keys::raw_axes(study, |row: &BaselineSplit<'_>| &row.view.extras))
         .column("task", Quantity::Text, |row| row.task)

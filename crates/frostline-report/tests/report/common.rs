@@ -136,7 +136,7 @@ pub fn records(sweep: &Sweep, langs: &[Lang]) -> Vec<Record> {
 /// What a finished cell would have left behind.
 pub fn record(cell: &Cell, langs: &[Lang]) -> Record {
     let settings = &cell.settings;
-    let lang = langs.iter().find(|lang| lang.name == settings.lang);
+    let lang = langs.iter().find(|lang| settings.lang == lang.name);
     let lang = lang.expect("a known language");
     let reach = lang.reach.iter().find(|(name, _)| settings.policy == *name);
     let (accuracy, trainable, seconds) = reach.expect("a known policy").1;

@@ -255,7 +255,7 @@ fn an_axis_may_have_the_empty_value() {
 #[test]
 fn the_study_is_not_compared_with_another_task() {
     let (mut sweep, records, predictions) = sentiment();
-    sweep.plan.name = "other".into();
+    sweep.plan.name = "other".parse().expect("a name");
     sweep.reference = reference("partial-freezing");
     let compared = files("other", &sweep, &records, &predictions);
     assert!(

@@ -87,7 +87,7 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
                 files.insert(sha256(text.as_bytes()), text);
                 outcome.scores.insert((*split).into(), score(&reached));
             }
-            tasks.insert(task.clone(), outcome);
+            tasks.insert(task.to_string(), outcome);
         }
         let dev = |task: &str| tasks[task].scores["dev"].clone();
         for epoch in 1..=of_stage.train.epochs {
@@ -105,11 +105,11 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
                 trainable: trainable(of_stage.policy.as_str()).min(thawed),
                 train_loss_nats: 0.5 / f64::from(epoch),
                 dev: head,
-                others: others.map(|task| (task.clone(), dev(task))).collect(),
+                others: others.map(|task| (task.to_string(), dev(task))).collect(),
             });
         }
         stages.push(StageOutcome {
-            name,
+            name: name.into(),
             policy: of_stage.policy.to_string(),
             accounts: Accounts {
                 total: 1_001_000,
@@ -150,7 +150,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
     };
     Outcome {
         headline: settings.headline().into(),
-        tasks: settings.tasks.iter().map(|(name, task)| (name.clone(), facts(task))).collect(),
+        tasks: settings.tasks.iter().map(|(name, task)| (name.to_string(), facts(task))).collect(),
         cost: Cost {
             gflop_per_step: 12.5,
             predicted_speedup: 1.0,

@@ -80,8 +80,8 @@ fn with_exit_code<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
 
 fn print(name: &str, fetched: &Fetched) {
     let how = if fetched.downloaded { "fetched" } else { "already there, checked" };
-    println!("{name} {} {how}: {}", fetched.revision, place::shown(&fetched.folder));
+    say!("{name} {} {how}: {}", fetched.revision, place::shown(&fetched.folder));
     for (file, source) in &fetched.files {
-        println!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);
+        say!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use frostline_align::{AlignError, AlignOptions, Aligner, CanonicalLine, LabelPolicy, label_indices};
 use frostline_conllu::{Checks, Reader, Sentence, TokenRow, Upos};
+use frostline_sweep::note;
 
 use super::{Stop, open, unreadable};
 
@@ -70,7 +71,7 @@ impl Align {
         let Lost { words, truncated, vanished } = lines(&self.file, &aligner, out)?;
         let labelled = words - truncated - vanished;
         let file = self.file.display();
-        eprintln!("{file}: {words} words: {labelled} labelled, {truncated} truncated, {vanished} vanished");
+        note!("{file}: {words} words: {labelled} labelled, {truncated} truncated, {vanished} vanished");
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use frostline_align::AlignOptions;
+use frostline_sweep::note;
 use frostline_tagger::{ModelFolder, Positions};
 use serde::Serialize;
 
@@ -102,7 +103,7 @@ impl Logits {
             let lost = aligned.truncated.len();
             if lost > 0 {
                 let length = options.max_length;
-                eprintln!("{}: {lost} of {} words cut off at {length} positions", place(), words.len());
+                note!("{}: {lost} of {} words cut off at {length} positions", place(), words.len());
             }
             let rows = folder.config.vocabulary;
             if let Some(id) = aligned.ids.iter().find(|&&id| id as usize >= rows) {

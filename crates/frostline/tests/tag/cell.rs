@@ -39,9 +39,9 @@ fn trained() -> TempDir {
         labels: labels.into(),
         ..TaskSettings::default()
     };
-    settings.tasks.insert("names".into(), task("names", "entity"));
+    settings.tasks.insert("names".parse().expect("a name"), task("names", "entity"));
     let mood = TaskSettings { head: HeadKind::Distilbert, ..task("reviews", "label") };
-    settings.tasks.insert("mood".into(), mood);
+    settings.tasks.insert("mood".parse().expect("a name"), mood);
     settings.eval.task = "upos".into();
     let named = |prefix: &str, sources: Sources| -> Vec<(String, Input)> {
         let input = |(role, source): (String, frostline_assets::Source)| {

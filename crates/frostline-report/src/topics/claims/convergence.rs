@@ -75,7 +75,7 @@ impl Course {
         };
         let extras = extras_name(study, &view.extras);
         let lang = &view.cell.settings.lang;
-        let cells = if extras.is_empty() { lang.clone() } else { format!("{lang}, {extras}") };
+        let cells = if extras.is_empty() { lang.to_string() } else { format!("{lang}, {extras}") };
         let settings = &view.cell.settings;
         Some(Self { cells, policy: settings.policy.to_string(), seed: settings.seed, accuracies, end })
     }

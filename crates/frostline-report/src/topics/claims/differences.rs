@@ -137,7 +137,7 @@ fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
     let axes = study.axes().into_iter().zip(&view.extras).enumerate();
     let extras = axes.filter(|(at, _)| Some(*at) != without);
     let extras = extras.map(|(_, (axis, value))| format!("{axis} = {value}"));
-    [view.cell.settings.lang.clone()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
+    [view.cell.settings.lang.to_string()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
 }
 
 fn decided(

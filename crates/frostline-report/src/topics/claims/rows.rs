@@ -56,7 +56,7 @@ pub(super) struct Pair {
 impl Pair {
     pub fn new(view: &CellView, cells: String, names: [String; 2], values: [f64; 2]) -> Self {
         let settings = &view.cell.settings;
-        Self { cells, lang: settings.lang.clone(), names, seed: settings.seed, values }
+        Self { cells, lang: settings.lang.to_string(), names, seed: settings.seed, values }
     }
 }
 

@@ -166,7 +166,7 @@ impl WordErrors {
             .iter()
             .filter_map(|mine| Some((*mine, of_split().find(|base| is_baseline_of(cells, base, mine))?)))
             .collect();
-        let mut of_lang = of_split().filter(|found| cells[found.cell].cell.settings.lang == group.lang);
+        let mut of_lang = of_split().filter(|found| *cells[found.cell].cell.settings.lang == *group.lang);
         let (errors, confusions) = confusions(&members);
         Some(GroupErrors {
             lang: group.lang.clone(),

@@ -113,7 +113,7 @@ impl Versus {
         let settings = &view.cell.settings;
         Self {
             cell,
-            lang: settings.lang.clone(),
+            lang: settings.lang.to_string(),
             policy: settings.policy.to_string(),
             extras: view.extras.clone(),
             seed: settings.seed,

@@ -217,7 +217,7 @@ fn paths(settings: &Settings) -> BTreeMap<String, String> {
 
 /// A task's name, with what makes it another than the study's.
 fn task(settings: &Settings, name: &str, task: &TaskSettings) -> String {
-    let own = settings.dataset_of(task) == settings.lang;
+    let own = settings.lang == settings.dataset_of(task);
     let task = if own { TaskSettings { data: String::new(), ..task.clone() } } else { task.clone() };
     let [ours, studys] = [task, TaskSettings::default()].map(|task| {
         let Ok(Value::Object(table)) = serde_json::to_value(task) else { return BTreeMap::new() };
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_task_is_named_with_what_is_not_the_studys() {
-        let mut settings = Settings { lang: "pcm".into(), ..Settings::default() };
+        let mut settings = Settings { lang: "pcm".parse().expect("a name"), ..Settings::default() };
         let told = |settings: &Settings, of: TaskSettings| task(settings, "x", &of);
         let of = |data: &str, shares: &str| TaskSettings {
             data: data.into(),
@@ -255,7 +255,7 @@ mod tests {
         };
         assert_eq!(told(&settings, of("pcm", "")), "x");
         assert_eq!(told(&settings, of("en", "y")), "x (data en, shares y)");
-        settings.lang = "en".into();
+        settings.lang = "en".parse().expect("a name");
         let half = TaskSettings { weight: 0.5, head: frostline_record::HeadKind::Pooler, ..of("en", "") };
         assert_eq!(told(&settings, half), "x (head pooler, weight 0.5)");
     }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use frostline_conllu::{Checks, Fault, FaultKind, OwnedSentence, Reader, Sentence, TokenRow};
+use frostline_sweep::note;
 
 use super::text::{self, TextSentence};
 use super::{Format, Sentences, Words};
@@ -159,7 +160,7 @@ impl Input {
     pub(super) fn print_faults(&self) {
         let Source::Treebank { faults, first: Some(first), .. } = &self.source else { return };
         let name = self.path.display().to_string();
-        eprintln!(
+        note!(
             "{}\n{name}: {faults} faults left as they were; `frostline conllu check` lists them",
             first.at(&name)
         );

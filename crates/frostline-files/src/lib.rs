@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod error;
+mod fault;
+mod read;
+mod seal;
+mod write;
+
+pub use error::FileError;
+pub use fault::Operation;
+pub use read::{Identity, open, read, read_text};
+pub use seal::{ChangedText, SEAL_BYTES, seal, seal_json, unseal, unseal_json};
+pub use write::{
+    Writer, append, create_folder, lock_file, remove, remove_empty_folder, rename, write, write_new,
+};

@@ -1,0 +1,140 @@
+//! Reading files that others made: only regular ones, only up to a limit, and knowing which file was read.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use crate::FileError;
+
+/// Opens a regular file. A pipe or a device, which may never end, is refused without being opened.
+///
+/// # Errors
+/// If there is no such file, it is not a regular one, or it cannot be opened.
+pub fn open(path: &Path) -> Result<File, FileError> {
+    let open = || {
+        regular(&fs::metadata(path)?)?;
+        let file = File::open(path)?;
+        regular(&file.metadata()?)?;
+        Ok(file)
+    };
+    open().map_err(FileError::of(path))
+}
+
+fn regular(found: &Metadata) -> io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let what = if found.is_dir() { "a folder" } else { "a pipe or a device" };
+    Err(io::Error::other(format!("{what}, where a file was expected")))
+}
+
+/// Reads a whole regular file of at most `most` bytes.
+///
+/// # Errors
+/// As for [`open`]; also if the file is larger or cannot be read.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let file = open(path)?;
+    let read = || {
+        let size = file.metadata()?.len();
+        if size > most {
+            let (size, most) = (size.div_ceil(1 << 20), most >> 20);
+            return Err(io::Error::other(format!("it has {size} MiB, but at most {most} MiB are read")));
+        }
+        let mut bytes = Vec::with_capacity(size as usize);
+        // It may grow while it is read.
+        (&file).take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(FileError::of(path))
+}
+
+/// Reads a whole regular file of at most `most` bytes as text.
+///
+/// # Errors
+/// As for [`read`]; also if it is not UTF-8.
+pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
+    String::from_utf8(read(path, most)?).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        FileError::of(path)(io::Error::other(format!("not UTF-8 from byte {place} on; convert it")))
+    })
+}
+
+/// Which file lies under a path, and when it was last written. Two equal identities, one from before and one from
+/// after a file was read, show that nobody wrote to the file or put another in its place meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Device, number on it, and the last change of its contents or attributes in nanoseconds.
+    #[cfg(unix)]
+    unix: (u64, u64, i128),
+    size: u64,
+    modified: Option<std::time::SystemTime>,
+}
+
+impl Identity {
+    /// The identity of the file under a path.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of(path: &Path) -> Result<Self, FileError> {
+        let found = fs::metadata(path).map_err(FileError::of(path))?;
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt as _;
+        Ok(Self {
+            #[cfg(unix)]
+            unix: (
+                found.dev(),
+                found.ino(),
+                i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec()),
+            ),
+            size: found.len(),
+            modified: found.modified().ok(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_up_to_the_limit_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        fs::write(&path, vec![b'x'; 3 << 20]).expect("written");
+        assert_eq!(read(&path, 3 << 20).expect("as large as allowed").len(), 3 << 20);
+        let shown =
+            |error: FileError| error.to_string().replace(&folder.path().display().to_string(), "FOLDER");
+        let mut errors = vec![
+            shown(read(&path, 2 << 20).expect_err("too large")),
+            shown(read(folder.path(), 9).expect_err("a folder")),
+        ];
+        fs::write(&path, b"a\xff").expect("written");
+        errors.push(shown(read_text(&path, 9).expect_err("no UTF-8")));
+        #[cfg(target_os = "linux")]
+        {
+            errors.push(shown(read(Path::new("/dev/zero"), 9).expect_err("a device")));
+            let pipe = folder.path().join("pipe");
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+            assert!(made.success());
+            errors.push(shown(read(&pipe, 9).expect_err("a pipe")));
+            insta::assert_snapshot!(errors.join("\n"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_written_or_replaced_is_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, other) = (folder.path().join("file"), folder.path().join("other"));
+        fs::write(&path, "first").expect("written");
+        let first = Identity::of(&path).expect("it is there");
+        assert_eq!(Identity::of(&path).expect("it is there"), first);
+        // Clocks of file systems tick every few milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        fs::write(&path, "other").expect("written");
+        let second = Identity::of(&path).expect("it is there");
+        assert_ne!(second, first);
+        fs::write(&other, "other").expect("written");
+        fs::rename(&other, &path).expect("replaced");
+        assert_ne!(Identity::of(&path).expect("it is there"), second);
+    }
+}

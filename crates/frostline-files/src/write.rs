@@ -1,0 +1,251 @@
+//! Files that are whole or absent, also after a power cut: written under another name, brought to the disk, renamed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::FileError;
+use crate::fault::{Extent, Operation, through};
+use crate::seal::sealed;
+
+/// The bytes that a [`Writer`] keeps before it writes them.
+const BUFFER: usize = 1 << 20;
+
+/// Writes a file so that it is the old one or the new one at every moment, never a mix or a part.
+///
+/// # Errors
+/// If it cannot be written; then nothing has changed.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut writer = Writer::create(path)?;
+    writer.write_all(bytes).map_err(FileError::of(path))?;
+    writer.finish()
+}
+
+/// Like [`write`], but only if there is no such file yet. Returns whether there was none.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(false);
+    }
+    write(path, bytes).map(|()| true)
+}
+
+/// A file that is being written. Until [`Writer::finish`] succeeds it bears another name, `NAME.part`, and the file
+/// that was there before stays as it is.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    file: BufWriter<Part>,
+    /// Of a file that gets a seal.
+    hasher: Option<Sha256>,
+}
+
+/// The unfinished file, which is removed unless it was finished: on a disk that is full it would only fill it.
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    file: File,
+    finished: bool,
+}
+
+impl Writer {
+    /// Begins a file; replaces what an interrupted process left of it.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let part = path.with_added_extension("part");
+        // A link that somebody put there is replaced and not followed.
+        remove(&part)?;
+        let create = |_| OpenOptions::new().write(true).create_new(true).open(&part);
+        let file = through(Operation::Create, &part, create).map_err(FileError::of(path))?;
+        let part = Part { path: part, file, finished: false };
+        Ok(Self { path: path.into(), file: BufWriter::with_capacity(BUFFER, part), hasher: None })
+    }
+
+    /// Begins a file that ends with a [seal](crate::seal()) of its bytes.
+    ///
+    /// # Errors
+    /// As for [`Writer::create`].
+    pub fn create_sealed(path: &Path) -> Result<Self, FileError> {
+        let mut writer = Self::create(path)?;
+        writer.hasher = Some(Sha256::new());
+        Ok(writer)
+    }
+
+    /// Brings the file to the disk and gives it its name.
+    ///
+    /// # Errors
+    /// If that fails; then the file that was there before is unchanged.
+    pub fn finish(self) -> Result<(), FileError> {
+        let Self { path, mut file, hasher } = self;
+        let end = || {
+            if let Some(hasher) = hasher {
+                file.write_all(&sealed(hasher))?;
+            }
+            file.flush()?;
+            let part = file.get_mut();
+            through(Operation::Sync, &part.path, |_| part.file.sync_all())?;
+            rename_file(&part.path, &path)?;
+            part.finished = true;
+            Ok(())
+        };
+        end().map_err(FileError::of(&path))
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&bytes[..count]);
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self { path, file, .. } = self;
+        through(Operation::Write, path, |extent| {
+            let bytes = if extent == Extent::Half { &bytes[..bytes.len() / 2] } else { bytes };
+            file.write_all(bytes)?;
+            Ok(bytes.len())
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Renames a file or folder and brings the new name to the disk. A file of the new name is replaced.
+///
+/// # Errors
+/// If it cannot be renamed.
+pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
+    rename_file(from, to).map_err(FileError::of(to))
+}
+
+fn rename_file(from: &Path, to: &Path) -> io::Result<()> {
+    through(Operation::Rename, to, |_| fs::rename(from, to))?;
+    // Some file systems cannot do that; the rename is done all the same.
+    #[cfg(unix)]
+    if let Some(folder) = to.parent() {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+    Ok(())
+}
+
+/// Creates a folder, and those above it.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn create_folder(path: &Path) -> Result<(), FileError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    through(Operation::CreateFolder, path, |_| fs::create_dir_all(path)).map_err(FileError::of(path))
+}
+
+/// Opens a file that lines are added to, such as a log.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn append(path: &Path) -> Result<File, FileError> {
+    let open = |_| OpenOptions::new().create(true).append(true).open(path);
+    through(Operation::Create, path, open).map_err(FileError::of(path))
+}
+
+/// Opens a file that processes lock, and leaves its contents as they are.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn lock_file(path: &Path) -> Result<File, FileError> {
+    let open = |_| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
+    through(Operation::Create, path, open).map_err(FileError::of(path))
+}
+
+/// Removes a file, if there is one.
+///
+/// # Errors
+/// If it cannot be removed.
+pub fn remove(path: &Path) -> Result<(), FileError> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(());
+    }
+    through(Operation::Remove, path, |_| fs::remove_file(path)).map_err(FileError::of(path))
+}
+
+/// Removes a folder if it is empty. Returns whether it is gone.
+#[must_use]
+pub fn remove_empty_folder(path: &Path) -> bool {
+    through(Operation::Remove, path, |_| fs::remove_dir(path)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_file_leaves_the_old_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        write(&path, b"old").expect("written");
+        let mut writer = Writer::create(&path).expect("begun");
+        writer.write_all(&vec![b'n'; 2 * BUFFER]).expect("written");
+        drop(writer);
+        assert_eq!(fs::read(&path).expect("it is there"), b"old");
+        assert_eq!(folder.path().read_dir().expect("a folder").count(), 1, "nothing is left of the new one");
+        write(&path, b"new").expect("written");
+        assert_eq!(fs::read(&path).expect("it is there"), b"new");
+        assert!(!write_new(&path, b"newer").expect("no error"));
+        assert_eq!(fs::read(&path).expect("it is there"), b"new");
+    }
+
+    #[test]
+    fn a_sealed_file_can_be_checked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        let mut writer = Writer::create_sealed(&path).expect("begun");
+        for piece in 0..300_000_u32 {
+            writer.write_all(&piece.to_le_bytes()).expect("written");
+        }
+        writer.finish().expect("finished");
+        let bytes = fs::read(&path).expect("it is there");
+        let inside = crate::unseal(&bytes).expect("whole");
+        assert_eq!(inside.len(), 1_200_000);
+        assert_eq!(inside[4..8], 1_u32.to_le_bytes());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_replaced_and_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, foreign) = (folder.path().join("file"), folder.path().join("foreign"));
+        fs::write(&foreign, "foreign").expect("written");
+        for link in [&path, &path.with_added_extension("part")] {
+            std::os::unix::fs::symlink(&foreign, link).expect("a link");
+            write(&path, b"ours").expect("written");
+            assert_eq!(fs::read(&foreign).expect("it is there"), b"foreign");
+            assert_eq!(fs::read(&path).expect("it is there"), b"ours");
+        }
+    }
+}

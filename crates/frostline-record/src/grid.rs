@@ -1,0 +1,245 @@
+//! The grid of a plan: every combination of its axes' values, without all of them in memory at once.
+
+use frostline_freeze::Policy;
+
+use crate::limits::MOST_CELLS;
+use crate::{FileName, Plan, PlanError, Settings};
+
+/// The settings of a plan's cells, in the order in which they run: seeds outermost and policies innermost, so that
+/// what is compared runs close together in time.
+///
+/// A grid has at most [`MOST_CELLS`] cells. It keeps the axes' values, so that a large grid takes little memory.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    seeds: Vec<u64>,
+    langs: Vec<FileName>,
+    /// Every combination of the other axes.
+    others: Vec<Settings>,
+    policies: Vec<Policy>,
+}
+
+impl Grid {
+    /// The number of cells.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.seeds.len() * self.langs.len() * self.others.len() * self.policies.len()
+    }
+
+    /// Whether there is no cell. A plan's grid always has one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Each cell's settings, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Settings> + '_ {
+        self.seeds
+            .iter()
+            .flat_map(move |seed| self.langs.iter().map(move |lang| (*seed, lang)))
+            .flat_map(move |(seed, lang)| self.of(seed, lang))
+    }
+
+    /// Each combination of values once with the first seed and the first language: what must be checked only once.
+    pub fn variants(&self) -> impl Iterator<Item = Settings> + '_ {
+        self.of(self.seeds[0], &self.langs[0])
+    }
+
+    /// Each combination of values once with the first seed and the first policy: what decides which files are read.
+    pub fn of_langs(&self) -> impl Iterator<Item = Settings> + '_ {
+        let (seed, policy) = (self.seeds[0], &self.policies[0]);
+        self.langs.iter().flat_map(move |lang| {
+            let others = self.others.iter().cloned();
+            others.map(move |other| Settings { seed, lang: lang.clone(), policy: policy.clone(), ..other })
+        })
+    }
+
+    /// The languages.
+    #[must_use]
+    pub fn langs(&self) -> &[FileName] {
+        &self.langs
+    }
+
+    fn of<'a>(&'a self, seed: u64, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
+        self.others.iter().flat_map(move |other| {
+            self.policies.iter().map(move |policy| Settings {
+                seed,
+                lang: lang.clone(),
+                policy: policy.clone(),
+                ..other.clone()
+            })
+        })
+    }
+}
+
+impl Plan {
+    /// The grid of this plan.
+    ///
+    /// # Errors
+    /// An axis that is empty, repeats a value, names no setting or has a value that does not fit; a language without
+    /// a treebank; a setting out of range; more cells than [`MOST_CELLS`].
+    pub fn cells(&self) -> Result<Grid, PlanError> {
+        self.check_limits()?;
+        self.check_axes()?;
+        let base = &self.settings;
+        let mut others = vec![base.clone()];
+        for axis in self.extra_axes() {
+            let combine = |settings: Settings| {
+                self.grid[axis].iter().map(move |value| {
+                    let mut settings = settings.clone();
+                    settings.set(axis, value.clone()).map(|()| settings)
+                })
+            };
+            others = others.into_iter().flat_map(combine).collect::<Result<_, _>>()?;
+        }
+        let grid = Grid {
+            seeds: self.values("seed", |value| u64::try_from(value.as_integer()?).ok(), |s| s.seed)?,
+            langs: self.values("lang", |value| value.as_str()?.parse().ok(), |s| s.lang.clone())?,
+            policies: self.values("policy", |value| value.as_str()?.parse().ok(), |s| s.policy.clone())?,
+            others,
+        };
+        grid.variants().try_for_each(|settings| settings.in_stages().map(|_| ()))?;
+        for settings in &grid.others {
+            settings.check_files()?;
+            self.check_data(settings, &grid.langs)?;
+        }
+        Ok(grid)
+    }
+
+    /// All cells' settings in order, see [`Grid`].
+    ///
+    /// # Errors
+    /// As [`Plan::cells`].
+    pub fn expand(&self) -> Result<Vec<Settings>, PlanError> {
+        Ok(self.cells()?.iter().collect())
+    }
+
+    /// The values of an axis that has a setting's own type, or the setting's value where there is no such axis.
+    fn values<T>(
+        &self,
+        axis: &str,
+        read: impl Fn(&toml::Value) -> Option<T>,
+        get: impl Fn(&Settings) -> T,
+    ) -> Result<Vec<T>, PlanError> {
+        let Some(values) = self.grid.get(axis) else { return Ok(vec![get(&self.settings)]) };
+        let value = |value: &toml::Value| match read(value) {
+            Some(value) => Ok(value),
+            // It says what is wrong.
+            None => {
+                let mut settings = self.settings.clone();
+                settings.set(axis, value.clone()).map(|()| get(&settings))
+            }
+        };
+        values.iter().map(value).collect()
+    }
+
+    /// Checks that no axis is empty or repeats a value, and that there are not too many cells.
+    fn check_axes(&self) -> Result<(), PlanError> {
+        let mut cells = 1_u64;
+        for axis in self.axes() {
+            let values = &self.grid[axis];
+            if values.is_empty() {
+                return Err(PlanError::EmptyAxis { axis: axis.into() });
+            }
+            cells = cells.saturating_mul(values.len() as u64);
+            if cells > MOST_CELLS as u64 {
+                let sizes = self.axes().into_iter().map(|axis| format!("{} {axis}", self.grid[axis].len()));
+                let sizes = sizes.collect::<Vec<_>>().join(" x ");
+                return Err(PlanError::TooManyCells { most: MOST_CELLS, sizes });
+            }
+            let mut texts: Vec<String> = values.iter().map(ToString::to_string).collect();
+            texts.sort_unstable();
+            if let Some(twice) = texts.windows(2).find(|two| two[0] == two[1]) {
+                return Err(PlanError::RepeatedValue { axis: axis.into(), value: twice[0].clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the data which these settings name is there, in every language.
+    fn check_data(&self, settings: &Settings, langs: &[FileName]) -> Result<(), PlanError> {
+        if settings.data.draw > 0 && settings.data.sample == 0 && !self.grid.contains_key("data.sample") {
+            return Err(PlanError::OutOfRange {
+                path: "data.draw".into(),
+                value: settings.data.draw as f64,
+                range: "0 where no `data.sample` is drawn".into(),
+            });
+        }
+        let of_tasks = settings.tasks.values().map(|task| task.data.as_str()).filter(|data| !data.is_empty());
+        let mut named = langs.iter().map(FileName::as_str).chain(of_tasks);
+        if let Some(lang) = named.find(|lang| !self.treebanks.contains_key(*lang)) {
+            let known: Vec<&str> = self.treebanks.keys().map(FileName::as_str).collect();
+            return Err(PlanError::UnknownLang { lang: lang.into(), known: known.join(", ") });
+        }
+        Ok(())
+    }
+
+    /// The axes from the slowest to the fastest: seed, language, all others by name, policy.
+    #[must_use]
+    pub fn axes(&self) -> Vec<&str> {
+        let rank = |axis: &str| match axis {
+            "seed" => 0,
+            "lang" => 1,
+            "policy" => 3,
+            _ => 2,
+        };
+        let mut axes: Vec<&str> = self.grid.keys().map(String::as_str).collect();
+        axes.sort_by_key(|axis| rank(axis));
+        axes
+    }
+
+    /// The axes other than seed, language and policy: what a report must tell apart besides them.
+    #[must_use]
+    pub fn extra_axes(&self) -> Vec<&str> {
+        let usual = ["seed", "lang", "policy"];
+        self.axes().into_iter().filter(|axis| !usual.contains(axis)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(grid: &str) -> Plan {
+        let text = format!("schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\npcm = 'PCM'\n[grid]\n{grid}");
+        Plan::parse(&text, "x.toml").expect("a plan")
+    }
+
+    #[test]
+    fn seeds_are_outermost_and_policies_innermost() {
+        let plan =
+            plan("policy=['none', 'all']\nlang=['en', 'pcm']\nseed=[1, 2]\n'optimizer.lr'=[1e-5, 2e-5]");
+        let cells = plan.expand().expect("cells");
+        let shown = |s: &Settings| format!("{} {} {:e} {}", s.seed, s.lang, s.optimizer.lr, s.policy);
+        let shown: Vec<String> = cells.iter().map(shown).collect();
+        assert_eq!(shown.len(), 16);
+        assert_eq!(shown[..3], ["1 en 1e-5 none", "1 en 1e-5 all", "1 en 2e-5 none"]);
+        assert_eq!(shown[4], "1 pcm 1e-5 none");
+        assert_eq!(shown[8], "2 en 1e-5 none");
+        let variants: Vec<String> =
+            plan.cells().expect("cells").variants().map(|s| format!("{} {}", s.seed, s.lang)).collect();
+        assert_eq!(variants, ["1 en"; 4]);
+    }
+
+    #[test]
+    fn a_grid_has_a_limit_that_is_checked_before_it_is_built() {
+        let seeds = |count: usize| format!("seed={:?}", (0..count).collect::<Vec<_>>());
+        let lrs: Vec<String> = (1..=1001).map(|n| format!("{n}e-9")).collect();
+        let lrs = format!("'optimizer.lr'=[{}]", lrs.join(","));
+        assert_eq!(plan(&seeds(MOST_CELLS)).cells().expect("cells").len(), MOST_CELLS);
+        let errors = [
+            plan(&seeds(MOST_CELLS + 1)).cells(),
+            plan(&format!("{}\n{lrs}", seeds(100))).cells(),
+            plan(&format!("{}\n{lrs}\n{}", seeds(1000), lrs.replace("lr", "eps"))).cells(),
+        ];
+        let errors = errors.map(|grid| grid.expect_err("too many").to_string());
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn faults_of_axes_are_named() {
+        let errors =
+            ["seed=[]", "seed=[1, 2, 1]", "seed=[-1]", "seed=['x']", "lang=['../en']", "lang=['de']"]
+                .map(|grid| plan(grid).cells().expect_err(grid).to_string());
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

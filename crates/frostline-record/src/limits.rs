@@ -1,0 +1,114 @@
+//! How large a plan may be, and that every number of it can be stored.
+
+use crate::{Plan, PlanError};
+
+/// The most cells of a plan.
+pub const MOST_CELLS: usize = 100_000;
+
+/// The most workers at a time.
+pub const MOST_JOBS: usize = 256;
+
+/// The most MiB that a worker may keep in memory of constant prefixes: 16 TiB.
+const MOST_MEMORY_MIB: u64 = 1 << 24;
+
+impl Plan {
+    /// Checks the plan's own numbers, and that none anywhere in it is infinite or no number: JSON has no such
+    /// numbers, so that a record or `sweep.json` with one could not be read again.
+    pub(crate) fn check_limits(&self) -> Result<(), PlanError> {
+        let minutes = self.checkpoints.minutes;
+        let memory = self.prefix_cache.memory_mib;
+        let rules = [
+            ("jobs", self.jobs as f64, (1..=MOST_JOBS).contains(&self.jobs), "from 1 to 256"),
+            ("prefix_cache.memory_mib", memory as f64, memory <= MOST_MEMORY_MIB, "at most 16777216"),
+            ("checkpoints.minutes", minutes, (0.0..1e6).contains(&minutes), "in [0, 1000000)"),
+        ];
+        if let Some((path, value, _, range)) = rules.into_iter().find(|rule| !rule.2) {
+            return Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() });
+        }
+        let all = toml::Value::try_from(self).map_err(|error| PlanError::Syntax {
+            path: format!("the plan `{}`", self.name),
+            reason: error.to_string(),
+        })?;
+        match not_finite("", &all) {
+            None => Ok(()),
+            Some((path, value)) => {
+                Err(PlanError::OutOfRange { path, value, range: "a finite number".into() })
+            }
+        }
+    }
+}
+
+/// The first number that no JSON file can hold, with its path.
+fn not_finite(path: &str, value: &toml::Value) -> Option<(String, f64)> {
+    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Some((path.into(), *number)),
+        toml::Value::Array(all) => {
+            all.iter().enumerate().find_map(|(at, value)| not_finite(&format!("{path}[{at}]"), value))
+        }
+        toml::Value::Table(all) => all.iter().find_map(|(key, value)| not_finite(&below(key), value)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        let text = format!("schema = 4\nname = 'x'\n{text}\n[treebanks]\nen = 'EN'");
+        let plan = Plan::parse(&text, "x.toml");
+        plan.and_then(|plan| plan.cells().map(|_| ())).expect_err(&text).to_string()
+    }
+
+    #[test]
+    fn numbers_that_no_record_can_hold_are_refused() {
+        let settings = [
+            "optimizer.lr",
+            "optimizer.beta1",
+            "optimizer.beta2",
+            "optimizer.eps",
+            "optimizer.weight_decay",
+            "optimizer.layer_decay",
+            "optimizer.clip_norm",
+            "train.temperature",
+            "data.fraction",
+            "data.cut_test",
+            "data.train_from_dev",
+            "schedule.warmup",
+            "dropout.head",
+            "lora.alpha",
+            "adaptive.percentile",
+            "tasks.upos.weight",
+        ];
+        for number in ["inf", "-inf", "nan"] {
+            for setting in settings {
+                error(&format!("settings.{setting} = {number}"));
+                error(&format!("grid.'{setting}' = [{number}]"));
+                error(&format!("[[settings.stages]]\n'{setting}' = {number}"));
+            }
+            error(&format!("checkpoints.minutes = {number}"));
+        }
+    }
+
+    #[test]
+    fn a_plan_has_limits() {
+        let errors = [
+            "jobs = 0",
+            "jobs = 1000000000",
+            "prefix_cache.memory_mib = 9223372036854775807",
+            "checkpoints.minutes = -1",
+            "checkpoints.minutes = inf",
+            "settings.optimizer.eps = inf",
+            "grid.'optimizer.clip_norm' = [1.0, inf]",
+            "[[settings.stages]]\noptimizer.weight_decay = nan",
+            "settings.lora.rank = 10000000000",
+            "settings.adapters.size = 10000000000",
+            "settings.train.batch = 10000000000",
+            "settings.eval.batch_tokens = 9223372036854775807",
+            "settings.data.max_length = 9223372036854775807",
+        ]
+        .map(error);
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}
