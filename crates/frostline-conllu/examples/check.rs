@@ -1,25 +1,33 @@
-//! `check [--typed] [--nfc] FILE...`: one line per fault, exit code 1 where there is one.
+//! `check [--typed] [--metadata] [--nfc] FILE...`: one line per fault, exit code 1 where there is one.
 
-use std::{env, fs::File, io::BufReader, process::ExitCode};
+use std::{
+    env,
+    fs::File,
+    io::{self, BufReader, BufWriter, Write as _},
+    process::ExitCode,
+};
 
 use frostline_conllu::{Checks, Reader};
 
-fn main() -> std::io::Result<ExitCode> {
+fn main() -> io::Result<ExitCode> {
     let (mut checks, mut clean) = (Checks::default(), true);
+    let mut out = BufWriter::new(io::stdout().lock());
     for arg in env::args().skip(1) {
         match arg.as_str() {
             "--typed" => checks.typed = true,
+            "--metadata" => checks.metadata = true,
             "--nfc" => checks.nfc = true,
             path => {
                 let mut reader = Reader::new(BufReader::new(File::open(path)?), checks);
                 while let Some(sentence) = reader.next_sentence()? {
                     for fault in sentence.faults() {
                         clean = false;
-                        println!("{}", fault.at(path));
+                        writeln!(out, "{}", fault.at(path))?;
                     }
                 }
             }
         }
     }
+    out.flush()?;
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

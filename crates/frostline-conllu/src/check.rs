@@ -5,17 +5,22 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    fault::{FaultKind, Quote},
+    fault::FaultKind,
     id::Id,
+    quote::{CodePoints, Quote, is_hidden},
     row::{Column, TokenRow},
     work,
 };
 
-/// What to check in addition to level 1, which is always checked.
+/// What to check in addition to the rest of level 1, which is always checked. All together are level 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checks {
-    /// The values of UPOS, FEATS, HEAD, DEPS and MISC.
+    /// The values of the columns, which columns ranges and empty nodes may fill, the tree of heads and
+    /// the enhanced graph.
     pub typed: bool,
+    /// The comments `sent_id`, `parallel_id`, `text`, `newdoc` and `newpar`, and that the words make up
+    /// the text.
+    pub metadata: bool,
     /// That every line is in Unicode normal form C.
     pub nfc: bool,
 }
@@ -69,14 +74,40 @@ fn space(column: Column, value: &str, range: bool) -> Option<Found> {
     None
 }
 
-/// The empty columns of a row.
+/// The empty columns of a row, except for the ID.
 pub(crate) fn empties(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
-    for column in Column::ALL {
-        if let Some("") = row.get(column) {
-            let at = if column == Column::Id { 0 } else { row.tabs[column as usize - 1] as usize + 1 };
-            report((at, FaultKind::EmptyColumn { column }));
+    for column in &Column::ALL[1..] {
+        if let Some("") = row.get(*column) {
+            let at = row.tabs[*column as usize - 1] as usize + 1;
+            report((at, FaultKind::EmptyColumn { column: *column }));
         }
     }
+}
+
+/// The fault of a row whose first column, or whole line where there are no tabs, is no ID.
+pub(crate) fn bad_id(row: &TokenRow<'_>) -> Found {
+    let id = row.id();
+    let found = Quote::new(id);
+    let start = id.trim_start_matches(|c| is_space(c) || is_hidden(None, c));
+    let kind = if id.is_empty() {
+        FaultKind::EmptyId
+    } else if start.starts_with('#') {
+        FaultKind::CommentIndented { found: Quote::new(&id[..id.len() - start.len()]) }
+    } else if Id::is_too_large(id) {
+        FaultKind::NumberTooLarge { column: Column::Id, found }
+    } else if row.columns == 1 && id.contains(is_space) {
+        FaultKind::NoTabs { found }
+    } else if row.columns > 1 && !id.is_ascii() && id.chars().all(|c| is_id_like(c) || !c.is_ascii()) {
+        let characters = CodePoints::new(id.chars().filter(|c| !c.is_ascii()));
+        FaultKind::IdCharacters { found, characters }
+    } else {
+        FaultKind::BadId { found }
+    };
+    (0, kind)
+}
+
+fn is_id_like(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '-' | '.')
 }
 
 /// Tracks the IDs of one sentence.

@@ -5,13 +5,18 @@
 
 use std::sync::Arc;
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::{
-    check::{Checks, Order, empties, is_space, spaces},
-    fault::{Fault, FaultKind, Quote},
+    check::{Checks, Order, bad_id, empties, is_space, spaces},
+    fault::{Fault, FaultKind},
     id::Id,
+    metadata,
     nfc::departure,
+    quote::CodePoints,
     row::{RowKind, TokenRow},
     scan::{Scanner, Shape, TABS},
+    seen::Seen,
     sentence::Sentence,
     typed, work,
 };
@@ -32,6 +37,8 @@ pub(crate) struct Cursor<'a> {
     checks: Checks,
     /// Capacity for rows: about as many as the previous sentence had.
     likely: usize,
+    /// What the sentences before had.
+    pub(crate) seen: Seen,
 }
 
 /// A sentence being read.
@@ -49,7 +56,17 @@ impl<'a> Cursor<'a> {
     /// Over all of a text (`line` 1, `before` 0) or over a piece of one.
     pub(crate) fn new(bytes: &'a [u8], line: usize, before: usize, checks: Checks) -> Self {
         let scanner = Scanner::new(bytes);
-        Cursor { bytes, scanner, valid: ("", 0), at: 0, line, before, checks, likely: 8 }
+        Cursor {
+            bytes,
+            scanner,
+            valid: ("", 0),
+            at: 0,
+            line,
+            before,
+            checks,
+            likely: 8,
+            seen: Seen::default(),
+        }
     }
 
     /// The same for a text already known to be UTF-8.
@@ -128,8 +145,7 @@ impl<'a> Cursor<'a> {
     ) -> bool {
         work::add(text.len());
         if text.chars().all(is_space) {
-            let kind = if text == "\r" { FaultKind::CarriageReturn } else { FaultKind::BlankWithSpace };
-            self.report(draft, from, text, 0, kind);
+            self.blank(draft, from, text, shape);
             return true;
         }
         if from == 0
@@ -156,14 +172,28 @@ impl<'a> Cursor<'a> {
                 self.report(draft, from, text, at, kind);
             }
         }
-        self.nfc(draft, from, text);
+        self.characters(draft, from, text);
         false
+    }
+
+    /// Reports a line of white space. One where a sentence should start is reported at its end.
+    #[cold]
+    fn blank(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: Shape) {
+        let surplus =
+            draft.sentence.rows.is_empty() && draft.sentence.comments.is_empty() && !draft.unreadable;
+        let kind = match (text, shape.next > shape.end) {
+            ("\r", true) => FaultKind::CarriageReturn,
+            _ if surplus => return,
+            (_, true) => FaultKind::BlankWithSpace,
+            (_, false) => FaultKind::FinalSpace,
+        };
+        self.report(draft, from, text, 0, kind);
     }
 
     fn comment(&self, draft: &mut Draft<'a>, from: usize, mut text: &'a str, odd: bool) {
         if odd {
             text = self.without_return(draft, from, text);
-            self.nfc(draft, from, text);
+            self.characters(draft, from, text);
         }
         if !draft.sentence.rows.is_empty() {
             self.report(draft, from, text, 0, FaultKind::CommentInside);
@@ -203,9 +233,11 @@ impl<'a> Cursor<'a> {
                     draft.furthest = Some(draft.sentence.rows.len());
                 }
             }
+            // A line of nothing but the byte order mark, which has been reported.
+            None if text.is_empty() => draft.order.lose(),
             None => {
-                let found = Quote::new(row.id());
-                self.report(draft, from, text, 0, FaultKind::BadId { found });
+                let (at, kind) = bad_id(&row);
+                self.report(draft, from, text, at, kind);
                 draft.order.lose();
             }
         }
@@ -218,12 +250,11 @@ impl<'a> Cursor<'a> {
 
     /// Reports the faults that show only at the end of a sentence, and sets `sent_id` in all faults.
     #[inline]
-    fn finish(&self, draft: &mut Draft<'a>, closed: bool) {
+    fn finish(&mut self, draft: &mut Draft<'a>, closed: bool) {
         if draft.sentence.rows.is_empty() && !draft.unreadable {
-            let blank = draft.sentence.comments.is_empty() && draft.sentence.faults.is_empty();
-            let kind = if blank { FaultKind::ExtraBlankLine } else { FaultKind::NoWords };
-            draft.lines = 0;
-            self.report(draft, draft.sentence.byte - self.before, "", 0, kind);
+            self.without_rows(draft, closed);
+        } else if !closed {
+            self.unended(draft);
         }
         if let (Some(words), Some(index)) = (draft.order.unfinished(), draft.furthest) {
             let row = draft.sentence.rows[index];
@@ -233,13 +264,11 @@ impl<'a> Cursor<'a> {
                 self.report(draft, from, row.text, 0, FaultKind::RangeUnfinished { first, last, words });
             }
         }
-        if !closed {
-            self.unended(draft);
-        }
-        if self.checks.typed {
-            self.typed(draft);
+        if self.checks.typed || self.checks.metadata {
+            self.level_2(draft);
         }
         if !draft.sentence.faults.is_empty() {
+            late_comments(&mut draft.sentence);
             draft.sentence.faults.sort_by_key(|fault| (fault.line, fault.byte));
             let id: Option<Arc<str>> = draft.sentence.sent_id().map(Into::into);
             for fault in &mut draft.sentence.faults {
@@ -248,25 +277,55 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Reports a sentence that has no rows: a surplus blank line, or comments alone.
+    #[cold]
+    fn without_rows(&self, draft: &mut Draft<'a>, closed: bool) {
+        let kind = match (draft.sentence.comments.is_empty(), closed) {
+            (true, true) => FaultKind::ExtraBlankLine,
+            (false, true) => FaultKind::NoWords,
+            (false, false) => FaultKind::CommentsAtEnd,
+            (true, false) => return,
+        };
+        draft.lines = 0;
+        self.report(draft, draft.sentence.byte - self.before, "", 0, kind);
+    }
+
     /// The text ended without the blank line: reports the place where that line should be.
     #[cold]
     fn unended(&self, draft: &mut Draft<'a>) {
+        if draft.sentence.rows.iter().all(|row| row.text.is_empty()) && !draft.unreadable {
+            return; // only a byte order mark, which has been reported
+        }
         let tail = draft.sentence.raw.rsplit(|&b| b == b'\n').next().unwrap_or_default();
         work::add(tail.len());
         let line = if tail.is_empty() { self.line } else { self.line - 1 };
         let column = String::from_utf8_lossy(tail).chars().count() + 1;
-        let (byte, kind) = (self.before + self.bytes.len(), FaultKind::NoFinalBlankLine);
+        let missing = 1 + u8::from(!tail.is_empty());
+        let (byte, kind) = (self.before + self.bytes.len(), FaultKind::NoFinalBlankLine { missing });
         draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
     }
 
-    /// The typed checks, once all rows are read.
-    fn typed(&self, draft: &mut Draft<'a>) {
+    /// The optional checks of level 2, once all lines are read. Those that compare lines are skipped
+    /// where a fault of level 1 makes the lines uncertain.
+    fn level_2(&mut self, draft: &mut Draft<'a>) {
+        let of_characters =
+            |fault: &Fault| matches!(fault.kind, FaultKind::NotNfc { .. } | FaultKind::ReplacementCharacter);
+        let sound = draft.sentence.faults.iter().all(of_characters);
         let mut found = Vec::new();
-        typed::check(&draft.sentence, |index, fault| found.push((index, fault)));
-        for (index, (at, kind)) in found {
-            let row = draft.sentence.rows[index];
-            draft.lines = row.below;
-            self.report(draft, self.offset(row.text), row.text, at, kind);
+        if self.checks.typed {
+            typed::check(&draft.sentence, sound, &mut self.seen, |index, (at, kind)| {
+                let row = &draft.sentence.rows[index];
+                found.push((row.below, row.text, at, kind));
+            });
+        }
+        if self.checks.metadata && sound {
+            metadata::check(&draft.sentence, &mut self.seen, |below, line, at, kind| {
+                found.push((below, line, at, kind));
+            });
+        }
+        for (below, line, at, kind) in found {
+            draft.lines = below;
+            self.report(draft, self.offset(line), line, at, kind);
         }
     }
 
@@ -319,20 +378,26 @@ impl<'a> Cursor<'a> {
     fn without_return(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) -> &'a str {
         work::add(text.len());
         if let Some(at) = memchr::memchr(b'\r', text.as_bytes()) {
-            self.report(draft, from, text, at, FaultKind::CarriageReturn);
+            let last = at + 1 == text.len() && self.bytes.get(from + at + 1) == Some(&b'\n');
+            let kind = if last { FaultKind::CarriageReturn } else { FaultKind::LoneCarriageReturn };
+            self.report(draft, from, text, at, kind);
         }
         text.strip_suffix('\r').unwrap_or(text)
     }
 
-    /// Checks a line for normal form C, where that check is on.
+    /// Checks a line for U+FFFD and, where that check is on, for normal form C.
     #[inline]
-    fn nfc(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
+    fn characters(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
+        work::add(text.len());
+        if let Some(at) = replacement(text) {
+            self.report(draft, from, text, at, FaultKind::ReplacementCharacter);
+        }
         work::add(text.len());
         if self.checks.nfc
             && let Some((at, piece)) = departure(text)
         {
-            let found = Quote::new(piece);
-            self.report(draft, from, text, at, FaultKind::NotNfc { found });
+            let (found, expected) = (CodePoints::new(piece.chars()), CodePoints::new(piece.nfc()));
+            self.report(draft, from, text, at, FaultKind::NotNfc { found, expected });
         }
     }
 
@@ -347,5 +412,23 @@ impl<'a> Cursor<'a> {
             sent_id: None,
             kind,
         });
+    }
+}
+
+/// Where the first U+FFFD of a line is.
+#[inline]
+fn replacement(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(0xef, bytes).find(|&at| bytes[at..].starts_with("\u{fffd}".as_bytes()))
+}
+
+/// Gives the comments after the last row their own fault: what to do about them differs.
+#[cold]
+fn late_comments(sentence: &mut Sentence<'_>) {
+    let last = sentence.rows.last().map_or(0, |row| sentence.line + row.below as usize);
+    for fault in &mut sentence.faults {
+        if fault.line > last && fault.kind == FaultKind::CommentInside {
+            fault.kind = FaultKind::CommentAfter;
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! What can be wrong, where, and what to do about it.
 //!
 //! Every message about a text is defined here. A message names what was found, what was expected and
-//! the next step, and quotes at most forty characters of the text.
+//! the next step; `quote` says how it shows pieces of the text.
 
 use std::{fmt, sync::Arc};
 
 use thiserror::Error;
 
-use crate::{id::Id, row::Column};
+use crate::{
+    id::Id,
+    quote::{CodePoints, Quote},
+    row::Column,
+};
 
 /// One fault and its position.
 ///
@@ -55,35 +59,6 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// A piece of the text as quoted in a message: escaped, and cut after forty characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quote(Box<str>);
-
-impl Quote {
-    const MAX_CHARS: usize = 40;
-
-    pub(crate) fn new(text: &str) -> Self {
-        let cut = text.char_indices().nth(Self::MAX_CHARS).map_or(text.len(), |(at, _)| at);
-        let dots = if cut < text.len() { "..." } else { "" };
-        let escaped: String = text[..cut].chars().flat_map(escape).collect();
-        Quote(format!("\"{escaped}{dots}\"").into())
-    }
-}
-
-/// Escapes invisible characters; letters of every script stay as they are.
-fn escape(c: char) -> impl Iterator<Item = char> {
-    let hidden = c.is_control() || c == '\\' || c == '"' || (c.is_whitespace() && c != ' ');
-    let escaped = hidden.then(|| c.escape_default());
-    let plain = (!hidden).then_some(c);
-    escaped.into_iter().flatten().chain(plain)
-}
-
-impl fmt::Display for Quote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
 /// What is wrong. New kinds may be added.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -97,11 +72,21 @@ pub enum FaultKind {
         "found a byte order mark, expected the text to start with the first line; remove the file's first three bytes"
     )]
     ByteOrderMark,
-    /// A carriage return, alone or before the line feed.
+    /// A carriage return before the line feed.
     #[error(
         "found a carriage return, expected lines to end with only a line feed; convert the line ends (dos2unix)"
     )]
     CarriageReturn,
+    /// A carriage return anywhere else.
+    #[error(
+        "found a carriage return within a line, expected lines to end with a line feed and to contain no carriage return; replace it by a line feed, or remove it"
+    )]
+    LoneCarriageReturn,
+    /// The character that programs write in place of what they could not decode.
+    #[error(
+        "found U+FFFD, which stands for a character that was lost when the text was decoded, expected the character itself; restore it from the source of the text"
+    )]
+    ReplacementCharacter,
     /// Not ten columns.
     #[error(
         "found {found} tab-separated columns, expected 10; add the missing ones as \"_\" or remove the extra tabs"
@@ -121,6 +106,27 @@ pub enum FaultKind {
         "{column} is {found}, expected no white space (only FORM, LEMMA and MISC may contain it); remove it"
     )]
     Space { column: Column, found: Quote },
+    /// A row without an ID.
+    #[error(
+        "ID is empty, expected a word such as 3, a range such as 3-4 or an empty node such as 3.1; write the ID, or remove the tab at the start of the line"
+    )]
+    EmptyId,
+    /// A line without tabs that is not a comment or blank.
+    #[error(
+        "found {found}, expected ten columns separated by tabs; put tabs between the columns, or start a comment with \"#\""
+    )]
+    NoTabs { found: Quote },
+    /// A comment after something invisible.
+    #[error("found {found} before \"#\", expected a comment to start the line; remove what is before \"#\"")]
+    CommentIndented { found: Quote },
+    /// An ID of digits and signs some of which only look right, or cannot be seen.
+    #[error(
+        "ID is {found}, which contains {characters}, expected only 0 to 9, \"-\" and \".\"; replace or remove what is not one of them"
+    )]
+    IdCharacters { found: Quote, characters: CodePoints },
+    /// A number that does not fit in 32 bits.
+    #[error("{column} is {found}, expected numbers up to 4294967295; correct the number")]
+    NumberTooLarge { column: Column, found: Quote },
     /// A line that is not a row, a comment or blank.
     #[error(
         "ID is {found}, expected a word such as 3, a range such as 3-4 or an empty node such as 3.1; correct the ID, or start a comment with \"#\""
@@ -167,35 +173,57 @@ pub enum FaultKind {
         "found a comment after the sentence's first row, expected comments before it; move the comment, or put a blank line between sentences"
     )]
     CommentInside,
+    /// A comment after the last row.
+    #[error(
+        "found a comment after the sentence's last row, expected comments before its first row; move the comment there, or, where it belongs to the next sentence, behind the blank line"
+    )]
+    CommentAfter,
     /// Comments with no rows.
     #[error(
-        "found a sentence without words, expected at least one row; add its rows or remove the blank line"
+        "found comments without rows, expected at least one row after them; add the rows, or remove the comments and the blank line that follows them"
     )]
     NoWords,
+    /// Comments with no rows where the text ends.
+    #[error(
+        "found comments at the end of the text, expected rows after them; remove the comments, or add the rows and a blank line"
+    )]
+    CommentsAtEnd,
     /// A blank line where a sentence should start.
     #[error("found a blank line, expected one blank line after each sentence and none elsewhere; remove it")]
     ExtraBlankLine,
     /// A line of nothing but white space.
     #[error("found a line of white space, expected an empty line; remove the white space")]
     BlankWithSpace,
-    /// The text ends without a blank line.
+    /// White space without a line feed where the text ends.
     #[error(
-        "the text ends within a sentence, expected a blank line after the last one; add a line feed at the end"
+        "found white space at the end of the text, expected an empty line; replace the white space by a line feed"
     )]
-    NoFinalBlankLine,
+    FinalSpace,
+    /// The text ends without a blank line, and so many line feeds are missing.
+    #[error(
+        "the text ends within a sentence, expected a blank line after the last one; add {} at the end",
+        if *missing == 1 { "a line feed" } else { "two line feeds" }
+    )]
+    NoFinalBlankLine { missing: u8 },
     /// Text that is not in Unicode normal form C; only checked with `Checks::nfc`.
-    #[error("found {found}, expected Unicode normal form C; normalise the text")]
-    NotNfc { found: Quote },
+    #[error("found {found}, expected {expected}, its Unicode normal form C; normalise the text")]
+    NotNfc { found: CodePoints, expected: CodePoints },
     /// A line that is too long to be indexed.
     #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the line")]
     LineTooLong { bytes: usize },
-    /// A part of speech that is none of the seventeen. The kinds from here to `SpaceAfter` are only
-    /// checked with `Checks::typed`.
+    /// A part of speech that is none of the seventeen. The kinds from here to `EnhancedMissing` are
+    /// only checked with `Checks::typed`.
     #[error("UPOS is {found}, expected one of the 17 universal tags such as NOUN; correct the tag")]
     Upos { found: Quote },
-    /// A value on a range or an empty node that only words may have.
-    #[error("{column} is {found}, expected \"_\" on a range or an empty node; move the value to a word")]
-    NotForWord { column: Column, found: Quote },
+    /// A value on a range that only words may have.
+    #[error(
+        "{column} of a range is {found}, expected \"_\"{}; move the value to a word of the range",
+        if *column == Column::Feats { " or \"Typo=Yes\"" } else { "" }
+    )]
+    OnRange { column: Column, found: Quote },
+    /// A head or relation on an empty node, which has only enhanced ones.
+    #[error("{column} of an empty node is {found}, expected \"_\"; move the head with its relation to DEPS")]
+    OnEmptyNode { column: Column, found: Quote },
     /// A feature that is not of the form `Name=Value`.
     #[error(
         "found feature {found}, expected Name=Value with capital initials, such as Number=Sing; correct the feature"
@@ -234,6 +262,16 @@ pub enum FaultKind {
         "following the heads from word {word} leads into a cycle, expected a path to the root; correct one of them"
     )]
     NoPathToRoot { word: usize },
+    /// A relation that is not of the form `relation` or `relation:subtype`.
+    #[error(
+        "DEPREL is {found}, expected a relation in small letters a to z, such as nsubj or nsubj:pass; correct the relation"
+    )]
+    Relation { found: Quote },
+    /// A relation that is none of the 37.
+    #[error(
+        "DEPREL is {found}, expected one of the 37 universal relations such as nsubj, alone or with a subtype as in nsubj:pass; correct the relation"
+    )]
+    RelationUnknown { found: Quote },
     /// An enhanced dependency that is not of the form `head:relation`.
     #[error("found {found} in DEPS, expected head:relation such as 4:nsubj or 4.1:conj:and; correct it")]
     Dependency { found: Quote },
@@ -248,6 +286,16 @@ pub enum FaultKind {
     /// An enhanced head that does not exist.
     #[error("found head {head} in DEPS, expected a word or an empty node of the sentence; correct the head")]
     DependencyUnknown { head: Id },
+    /// An enhanced head whose ID has leading zeros.
+    #[error(
+        "found head {head} in DEPS, but the ID of that node is {found}; remove the zeros at the start of the ID"
+    )]
+    DependencyZeros { head: Id, found: Quote },
+    /// An enhanced relation that is none of the 37 and not `ref`.
+    #[error(
+        "found {found} in DEPS, expected a relation that starts with one of the 37 universal ones or is ref; correct the relation"
+    )]
+    DependencyRelation { found: Quote },
     /// A node that is its own enhanced head.
     #[error("{node} is its own head in DEPS, expected another node; correct the head")]
     DependencySelf { node: Id },
@@ -260,6 +308,90 @@ pub enum FaultKind {
     /// A `SpaceAfter` other than `No`.
     #[error("found {found} in MISC, expected SpaceAfter=No or nothing; correct it, or use SpacesAfter")]
     SpaceAfter { found: Quote },
+    /// `NoSpaceAfter=Yes`, which nothing reads.
+    #[error("found {found} in MISC, expected SpaceAfter=No where no space follows; replace it")]
+    NoSpaceAfter { found: Quote },
+    /// `SpaceAfter=No` on a word of a range.
+    #[error(
+        "found {found} in MISC of a word of range {first}-{last}, expected it at most on the range; move it there"
+    )]
+    SpaceAfterInRange { found: Quote, first: u32, last: u32 },
+    /// `SpaceAfter=No` on an empty node.
+    #[error(
+        "found {found} in MISC of an empty node, expected it only on words and ranges, which the text contains; remove it"
+    )]
+    SpaceAfterOnEmptyNode { found: Quote },
+    /// Enhanced dependencies, where an earlier sentence has none.
+    #[error(
+        "found enhanced dependencies but none in the sentence of line {line}, expected them in all sentences or in none; add them there or remove them here"
+    )]
+    EnhancedExtra { line: usize },
+    /// No enhanced dependencies, where an earlier sentence has some.
+    #[error(
+        "found no enhanced dependencies but some in the sentence of line {line}, expected them in all sentences or in none; add them here or remove them there"
+    )]
+    EnhancedMissing { line: usize },
+    /// A sentence without an id. The kinds from here to `SpaceAfterBreak` are only checked with
+    /// `Checks::metadata`.
+    #[error(
+        "found a sentence without sent_id, expected a comment \"# sent_id = ID\"; add it before the first row"
+    )]
+    SentIdMissing,
+    /// A sentence without its text.
+    #[error(
+        "found a sentence without text, expected a comment \"# text = TEXT\"; add it before the first row"
+    )]
+    TextMissing,
+    /// A `sent_id` or `parallel_id` that does not have the right form.
+    #[error("found {found}, expected \"# {form}\" and nothing else on the line; correct the comment")]
+    IdForm { found: Quote, form: &'static str },
+    /// More than one slash in a `sent_id`.
+    #[error(
+        "found sent_id {found}, expected at most one slash, which marks parallel treebanks; remove the others"
+    )]
+    SentIdSlashes { found: Quote },
+    /// An id that an earlier sentence has.
+    #[error(
+        "found {key} {found}, which line {line} has too, expected another for each sentence; change one of them"
+    )]
+    IdTaken { key: &'static str, found: Quote, line: usize },
+    /// A comment that a sentence may have once.
+    #[error("found a second comment {key} in a sentence, expected one; remove one of the two")]
+    CommentRepeated { key: &'static str },
+    /// An `alt` or `part` of a `parallel_id` that does not count on from the one before.
+    #[error(
+        "found parallel_id {found}, expected {expected}; number the {key} suffixes of a sentence 1, 2, 3..."
+    )]
+    ParallelIdSuffix { found: Quote, key: &'static str, expected: Box<str> },
+    /// A `# text` without a text.
+    #[error("the text of the sentence is empty, expected its words; write them after \"# text = \"")]
+    TextEmpty,
+    /// A `# text` that ends with white space.
+    #[error("the text of the sentence ends with white space, expected none; remove it")]
+    TextEdgeSpace,
+    /// A form that is not where the text has it.
+    #[error("FORM is {found}, but the text goes on with {text}, expected the same; correct one of them")]
+    TextForm { found: Quote, text: Quote },
+    /// A text that ends before the last form.
+    #[error(
+        "FORM is {found}, but the text has ended before it, expected the text of all words; add what is missing"
+    )]
+    TextShort { found: Quote },
+    /// No space in the text where SpaceAfter=No is missing.
+    #[error(
+        "the text goes on with {text} without a space, expected SpaceAfter=No in MISC; add it, or add the space"
+    )]
+    SpaceAfterMissing { text: Quote },
+    /// Text after the last form.
+    #[error(
+        "the text goes on with {text} after the last FORM, expected it to end there; add the words or shorten the text"
+    )]
+    TextRest { text: Quote },
+    /// A new document or paragraph after `SpaceAfter=No`.
+    #[error(
+        "found a new document or paragraph, but the last word before it has SpaceAfter=No, expected none at a break; remove it there"
+    )]
+    SpaceAfterBreak,
     /// A row of an IOB2 layer with fewer than three columns.
     #[error(
         "found {found} tab-separated columns, expected at least number, word and tag; add the missing ones"

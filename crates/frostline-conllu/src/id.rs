@@ -34,6 +34,21 @@ impl Id {
         }
         all_consuming(id).parse(text).ok().map(|(_, id)| id)
     }
+
+    /// Whether `text` would be an ID if its numbers were not beyond 32 bits.
+    pub(crate) fn is_too_large(text: &str) -> bool {
+        if Id::parse(text).is_some() {
+            return false;
+        }
+        match text.find(['-', '.']) {
+            None => is_positive(text),
+            Some(at) => {
+                let (first, second) = (&text[..at], &text[at + 1..]);
+                let range = text.as_bytes()[at] == b'-';
+                is_positive(second) && if range { is_positive(first) } else { is_digits(first) }
+            }
+        }
+    }
 }
 
 impl fmt::Display for Id {
@@ -70,6 +85,15 @@ fn id(input: &str) -> IResult<&str, Id> {
         map(positive, Id::Word),
     ))
     .parse(input)
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether `text` is a number from 1 of any size, without leading zeros.
+pub(crate) fn is_positive(text: &str) -> bool {
+    is_digits(text) && !text.starts_with('0')
 }
 
 /// A number of one or more digits that does not start with zero.
@@ -119,5 +143,29 @@ mod tests {
         ] {
             assert_eq!(Id::parse(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn ids_beyond_32_bits_are_told_from_other_errors() {
+        let huge = "9".repeat(5000);
+        for large in [
+            "4294967296",
+            "18446744073709551616",
+            &huge,
+            "1-4294967296",
+            "4294967296-1",
+            "4294967296.1",
+            "0.4294967296",
+            "00004294967296.1",
+        ] {
+            assert_eq!(Id::parse(large), None);
+            assert!(Id::is_too_large(large), "{large}");
+        }
+        for other in
+            ["", "4294967295", "04294967296", "4294967296.0", "4294967296-", "x4294967296", "1-2-4294967296"]
+        {
+            assert!(!Id::is_too_large(other), "{other}");
+        }
+        assert_eq!(Id::parse("00000000000000000001.1"), Some(Id::Empty(1, 1)));
     }
 }

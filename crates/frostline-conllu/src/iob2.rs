@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::fault::{Fault, FaultKind, Quote};
+use crate::{
+    fault::{Fault, FaultKind},
+    quote::Quote,
+};
 
 /// One word of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,10 @@
 //! Reads such a file and checks the form of its lines. Sentences are returned unchanged (GLUE's end
 //! with a space, which is kept), and labels are not interpreted.
 
-use crate::fault::{Fault, FaultKind, Quote};
+use crate::{
+    fault::{Fault, FaultKind},
+    quote::Quote,
+};
 
 /// The first line of GLUE's files with labels.
 const HEADER: &str = "sentence\tlabel";

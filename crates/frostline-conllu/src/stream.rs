@@ -11,13 +11,15 @@ use crate::{
     check::{Checks, is_space},
     cursor::Cursor,
     fault::Fault,
+    seen::Seen,
     sentence::Sentence,
     work,
 };
 
 /// Reads sentences one after another, holding one at a time.
 ///
-/// Memory use is bounded by the longest sentence (text between blank lines), however long the input.
+/// Memory use is bounded by the longest sentence (text between blank lines), however long the input. Only
+/// [`Checks::metadata`] also keeps the sentences' ids.
 pub struct Reader<R> {
     input: R,
     checks: Checks,
@@ -29,6 +31,7 @@ pub struct Reader<R> {
     /// Bytes already searched for a line end.
     searched: usize,
     ended: bool,
+    seen: Seen,
     /// Lines and bytes of the input before `buffer[start]`.
     lines: usize,
     bytes: usize,
@@ -45,6 +48,7 @@ impl<R: BufRead> Reader<R> {
             line_start: 0,
             searched: 0,
             ended: false,
+            seen: Seen::default(),
             lines: 0,
             bytes: 0,
         }
@@ -66,7 +70,9 @@ impl<R: BufRead> Reader<R> {
         self.start = end;
         self.bytes += end - start;
         let mut cursor = Cursor::new(&self.buffer[start..end], line, before, self.checks);
+        cursor.seen = std::mem::take(&mut self.seen);
         let sentence = cursor.sentence();
+        self.seen = std::mem::take(&mut cursor.seen);
         debug_assert!(
             sentence.as_ref().is_none_or(|s| s.raw.len() == end - start),
             "one search, one sentence"

@@ -1,34 +1,56 @@
-//! The checks of `Checks::typed`: the values of UPOS, FEATS, HEAD, DEPS and MISC are valid, heads
-//! form a tree, and enhanced heads reach every node.
+//! The checks of `Checks::typed`: the columns' values are valid, ranges and empty nodes leave empty what
+//! belongs to words, heads form a tree, and enhanced heads reach every node.
 //!
-//! These are the rules of level 2 of the UD validator for the five columns. Checks of a whole
-//! sentence are skipped where level 1 found a fault in it.
+//! These are the rules of level 2 of the UD validator for rows. Checks of a whole sentence are skipped
+//! where level 1 found a fault in it.
 
 use std::collections::HashSet;
 
 use crate::{
     check::Found,
-    fault::{FaultKind, Quote},
+    fault::FaultKind,
     id::Id,
+    quote::Quote,
     row::{Column, RowKind, TokenRow},
+    seen::Seen,
     sentence::Sentence,
-    values::{Upos, annotation, dependency, feature, head, items},
+    values::{SPACE_AFTER_NO, Upos, annotation, dependency, feature, head, is_universal, items, relation},
     work,
 };
 
 /// MISC keys that may occur only once.
 const ONCE: [&str; 8] = ["SpaceAfter", "Lang", "Translit", "LTranslit", "Gloss", "LId", "LDeriv", "Ref"];
 
-/// Checks every row, then the sentence; reports at most one fault for each column of a row.
-/// `report` receives the row's index.
-pub(crate) fn check(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Found)) {
-    let sound = sentence.faults.is_empty();
+/// The columns that are checked, the first two only in ranges. FORM is free, and ID is checked at level 1.
+const CHECKED: [Column; 8] = [
+    Column::Lemma,
+    Column::Xpos,
+    Column::Upos,
+    Column::Feats,
+    Column::Head,
+    Column::Deprel,
+    Column::Deps,
+    Column::Misc,
+];
+
+/// Checks every row, then the sentence unless level 1 found it not to be `sound`. Reports at most one
+/// fault for each column of a row; `report` receives the row's index.
+pub(crate) fn check(
+    sentence: &Sentence<'_>,
+    sound: bool,
+    seen: &mut Seen,
+    mut report: impl FnMut(usize, Found),
+) {
     let mut clean = true;
+    let mut range = None;
     for (index, row) in sentence.rows.iter().enumerate() {
         work::add(row.text.len());
+        if row.kind == RowKind::Range {
+            range = row.key();
+        }
         if row.columns == 10 && row.kind != RowKind::Unknown {
-            for column in [Column::Upos, Column::Feats, Column::Head, Column::Deps, Column::Misc] {
-                if let Some((at, kind)) = value(row, column) {
+            for &column in &CHECKED[if row.kind == RowKind::Range { 0 } else { 2 }..] {
+                if let Some((at, kind)) = value(row, column, range) {
                     clean = false;
                     report(index, (start(row, column) + at, kind));
                 }
@@ -40,6 +62,36 @@ pub(crate) fn check(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Found
             report(index, (start(&sentence.rows[index], column), kind));
         });
     }
+    if sound && !sentence.rows.is_empty() {
+        sometimes(sentence, seen, |index, kind| {
+            report(index, (start(&sentence.rows[index], Column::Deps), kind));
+        });
+    }
+}
+
+/// Checks that enhanced dependencies are in all sentences or in none, by the first of each kind.
+fn sometimes(sentence: &Sentence<'_>, seen: &mut Seen, mut report: impl FnMut(usize, FaultKind)) {
+    if seen.enhanced.is_some() && seen.plain.is_some() {
+        return;
+    }
+    let is_enhanced = |row: &TokenRow<'_>| row.is_empty_node() || (row.is_word() && row.deps() != "_");
+    let enhanced = sentence.rows.iter().position(is_enhanced);
+    let line = sentence.line_of(&sentence.rows[enhanced.unwrap_or(0)]);
+    match enhanced {
+        Some(index) if seen.enhanced.is_none() => {
+            seen.enhanced = Some(line);
+            if let Some(line) = seen.plain {
+                report(index, FaultKind::EnhancedExtra { line });
+            }
+        }
+        None if seen.plain.is_none() => {
+            seen.plain = Some(line);
+            if let Some(line) = seen.enhanced {
+                report(0, FaultKind::EnhancedMissing { line });
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Where a column of a ten-column row starts.
@@ -50,28 +102,46 @@ fn start(row: &TokenRow<'_>, column: Column) -> usize {
     }
 }
 
-/// The first fault of one value, regardless of the rest of the sentence.
-fn value(row: &TokenRow<'_>, column: Column) -> Option<Found> {
+/// The first fault of one value, regardless of the rest of the sentence but for the last range before.
+fn value(row: &TokenRow<'_>, column: Column, range: Option<Id>) -> Option<Found> {
     let text = row.get(column)?;
-    let bare = match (row.kind, column) {
-        (RowKind::Range, Column::Misc) => false,
-        (RowKind::Range, Column::Feats) => text != "Typo=Yes",
-        (RowKind::Range, _) | (RowKind::Empty, Column::Head) => true,
-        _ => false,
-    };
-    if bare {
-        let found = || FaultKind::NotForWord { column, found: Quote::new(text) };
-        return (text != "_").then(|| (0, found()));
+    if text == "_" && !matches!((row.kind, column), (RowKind::Word, _)) {
+        return None;
     }
-    match column {
-        Column::Upos if row.kind == RowKind::Empty && text == "_" => None,
-        Column::Upos => text.parse::<Upos>().err().map(|kind| (0, kind)),
-        Column::Feats => feats(text),
-        Column::Head if row.kind == RowKind::Word => head(text).err().map(|kind| (0, kind)),
-        Column::Deps => deps(text),
-        Column::Misc => misc(text),
+    let found = || Quote::new(text);
+    match (row.kind, column) {
+        (RowKind::Range, Column::Misc) => misc(text, None),
+        (RowKind::Range, Column::Feats) if text == "Typo=Yes" => None,
+        (RowKind::Range, _) => Some((0, FaultKind::OnRange { column, found: found() })),
+        (RowKind::Empty, Column::Head | Column::Deprel) => {
+            Some((0, FaultKind::OnEmptyNode { column, found: found() }))
+        }
+        (RowKind::Empty, Column::Misc) => misc(text, Some(Silent::EmptyNode)),
+        (_, Column::Misc) => {
+            let silent = match range {
+                Some(Id::Range(first, last)) => {
+                    let in_range =
+                        matches!(row.key(), Some(Id::Word(word)) if (first..=last).contains(&word));
+                    in_range.then_some(Silent::InRange(first, last))
+                }
+                _ => None,
+            };
+            misc(text, silent)
+        }
+        (_, Column::Upos) => text.parse::<Upos>().err().map(|kind| (0, kind)),
+        (_, Column::Feats) => feats(text),
+        (_, Column::Head) => head(text).err().map(|kind| (0, kind)),
+        (_, Column::Deprel) => relation(text).err().map(|kind| (0, kind)),
+        (_, Column::Deps) => deps(text),
         _ => None,
     }
+}
+
+/// A row whose form the text does not contain as such, so that no space can follow it.
+#[derive(Clone, Copy)]
+enum Silent {
+    EmptyNode,
+    InRange(u32, u32),
 }
 
 fn feats(text: &str) -> Option<Found> {
@@ -148,6 +218,10 @@ fn deps(text: &str) -> Option<Found> {
         if before.is_some_and(|before| before > key) {
             return Some((at, FaultKind::DependencyOrder { found: Quote::new(item) }));
         }
+        let name = dependency.relation;
+        if !is_universal(name) && name != "ref" && !name.starts_with("ref:") {
+            return Some((at, FaultKind::DependencyRelation { found: Quote::new(item) }));
+        }
         before = Some(key);
     }
     None
@@ -160,9 +234,28 @@ fn place(id: Id) -> (u32, u32) {
     }
 }
 
-fn misc(text: &str) -> Option<Found> {
+/// Whether `piece` is anywhere in a short item. Faster there than `str::contains`, which prepares a search.
+fn has(item: &str, piece: &str) -> bool {
+    item.len() >= piece.len() && memchr::memmem::find(item.as_bytes(), piece.as_bytes()).is_some()
+}
+
+fn misc(text: &str, silent: Option<Silent>) -> Option<Found> {
     let mut seen = [false; ONCE.len()];
     for (at, item) in items(text) {
+        // The validator, too, looks for these two anywhere in an item.
+        if has(item, "NoSpaceAfter=Yes") {
+            return Some((at, FaultKind::NoSpaceAfter { found: Quote::new(item) }));
+        }
+        if let Some(silent) = silent
+            && has(item, SPACE_AFTER_NO)
+        {
+            let found = Quote::new(item);
+            let kind = match silent {
+                Silent::EmptyNode => FaultKind::SpaceAfterOnEmptyNode { found },
+                Silent::InRange(first, last) => FaultKind::SpaceAfterInRange { found, first, last },
+            };
+            return Some((at, kind));
+        }
         let it = annotation(item);
         if let Some(index) = ONCE.iter().position(|key| *key == it.key) {
             if seen[index] {
@@ -258,6 +351,12 @@ impl Nodes {
         (number < end).then_some(number)
     }
 
+    /// Whether the ID of a node starts with zeros, so that no enhanced head is equal to it.
+    fn has_zeros(&self, sentence: &Sentence<'_>, node: usize) -> bool {
+        let row = self.rows.get(node).and_then(|&index| sentence.rows.get(index));
+        row.is_some_and(|row| row.id().starts_with('0') && !row.id().starts_with("0."))
+    }
+
     /// Checks that enhanced heads exist and, where the sentence has an enhanced graph (an edge or an
     /// empty node), that they reach every node.
     fn enhanced(&self, sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKind)) {
@@ -267,6 +366,10 @@ impl Nodes {
             for dependency in sentence.rows[index].dependencies().flatten() {
                 let kind = match self.number(dependency.head) {
                     Some(head) if head == node => FaultKind::DependencySelf { node: dependency.head },
+                    Some(head) if self.has_zeros(sentence, head) => {
+                        let found = Quote::new(sentence.rows[self.rows[head]].id());
+                        FaultKind::DependencyZeros { head: dependency.head, found }
+                    }
                     Some(head) => {
                         edges.push((head, node));
                         continue;

@@ -17,9 +17,10 @@ use nom::{
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use crate::{
-    fault::{FaultKind, Quote},
-    id::{Id, positive},
-    row::TokenRow,
+    fault::FaultKind,
+    id::{Id, is_positive, positive},
+    quote::Quote,
+    row::{Column, TokenRow},
 };
 
 macro_rules! upos {
@@ -209,6 +210,9 @@ pub fn with_feature(feats: &str, name: &str, value: Option<&str>) -> String {
     if parts.is_empty() { "_".to_owned() } else { parts.join("|") }
 }
 
+/// The item of MISC that says that no space follows.
+pub(crate) const SPACE_AFTER_NO: &str = "SpaceAfter=No";
+
 /// The items of a `|`-separated value and where each one starts; none for `_`.
 pub(crate) fn items(value: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
@@ -243,7 +247,14 @@ pub(crate) fn feature(item: &str) -> Result<Feature<'_>, FaultKind> {
 
 pub(crate) fn head(value: &str) -> Result<u32, FaultKind> {
     let parsed: IResult<_, _> = all_consuming(alt((positive, map(tag("0"), |_| 0)))).parse(value);
-    parsed.map(|(_, head)| head).map_err(|_| FaultKind::Head { found: Quote::new(value) })
+    parsed.map(|(_, head)| head).map_err(|_| {
+        let found = Quote::new(value);
+        if is_positive(value) {
+            FaultKind::NumberTooLarge { column: Column::Head, found }
+        } else {
+            FaultKind::Head { found }
+        }
+    })
 }
 
 pub(crate) fn dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
@@ -253,9 +264,41 @@ pub(crate) fn dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
     let head = match Id::parse(head) {
         _ if head == "0" => Id::Word(0),
         Some(id @ (Id::Word(_) | Id::Empty(..))) if !leading_zero => id,
+        _ if Id::is_too_large(head) && !leading_zero && !head.contains('-') => {
+            return Err(FaultKind::NumberTooLarge { column: Column::Deps, found: Quote::new(item) });
+        }
         _ => return Err(bad()),
     };
     if is_relation(relation) { Ok(Dependency { head, relation }) } else { Err(bad()) }
+}
+
+/// Whether a relation, with or without subtypes, is one of the 37 that universaldependencies.org defines.
+#[rustfmt::skip]
+pub(crate) fn is_universal(relation: &str) -> bool {
+    let main = relation.split_once(':').map_or(relation, |(main, _)| main);
+    matches!(
+        main,
+        "acl" | "advcl" | "advmod" | "amod" | "appos" | "aux" | "case" | "cc" | "ccomp" | "clf" | "compound"
+        | "conj" | "cop" | "csubj" | "dep" | "det" | "discourse" | "dislocated" | "expl" | "fixed" | "flat"
+        | "goeswith" | "iobj" | "list" | "mark" | "nmod" | "nsubj" | "nummod" | "obj" | "obl" | "orphan"
+        | "parataxis" | "punct" | "reparandum" | "root" | "vocative" | "xcomp"
+    )
+}
+
+/// DEPREL of a word: a universal relation, alone or with a subtype.
+pub(crate) fn relation(value: &str) -> Result<(), FaultKind> {
+    let letters = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
+    let formed = match value.split_once(':') {
+        Some((main, subtype)) => letters(main) && letters(subtype),
+        None => letters(value),
+    };
+    if !formed {
+        Err(FaultKind::Relation { found: Quote::new(value) })
+    } else if !is_universal(value) {
+        Err(FaultKind::RelationUnknown { found: Quote::new(value) })
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether an enhanced relation has the form that universaldependencies.org defines: a relation,

@@ -30,7 +30,7 @@ mod tests {
     use super::take;
     use crate::{Checks, Reader, read_lenient};
 
-    const ALL: Checks = Checks { typed: true, nfc: true };
+    const ALL: Checks = Checks { typed: true, metadata: true, nfc: true };
 
     /// Bytes examined per byte of text: from a slice, and from a stream that yields 64 at a time.
     fn cost(bytes: &[u8]) -> [usize; 2] {

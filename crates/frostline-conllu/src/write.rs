@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use thiserror::Error;
 
 use crate::{
-    fault::Quote,
+    quote::Quote,
     row::{Column, TokenRow},
     scan::{Scanner, TABS},
     sentence::Sentence,

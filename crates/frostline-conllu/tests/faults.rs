@@ -20,7 +20,11 @@ fn bad_inputs() {
     let mut shown = String::new();
     for name in names {
         let bytes = fs::read(folder.join(&name)).expect("readable");
-        let checks = Checks { typed: name.starts_with("typed-"), nfc: name.starts_with("nfc") };
+        let checks = Checks {
+            typed: name.starts_with("typed-"),
+            metadata: name.starts_with("metadata-"),
+            nfc: name.starts_with("nfc"),
+        };
         let before = shown.len();
         for sentence in read_lenient(&bytes, checks) {
             for fault in sentence.faults() {
@@ -136,4 +140,54 @@ fn the_byte_that_is_not_utf8_is_named() {
     let fault = read_strict(bytes, Checks::default()).next().expect("one").expect_err("bad");
     assert_eq!(fault.kind, FaultKind::NotUtf8 { byte: 17 });
     assert_eq!((fault.line, fault.column, fault.byte), (2, 4, 17));
+}
+
+/// Two sentences without a fault at level 2.
+const GOOD: &str = "# newdoc id = n\n# sent_id = s1\n# text = ab c\n0.1\te\t_\t_\t_\t_\t_\t_\t0:root\tGloss=x\n\
+    1-2\tab\t_\t_\t_\tTypo=Yes\t_\t_\t_\t_\n1\ta\ta\tNOUN\tNN\t_\t0\troot\t0:root\t_\n\
+    2\tb\tb\tX\t_\t_\t1\tnsubj:pass\t0.1:nsubj:xsubj|1:ref\t_\n3\tc\tc\tX\t_\t_\t1\tdep\t1:dep:é\tSpaceAfter=No\n\n\
+    # sent_id = s2\n# parallel_id = a/b/alt1\n# text = d\n1\td\td\tX\t_\t_\t0\troot\t0:root\t_\n\n";
+
+/// One replacement each that makes `GOOD` bad at level 2, and how the first message starts.
+const DAMAGES: [(&str, &str, &str); 24] = [
+    ("ab\t_\t_\t_\tTypo=Yes", "ab\tab\t_\t_\tTypo=Yes", "LEMMA of a range"),
+    ("ab\t_\t_\t_\tTypo=Yes", "ab\t_\t_\tNN\tTypo=Yes", "XPOS of a range"),
+    ("Typo=Yes\t_\t_\t_", "Typo=Yes\t_\tdep\t_", "DEPREL of a range"),
+    ("Typo=Yes", "Case=Nom|Typo=Yes", "FEATS of a range"),
+    ("e\t_\t_\t_\t_\t_\t_", "e\t_\t_\t_\t_\t_\tdep", "DEPREL of an empty node"),
+    ("nsubj:pass", "nsubj:Pass", "DEPREL is"),
+    ("nsubj:pass", "dobj", "DEPREL is"),
+    ("nsubj:pass", "ref", "DEPREL is"),
+    ("1:ref", "1:erased", "found \"1:erased\" in DEPS"),
+    ("\t0:root\t_\n\n", "\t_\t_\n\n", "found no enhanced dependencies"),
+    ("Gloss=x", "SpaceAfter=No", "found \"SpaceAfter=No\" in MISC of an empty node"),
+    ("1:ref\t_", "1:ref\tSpaceAfter=No", "found \"SpaceAfter=No\" in MISC of a word of range 1-2"),
+    ("Gloss=x", "NoSpaceAfter=Yes", "found \"NoSpaceAfter=Yes\""),
+    ("Gloss=x", "Gloss=x|Gloss=y", "found \"Gloss\" a second time"),
+    ("# sent_id = s1\n", "", "found a sentence without sent_id"),
+    ("s2", "s1", "found sent_id \"s1\", which line 2 has too"),
+    ("s2", "s 2", "found \"# sent_id = s 2\""),
+    ("# text = d\n", "", "found a sentence without text"),
+    ("= ab c", "= ab  d", "FORM is \"c\", but the text goes on with \"d\""),
+    ("= ab c", "= abc", "the text goes on with \"c\" without a space"),
+    ("= d", "= d e", "the text goes on with \"e\" after the last FORM"),
+    ("# sent_id = s2", "# newpar\n# sent_id = s2", "found a new document or paragraph"),
+    ("alt1", "alt2", "found parallel_id"),
+    ("# text = d", "# text = d\n# text = d", "found a second comment text"),
+];
+
+#[test]
+fn one_damage_is_one_fault_at_level_2() {
+    let level_2 = Checks { typed: true, metadata: true, nfc: true };
+    let faults = |text: &str| -> Vec<String> {
+        let sentences = read_lenient(text.as_bytes(), level_2);
+        sentences.flat_map(|s| s.faults().iter().map(ToString::to_string).collect::<Vec<_>>()).collect()
+    };
+    assert!(faults(GOOD).is_empty(), "{:?}", faults(GOOD));
+    for (old, new, start) in DAMAGES {
+        let damaged = GOOD.replacen(old, new, 1);
+        let found = faults(&damaged);
+        assert!(damaged != GOOD && found.len() == 1 && found[0].starts_with(start), "{new:?}: {found:?}");
+        assert!(parse(&damaged).all(|sentence| sentence.is_ok()), "{new:?} is no fault at level 1");
+    }
 }

@@ -127,7 +127,7 @@ fn mutated_inputs() {
 
 /// Checks everything that must hold for any bytes; returns true where they have no fault.
 fn examine(bytes: &[u8], draw: &mut Draw) -> bool {
-    let checks = Checks { typed: draw.below(2) == 0, nfc: draw.below(4) == 0 };
+    let checks = Checks { typed: draw.below(2) == 0, metadata: draw.below(4) == 0, nfc: draw.below(4) == 0 };
     let sentences: Vec<Sentence<'_>> = read_lenient(bytes, checks).collect();
     let raws: Vec<u8> = sentences.iter().flat_map(|s| s.raw().iter().copied()).collect();
     assert_eq!(raws, bytes, "lenient reading gives every byte back");

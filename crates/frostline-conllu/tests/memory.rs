@@ -68,8 +68,10 @@ fn memory_does_not_grow_with_the_input() {
     for (most, copies) in most.iter_mut().zip([1_000, 300_000]) {
         MOST.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
         let before = HELD.load(Ordering::Relaxed);
-        let mut reader =
-            Reader::new(Repeated { text, at: 0, left: copies }, Checks { typed: true, nfc: true });
+        let mut reader = Reader::new(
+            Repeated { text, at: 0, left: copies },
+            Checks { typed: true, metadata: true, nfc: true },
+        );
         let mut stats = Stats::default();
         let mut faults = 0;
         while let Some(sentence) = reader.next_sentence().expect("it cannot fail") {

@@ -1,8 +1,8 @@
 //! Text that is generated well-formed is read strictly, with typed checks, and gives the intended values.
 
 use frostline_conllu::{
-    Checks, Column, Id, Reader, Sentence, Stats, TokenRow, Upos, Writer, parse_iob2, parse_labelled,
-    read_lenient, read_strict, with_annotation, with_feature,
+    Checks, Column, FaultKind, Id, Reader, Sentence, Stats, TokenRow, Upos, Writer, parse_iob2,
+    parse_labelled, read_lenient, read_strict, with_annotation, with_feature,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -173,7 +173,7 @@ proptest! {
     #[test]
     fn generated_sentences_are_read(plans in vec(plan(), 0..4)) {
         let text = written(&plans);
-        let checks = Checks { typed: true, nfc: false };
+        let checks = Checks { typed: true, ..Checks::default() };
         let read: Result<Vec<Sentence<'_>>, _> = read_strict(text.as_bytes(), checks).collect();
         let read = read.unwrap_or_else(|fault| panic!("{}\n{text}", fault.at("built")));
         prop_assert_eq!(read.len(), plans.len());
@@ -257,7 +257,7 @@ proptest! {
 
     #[test]
     fn detached_sentences_equal_the_original(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
-        for sentence in read_lenient(&bytes, Checks { typed: true, nfc: true }) {
+        for sentence in read_lenient(&bytes, Checks { typed: true, metadata: true, nfc: true }) {
             prop_assert_eq!(format!("{:?}", sentence.detach().view()), format!("{sentence:?}"));
         }
     }
@@ -288,7 +288,7 @@ proptest! {
     #[test]
     fn any_bytes_round_trip(bytes in vec(prop_oneof![Just(b'\t'), Just(b'\n'), Just(b'#'), b'0'..=b'9', any::<u8>()], 0..400)) {
         let mut back = Vec::new();
-        let mut reader = Reader::new(&bytes[..], Checks { typed: true, nfc: true });
+        let mut reader = Reader::new(&bytes[..], Checks { typed: true, metadata: true, nfc: true });
         while let Some(sentence) = reader.next_sentence().unwrap() {
             back.extend_from_slice(sentence.raw());
         }
@@ -342,5 +342,49 @@ proptest! {
             }
         }
         prop_assert_eq!(back, text);
+    }
+
+    #[test]
+    fn a_replacement_character_anywhere_is_a_fault(plans in vec(plan(), 1..3), at in any::<prop::sample::Index>()) {
+        let text = written(&plans);
+        let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let at = places[at.index(places.len())];
+        let damaged = format!("{}\u{fffd}{}", &text[..at], &text[at..]);
+        let faults: Vec<_> = read_lenient(damaged.as_bytes(), Checks::default())
+            .flat_map(|sentence| sentence.faults().to_vec())
+            .filter(|fault| fault.kind == FaultKind::ReplacementCharacter)
+            .map(|fault| fault.byte)
+            .collect();
+        prop_assert_eq!(faults, [at]);
+    }
+
+    #[test]
+    fn messages_show_nothing_that_cannot_be_seen(form in "\\PC{0,3}[\u{0}-\u{8}\u{b}-\u{1f}\u{7f}-\u{a0}\u{300}-\u{36f}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}\u{fffd}]{1,4}\\PC{0,3}") {
+        let text = format!("# sent_id = {form}x\n{form}\t{form}\tl\t{form}\tx\t_\t{form}\troot\t{form}\t{form}=\u{3000}\n\n");
+        for sentence in read_lenient(text.as_bytes(), Checks { typed: true, metadata: true, nfc: true }) {
+            for fault in sentence.faults() {
+                let message = fault.at("file").to_string();
+                let hidden = |c: char| c.is_control() || "\u{a0}\u{200b}\u{202e}\u{2028}\u{2067}\u{feff}\u{fffd}\u{301}".contains(c);
+                prop_assert!(!message.contains(hidden), "{:?}", message);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_beyond_32_bits_are_one_clear_fault(id in "[1-9][0-9]{10,40}|[1-9]-[1-9][0-9]{10,40}|[0-9]\\.[1-9][0-9]{10,40}") {
+        let text = format!("1\tf\tl\tX\tx\t_\t0\troot\t_\t_\n{id}\tf\tl\tX\tx\t_\t1\tdep\t_\t_\n\n");
+        let fault = read_strict(text.as_bytes(), Checks::default()).next().unwrap().unwrap_err();
+        prop_assert_eq!(fault.line, 2);
+        let too_large = matches!(fault.kind, FaultKind::NumberTooLarge { column: Column::Id, .. });
+        prop_assert!(too_large, "{}", fault);
+    }
+
+    #[test]
+    fn following_the_advice_at_the_end_mends_the_text(plans in vec(plan(), 1..3), cut in 1..=2_usize) {
+        let text = written(&plans);
+        let cut = text[..text.len() - cut].to_owned();
+        let fault = read_strict(cut.as_bytes(), Checks::default()).find_map(Result::err).unwrap();
+        let FaultKind::NoFinalBlankLine { missing } = fault.kind else { panic!("{fault}") };
+        prop_assert_eq!(cut + &"\n".repeat(missing.into()), text);
     }
 }
