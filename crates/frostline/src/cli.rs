@@ -15,7 +15,7 @@ use frostline_sweep::{Place, Program, exit_code};
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
     data::Data, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
-    pretrain::Pretrain, score::Score, tag::Tag, version::Version, worker::Worker,
+    pretrain::Pretrain, score::Score, tag::Tag, unwritten, version::Version, worker::Worker,
 };
 
 /// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use the trained models.
@@ -100,10 +100,16 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Man(man) => man.run(Cli::command(), &mut out),
         Command::Sweep(_) | Command::Report(_) | Command::Fetch(_) => unreachable!("handled in `run`"),
     };
-    // Output that was written before an error is flushed too.
-    let flushed = out.flush();
-    result?;
-    Ok(flushed?)
+    // Output that was written before an error is flushed too. Faults that could not all be printed were not printed.
+    let flushed = out.flush().map_err(unwritten);
+    match result {
+        Err(error) if !Stop::is_silent(&error) => Err(error),
+        Err(faults) => match flushed {
+            Err(error) if !is_closed_pipe(&error) => Err(error),
+            _ => Err(faults),
+        },
+        Ok(()) => flushed,
+    }
 }
 
 /// Version, backends and instruction set, for bug reports.

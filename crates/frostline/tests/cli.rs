@@ -246,6 +246,24 @@ fn what_is_read_comes_out_again() {
     assert!(files > 0, "no bad files found");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn faults_that_cannot_be_printed_are_an_error() {
+    let folder = workplace();
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+    command.current_dir(folder.path()).args(["conllu", "check", "order.conllu"]).stdout(full());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.starts_with("error: standard output cannot be written, check where it goes: "), "{said}");
+    assert_eq!(command.stderr(full()).output().unwrap().status.code(), Some(3));
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+    command.current_dir(folder.path()).args(["conllu", "roundtrip", "--lenient", "order.conllu"]);
+    assert_eq!(command.stderr(full()).output().unwrap().status.code(), Some(3));
+}
+
 #[test]
 fn treebanks_come_out_as_they_went_in() {
     let Some(shared) = frostline_testing::shared() else { return };
@@ -254,7 +272,8 @@ fn treebanks_come_out_as_they_went_in() {
         for arguments in [&["conllu", "roundtrip", &path][..], &["conllu", "roundtrip", "--lenient", &path]] {
             assert!(printed(&shared, arguments) == text, "{name}: other bytes");
         }
-        assert!(printed(&shared, &["conllu", "check", "--typed", &path]).is_empty(), "{name}");
+        let check = ["conllu", "check", "--typed", "--metadata", "--nfc", &path];
+        assert!(printed(&shared, &check).is_empty(), "{name}");
     }
 }
 

@@ -1,14 +1,14 @@
 //! `frostline conllu`: checks, copies and counts CoNLL-U files, with one sentence in memory at a time.
 
-use std::io::Write;
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use frostline_conllu::{Checks, Reader, Stats, Writer};
+use frostline_conllu::{Checks, Reader, Stats};
 use serde::Serialize;
 
-use super::{Stop, open, unreadable};
+use super::{Stop, is_closed_pipe, open, unreadable, unwritten};
 
 /// Check, write back and count CoNLL-U files.
 #[derive(Args)]
@@ -21,11 +21,15 @@ pub struct Conllu {
 enum Command {
     /// Find faults: prints a line `file:line:column: message` for each; exit code 1 if there are any.
     ///
-    /// Makes the checks of the UD validator's level 1.
+    /// Makes the checks of the UD validator's level 1, except for normal form C. With `--typed --metadata --nfc` it
+    /// makes those of level 2. Each file is checked on its own.
     Check {
-        /// Also check the values of UPOS, FEATS, HEAD, DEPS and MISC.
+        /// Also check the columns' values, the tree of heads and the enhanced graph.
         #[arg(long)]
         typed: bool,
+        /// Also check the comments, such as sent_id and text, and that the words make up the text.
+        #[arg(long)]
+        metadata: bool,
         /// Also check that every line is in Unicode normal form C.
         #[arg(long)]
         nfc: bool,
@@ -85,15 +89,23 @@ impl Conllu {
     /// cannot be read or the output cannot be written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         match self.command {
-            Command::Check { typed, nfc, files } => {
+            Command::Check { typed, metadata, nfc, files } => {
                 let mut faults = 0;
                 for file in &files {
-                    faults += check(file, Checks { typed, metadata: false, nfc }, out)?;
+                    faults += match check(file, Checks { typed, metadata, nfc }, out) {
+                        // Only faults are printed, so there was one.
+                        Err(error) if is_closed_pipe(&error) => {
+                            return Err(Stop::Faults(faults.max(1)).into());
+                        }
+                        found => found?,
+                    };
                 }
                 if faults > 0 { Err(Stop::Faults(faults).into()) } else { Ok(()) }
             }
             Command::Roundtrip { lenient, file } => {
-                roundtrip(&file, lenient, out, &mut std::io::stderr().lock())
+                // Standard error has no buffer of its own, and a file may have millions of faults.
+                let mut errors = BufWriter::with_capacity(1 << 16, io::stderr().lock());
+                roundtrip(&file, lenient, out, &mut errors)
             }
             Command::Stats { json, files } => {
                 let counts = files.iter().map(|file| stats(file)).collect::<Result<Vec<_>>>()?;
@@ -119,7 +131,7 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     let mut faults = 0;
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         for fault in sentence.faults() {
-            writeln!(out, "{}", fault.at(&name))?;
+            writeln!(out, "{}", fault.at(&name)).map_err(unwritten)?;
             faults += 1;
         }
     }
@@ -127,7 +139,8 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
 }
 
 /// Writes the file's bytes, sentence by sentence. With `lenient` it continues after faults and writes them to
-/// `errors`.
+/// `errors`, which it flushes. Once the reader of `errors` has closed it, the faults are dropped, so that the copy is
+/// complete.
 ///
 /// # Errors
 /// If the file cannot be read, `out` or `errors` cannot be written, or, unless lenient, a sentence has a fault. The
@@ -135,19 +148,35 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
 pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut dyn Write) -> Result<()> {
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, Checks::default());
-    let mut writer = Writer::new(out);
+    let mut listened_to = true;
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         if lenient {
             for fault in sentence.faults() {
-                writeln!(errors, "{}", fault.at(&name))?;
+                if listened_to {
+                    listened_to = is_open(writeln!(errors, "{}", fault.at(&name)))?;
+                }
             }
         } else if let Some(fault) = sentence.faults().first() {
             let fault = format!("{}; `--lenient` continues after faults", fault.at(&name));
             return Err(Stop::Input(fault).into());
         }
-        writer.sentence(&sentence)?;
+        out.write_all(sentence.raw()).map_err(unwritten)?;
+    }
+    if listened_to {
+        is_open(errors.flush())?;
     }
     Ok(())
+}
+
+/// Whether standard error still has a reader after a write to it.
+fn is_open(written: io::Result<()>) -> Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(anyhow::Error::new(error).context("standard error cannot be written, check where it goes"))
+        }
+    }
 }
 
 /// Counts the contents of a file, also if it has faults.

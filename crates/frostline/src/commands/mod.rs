@@ -111,6 +111,11 @@ fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{}: cannot be read: {error}; check the path", path.display())
 }
 
+/// The error for standard output that cannot be written.
+pub fn unwritten(error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context("standard output cannot be written, check where it goes")
+}
+
 /// The thread pool for computations. All work runs inside the pool, so that small parallel loops need not be handed
 /// over from another thread.
 fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
