@@ -8,6 +8,7 @@ mod error;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 mod format;
+mod licence;
 mod places;
 mod source;
 
@@ -15,5 +16,6 @@ pub use dataset::DatasetFiles;
 pub use encoder::EncoderFiles;
 pub use error::{AssetError, SearchedPlaces};
 pub use format::Format;
+pub use licence::{Licence, licence_of};
 pub use places::{Places, default_cache};
 pub use source::{Origin, Source, Sources, read, read_pinned, sha256};

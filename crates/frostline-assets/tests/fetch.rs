@@ -1,154 +1,16 @@
 //! Downloads from a server that the test starts on 127.0.0.1: complete, interrupted, damaged,
 //! missing, pinned, and concurrent with another process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::net::TcpListener;
 
-use frostline_assets::fetch::{self, FetchError, FetchOptions, Hosts, Progress};
-use frostline_assets::{Places, sha256};
-use sha1::Digest as _;
+use frostline_assets::fetch::{self, FetchError, FetchOptions};
+use frostline_assets::sha256;
 
-/// The response of a server at one path.
-#[derive(Clone)]
-struct Page {
-    status: u16,
-    body: Vec<u8>,
-    /// Close the connection after this many bytes, once.
-    cut: Option<usize>,
-    /// Whether the `Range` header is supported.
-    ranges: bool,
-}
+mod server;
 
-/// A request: its path and its `Range` header.
-type Asked = (String, Option<String>);
-
-/// What happens before a request is answered, once.
-type Meanwhile = Box<dyn FnOnce() + Send>;
-
-#[derive(Clone, Default)]
-struct Server {
-    pages: Arc<Mutex<HashMap<String, Page>>>,
-    asked: Arc<Mutex<Vec<Asked>>>,
-    meanwhile: Arc<Mutex<HashMap<String, Meanwhile>>>,
-    address: String,
-}
-
-impl Server {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let server = Self { address, ..Self::default() };
-        let inner = server.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let server = inner.clone();
-                std::thread::spawn(move || server.answer(&stream));
-            }
-        });
-        server
-    }
-
-    fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
-        let page = Page { status: 200, body: body.into(), cut: None, ranges: true };
-        self.pages.lock().unwrap().insert(path.into(), page);
-    }
-
-    fn change(&self, path: &str, change: impl FnOnce(&mut Page)) {
-        change(self.pages.lock().unwrap().get_mut(path).unwrap());
-    }
-
-    fn meanwhile(&self, path: &str, happens: impl FnOnce() + Send + 'static) {
-        self.meanwhile.lock().unwrap().insert(path.into(), Box::new(happens));
-    }
-
-    fn answer(&self, mut stream: &TcpStream) {
-        let mut lines = BufReader::new(stream).lines();
-        let Some(Ok(first)) = lines.next() else { return };
-        let path = first.split(' ').nth(1).unwrap().to_string();
-        let headers = lines.map_while(Result::ok).take_while(|line| !line.is_empty());
-        let range = headers
-            .filter_map(|line| line.to_ascii_lowercase().strip_prefix("range: ").map(String::from))
-            .last();
-        self.asked.lock().unwrap().push((path.clone(), range.clone()));
-        let happens = self.meanwhile.lock().unwrap().remove(&path);
-        if let Some(happens) = happens {
-            happens();
-        }
-        let mut pages = self.pages.lock().unwrap();
-        let Some(page) = pages.get_mut(&path) else {
-            let _ = write!(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-            return;
-        };
-        let from = range
-            .filter(|_| page.ranges)
-            .map_or(0, |range| range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap());
-        let (status, all) = (if from > 0 { 206 } else { page.status }, page.body.len());
-        let rest = &page.body[from..];
-        let sent = &rest[..page.cut.take().unwrap_or(rest.len())];
-        let _ = write!(
-            stream,
-            "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{all}\r\nConnection: close\r\n\r\n",
-            rest.len(),
-            all.max(1) - 1
-        );
-        let _ = stream.write_all(sent);
-    }
-
-    fn requests(&self) -> usize {
-        self.asked.lock().unwrap().len()
-    }
-
-    fn options(&self, cache: &Path) -> FetchOptions {
-        let hosts = Hosts {
-            treebank_lists: format!("{}/lists", self.address),
-            treebank_files: format!("{}/files", self.address),
-            hub: format!("{}/hub", self.address),
-        };
-        FetchOptions { hosts, ..FetchOptions::new(cache) }
-    }
-}
-
-const LIST: &str = "/lists/repos/UniversalDependencies/UD_Toy-T/contents?ref=r2.16";
-const TRAIN: &str = "/files/UniversalDependencies/UD_Toy-T/r2.16/xx_t-ud-train.conllu";
-
-fn blob_id(body: &[u8]) -> String {
-    let mut hasher = sha1::Sha1::new();
-    hasher.update(format!("blob {}\0", body.len()));
-    hasher.update(body);
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A treebank whose train split is longer than one buffer.
-fn treebank() -> (Server, BTreeMap<String, Vec<u8>>) {
-    let server = Server::start();
-    let sentence = "1\tice\tice\tNOUN\t_\t_\t0\troot\t_\t_\n\n";
-    let files: BTreeMap<String, Vec<u8>> = [
-        ("xx_t-ud-train.conllu", sentence.repeat(9000)),
-        ("xx_t-ud-dev.conllu", sentence.repeat(2)),
-        ("xx_t-ud-test.conllu", sentence.into()),
-        ("README.md", "# Toy".into()),
-    ]
-    .map(|(name, text)| (name.to_string(), text.into_bytes()))
-    .into();
-    let mut list = vec![r#"{"name":"not-to-release","type":"dir","size":0,"sha":"0"}"#.into()];
-    for (name, body) in &files {
-        let (bytes, id) = (body.len(), blob_id(body));
-        list.push(format!(r#"{{"name":"{name}","type":"file","size":{bytes},"sha":"{id}"}}"#));
-        server.page(&format!("/files/UniversalDependencies/UD_Toy-T/r2.16/{name}"), body.clone());
-    }
-    server.page(LIST, format!("[{}]", list.join(",")));
-    (server, files)
-}
-
-fn quiet(_: Progress<'_>) {}
-
-fn cached(cache: &Path) -> Places {
-    Places { cache: Some(cache.into()), ..Places::default() }
-}
+use server::{COMMIT, LIST, TRAIN, blob_id, cached, encoder, quiet, treebank};
 
 #[test]
 fn a_fetched_treebank_is_found_by_name_and_not_fetched_twice() {
@@ -378,30 +240,12 @@ fn a_fetch_that_another_process_finished_uses_its_result() {
     assert_eq!(left, ["UD_Toy-T"]);
 }
 
-const COMMIT: &str = "c0ffee0000c0ffee0000c0ffee0000c0ffee0000";
-
-/// An encoder of these files at [`COMMIT`]; the first is listed as a large file.
-fn encoder(files: &[(&str, &[u8])]) -> Server {
-    let server = Server::start();
-    let mut list = Vec::new();
-    for (i, (name, body)) in files.iter().enumerate() {
-        let (bytes, id, large) = (body.len(), blob_id(body), sha256(body));
-        let lfs = match i {
-            0 => format!(r#","lfs":{{"oid":"{large}","size":{bytes}}}"#),
-            _ => String::new(),
-        };
-        list.push(format!(r#"{{"type":"file","path":"{name}","size":{bytes},"oid":"{id}"{lfs}}}"#));
-        server.page(&format!("/hub/some/encoder/resolve/{COMMIT}/{name}"), *body);
-    }
-    server.page("/hub/api/models/some/encoder/revision/main", format!(r#"{{"sha":"{COMMIT}"}}"#));
-    server.page(&format!("/hub/api/models/some/encoder/tree/{COMMIT}"), format!("[{}]", list.join(",")));
-    server
-}
-
 #[test]
 fn an_encoder_comes_with_its_weights_and_nothing_else() {
-    let files: [(&str, &[u8]); 5] = [
+    let readme = b"---\nlicense: apache-2.0\n---\n";
+    let files: [(&str, &[u8]); 6] = [
         ("model.safetensors", b"weights"),
+        ("README.md", readme),
         ("config.json", b"{}"),
         ("tokenizer.json", b"{}"),
         ("pytorch_model.bin", b"pickle"),
@@ -413,7 +257,8 @@ fn an_encoder_comes_with_its_weights_and_nothing_else() {
     let fetched = fetch::encoder("some/encoder", &options, &mut quiet).unwrap();
     assert_eq!(fetched.revision, COMMIT);
     let names: Vec<_> = fetched.files.keys().collect();
-    assert_eq!(names, ["config.json", "model.safetensors", "tokenizer.json"]);
+    assert_eq!(names, ["README.md", "config.json", "model.safetensors", "tokenizer.json"]);
+    assert_eq!(fetched.licence.unwrap().name, "apache-2.0");
     let found = cached(cache.path()).encoder("some/encoder", true).unwrap();
     assert_eq!(found.sources["weights"].sha256, sha256(b"weights"));
     let elsewhere = cached(cache.path()).encoder("other", true).unwrap_err().to_string();

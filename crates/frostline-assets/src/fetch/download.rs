@@ -4,16 +4,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write as _};
 use std::path::Path;
 
-use sha1::Sha1;
-use sha2::{Digest as _, Sha256};
 use ureq::Agent;
 use ureq::http::Response;
 
-use super::entry::{Digest, Entry};
+use super::entry::Entry;
 use super::error::FetchError;
 use super::http::get;
 use super::options::Progress;
-use crate::source::hex;
 
 /// Downloads one file into a folder, unless it is already there.
 pub(super) fn file(
@@ -97,29 +94,11 @@ fn resumes_at(response: &Response<ureq::Body>, from: u64) -> bool {
 
 /// Compares a file with what the host listed.
 fn check(path: &Path, entry: &Entry) -> Result<(), FetchError> {
-    let mut file = File::open(path).map_err(FetchError::io(path))?;
-    let bytes = file.metadata().map_err(FetchError::io(path))?.len();
+    let bytes = fs::metadata(path).map_err(FetchError::io(path))?.len();
     if bytes != entry.bytes {
         return Err(size_error(entry, bytes));
     }
-    let mut sha1 = Sha1::new();
-    let mut sha256 = Sha256::new();
-    sha1.update(format!("blob {bytes}\0"));
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        let n = file.read(&mut buffer).map_err(FetchError::io(path))?;
-        if n == 0 {
-            break;
-        }
-        match entry.digest {
-            Digest::GitBlob(_) => sha1.update(&buffer[..n]),
-            Digest::Sha256(_) => sha256.update(&buffer[..n]),
-        }
-    }
-    let found = match entry.digest {
-        Digest::GitBlob(_) => hex(&sha1.finalize()),
-        Digest::Sha256(_) => hex(&sha256.finalize()),
-    };
+    let found = entry.digest.of(path)?;
     if found.eq_ignore_ascii_case(entry.digest.hex()) {
         return Ok(());
     }

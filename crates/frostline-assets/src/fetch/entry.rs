@@ -1,6 +1,15 @@
 //! A file to download, with its digest as the host lists it.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
 use serde_json::Value;
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+
+use super::error::FetchError;
+use crate::source::hex;
 
 /// The hexadecimal digits of a git blob or commit.
 pub(super) const GIT_DIGITS: usize = 40;
@@ -38,6 +47,29 @@ impl Digest {
         match self {
             Self::GitBlob(hex) | Self::Sha256(hex) => hex,
         }
+    }
+
+    /// The digest of the same kind of a file on disk, in lower case.
+    pub(super) fn of(&self, path: &Path) -> Result<String, FetchError> {
+        let mut file = File::open(path).map_err(FetchError::io(path))?;
+        let bytes = file.metadata().map_err(FetchError::io(path))?.len();
+        let (mut sha1, mut sha256) = (Sha1::new(), Sha256::new());
+        sha1.update(format!("blob {bytes}\0"));
+        let mut buffer = vec![0; 1 << 18];
+        loop {
+            let n = file.read(&mut buffer).map_err(FetchError::io(path))?;
+            if n == 0 {
+                break;
+            }
+            match self {
+                Self::GitBlob(_) => sha1.update(&buffer[..n]),
+                Self::Sha256(_) => sha256.update(&buffer[..n]),
+            }
+        }
+        Ok(match self {
+            Self::GitBlob(_) => hex(&sha1.finalize()),
+            Self::Sha256(_) => hex(&sha256.finalize()),
+        })
     }
 }
 

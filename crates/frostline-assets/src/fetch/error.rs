@@ -36,6 +36,38 @@ pub enum FetchError {
         /// The fetched files.
         found: Vec<String>,
     },
+    /// The address of a host is not allowed.
+    #[error(
+        "`{endpoint}` cannot be a host to download from: {reason}; expected https://HOST/PATH, or http:// for a server on this machine"
+    )]
+    BadEndpoint {
+        /// The given address.
+        endpoint: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The cache lacks something, and no connection may be opened.
+    #[error("{name} is not in the cache, and no connection is opened in offline mode; expected {folder}")]
+    Offline {
+        /// Treebank or hub id.
+        name: String,
+        /// The folder that it would have in the cache.
+        folder: PathBuf,
+    },
+    /// A file is not the one of the release.
+    #[error(
+        "{file} is not the file of release {release}: expected git blob id {expected}, found {found}; nothing was kept of a download: check the host, or delete the folder in the cache and fetch it again"
+    )]
+    OtherFile {
+        /// The file.
+        file: String,
+        /// The release.
+        release: String,
+        /// The blob id of the release.
+        expected: String,
+        /// What was found, and where.
+        found: String,
+    },
     /// The host has nothing of this name, or nothing that is public.
     #[error("{url}: not found or not public (status {status}); {hint}")]
     NotFound {

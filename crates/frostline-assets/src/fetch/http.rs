@@ -10,9 +10,13 @@ use super::error::FetchError;
 /// How long to wait for data before the connection is considered dead.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A client that treats every status as a response and times out on a dead connection.
-pub(super) fn agent() -> Agent {
+/// A client that treats every status as a response and times out on a dead connection. An encrypted one stays so
+/// over all redirects; others, which are to this machine, follow none.
+pub(super) fn agent(encrypted: bool) -> Agent {
+    let redirects = if encrypted { 10 } else { 0 };
     Agent::config_builder()
+        .https_only(encrypted)
+        .max_redirects(redirects)
         .http_status_as_error(false)
         .timeout_connect(Some(Duration::from_secs(20)))
         .timeout_recv_response(Some(SILENCE))

@@ -10,6 +10,7 @@ use super::entry::{Digest, Entry, GIT_DIGITS, SHA256_DIGITS, digits};
 use super::error::FetchError;
 use super::http;
 use super::options::{FetchOptions, Hosts};
+use crate::licence;
 
 /// The files to fetch of a treebank's release.
 pub(super) fn treebank(
@@ -31,7 +32,7 @@ pub(super) fn treebank(
     require(&listed, name, revision, &dev, "file *-ud-dev.conllu")?;
     let chosen = listed.into_iter().filter(|file| {
         let name = file.name.as_str();
-        train(name) || dev(name) || test(name) || ["LICENSE.txt", "README.md"].contains(&name)
+        train(name) || dev(name) || test(name) || licence::FILES.contains(&name)
     });
     let at = format!("{}/{repository}/{revision}", hosts.treebank_files);
     Ok(chosen.map(|file| file.at(&at)).collect())
@@ -70,7 +71,8 @@ pub(super) fn encoder(
     let others = ["config.json", "tokenizer_config.json", "special_tokens_map.json"];
     let chosen = listed.into_iter().filter(|file| {
         let name = file.name.as_str();
-        others.contains(&name) || tokenizer(name) || (options.weights && weights(name))
+        let described = others.contains(&name) || licence::FILES.contains(&name);
+        described || tokenizer(name) || (options.weights && weights(name))
     });
     let at = format!("{hub}/{id}/resolve/{commit}");
     Ok((commit.to_string(), chosen.map(|file| file.at(&at)).collect()))

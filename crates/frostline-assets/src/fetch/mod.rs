@@ -4,7 +4,8 @@
 //! the Hugging Face hub. Both hosts list each file with its size and digest; a file that does not
 //! match is an error. The first download writes the SHA-256 of every file to `fetched.json` in the same
 //! folder, and a later fetch of the same name checks the files against it, without a connection.
-//! [`FetchOptions::pins`] requires a given SHA-256 from the start.
+//! [`FetchOptions::pins`] requires a given SHA-256 from the start. The files of some treebanks are known without asking
+//! the host ([`known_blobs`]). Files that state a licence are kept with the others.
 //!
 //! A folder appears in the cache when it is complete: the download is stored in `NAME.part`, where an
 //! interrupted one resumes. A folder that exists is checked and never overwritten.
@@ -16,20 +17,24 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::Origin;
+use crate::licence::licence_of;
 use crate::places::AssetKind;
 use crate::source::Source;
 
 use self::entry::Entry;
 
 mod download;
+mod endpoint;
 mod entry;
 mod error;
 mod http;
 mod listing;
 mod options;
+mod release;
 
 pub use error::FetchError;
 pub use options::{FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
+pub use release::{git_blob_id, known_blobs};
 
 /// The name of the file that records what was fetched.
 const RECORD: &str = "fetched.json";
@@ -40,8 +45,8 @@ const LOCK: &str = ".lock";
 /// Fetches a treebank such as `UD_English-EWT`: its splits, licence and readme.
 ///
 /// # Errors
-/// If the name is invalid, the host has no such treebank or release, the connection fails, a file
-/// does not match the host's list or its pin, or the cache cannot be written.
+/// If the name is invalid, the host has no such treebank or release, the connection fails or is not allowed, a file
+/// does not match the host's list, its pin or its release, or the cache cannot be written.
 pub fn treebank(
     name: &str,
     options: &FetchOptions,
@@ -59,8 +64,10 @@ pub fn treebank(
     if let Some(cached) = fetch.check_cached()? {
         return Ok(cached);
     }
-    let list = listing::treebank(&fetch.agent, &options.hosts, name, revision)?;
-    fetch.download(revision, &list, progress)
+    let agent = fetch.connect(&[&options.hosts.treebank_lists, &options.hosts.treebank_files])?;
+    let list = listing::treebank(&agent, &options.hosts, name, revision)?;
+    release::check_list(name, revision, &list)?;
+    fetch.download(&agent, revision, &list, progress)
 }
 
 /// Fetches an encoder by its hub id, such as `distilbert-base-multilingual-cased`: config,
@@ -68,8 +75,8 @@ pub fn treebank(
 ///
 /// # Errors
 /// If the id is invalid, the hub has no such encoder or revision, the encoder lacks a file that
-/// Frostline needs, the connection fails, a file does not match the hub's list or its pin, or the
-/// cache cannot be written.
+/// Frostline needs, the connection fails or is not allowed, a file does not match the hub's list or its pin, or
+/// the cache cannot be written.
 pub fn encoder(
     hub_id: &str,
     options: &FetchOptions,
@@ -90,8 +97,9 @@ pub fn encoder(
         return Ok(cached);
     }
     let revision = options.revision.as_deref().unwrap_or("main");
-    let (commit, list) = listing::encoder(&fetch.agent, options, hub_id, revision)?;
-    fetch.download(&commit, &list, progress)
+    let agent = fetch.connect(&[&options.hosts.hub])?;
+    let (commit, list) = listing::encoder(&agent, options, hub_id, revision)?;
+    fetch.download(&agent, &commit, &list, progress)
 }
 
 /// Checks that every pin was used: that a fetched file has its name.
@@ -115,7 +123,6 @@ struct Fetch<'o> {
     wanted: Option<&'o str>,
     options: &'o FetchOptions,
     folder: PathBuf,
-    agent: ureq::Agent,
 }
 
 impl<'o> Fetch<'o> {
@@ -130,13 +137,21 @@ impl<'o> Fetch<'o> {
                 return Err(FetchError::BadPin { file: file.clone(), pin: pin.clone() });
             }
         }
-        Ok(Self {
-            name: name.into(),
-            wanted,
-            options,
-            folder: options.cache.join(kind.folder()).join(name),
-            agent: http::agent(),
-        })
+        Ok(Self { name: name.into(), wanted, options, folder: options.cache.join(kind.folder()).join(name) })
+    }
+
+    /// A client for these hosts. It is the only way to a connection.
+    ///
+    /// # Errors
+    /// In offline mode, and if a host's address is not allowed.
+    fn connect(&self, hosts: &[&str]) -> Result<ureq::Agent, FetchError> {
+        if self.options.offline {
+            return Err(FetchError::Offline { name: self.name.clone(), folder: self.folder.clone() });
+        }
+        for host in hosts {
+            endpoint::check(host)?;
+        }
+        Ok(http::agent(hosts.iter().all(|host| endpoint::is_encrypted(host))))
     }
 
     /// The cached folder, or `None` where there is none.
@@ -174,18 +189,20 @@ impl<'o> Fetch<'o> {
                 return Err(damaged(format!("{name} is not the file that was fetched")));
             }
             self.check_pin(name, &source.sha256, hint)?;
+            release::check_file(&self.name, revision, &self.folder, name)?;
             files.insert(name.clone(), source);
         }
         let lacks_weights = self.options.weights && record["without_weights"] == json!(true);
         if lacks_weights {
             return Err(damaged("it was fetched without weights".into()));
         }
-        Ok(Some(Fetched { folder: self.folder.clone(), revision: revision.into(), files, downloaded: false }))
+        Ok(Some(self.fetched(revision, files, false)))
     }
 
     /// Downloads the entries into `NAME.part`, checks them and renames the folder into place.
     fn download(
         &self,
+        agent: &ureq::Agent,
         revision: &str,
         list: &[Entry],
         progress: &mut dyn FnMut(Progress<'_>),
@@ -198,7 +215,14 @@ impl<'o> Fetch<'o> {
             let _ = fs::remove_dir_all(&part);
             return Ok(cached);
         }
-        self.fill(&part, revision, list, progress)?;
+        if let Err(error) = self.fill(agent, &part, revision, list, progress) {
+            let is_known = !release::known_blobs(&self.name, revision).is_empty();
+            if is_known && matches!(error, FetchError::Digest { .. }) {
+                // The host's list is right and its files are not: none of them can be trusted.
+                let _ = fs::remove_dir_all(&part);
+            }
+            return Err(error);
+        }
         fs::rename(&part, &self.folder).map_err(FetchError::io(&self.folder))?;
         // After the renaming, so that the next process to get the lock finds the folder in place.
         let _ = fs::remove_file(self.folder.join(LOCK));
@@ -207,17 +231,18 @@ impl<'o> Fetch<'o> {
             let source = self.source(&self.folder, &entry.name)?;
             Ok((entry.name.clone(), source))
         });
-        Ok(Fetched {
-            folder: self.folder.clone(),
-            revision: revision.into(),
-            files: named.collect::<Result<_, FetchError>>()?,
-            downloaded: true,
-        })
+        Ok(self.fetched(revision, named.collect::<Result<_, FetchError>>()?, true))
+    }
+
+    fn fetched(&self, revision: &str, files: BTreeMap<String, Source>, downloaded: bool) -> Fetched {
+        let licence = licence_of(&self.folder);
+        Fetched { folder: self.folder.clone(), revision: revision.into(), files, licence, downloaded }
     }
 
     /// Downloads the entries and writes their record into the folder, and removes everything else.
     fn fill(
         &self,
+        agent: &ureq::Agent,
         part: &Path,
         revision: &str,
         list: &[Entry],
@@ -226,7 +251,7 @@ impl<'o> Fetch<'o> {
         let hint = || String::from("the download was deleted: check the pin, then run the command again");
         let mut record = serde_json::Map::new();
         for entry in list {
-            download::file(&self.agent, entry, part, progress)?;
+            download::file(agent, entry, part, progress)?;
             let source = self.source(part, &entry.name)?;
             if let Err(error) = self.check_pin(&entry.name, &source.sha256, hint) {
                 let _ = fs::remove_file(part.join(&entry.name));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::licence::Licence;
 use crate::source::Source;
 
 /// The Universal Dependencies release that is fetched by default.
@@ -21,11 +22,13 @@ pub struct FetchOptions {
     pub pins: BTreeMap<String, String>,
     /// Whether an encoder's weights are fetched too.
     pub weights: bool,
+    /// Whether no connection may be opened: what is in the cache is checked, and what is not is an error.
+    pub offline: bool,
     /// The hosts to download from.
     pub hosts: Hosts,
 }
 
-/// The base addresses of the hosts, without a slash at the end.
+/// The base addresses of the hosts, without a slash at the end. Each is `https://`, or `http://` on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// Lists the files of treebank repositories: GitHub's API.
@@ -62,6 +65,8 @@ pub struct Fetched {
     pub revision: String,
     /// The files by name.
     pub files: BTreeMap<String, Source>,
+    /// The licence that the files state, if any does.
+    pub licence: Option<Licence>,
     /// False where everything was already there and only checked.
     pub downloaded: bool,
 }
@@ -76,6 +81,23 @@ impl Default for Hosts {
     }
 }
 
+impl Hosts {
+    /// Takes treebanks from a mirror. It has their lists and their files at the paths of the usual hosts:
+    /// `URL/repos/UniversalDependencies/NAME/contents?ref=REVISION` and
+    /// `URL/UniversalDependencies/NAME/REVISION/FILE`.
+    #[must_use]
+    pub fn with_treebanks_at(self, url: &str) -> Self {
+        let url = url.trim_end_matches('/');
+        Self { treebank_lists: url.into(), treebank_files: url.into(), ..self }
+    }
+
+    /// Takes encoders from a mirror of the Hugging Face hub.
+    #[must_use]
+    pub fn with_hub_at(self, url: &str) -> Self {
+        Self { hub: url.trim_end_matches('/').into(), ..self }
+    }
+}
+
 impl FetchOptions {
     /// Everything from the default revision and the default hosts.
     #[must_use]
@@ -85,6 +107,7 @@ impl FetchOptions {
             revision: None,
             pins: BTreeMap::new(),
             weights: true,
+            offline: false,
             hosts: Hosts::default(),
         }
     }

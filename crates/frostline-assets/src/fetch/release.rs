@@ -1,0 +1,82 @@
+//! Treebanks whose files are known before a host is asked: the git blob ids of a Universal Dependencies release.
+//! Whatever the host or a mirror sends, nothing else is accepted under that name and release.
+
+use std::path::Path;
+
+use super::entry::{Digest, Entry};
+use super::error::FetchError;
+
+/// A file of a release.
+struct Known {
+    treebank: &'static str,
+    release: &'static str,
+    file: &'static str,
+    /// The git blob id: SHA-1 over `blob SIZE\0` and the contents.
+    blob: &'static str,
+}
+
+const fn known(treebank: &'static str, file: &'static str, blob: &'static str) -> Known {
+    Known { treebank, release: "r2.16", file, blob }
+}
+
+const EWT: &str = "UD_English-EWT";
+const NSC: &str = "UD_Naija-NSC";
+
+/// The treebanks of the plan `paper`.
+const KNOWN: [Known; 6] = [
+    known(EWT, "en_ewt-ud-train.conllu", "34731d23bafeeff233fdcee18ffc0254b1aa0e28"),
+    known(EWT, "en_ewt-ud-dev.conllu", "a994b6990643429070ecc6e236d26ad6a04bfefb"),
+    known(EWT, "en_ewt-ud-test.conllu", "c59667960ae967636606f47bc35f132a5557ad39"),
+    known(NSC, "pcm_nsc-ud-train.conllu", "d925e0dbdda6c15b64e88685da0f7ecc33db3f67"),
+    known(NSC, "pcm_nsc-ud-dev.conllu", "8eb4cb51c82cd78b97e4463778cf24be45ee7a85"),
+    known(NSC, "pcm_nsc-ud-test.conllu", "f821c816215e07f9e05186ad8d60492f3f48880f"),
+];
+
+/// The git blob ids that are known of a treebank's release, by file; empty for most treebanks.
+pub fn known_blobs(treebank: &str, release: &str) -> Vec<(&'static str, &'static str)> {
+    let known = KNOWN.iter().filter(|known| known.treebank == treebank && known.release == release);
+    known.map(|known| (known.file, known.blob)).collect()
+}
+
+/// The git blob id of a file's contents.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn git_blob_id(path: &Path) -> Result<String, FetchError> {
+    Digest::GitBlob(String::new()).of(path)
+}
+
+/// Checks a host's list before anything is downloaded: every known file is in it, with its blob id. A SHA-256 is not
+/// accepted instead, since nothing says that it belongs to the release.
+///
+/// # Errors
+/// If a file is missing or has another digest.
+pub(super) fn check_list(treebank: &str, release: &str, list: &[Entry]) -> Result<(), FetchError> {
+    for (file, blob) in known_blobs(treebank, release) {
+        let found = match list.iter().find(|entry| entry.name == file).map(|entry| &entry.digest) {
+            Some(Digest::GitBlob(found)) if found.eq_ignore_ascii_case(blob) => continue,
+            Some(other) => format!("{} {} in the host's list", other.algorithm(), other.hex()),
+            None => "no such file in the host's list".into(),
+        };
+        return Err(other_file(file, release, blob, found));
+    }
+    Ok(())
+}
+
+/// Checks a known file on disk. Files that are not known pass.
+///
+/// # Errors
+/// If it has another blob id, or cannot be read.
+pub(super) fn check_file(treebank: &str, release: &str, folder: &Path, file: &str) -> Result<(), FetchError> {
+    let known = known_blobs(treebank, release);
+    let Some((_, blob)) = known.iter().find(|(name, _)| *name == file) else { return Ok(()) };
+    let found = git_blob_id(&folder.join(file))?;
+    if found == *blob {
+        return Ok(());
+    }
+    Err(other_file(file, release, blob, format!("git blob id {found} in {}", folder.display())))
+}
+
+fn other_file(file: &str, release: &str, expected: &str, found: String) -> FetchError {
+    FetchError::OtherFile { file: file.into(), release: release.into(), expected: expected.into(), found }
+}

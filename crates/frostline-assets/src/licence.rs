@@ -1,0 +1,146 @@
+//! The licence of a dataset or an encoder, as the files beside it state it. A report or a list can name it; nothing
+//! is decided by it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The files that state a licence; a download keeps those that the host has.
+pub(crate) const FILES: [&str; 4] = ["LICENSE", "LICENSE.md", "LICENSE.txt", "README.md"];
+
+/// The most that is read of a file.
+///
+/// # Units
+/// Bytes.
+const MOST_READ: u64 = 1 << 18;
+
+/// The longest name that is given, in characters; a longer one is cut.
+const LONGEST: usize = 80;
+
+/// The licence of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Licence {
+    /// Its name as the readme gives it, such as `CC BY-SA 4.0` or `apache-2.0`, otherwise the first line of the
+    /// licence's text. At most 80 characters, none of them a control character.
+    pub name: String,
+    /// The files that state it, by name.
+    pub files: Vec<String>,
+}
+
+/// The licence that the files in a folder state. The readme is asked first: `License:` among the machine-readable
+/// lines of a treebank of Universal Dependencies, or `license:` in the metadata of a model of the Hugging Face hub.
+/// `None` if no file names one.
+#[must_use]
+pub fn licence_of(folder: &Path) -> Option<Licence> {
+    let texts: Vec<(&str, String)> =
+        FILES.into_iter().filter_map(|name| Some((name, start_of(&folder.join(name))?))).collect();
+    let is_readme = |name: &str| name == "README.md";
+    let readme = texts.iter().find(|(name, _)| is_readme(name)).and_then(|(_, text)| named_in(text));
+    let has_name = readme.is_some();
+    let others = || texts.iter().filter(|(name, _)| !is_readme(name));
+    let name = readme.or_else(|| others().find_map(|(_, text)| text.lines().find_map(printable)))?;
+    let states = |file: &str| has_name || !is_readme(file);
+    let files = texts.iter().filter(|(file, _)| states(file)).map(|(file, _)| (*file).into()).collect();
+    Some(Licence { name, files })
+}
+
+/// The start of a text file; `None` if it cannot be read. Invalid UTF-8 is replaced.
+fn start_of(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MOST_READ).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The licence that a readme names.
+fn named_in(readme: &str) -> Option<String> {
+    let of_treebank = readme.lines().rev().find_map(|line| printable(line.strip_prefix("License:")?));
+    of_treebank.or_else(|| of_model(readme))
+}
+
+/// The licence in the metadata of a model's readme: lines between two lines `---`. `license` is a word or a list of
+/// words; `license_name` says what `other` means.
+fn of_model(readme: &str) -> Option<String> {
+    let mut lines = readme.lines();
+    lines.next().filter(|line| line.trim_end() == "---")?;
+    let metadata: Vec<&str> = lines.take_while(|line| line.trim_end() != "---").collect();
+    let value = |key: &str| {
+        let at = metadata.iter().position(|line| line.starts_with(key))?;
+        let here = unquoted(&metadata[at][key.len()..]);
+        if !here.is_empty() {
+            return printable(here);
+        }
+        let items = metadata[at + 1..].iter().map_while(|line| line.trim_start().strip_prefix("- "));
+        printable(&items.map(unquoted).collect::<Vec<_>>().join(", "))
+    };
+    match value("license:") {
+        Some(name) if name == "other" => value("license_name:").or(Some(name)),
+        found => found,
+    }
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim().trim_matches(['"', '\''])
+}
+
+/// A text that can be shown in a terminal; `None` if nothing is left of it.
+fn printable(text: &str) -> Option<String> {
+    let shown: String = text.trim().chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    let shown = shown.trim_end();
+    (!shown.is_empty()).then(|| shown.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The licence of a folder with these files, as `name: files`.
+    fn stated(files: &[(&str, &str)]) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        licence_of(folder.path()).map(|found| format!("{}: {}", found.name, found.files.join(" ")))
+    }
+
+    #[test]
+    fn a_treebank_names_it_among_the_machine_readable_lines() {
+        let readme =
+            "# Summary\n\nThe License: see below.\n\nData available since: UD v1.0\nLicense: CC BY-SA 4.0\n";
+        let text = "This work is licensed under a licence.\nIt has many lines.\n";
+        let both = stated(&[("README.md", readme), ("LICENSE.txt", text)]);
+        assert_eq!(both.unwrap(), "CC BY-SA 4.0: LICENSE.txt README.md");
+        let only = stated(&[("README.md", "# Summary\n"), ("LICENSE.txt", text)]);
+        assert_eq!(only.unwrap(), "This work is licensed under a licence.: LICENSE.txt");
+        assert_eq!(stated(&[("README.md", "# Summary\n")]), None);
+        assert_eq!(stated(&[]), None);
+    }
+
+    #[test]
+    fn a_model_names_it_in_its_metadata() {
+        for (metadata, name) in [
+            ("license: apache-2.0", "apache-2.0"),
+            ("language: en\nlicense: \"mit\"\ntags:\n- a", "mit"),
+            ("license:\n- mit\n- cc-by-4.0\ntags:\n- a", "mit, cc-by-4.0"),
+            ("license: other\nlicense_name: some-licence", "some-licence"),
+            ("license: other", "other"),
+        ] {
+            let found = stated(&[("README.md", &format!("---\n{metadata}\n---\n# A model\n"))]);
+            assert_eq!(found.unwrap(), format!("{name}: README.md"), "{metadata}");
+        }
+        for readme in
+            ["---\ntags:\n- a\n---\nlicense: mit\n", "# A model\nlicense: mit\n", "---\nlicense:\n---\n"]
+        {
+            assert_eq!(stated(&[("README.md", readme)]), None, "{readme}");
+        }
+    }
+
+    /// A readme comes from another machine, and its words are printed.
+    #[test]
+    fn what_a_file_says_cannot_control_the_terminal() {
+        let found = stated(&[("README.md", "License: \u{1b}[2J\u{7}mit\u{9b}0m\n")]).unwrap();
+        assert_eq!(found, "[2Jmit0m: README.md");
+        let long = stated(&[("LICENSE", &"x".repeat(500_000))]).unwrap();
+        assert_eq!(long, format!("{}: LICENSE", "x".repeat(LONGEST)));
+        assert_eq!(stated(&[("LICENSE", "\u{7}\n \n")]), None);
+    }
+}
