@@ -93,6 +93,9 @@ pub struct ReportArgs {
 
 /// `fetch`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Every file is checked against the host's list of sizes and digests. The files of UD English EWT and UD \
+Naija NSC, release r2.16, are also known to the program: it accepts no others, whatever the host.")]
 pub struct FetchArgs {
     /// Treebanks such as UD_English-EWT and encoders by hub id [default: all that the plan reads]
     #[arg(value_name = "NAME")]
@@ -114,6 +117,16 @@ pub struct FetchArgs {
     /// Fetch encoders without their weights
     #[arg(long)]
     pub no_weights: bool,
+    /// Open no connection: check what is in the cache, and name what is not [default: off, or on with
+    /// FROSTLINE_OFFLINE=1]
+    #[arg(long)]
+    pub offline: bool,
+    /// A mirror of the Hugging Face hub [default: HF_ENDPOINT, else https://huggingface.co]
+    #[arg(long, value_name = "URL")]
+    pub hub: Option<String>,
+    /// A mirror of the treebanks' repositories [default: FROSTLINE_TREEBANKS, else GitHub]
+    #[arg(long, value_name = "URL")]
+    pub treebanks: Option<String>,
 }
 
 /// A time limit in minutes.

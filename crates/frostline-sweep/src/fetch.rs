@@ -32,8 +32,8 @@ struct Wanted {
 /// Downloads what was named, or else everything that a plan reads, into the cache.
 ///
 /// # Errors
-/// If the plan, a name or a pin is invalid, a download fails, or the cache cannot be written. Always without the
-/// feature `fetch`.
+/// If the plan, a name, a pin or a host's address is invalid, a download fails, the cache cannot be written, or lacks
+/// something in offline mode. Always without the feature `fetch`.
 #[cfg(feature = "fetch")]
 pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
     let options = download::options(args)?;
@@ -41,7 +41,7 @@ pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
     for name in &wanted.elsewhere {
         say!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
     }
-    download::all(&wanted, &options)?;
+    download::all(&wanted, args, &options)?;
     if let Some(cache) = &args.cache {
         let cache = std::path::absolute(cache).unwrap_or_else(|_| cache.clone());
         say!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
+use frostline_assets::licence_of;
 use frostline_record::{Input, Inputs, NATIVE_BF16, Precision, Settings};
 
 use crate::inputs::Sources;
@@ -89,17 +90,28 @@ fn origins(study: &Study, sources: &Sources) -> String {
                 file(input)
             );
         }
+        text += &licence(&treebank.files);
     }
     for (name, encoder) in &sources.encoders {
         let _ = writeln!(text, "encoder   {name} ({}): {}", encoder.origin, counted(encoder.blocks, "block"));
         for (role, input) in &encoder.files {
             let _ = writeln!(text, "          {role:<10} {}", file(input));
         }
+        text += &licence(&encoder.files);
         if !encoder.files.contains_key("weights") {
             text.push_str("          weights    drawn at random from the config and each cell's seed\n");
         }
     }
     text
+}
+
+/// A line with the licence that the files beside these state; empty if there is none.
+fn licence(files: &Inputs) -> String {
+    let folder = files.values().next().and_then(|input| Path::new(&input.path).parent());
+    let found = folder.and_then(licence_of);
+    found.map_or(String::new(), |found| {
+        format!("          licence    {} ({})\n", found.name, found.files.join(", "))
+    })
 }
 
 fn splits(files: &Inputs) -> impl Iterator<Item = (&'static str, &Input)> {

@@ -1,14 +1,17 @@
 //! The part of `fetch` that opens connections.
 
 use anyhow::anyhow;
-use frostline_assets::fetch::{self, FetchError, FetchOptions, Fetched, Progress};
+use frostline_assets::fetch::{self, FetchError, FetchOptions, Fetched, Hosts, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Wanted;
 use crate::args::FetchArgs;
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, Result, environment};
 use crate::place;
 use crate::units::bytes;
+
+/// Switches offline mode on.
+const OFFLINE: &str = "FROSTLINE_OFFLINE";
 
 /// What a name stands for.
 #[derive(Clone, Copy)]
@@ -17,8 +20,14 @@ enum Kind {
     Encoder,
 }
 
-/// The download options on the command line.
+/// The download options on the command line and in the environment.
 pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    options_from(args, set)
+}
+
+/// [`options`] for a given environment.
+fn options_from(args: &FetchArgs, set: impl Fn(&str) -> Option<String>) -> Result<FetchOptions> {
     let cache = args.cache.clone().or_else(frostline_assets::default_cache);
     let cache = cache
         .ok_or_else(|| anyhow!("there is no cache folder: set HOME or FROSTLINE_CACHE, or give --cache DIR"))
@@ -26,6 +35,13 @@ pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
     let mut options = FetchOptions::new(cache);
     options.revision.clone_from(&args.revision);
     options.weights = !args.no_weights;
+    options.offline = args.offline || is_on(OFFLINE, set(OFFLINE).as_deref())?;
+    if let Some(url) = args.hub.clone().or_else(|| set("HF_ENDPOINT")) {
+        options.hosts = options.hosts.with_hub_at(&url);
+    }
+    if let Some(url) = args.treebanks.clone().or_else(|| set("FROSTLINE_TREEBANKS")) {
+        options.hosts = options.hosts.with_treebanks_at(&url);
+    }
     for pin in &args.pin {
         let (file, hash) = pin
             .split_once('=')
@@ -36,18 +52,66 @@ pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
     Ok(options)
 }
 
-/// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end.
-pub(super) fn all(wanted: &Wanted, options: &FetchOptions) -> Result<()> {
+/// Whether a variable of the environment switches something on.
+fn is_on(name: &str, value: Option<&str>) -> Result<bool> {
+    match value.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("0" | "false" | "no" | "off") => Ok(false),
+        Some("1" | "true" | "yes" | "on") => Ok(true),
+        Some(other) => Err(anyhow!("{name}={other}: expected 1 or 0")).plan(),
+    }
+}
+
+/// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end; so is
+/// what the cache lacks in offline mode.
+pub(super) fn all(wanted: &Wanted, args: &FetchArgs, options: &FetchOptions) -> Result<()> {
+    let usual = Hosts::default();
+    for (what, host, usual) in [
+        ("encoders", &options.hosts.hub, &usual.hub),
+        ("treebanks", &options.hosts.treebank_files, &usual.treebank_files),
+    ] {
+        if host != usual && !options.offline {
+            println!("{what} come from {host}");
+        }
+    }
     let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
     let encoders = wanted.encoders.iter().map(|name| (Kind::Encoder, name));
-    let mut fetched = Vec::new();
+    let (mut fetched, mut missing) = (Vec::new(), Vec::new());
     for (kind, name) in treebanks.chain(encoders) {
-        fetched.push(one(kind, name, options)?);
+        match one(kind, name, options) {
+            Err(FetchError::Offline { name, folder }) => {
+                println!("{name} is missing: {}", place::shown(&folder));
+                missing.push(name);
+            }
+            result => fetched.push(with_exit_code(result)?),
+        }
+    }
+    if !missing.is_empty() {
+        let (lacking, all) = (missing.len(), missing.len() + fetched.len());
+        return environment(format!(
+            "offline: {lacking} of {all} not in the cache; with a connection, run `{}`",
+            command(&missing, args)
+        ));
     }
     with_exit_code(fetch::check_pins(options, &fetched))
 }
 
-fn one(kind: Kind, name: &str, options: &FetchOptions) -> Result<Fetched> {
+/// The command that fetches these names.
+fn command(names: &[String], args: &FetchArgs) -> String {
+    let mut command = format!("frostline fetch {}", names.join(" "));
+    let cache = args.cache.as_ref().map(|cache| cache.display().to_string());
+    let urls = [("--hub", &args.hub), ("--treebanks", &args.treebanks)];
+    for (option, value) in [("--cache", &cache), ("--revision", &args.revision)].into_iter().chain(urls) {
+        if let Some(value) = value {
+            command += &format!(" {option} {value}");
+        }
+    }
+    if args.no_weights {
+        command += " --no-weights";
+    }
+    command
+}
+
+fn one(kind: Kind, name: &str, options: &FetchOptions) -> std::result::Result<Fetched, FetchError> {
     let style = "{prefix:<36} {bar:20} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
     let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
@@ -64,16 +128,16 @@ fn one(kind: Kind, name: &str, options: &FetchOptions) -> Result<Fetched> {
         Kind::Encoder => fetch::encoder(name, options, &mut progress),
     };
     bar.finish_and_clear();
-    let fetched = with_exit_code(fetched)?;
-    print(name, &fetched);
-    Ok(fetched)
+    fetched.inspect(|fetched| print(name, fetched))
 }
 
-/// Wrong names and pins are errors of the command or the plan; all other errors are errors of the environment.
+/// Wrong names, pins and addresses are errors of the command or the plan; all other errors are errors of the environment.
 fn with_exit_code<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
-    use FetchError::{BadPin, NoName, UnusedPin};
+    use FetchError::{BadEndpoint, BadPin, NoName, UnusedPin};
     match result {
-        Err(error @ (NoName { .. } | BadPin { .. } | UnusedPin { .. })) => Err(error).plan(),
+        Err(error @ (NoName { .. } | BadPin { .. } | BadEndpoint { .. } | UnusedPin { .. })) => {
+            Err(error).plan()
+        }
         other => other.environment(),
     }
 }
@@ -83,5 +147,90 @@ fn print(name: &str, fetched: &Fetched) {
     say!("{name} {} {how}: {}", fetched.revision, place::shown(&fetched.folder));
     for (file, source) in &fetched.files {
         say!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);
+    }
+    match &fetched.licence {
+        Some(licence) => println!("  licence {} ({})", licence.name, licence.files.join(", ")),
+        None => println!("  licence not stated in these files: see the host's page"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: FetchArgs,
+    }
+
+    fn parsed(arguments: &[&str]) -> FetchArgs {
+        let all = ["fetch", "--cache", "c"].into_iter().chain(arguments.iter().copied());
+        Line::parse_from(all).args
+    }
+
+    fn options(arguments: &[&str], environment: &[(&str, &str)]) -> Result<FetchOptions> {
+        options_from(&parsed(arguments), |name| {
+            environment.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).into())
+        })
+    }
+
+    #[test]
+    fn an_option_outweighs_the_environment() {
+        let usual = Hosts::default();
+        assert_eq!(options(&[], &[]).unwrap().hosts, usual);
+        let mirrors =
+            [("HF_ENDPOINT", "https://hub.example/"), ("FROSTLINE_TREEBANKS", "https://ud.example")];
+        let found = options(&[], &mirrors).unwrap().hosts;
+        assert_eq!(found.hub, "https://hub.example");
+        assert_eq!([found.treebank_lists, found.treebank_files], ["https://ud.example"; 2]);
+        let found = options(&["--hub", "http://localhost:1"], &mirrors).unwrap().hosts;
+        assert_eq!(found.hub, "http://localhost:1");
+        assert_eq!(found.treebank_files, "https://ud.example");
+    }
+
+    #[test]
+    fn offline_mode_is_an_option_or_a_variable() {
+        assert!(!options(&[], &[]).unwrap().offline);
+        assert!(options(&["--offline"], &[(OFFLINE, "0")]).unwrap().offline);
+        assert!(options(&[], &[(OFFLINE, "1")]).unwrap().offline);
+        assert!(!options(&[], &[(OFFLINE, "off")]).unwrap().offline);
+        let fault = options(&[], &[(OFFLINE, "maybe")]).unwrap_err();
+        assert_eq!(
+            (fault.code, fault.error.to_string().as_str()),
+            (2, "FROSTLINE_OFFLINE=maybe: expected 1 or 0")
+        );
+    }
+
+    /// Offline mode names everything that is missing, and the command that fetches it.
+    #[test]
+    fn offline_mode_names_all_that_is_missing() {
+        let cache = std::env::temp_dir().join(format!("frostline-no-cache-{}", std::process::id()));
+        let mut args =
+            parsed(&["--offline", "--no-weights", "--revision", "r2.15", "UD_A-A", "some/encoder"]);
+        args.cache = Some(cache.clone());
+        let options = options_from(&args, |_| None).unwrap();
+        let wanted = super::super::wanted(&args, &place::Place::here()).unwrap();
+        let fault = all(&wanted, &args, &options).unwrap_err();
+        assert_eq!(fault.code, crate::fault::ENVIRONMENT);
+        let cache = cache.display();
+        assert_eq!(
+            fault.error.to_string(),
+            format!(
+                "offline: 2 of 2 not in the cache; with a connection, run `frostline fetch UD_A-A some/encoder --cache {cache} --revision r2.15 --no-weights`"
+            )
+        );
+    }
+
+    #[test]
+    fn an_unencrypted_mirror_is_an_error_of_the_command() {
+        let args = parsed(&["--hub", "http://hub.example", "some/encoder"]);
+        let options = options_from(&args, |_| None).unwrap();
+        let wanted = super::super::wanted(&args, &place::Place::here()).unwrap();
+        let fault = all(&wanted, &args, &options).unwrap_err();
+        assert_eq!(fault.code, crate::fault::PLAN);
+        assert!(fault.error.to_string().contains("must be encrypted"), "{}", fault.error);
     }
 }
