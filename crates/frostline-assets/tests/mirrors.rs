@@ -32,6 +32,37 @@ fn with_ids_of_the_release() -> Server {
     server
 }
 
+/// Adds a file to the end of a treebank's list.
+fn add_to_list(server: &Server, treebank: &str, name: &str) {
+    server.change(&list_of(treebank), |page| {
+        let mut text = String::from_utf8(page.body.clone()).unwrap();
+        let name = serde_json::Value::from(name);
+        let file = format!(r#",{{"name":{name},"type":"file","size":3,"sha":"{}"}}]"#, blob_id(b"abc"));
+        text.replace_range(text.len() - 1.., &file);
+        page.body = text.into_bytes();
+    });
+}
+
+#[test]
+fn a_file_that_is_listed_twice_is_an_error() {
+    let (server, _) = treebank();
+    add_to_list(&server, "UD_Toy-T", "xx_t-ud-train.conllu");
+    let cache = tempfile::tempdir().unwrap();
+    let error = fetch::treebank("UD_Toy-T", &server.options(cache.path()), &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("found two files xx_t-ud-train.conllu"), "{error}");
+    assert_eq!(server.requests(), 1);
+}
+
+/// Names of files are printed.
+#[test]
+fn names_with_control_characters_are_ignored() {
+    let (server, _) = treebank();
+    add_to_list(&server, "UD_Toy-T", "\u{1b}[2J-ud-train.conllu");
+    let cache = tempfile::tempdir().unwrap();
+    let fetched = fetch::treebank("UD_Toy-T", &server.options(cache.path()), &mut quiet).unwrap();
+    assert_eq!(fetched.files.len(), 4);
+}
+
 #[test]
 fn offline_mode_opens_no_connection() {
     let (server, _) = treebank();
@@ -134,7 +165,7 @@ fn a_list_with_other_blob_ids_than_the_release_is_an_error() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{EWT_TRAIN} is not the file of release r2.16: expected git blob id 34731d23bafeeff233fdcee18ffc0254b1aa0e28, found git blob id {found} in the host's list; nothing was kept of a download: check the host, or delete the folder in the cache and fetch it again"
+            "{EWT_TRAIN} is not a file of release r2.16: expected git blob id 34731d23bafeeff233fdcee18ffc0254b1aa0e28, found git blob id {found} in the host's list; nothing was kept of a download: check the host, or delete the folder in the cache and fetch it again"
         )
     );
     assert_eq!(server.requests(), 1, "the list only");
@@ -151,6 +182,12 @@ fn a_list_with_other_blob_ids_than_the_release_is_an_error() {
     });
     let error = fetch::treebank(EWT, &server.options(cache.path()), &mut quiet).unwrap_err();
     assert!(error.to_string().contains("found SHA-256"), "{error}");
+
+    // Where names differ in case only, the second file would replace the first.
+    let server = with_ids_of_the_release();
+    add_to_list(&server, EWT, "EN_EWT-ud-train.conllu");
+    let error = fetch::treebank(EWT, &server.options(cache.path()), &mut quiet).unwrap_err();
+    assert!(error.to_string().starts_with("EN_EWT-ud-train.conllu is not a file of release"), "{error}");
 
     let server = with_ids_of_the_release();
     server.change(&list_of(EWT), |page| {

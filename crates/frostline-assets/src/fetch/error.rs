@@ -54,16 +54,16 @@ pub enum FetchError {
         /// The folder that it would have in the cache.
         folder: PathBuf,
     },
-    /// A file is not the one of the release.
+    /// A file is not one of the release's.
     #[error(
-        "{file} is not the file of release {release}: expected git blob id {expected}, found {found}; nothing was kept of a download: check the host, or delete the folder in the cache and fetch it again"
+        "{file} is not a file of release {release}: expected {expected}, found {found}; nothing was kept of a download: check the host, or delete the folder in the cache and fetch it again"
     )]
     OtherFile {
         /// The file.
         file: String,
         /// The release.
         release: String,
-        /// The blob id of the release.
+        /// What the release has under that name.
         expected: String,
         /// What was found, and where.
         found: String,

@@ -1,7 +1,8 @@
 //! Lists of files on a host: names, sizes and digests, and the choice of files to download.
 //!
 //! Addresses in a list are ignored: a file's address is built from its name. Digests and commits must
-//! be hexadecimal, since they become part of file names and addresses.
+//! be hexadecimal, since they become part of file names and addresses. Names are printed, so they have no control
+//! characters; each is listed once, since a second file would replace the first.
 
 use serde_json::Value;
 use ureq::Agent;
@@ -103,7 +104,7 @@ fn files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, F
     let mut files = Vec::new();
     for item in list.iter().filter(|item| item["type"] == "file") {
         let name = item[name].as_str().ok_or_else(|| bad("a file without a name"))?;
-        if name.contains(['/', '\\']) {
+        if name.contains(['/', '\\']) || name.contains(char::is_control) {
             continue;
         }
         let what = format!("the digest of {name}");
@@ -116,7 +117,10 @@ fn files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, F
         files.push(Listed { name: name.into(), bytes, digest });
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(files)
+    match files.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        Some(pair) => Err(bad(&format!("two files {}", pair[0].name))),
+        None => Ok(files),
+    }
 }
 
 fn require(

@@ -217,7 +217,7 @@ impl<'o> Fetch<'o> {
         }
         if let Err(error) = self.fill(agent, &part, revision, list, progress) {
             let is_known = !release::known_blobs(&self.name, revision).is_empty();
-            if is_known && matches!(error, FetchError::Digest { .. }) {
+            if is_known && matches!(error, FetchError::Digest { .. } | FetchError::OtherFile { .. }) {
                 // The host's list is right and its files are not: none of them can be trusted.
                 let _ = fs::remove_dir_all(&part);
             }
@@ -259,6 +259,9 @@ impl<'o> Fetch<'o> {
             }
             let facts = json!({ "url": entry.url, "sha256": source.sha256, "bytes": source.bytes });
             record.insert(entry.name.clone(), facts);
+        }
+        for entry in list {
+            release::check_file(&self.name, revision, part, &entry.name)?;
         }
         self.write_record(part, revision, record)?;
         remove_all_but(part, list)

@@ -46,21 +46,28 @@ pub fn git_blob_id(path: &Path) -> Result<String, FetchError> {
     Digest::GitBlob(String::new()).of(path)
 }
 
-/// Checks a host's list before anything is downloaded: every known file is in it, with its blob id. A SHA-256 is not
-/// accepted instead, since nothing says that it belongs to the release.
+/// Checks a host's list before anything is downloaded: every known file is in it with its blob id, and no other
+/// split. A SHA-256 is not accepted instead, since nothing says that it belongs to the release.
 ///
 /// # Errors
-/// If a file is missing or has another digest.
+/// If a file is missing or has another digest, or if there is an unknown split, which would replace a known one where
+/// names differ in case only.
 pub(super) fn check_list(treebank: &str, release: &str, list: &[Entry]) -> Result<(), FetchError> {
-    for (file, blob) in known_blobs(treebank, release) {
-        let found = match list.iter().find(|entry| entry.name == file).map(|entry| &entry.digest) {
+    let known = known_blobs(treebank, release);
+    for (file, blob) in &known {
+        let found = match list.iter().find(|entry| entry.name == *file).map(|entry| &entry.digest) {
             Some(Digest::GitBlob(found)) if found.eq_ignore_ascii_case(blob) => continue,
             Some(other) => format!("{} {} in the host's list", other.algorithm(), other.hex()),
             None => "no such file in the host's list".into(),
         };
-        return Err(other_file(file, release, blob, found));
+        return Err(other_file(file, release, &of_blob(blob), found));
     }
-    Ok(())
+    let is_split = |name: &str| name.to_ascii_lowercase().ends_with(".conllu");
+    let is_known = |name: &str| known.is_empty() || known.iter().any(|(file, _)| *file == name);
+    match list.iter().find(|entry| is_split(&entry.name) && !is_known(&entry.name)) {
+        Some(entry) => Err(other_file(&entry.name, release, "no such file", "it in the host's list".into())),
+        None => Ok(()),
+    }
 }
 
 /// Checks a known file on disk. Files that are not known pass.
@@ -74,7 +81,11 @@ pub(super) fn check_file(treebank: &str, release: &str, folder: &Path, file: &st
     if found == *blob {
         return Ok(());
     }
-    Err(other_file(file, release, blob, format!("git blob id {found} in {}", folder.display())))
+    Err(other_file(file, release, &of_blob(blob), format!("{} in {}", of_blob(&found), folder.display())))
+}
+
+fn of_blob(id: &str) -> String {
+    format!("git blob id {id}")
 }
 
 fn other_file(file: &str, release: &str, expected: &str, found: String) -> FetchError {
