@@ -252,3 +252,24 @@ fn the_shared_treebanks_are_those_of_the_release() {
     }
     assert_eq!(checked, 5);
 }
+
+#[test]
+fn the_release_itself_is_fetched_with_its_licence() {
+    let Some(shared) = frostline_testing::shared() else { return };
+    let server = Server::start();
+    let mut list = Vec::new();
+    let splits = fetch::known_blobs(EWT, "r2.16").into_iter().map(|(file, _)| file);
+    for name in splits.chain(["LICENSE.txt", "README.md"]) {
+        let body = fs::read(shared.join("data/ud").join(EWT).join(name)).unwrap();
+        let (bytes, id) = (body.len(), blob_id(&body));
+        list.push(format!(r#"{{"name":"{name}","type":"file","size":{bytes},"sha":"{id}"}}"#));
+        server.page(&format!("/files/UniversalDependencies/{EWT}/r2.16/{name}"), body);
+    }
+    server.page(&list_of(EWT), format!("[{}]", list.join(",")));
+    let cache = tempfile::tempdir().unwrap();
+    let fetched = fetch::treebank(EWT, &server.options(cache.path()), &mut quiet).unwrap();
+    assert_eq!(fetched.files.len(), 5);
+    assert_eq!(fetched.licence.unwrap().name, "CC BY-SA 4.0");
+    let offline = FetchOptions { offline: true, ..FetchOptions::new(cache.path()) };
+    assert!(!fetch::treebank(EWT, &offline, &mut quiet).unwrap().downloaded);
+}
