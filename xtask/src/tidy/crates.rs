@@ -71,21 +71,25 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
+/// A crate of the workspace.
 #[derive(Deserialize)]
-struct Package {
-    name: String,
-    dependencies: Vec<Dependency>,
+pub(super) struct Package {
+    pub name: String,
+    pub dependencies: Vec<Dependency>,
 }
 
+/// What a crate depends on directly.
 #[derive(Deserialize)]
-struct Dependency {
-    name: String,
+pub(super) struct Dependency {
+    pub name: String,
     /// `dev`, `build`, or `None` for a normal dependency.
-    kind: Option<String>,
+    pub kind: Option<String>,
+    /// The registry; `None` for a crate of the workspace.
+    pub source: Option<String>,
 }
 
-/// The differences between `cargo metadata` and the charters.
-pub(super) fn check() -> anyhow::Result<Vec<String>> {
+/// The workspace's crates as `cargo metadata` describes them.
+pub(super) fn packages() -> anyhow::Result<Vec<Package>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -96,10 +100,11 @@ pub(super) fn check() -> anyhow::Result<Vec<String>> {
         bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    Ok(faults(&metadata.packages))
+    Ok(metadata.packages)
 }
 
-fn faults(packages: &[Package]) -> Vec<String> {
+/// The differences between the workspace's crates and the charters.
+pub(super) fn check(packages: &[Package]) -> Vec<String> {
     let place: BTreeMap<&str, usize> =
         CHARTERS.iter().enumerate().map(|(place, charter)| (charter.name, place)).collect();
     let mut faults = Vec::new();
@@ -156,7 +161,7 @@ mod tests {
 
     /// The workspace as chartered.
     fn chartered() -> Vec<Package> {
-        let usual = |name: String| Dependency { name, kind: None };
+        let usual = |name: String| Dependency { name, kind: None, source: None };
         CHARTERS
             .iter()
             .map(|charter| Package {
@@ -169,8 +174,12 @@ mod tests {
     fn with(package: &str, dependency: &str, kind: Option<&str>) -> Vec<String> {
         let mut packages = chartered();
         let found = packages.iter_mut().find(|found| found.name == package).expect("a crate");
-        found.dependencies.push(Dependency { name: dependency.into(), kind: kind.map(String::from) });
-        faults(&packages)
+        found.dependencies.push(Dependency {
+            name: dependency.into(),
+            kind: kind.map(String::from),
+            source: None,
+        });
+        check(&packages)
     }
 
     #[test]
@@ -181,7 +190,7 @@ mod tests {
                 assert!(other.is_some_and(|other| other < at), "{} uses {short}", charter.name);
             }
         }
-        assert_eq!(faults(&chartered()), Vec::<String>::new());
+        assert_eq!(check(&chartered()), Vec::<String>::new());
     }
 
     #[test]
@@ -194,6 +203,6 @@ mod tests {
         assert_eq!(with("frostline-record", "frostline-report", Some("dev")).len(), 1);
         assert_eq!(with("frostline-report", "frostline-random", Some("dev")).len(), 0);
         let fewer: Vec<Package> = chartered().into_iter().skip(1).collect();
-        assert_eq!(faults(&fewer).len(), 1);
+        assert_eq!(check(&fewer).len(), 1);
     }
 }

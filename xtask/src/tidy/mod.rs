@@ -3,6 +3,7 @@
 mod circles;
 mod commits;
 mod crates;
+mod dependencies;
 mod files;
 mod tokens;
 
@@ -25,9 +26,11 @@ const IGNORED: [&str; 3] = [".git", "target", "sweeps"];
 /// Checks everything and reports all faults.
 pub(crate) fn tidy() -> Result<Ending> {
     let files = files_of_the_project().environment()?;
-    let mut faults = crates::check().environment()?;
-    faults.extend(files::check(&files));
+    let packages = crates::packages().environment()?;
     let read = |name: &str| std::fs::read_to_string(workspace::root().join(name)).ok();
+    let mut faults = crates::check(&packages);
+    faults.extend(dependencies::check(&packages, &read(dependencies::PAGE).unwrap_or_default()));
+    faults.extend(files::check(&files));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
     match commits::check().environment()? {
