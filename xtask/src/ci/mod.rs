@@ -3,6 +3,7 @@
 //! A step passes, fails or is skipped. Tests that skip are collected and listed; a skip that is not allowed is
 //! a failure.
 
+mod deny;
 mod python;
 mod skips;
 mod steps;
@@ -67,6 +68,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         let outcome = match &step.work {
             Work::Cargo(calls) => session.call(step, calls).environment()?,
             Work::Python => session.take_python(step.name, making.take()),
+            Work::Deny => session.deny(step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;
@@ -119,7 +121,8 @@ impl Session {
             match code {
                 Some(0) => {}
                 Some(code) if call.lacks_device == Some(code) => {
-                    self.skips.push(Skip::device(step.name, "no NVIDIA GPU: the runner said so, as it must"));
+                    let reason = "no NVIDIA GPU: the runner said so, as it must";
+                    self.skips.push(Skip::of_step(step.name, "device", reason));
                 }
                 _ => return Ok(Outcome::Failed),
             }
@@ -147,6 +150,17 @@ impl Session {
             }
             None => Outcome::Skipped("it was not prepared".into()),
         }
+    }
+
+    /// Checks the dependencies.
+    fn deny(&mut self, step: &'static str) -> anyhow::Result<Outcome> {
+        println!("\n== {step}: cargo-deny with the rules of deny.toml");
+        let (python, shared) = (self.python.as_deref(), self.shared.as_deref());
+        Ok(match deny::run(step, python, shared, &mut self.skips)? {
+            deny::Checked::Passed => Outcome::Passed,
+            deny::Checked::Failed => Outcome::Failed,
+            deny::Checked::Lacking(reason) => Outcome::Skipped(reason),
+        })
     }
 
     /// Shows skips, the table and the closing line, and returns how the whole run ended.

@@ -20,7 +20,8 @@ pub(super) const PYTHON: &str = "FROSTLINE_PYTHON";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Skip {
     step: String,
-    /// What it lacks: `data`, `python`, `processor`, `build`, `platform`, `device`, `history`.
+    /// What it lacks: `data`, `python`, `processor`, `build`, `platform`, `device`, `history`,
+    /// `advisories`.
     lack: String,
     /// The file, with the line of a test.
     place: String,
@@ -29,10 +30,10 @@ pub(super) struct Skip {
 }
 
 impl Skip {
-    /// A step that found no device.
-    pub fn device(step: &str, reason: &str) -> Self {
+    /// A step, or a part of it, that lacks something.
+    pub fn of_step(step: &str, lack: &str, reason: &str) -> Self {
         let [place, test] = [String::new(), String::new()];
-        Self { step: step.into(), lack: "device".into(), place, test, reason: reason.into() }
+        Self { step: step.into(), lack: lack.into(), place, test, reason: reason.into() }
     }
 
     fn parse(line: &str, step: &str) -> Option<Self> {
@@ -66,7 +67,7 @@ impl Excuses {
         match skip.lack.as_str() {
             "data" => !self.shared,
             "python" => !self.python,
-            "processor" | "platform" | "device" | "history" => true,
+            "processor" | "platform" | "device" | "history" | "advisories" => true,
             _ => false,
         }
     }
@@ -128,7 +129,7 @@ mod tests {
         ] {
             assert_eq!([HERE.allow(&skip(lack)), BARE.allow(&skip(lack))], [here, bare], "{lack}");
         }
-        assert!(HERE.allow(&Skip::device("cuda", "no GPU")));
+        assert!(HERE.allow(&Skip::of_step("cuda", "device", "no GPU")));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(super) enum Work {
     Cargo(Vec<Call>),
     /// Prepares the Python environment that tests compare with.
     Python,
+    /// Checks licences, sources, duplicates and advisories of the dependencies.
+    Deny,
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
@@ -64,6 +66,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         ),
         step("doc", [doc]),
         Step { name: "python", work: Work::Python },
+        Step { name: "deny", work: Work::Deny },
         step("test", [call("test --workspace")]),
         lesser("test-avx2", &[("FROSTLINE_ISA", "avx2")]),
         lesser("test-portable", &[("FROSTLINE_ISA", "portable")]),
@@ -134,5 +137,6 @@ mod tests {
         let all = steps(Path::new("scratch"));
         let place = |name: &str| all.iter().position(|step| step.name == name);
         assert!(place("python").expect("a step") < place("test").expect("a step"));
+        assert!(place("python").expect("a step") < place("deny").expect("a step"));
     }
 }
