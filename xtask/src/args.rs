@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Check the project's own rules: dependencies, file lengths, first lines, READMEs, commit subjects
     Tidy,
+    /// Write the bill of materials of a build of frostline, as CycloneDX
+    Sbom(SbomArgs),
     /// Compare the results of two sweeps bit by bit: whether a change of the code changed any
     Same(SameArgs),
     /// Run all checks that must pass before a change is merged
@@ -144,6 +146,23 @@ pub(crate) struct BenchArgs {
     /// Only render docs/benchmarks.md again from docs/benchmarks.json
     #[arg(long, exclusive = true)]
     pub render: bool,
+}
+
+/// `sbom`.
+#[derive(Debug, Args)]
+pub(crate) struct SbomArgs {
+    /// The file to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Features of the build besides the default ones, as in `ndarray`
+    #[arg(long, value_name = "FEATURES", value_delimiter = ',')]
+    pub features: Vec<String>,
+    /// A build without the default features
+    #[arg(long)]
+    pub no_default_features: bool,
+    /// The platform of the build, as in `x86_64-unknown-linux-gnu` [default: this one]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
 }
 
 /// `same`.

@@ -13,6 +13,7 @@ pub mod demo;
 mod demo_assets;
 mod fetch;
 mod same;
+mod sbom;
 mod tidy;
 mod workspace;
 
@@ -46,6 +47,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::DemoAssets(args) => demo_assets::make(args),
         Command::Bench(args) => bench::bench(args),
         Command::Same(args) => same::same(&args.before, &args.after),
+        Command::Sbom(args) => sbom::sbom(args),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }
