@@ -121,7 +121,7 @@ pub struct FetchArgs {
     /// FROSTLINE_OFFLINE=1]
     #[arg(long)]
     pub offline: bool,
-    /// A mirror of the Hugging Face hub [default: HF_ENDPOINT, else https://huggingface.co]
+    /// A mirror of the Hugging Face hub [default: HF_ENDPOINT, else huggingface.co]
     #[arg(long, value_name = "URL")]
     pub hub: Option<String>,
     /// A mirror of the treebanks' repositories [default: FROSTLINE_TREEBANKS, else GitHub]
