@@ -20,6 +20,8 @@ pub enum Deed {
     Prefix,
     /// The cell fails, and the worker reports it.
     Fail,
+    /// The cell fails when it is run for the first time.
+    FailOnce,
     /// The worker aborts.
     Crash,
     /// The worker exits with code 7.
@@ -30,4 +32,19 @@ pub enum Deed {
     Hang,
     /// The worker hangs, and does not end even if its input is closed.
     Deaf,
+}
+
+/// The children of a process, as Linux lists them; none on other systems.
+#[must_use]
+pub fn children(parent: &std::process::Child) -> Vec<i32> {
+    let parent = parent.id().to_string();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let child = |entry: std::fs::DirEntry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let about = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // After the name, which may contain anything: the state, then the parent.
+        let of = about.rsplit(')').next()?.split_whitespace().nth(1)?;
+        (of == parent).then_some(process)
+    };
+    entries.filter_map(child).collect()
 }

@@ -6,6 +6,7 @@ mod command_line;
 mod interruption;
 mod plans;
 mod records;
+mod trust;
 
 use frostline_e2e::{Ended, World};
 

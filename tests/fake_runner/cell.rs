@@ -36,7 +36,9 @@ pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
         write_epoch(job, row, folder);
         act(deed, folder);
     }
-    if deed == Deed::Fail {
+    let first = !folder.join("tried").exists();
+    std::fs::write(folder.join("tried"), "").expect("a file");
+    if deed == Deed::Fail || (deed == Deed::FailOnce && first) {
         let error = "frozen weights moved".to_string();
         if !job.verify {
             record(job, made_by, None, Some(error.clone()));
@@ -74,7 +76,7 @@ fn act(deed: Deed, folder: &Path) {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
         },
-        Deed::Finish | Deed::Prefix | Deed::Fail => {}
+        Deed::Finish | Deed::Prefix | Deed::Fail | Deed::FailOnce => {}
     }
 }
 

@@ -46,6 +46,23 @@ fn weights_that_are_no_safetensors_are_named() {
     insta::assert_snapshot!(stopped(&place, &words));
 }
 
+#[test]
+fn weights_that_are_not_finite_are_named_before_the_first_cell() {
+    let mut errors = Vec::new();
+    for bad in [f32::NAN, f32::INFINITY] {
+        let place = Place::new();
+        encoder(&place.path("models/tiny"));
+        let weights = place.path("models/tiny/model.safetensors");
+        let mut bytes = fs::read(&weights).expect("the weights");
+        // The last value of the file.
+        let end = bytes.len();
+        bytes[end - 4..].copy_from_slice(&bad.to_le_bytes());
+        fs::write(&weights, bytes).expect("the weights");
+        errors.push(stopped(&place, &format!("--models {} --encoder tiny", place.path("models").display())));
+    }
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
 /// A treebank whose dev split has a tag that does not occur in its train split.
 fn treebank(place: &Place) -> String {
     let folder = place.path("data/UD_Odd-EN");

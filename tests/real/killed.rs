@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use frostline_e2e::children;
 use frostline_testing::{Lack, skipped};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -30,24 +31,9 @@ fn done(out: &Path) -> BTreeMap<String, SystemTime> {
     cells.filter_map(stamp).collect()
 }
 
-/// Children of a process, as the system lists them.
-fn children(parent: &Child) -> Vec<Pid> {
-    let id = parent.id().to_string();
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
-        if parent == Some(id.as_str()) {
-            found.push(Pid::from_raw(pid));
-        }
-    }
-    found
-}
-
 /// Stops a sweep's worker, and resumes it if it is not in the middle of a cell.
 fn stopped(sweep: &Child, out: &Path) -> bool {
-    let Some(&worker) = children(sweep).first() else { return false };
+    let Some(worker) = children(sweep).first().copied().map(Pid::from_raw) else { return false };
     kill(worker, Signal::SIGSTOP).expect("it runs");
     wait_for("its stop", || state(worker).as_deref() == Some("T"));
     let cells = std::fs::read_dir(out.join("cells")).into_iter().flatten().flatten();
@@ -91,7 +77,7 @@ fn a_killed_sweep_is_resumed() {
     // xtask dies; its worker must die with it and write nothing more.
     let mut sweep = start();
     wait_for("two records", || done(&out).len() >= 2);
-    let workers = children(&sweep);
+    let workers: Vec<Pid> = children(&sweep).into_iter().map(Pid::from_raw).collect();
     assert!(!workers.is_empty());
     sweep.kill().expect("kill -9");
     sweep.wait().expect("its end");
@@ -103,7 +89,7 @@ fn a_killed_sweep_is_resumed() {
     let mut sweep = start();
     wait_for("a worker in the middle of a cell", || done(&out).len() > before.len() && stopped(&sweep, &out));
     for worker in children(&sweep) {
-        kill(worker, Signal::SIGKILL).expect("it waits for it");
+        kill(Pid::from_raw(worker), Signal::SIGKILL).expect("it waits for it");
     }
     assert_eq!(sweep.wait().expect("its end").code(), Some(1));
     let failed = records(&out).iter().filter(|record| record.error.is_some()).count();

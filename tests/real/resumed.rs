@@ -125,3 +125,40 @@ fn a_checkpoint_that_does_not_fit_is_ignored() {
         assert_eq!(result(&again[0]), result(&whole[0]));
     }
 }
+
+/// Whichever bit of a checkpoint differs from what was written, it is not used; the one before is.
+#[test]
+fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    std::fs::write(&plan, PLAN).expect("the plan");
+    let words = format!("--plan {} --threads 1", plan.display());
+    let whole = place.swept(&words);
+    let folder = place.path("damaged");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let job = Job {
+        cell: whole[0].cell.clone(),
+        folder: folder.display().to_string(),
+        prefix_cache: None,
+        checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
+        verify: false,
+    };
+    assert!(!stopped_after(&job, 9), "it is stopped in its middle");
+    let [last, previous] =
+        ["checkpoint.safetensors", "checkpoint.previous.safetensors"].map(|name| folder.join(name));
+    let checkpoint = std::fs::read(&last).expect("a checkpoint");
+    assert!(previous.exists(), "the one before is kept");
+    // From the header to the seal.
+    for place_of_bit in (0..8).map(|part| part * (checkpoint.len() - 1) / 7) {
+        let mut damaged = checkpoint.clone();
+        damaged[place_of_bit] ^= 4;
+        std::fs::write(&last, damaged).expect("a file");
+        // A few more steps, so that it does resume.
+        let before = std::fs::read(&previous).expect("the one before");
+        stopped_after(&job, 1);
+        std::fs::write(&previous, before).expect("a file");
+    }
+    while !stopped_after(&job, 40) {}
+    let again = read_record(&folder).expect("a record").expect("one");
+    assert_eq!(result(&again), result(&whole[0]));
+}

@@ -68,7 +68,7 @@ impl Work for CellTask<'_> {
             Ok(None) => tell(Event::Done { id }),
             Ok(Some((result, timing))) => {
                 write_record(job, made_by, Ok((result, timing)))?;
-                history::forget(folder);
+                record::remove_checkpoints(folder);
                 tell(Event::Done { id });
             }
             Err(error) => {

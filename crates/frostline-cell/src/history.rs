@@ -6,18 +6,14 @@ use std::time::Instant;
 
 use frostline_files::{FileError, Writer, unseal};
 use frostline_kernels::Train;
-use frostline_record::{self as record, EpochRow, LossPoint, PrefixState, PrefixUse, StageOutcome};
+use frostline_record::{
+    self as record, CHECKPOINTS, EpochRow, LossPoint, PrefixState, PrefixUse, StageOutcome,
+};
 use frostline_train::{Finished, Saved, Task, Times};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::version;
-
-/// The file in a cell's folder, sealed.
-const FILE: &str = "checkpoint.safetensors";
-
-/// The checkpoint before it, which is used if the last one is damaged.
-const PREVIOUS: &str = "checkpoint.previous.safetensors";
 
 /// The largest checkpoint that is read. That of an encoder of three billion parameters has 36 GiB.
 ///
@@ -76,7 +72,7 @@ struct Note {
 /// What was found so far and the running stage's state: from the last checkpoint in the folder or, if that is
 /// damaged, from the one before.
 pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (History, Option<Saved>) {
-    for file in [FILE, PREVIOUS] {
+    for file in CHECKPOINTS {
         let path = folder.join(file);
         if !path.exists() {
             continue;
@@ -98,14 +94,6 @@ fn read(path: &Path) -> Result<(Saved, Note), String> {
     Ok((saved, serde_json::from_str(&note).map_err(|error| error.to_string())?))
 }
 
-/// Removes the checkpoints, which are no longer needed, and what a killed worker left of one.
-pub(crate) fn forget(folder: &Path) {
-    let path = folder.join(FILE);
-    for path in [path.with_added_extension("part"), path, folder.join(PREVIOUS)] {
-        let _ = frostline_files::remove(&path);
-    }
-}
-
 impl History {
     /// Epochs and steps of finished stages.
     pub fn before(&self) -> (u64, u64) {
@@ -117,12 +105,12 @@ impl History {
     pub fn keep(&self, folder: &Path, id: &str, isa: &str, saved: &Saved) {
         let note = Note { id: id.into(), isa: isa.into(), history: self.clone() };
         let note = serde_json::to_string(&note).expect("plain data always serialises");
-        let path = folder.join(FILE);
+        let [path, previous] = CHECKPOINTS.map(|name| folder.join(name));
         let write = || {
             let mut writer = Writer::create_sealed(&path)?;
             writer.write_all(&saved.to_bytes(&note)).map_err(FileError::of(&path))?;
             if path.exists() {
-                frostline_files::rename(&path, &folder.join(PREVIOUS))?;
+                frostline_files::rename(&path, &previous)?;
             }
             writer.finish()
         };

@@ -125,6 +125,8 @@ pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Ev
             };
             let known = known.get(at).map_or("", |known| known.name());
             let fields = [&*key.id, number, form, gold, predicted, known];
+            // An id comes from a comment, which may contain tabs.
+            let fields = fields.map(|field| field.replace(char::is_control, "\u{FFFD}"));
             out += &fields[..if of_words { 6 } else { 5 }].join("\t");
             out.push('\n');
         }

@@ -94,14 +94,18 @@ impl Checkpoint {
         Ok(Self { family, place, files, tensors })
     }
 
-    /// Checks that every parameter of an encoder exists with the shape that its config implies,
-    /// without reading values.
+    /// Checks that every parameter of an encoder exists with the shape that its config implies, and that all its
+    /// values are finite.
     ///
     /// # Errors
-    /// If a tensor is missing or has another shape; the error names the first one.
+    /// If a tensor is missing, has another shape or type, or contains NaN or infinity; the error names the first one.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         let parameters = config.parameters(&[]);
-        parameters.iter().try_for_each(|(path, shape)| self.tensor(path, shape).map(|_| ()))
+        parameters.iter().try_for_each(|(path, shape)| {
+            let (stored, _) = self.tensor(path, shape)?;
+            // In pieces, since a table of words can be large.
+            stored.bytes.chunks(1 << 20).try_for_each(|piece| stored.values(piece).map(|_| ()))
+        })
     }
 
     /// The name under which a parameter is stored: with or without the family's prefix, with the older

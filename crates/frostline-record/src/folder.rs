@@ -148,6 +148,17 @@ pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
     Ok(Some(record))
 }
 
+/// The names of a cell's checkpoints: the last one and the one before.
+pub const CHECKPOINTS: [&str; 2] = ["checkpoint.safetensors", "checkpoint.previous.safetensors"];
+
+/// Removes a finished cell's checkpoints, and what a killed worker left of one. Where that fails, they only take space.
+pub fn remove_checkpoints(cell_folder: &Path) {
+    let [last, previous] = CHECKPOINTS.map(|name| cell_folder.join(name));
+    for path in [&last.with_added_extension("part"), &last, &previous] {
+        let _ = frostline_files::remove(path);
+    }
+}
+
 impl Record {
     /// Writes the record into its cell's folder.
     ///

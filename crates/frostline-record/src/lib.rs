@@ -33,7 +33,7 @@ pub use error::PlanError;
 pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
 pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
-pub use folder::{FolderError, Sweep, read_record};
+pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};
 pub use grid::Grid;
 pub use limits::{MOST_CELLS, MOST_JOBS};
 pub use name::{FileName, NameError};

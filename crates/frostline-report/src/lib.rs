@@ -23,5 +23,6 @@ mod table;
 mod topic;
 mod topics;
 
+pub use crate::render::escape::visible;
 pub use crate::report::{Report, ReportError, ReportFile};
 pub use crate::topics::data::{LearnedFrom, data_tables};

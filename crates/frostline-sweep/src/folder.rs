@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use frostline_record::{
     Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
+    remove_checkpoints,
 };
 use tempfile::TempDir;
 
@@ -73,7 +74,8 @@ fn check_owner(folder: &Path) -> Result<()> {
             let name = foreign.iter().min().expect("one is there").display();
             format!("it is not a sweep's, since it has no sweep.json, but it contains {name}")
         }
-        Err(error) => format!("it cannot be told whether it is a sweep's ({error})"),
+        Err(FolderError::Malformed { reason, .. }) => format!("its sweep.json cannot be read ({reason})"),
+        Err(error) => format!("its sweep.json cannot be read ({error})"),
     };
     environment(format!("{}: {why}; give a new or an empty folder as --out", place::shown(folder)))
 }
@@ -87,7 +89,9 @@ impl Folder {
         check_folders(&cells)?;
         let mut folder = Self { path: path.into(), cells, done: 0, temporary: None, _lock: lock };
         let finished = |cell: &&Cell| folder.finished(cell);
-        folder.done = folder.cells.iter().filter(finished).count();
+        let done = folder.cells.iter().filter(finished);
+        // Of those that were killed between their record and the removal of these.
+        folder.done = done.inspect(|cell| remove_checkpoints(&Sweep::cell_folder(path, cell))).count();
         // The report warns of times measured with several jobs at once, even if an earlier command measured them.
         if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done > 0) {
             let jobs = if folder.done == folder.cells.len() { 0 } else { sweep.plan.jobs };

@@ -27,6 +27,8 @@ pub mod units;
 mod worker;
 mod workers;
 
+pub use frostline_report::visible;
+
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};

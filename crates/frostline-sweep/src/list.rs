@@ -6,6 +6,7 @@ use std::path::Path;
 
 use frostline_assets::licence_of;
 use frostline_record::{Input, Inputs, NATIVE_BF16, Precision, Settings};
+use frostline_report::visible;
 
 use crate::inputs::Sources;
 use crate::place;
@@ -18,8 +19,8 @@ use crate::units::{bytes, counted, grouped};
 /// # Errors
 /// Where `out` cannot be written.
 pub(crate) fn write(study: &Study, sources: &Sources, folder: &Path, out: &mut impl Write) -> io::Result<()> {
-    write!(out, "{}{}", header(study), origins(study, sources))?;
-    writeln!(out, "folder    {}", place::shown(folder))?;
+    let inputs = header(study) + &origins(study, sources);
+    writeln!(out, "{}folder    {}", visible(&inputs), visible(&place::shown(folder)))?;
     cells(study, out)
 }
 

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use frostline_record::{Cell, EpochRow, Event, Job, Loaded, PrefixEvent, Record, Settings, StepEvent};
+use frostline_report::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::executor::Observer;
@@ -167,7 +168,7 @@ impl Screen {
         let line = format!("[{:>3}/{}] {line}", self.finished, self.cells);
         match &self.bars {
             Some(bars) => {
-                let _ = bars.all.println(line);
+                let _ = bars.all.println(visible(&line));
                 bars.sweep.set_position(self.finished as u64);
             }
             None => note!("{line}"),

@@ -21,19 +21,21 @@ pub(crate) fn print(
 }
 
 /// Writes a line to standard output. Where that is closed or full, the line is lost and the work goes on.
+/// Characters that would act on a terminal are shown by their code points.
 #[macro_export]
 macro_rules! say {
     ($($argument:tt)*) => {{
         use ::std::io::Write as _;
-        let _ = ::std::writeln!(::std::io::stdout(), $($argument)*);
+        let _ = ::std::writeln!(::std::io::stdout(), "{}", $crate::visible(&::std::format!($($argument)*)));
     }};
 }
 
 /// Writes a line to standard error. Where that is closed or full, the line is lost and the work goes on.
+/// Characters that would act on a terminal are shown by their code points.
 #[macro_export]
 macro_rules! note {
     ($($argument:tt)*) => {{
         use ::std::io::Write as _;
-        let _ = ::std::writeln!(::std::io::stderr(), $($argument)*);
+        let _ = ::std::writeln!(::std::io::stderr(), "{}", $crate::visible(&::std::format!($($argument)*)));
     }};
 }

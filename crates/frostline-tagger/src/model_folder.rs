@@ -32,6 +32,11 @@ struct Tags {
     architectures: Option<Vec<String>>,
 }
 
+/// Whether every output can contain a label.
+fn is_label(tag: &str) -> bool {
+    !tag.is_empty() && !tag.contains(char::is_control)
+}
+
 impl ModelFolder {
     /// Opens config and weights.
     ///
@@ -50,6 +55,12 @@ impl ModelFolder {
         let tags = tags.id2label.unwrap_or_else(two);
         if !tags.keys().copied().eq(0..tags.len()) {
             return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; fix the file"));
+        }
+        if let Some((number, tag)) = tags.iter().find(|(_, tag)| !is_label(tag)) {
+            return Err(anyhow!(
+                "{name}: id2label: the label {number} is {tag:?}, which no output can contain; give it at least one \
+                 character, and no tabs, line feeds or other control characters"
+            ));
         }
         let names = ["model.safetensors", "model.safetensors.index.json"];
         let weights = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());

@@ -169,7 +169,7 @@ fn show(measured: &Measured) {
     for table in tables::tables(measured) {
         say!("\n{}: {}\n{}", table.suite.title(), table.title, table.grid.plain().trim_end());
     }
-    say!();
+    say!("");
 }
 
 /// All measurements, including those that the page leaves out.

@@ -172,7 +172,7 @@ impl Session {
         for skip in &shown {
             say!("  {:<11} {skip}", if excused.allow(skip) { "allowed" } else { "NOT ALLOWED" });
         }
-        say!();
+        say!("");
         for row in rows {
             say!("{}", row.line());
         }

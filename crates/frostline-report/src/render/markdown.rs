@@ -1,6 +1,7 @@
 //! Pages as Markdown.
 
 use crate::page::{Block, Item, Page};
+use crate::render::escape;
 use crate::render::text::{cells, pad, widths};
 use crate::table::Table;
 
@@ -12,26 +13,38 @@ pub(crate) fn page(page: &Page) -> String {
 
 fn block(block: &Block) -> String {
     match block {
-        Block::Heading(level, title) => format!("{} {title}", "#".repeat(*level)),
-        Block::Paragraph(text) => text.clone(),
-        Block::Quote(text) => format!("> {text}"),
+        Block::Heading(level, title) => format!("{} {}", "#".repeat(*level), one_line(title)),
+        Block::Paragraph(text) => escape::markdown(text),
+        Block::Quote(text) => format!("> {}", escape::markdown(text)),
         Block::List(items) => items.iter().map(item).collect::<Vec<_>>().join("\n"),
         Block::Table(table) => self::table(table).trim_end().into(),
-        Block::Figure { path, title } => format!("![{title}]({path})"),
-        Block::Code(language, text) => format!("```{language}\n{}\n```", text.trim_end()),
+        Block::Figure { path, title } => format!("![{}]({path})", one_line(title)),
+        Block::Code(language, text) => {
+            let fence = fence(text);
+            format!("{fence}{language}\n{}\n{fence}", escape::visible(text.trim_end()))
+        }
     }
 }
 
 fn item(item: &Item) -> String {
-    let nested = item.items.iter().map(|item| format!("\n  - {item}"));
-    format!("- {}{}", item.text, nested.collect::<String>())
+    let nested = item.items.iter().map(|item| format!("\n  - {}", escape::markdown(item)));
+    format!("- {}{}", escape::markdown(&item.text), nested.collect::<String>())
+}
+
+fn one_line(text: &str) -> String {
+    escape::markdown(&text.replace(['\n', '\r'], " "))
+}
+
+/// A fence that is longer than any in the text.
+fn fence(text: &str) -> String {
+    let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat((longest + 1).max(3))
 }
 
 /// A table, padded so that the raw text reads well too. Columns without any value are omitted.
 pub(crate) fn table(table: &Table) -> String {
     let shown = table.filled();
-    let (heads, rows) = cells(table);
-    let (heads, rows) = (escaped(&heads), rows.iter().map(|row| escaped(row)).collect::<Vec<_>>());
+    let (heads, rows) = cells(table, escape::markdown_cell);
     let widths = widths(&heads, &rows);
     let is_right = |at: usize| !table.heads[at].unit.is_text();
     let mut text = line(&shown, |at| pad(&heads[at], widths[at], is_right(at)));
@@ -48,10 +61,6 @@ pub(crate) fn table(table: &Table) -> String {
 fn line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
     let cells: Vec<String> = shown.iter().map(|&at| cell(at)).collect();
     format!("| {} |\n", cells.join(" | "))
-}
-
-fn escaped(row: &[String]) -> Vec<String> {
-    row.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect()
 }
 
 #[cfg(test)]

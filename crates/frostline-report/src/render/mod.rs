@@ -1,6 +1,7 @@
 //! What is the same for all topics: how pages, tables, figures and values become files. No renderer knows a topic.
 
 pub(crate) mod csv;
+pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod svg;

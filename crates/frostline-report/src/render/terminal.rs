@@ -1,11 +1,12 @@
 //! Tables on a terminal.
 
+use crate::render::escape;
 use crate::render::text::{cells, pad, widths};
 use crate::table::Table;
 
 /// A table for a terminal of this many columns. It does not wrap: the least important columns are omitted.
 pub(crate) fn table(table: &Table, width: usize) -> String {
-    let (heads, rows) = cells(table);
+    let (heads, rows) = cells(table, escape::line);
     let widths = widths(&heads, &rows);
     let mut shown = table.filled();
     let total = |shown: &[usize]| shown.iter().map(|&at| widths[at] + 2).sum::<usize>();

@@ -8,12 +8,13 @@ pub(super) fn head(head: &Head) -> String {
     format!("{}{}", head.name, head.unit.suffix())
 }
 
-/// The heads of a table, and its rows.
-pub(super) fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
+/// The heads of a table, and its rows, each text escaped.
+pub(super) fn cells(table: &Table, escape: fn(&str) -> String) -> (Vec<String>, Vec<Vec<String>>) {
     let row = |row: &Vec<Value>| {
-        row.iter().zip(&table.heads).map(|(value, head)| shown(value, head.unit)).collect()
+        row.iter().zip(&table.heads).map(|(value, head)| escape(&shown(value, head.unit))).collect()
     };
-    (table.heads.iter().map(head).collect(), table.rows.iter().map(row).collect())
+    let heads = table.heads.iter().map(|column| escape(&head(column)));
+    (heads.collect(), table.rows.iter().map(row).collect())
 }
 
 /// A value in its unit.

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::render::escape::xml;
+
 /// What a point looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -69,7 +71,7 @@ impl Svg {
             px(y),
             px(look.size),
             look.colour,
-            escape(text)
+            xml(text)
         ));
     }
 
@@ -148,8 +150,8 @@ impl Svg {
              font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n\
              <title id=\"title\">{}</title>\n<desc id=\"about\">{}</desc>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"#FFFFFF\"/>\n{}</svg>\n",
-            escape(title),
-            escape(about),
+            xml(title),
+            xml(about),
             self.body
         )
     }
@@ -205,29 +207,12 @@ fn px(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // XML 1.0 has no way to write these.
-            c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{FFFD}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_break_out_of_its_element() {
-        assert_eq!(escape("<a & \"b\">\u{1}"), "&lt;a &amp; &quot;b&quot;&gt;\u{FFFD}");
+    fn lengths_have_few_digits() {
         assert_eq!((px(1.0), px(-0.001), px(2.345)), ("1".into(), "0".into(), "2.35".into()));
     }
 

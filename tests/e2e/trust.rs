@@ -1,0 +1,200 @@
+//! What a sweep must not do whatever it is given: write outside its folder, touch other people's files, end because
+//! nobody reads its output, or run without bounds.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use frostline_e2e::{Deed, Ended, World, start};
+
+use crate::{shown, world};
+
+/// All files under a folder with their texts.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path() {
+            path if path.is_dir() => found.extend(contents(&path)),
+            path => drop(found.insert(path.clone(), fs::read(path).expect("a file"))),
+        }
+    }
+    found
+}
+
+/// An axis of so many learning rates.
+fn rates(count: u32) -> String {
+    let values: Vec<String> = (1..=count).map(|n| format!("{n}e-9")).collect();
+    format!("optimizer.lr=[{}]", values.join(","))
+}
+
+/// A sweep that must be refused before it changes a file of the world.
+fn refused(world: &World, arguments: &[&str]) -> String {
+    let before = contents(&world.path(""));
+    let ended = Ended::of(&mut world.sweep(arguments));
+    assert_eq!(contents(&world.path("")), before, "{arguments:?} changed files: {ended:?}");
+    format!("{arguments:?}\n{}", shown(world, &ended))
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused_where_the_plan_is_parsed() {
+    let world = world();
+    world.script(&[]);
+    let plan = fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    let stages = |name: &str| format!("{plan}\n[[settings.stages]]\nname = {name}\n[[settings.stages]]\n");
+    let tasks = |name: &str| format!("{plan}\n[settings.tasks.{name}]\n[settings.tasks.b]\n");
+    let plans = [
+        plan.replace("name = \"small\"", "name = \"../small\""),
+        plan.replace("name = \"small\"", "name = \"/tmp/small\""),
+        plan.replace("pcm = \"UD", "\"../pcm\" = \"UD"),
+        stages("\"../../stage\""),
+        stages("\"a\\u001b[31m\""),
+        stages("\"con\""),
+        tasks("\"a/b\""),
+        format!("{}[settings.tasks.\"x y\"]\n[settings.eval]\ntask = \"b\"\n", tasks("x-y")),
+    ];
+    let errors = plans.map(|text| {
+        world.write("plan.toml", &text);
+        refused(&world, &[])
+    });
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_plan_without_bounds_is_refused_at_once() {
+    let world = world();
+    world.script(&[]);
+    let many = rates(1000);
+    let errors = [
+        refused(&world, &["--list", "--seeds", "1-1000000"]),
+        refused(&world, &["--list", "--seeds", "1-1000", "--set", &many]),
+        refused(&world, &["--list", "--set", "jobs=1000000000"]),
+        refused(&world, &["--list", "--set", "optimizer.eps=inf"]),
+        refused(&world, &["--list", "--set", "optimizer.weight_decay=nan"]),
+    ];
+    let errors = errors.map(|text| text.replace(&many, "optimizer.lr=[...]"));
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_folder_with_other_contents_is_left_as_it_is() {
+    let world = world();
+    world.script(&[]);
+    for name in ["thesis/chapter.tex", "thesis/prefixes/notes.txt", "thesis/report/report.md"] {
+        world.write(name, "months of work");
+    }
+    world.write("broken/sweep.json", "{\"schema\": 4, \"plan\"");
+    let errors = ["thesis", "broken"].map(|out| refused(&world, &["--out", out]));
+    insta::assert_snapshot!(errors.join("\n"));
+
+    // What a sweep that was killed at its first moment leaves is no other content.
+    world.write("begun/.lock", "");
+    assert_eq!(Ended::of(&mut world.sweep(&["--out", "begun"])).code, Some(0));
+}
+
+#[test]
+fn a_damaged_sweep_file_costs_no_record() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let path = world.path("out/sweep.json");
+    let text = fs::read_to_string(&path).expect("the sweep");
+    fs::write(&path, text.replacen("\"seed\": 1", "\"seed\": 3", 1)).expect("written");
+    let report = Ended::of(&mut world.command(&["report", "out"]));
+    assert_eq!(report.code, Some(3), "{report:?}");
+    assert!(report.err.contains("its checksum does not fit"), "{report:?}");
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("8 cells here already"), "{again:?}");
+}
+
+#[test]
+fn a_report_does_not_replace_a_file_of_somebody_else() {
+    let world = world();
+    world.script(&[("en none seed 1", Deed::Finish)]);
+    world.write("out/.lock", "");
+    assert_eq!(Ended::of(&mut world.sweep(&["--verify"])).code, Some(0));
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    fs::remove_dir_all(world.path("out/report")).expect("the report");
+    world.write("out/report/report.md", "months of work");
+    let ended = Ended::of(&mut world.command(&["report", "out"]));
+    assert_eq!(fs::read_to_string(world.path("out/report/report.md")).expect("a file"), "months of work");
+    insta::assert_snapshot!(shown(&world, &ended));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_has_to_read_the_output_of_a_sweep() {
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").expect("it is there"));
+    for closed in [true, false] {
+        let world = world();
+        let mut command = world.sweep(&[]);
+        let mut child = if closed {
+            start(&mut command)
+        } else {
+            command.stdout(full()).stderr(full()).spawn().expect("it starts")
+        };
+        // Nobody reads on from here.
+        drop((child.stdout.take(), child.stderr.take()));
+        assert_eq!(child.wait().expect("its end").code(), Some(0), "closed: {closed}");
+        assert_eq!(world.records().len(), 8);
+        assert!(world.path("out/report/report.md").exists());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_ends_with_its_reader_and_tells_of_a_full_disk() {
+    let world = world();
+    let mut child = start(&mut world.sweep(&["--list", "--set", &rates(1000)]));
+    drop(child.stdout.take());
+    let ended = Ended::wait(child);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    let full = File::options().write(true).open("/dev/full").expect("it is there");
+    let mut command = world.sweep(&["--list"]);
+    let ended = Ended::wait(command.stdout(full).stderr(Stdio::piped()).spawn().expect("it starts"));
+    assert_eq!(ended.code, Some(3));
+    assert!(
+        ended.err.starts_with("error: standard output cannot be written: No space left"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
+fn a_failed_cell_is_run_again_as_often_as_asked() {
+    let world = world();
+    world.script(&[("en all seed 1", Deed::FailOnce), ("pcm none seed 1", Deed::Fail)]);
+    let ended = Ended::of(&mut world.sweep(&["--seeds", "1", "--retry", "2"]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let again = |title: &str| ended.err.matches(&format!("{title}: failed, will be run again")).count();
+    assert_eq!((again("en all seed 1"), again("pcm none seed 1")), (1, 2), "{}", ended.err);
+    let records = world.records();
+    assert_eq!(records.values().filter(|record| record.error.is_some()).count(), 1);
+    assert!(records["pcm none seed 1"].error.is_some());
+}
+
+#[test]
+fn with_fail_fast_no_cell_is_started_after_a_failed_one() {
+    let world = world();
+    world.script(&[("en all seed 1", Deed::Fail)]);
+    let ended = Ended::of(&mut world.sweep(&["--fail-fast"]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(world.records().len(), 2);
+    assert!(ended.out.contains("the failed cells and those that were not started"), "{}", ended.out);
+    world.script(&[]);
+    assert_eq!(Ended::of(&mut world.sweep(&["--fail-fast"])).code, Some(0));
+    assert_eq!(world.records().len(), 8);
+}
+
+#[test]
+fn a_cell_that_takes_too_long_is_a_record_with_that_reason() {
+    let world = world();
+    world.script(&[("en all seed 1", Deed::Hang), ("pcm none seed 1", Deed::Quit)]);
+    let ended = Ended::of(&mut world.sweep(&["--seeds", "1", "--cell-minutes", "0.05"]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let records = world.records();
+    let error = |title: &str| records[title].error.clone().expect("an error");
+    assert!(error("en all seed 1").starts_with("it took longer than 0:03"), "{}", error("en all seed 1"));
+    assert!(error("pcm none seed 1").contains("memory ran out"), "{}", error("pcm none seed 1"));
+    assert_eq!(records.len(), 4);
+}

@@ -1,0 +1,146 @@
+//! Every change of a file of a small sweep fails in turn, or is the last before a power cut.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::{Found, Place, asked};
+
+/// Two cells with checkpoints at every third step, prefix files, two stages, saved models and features.
+const PLAN: &str = r#"
+schema = 4
+name = "faults"
+synthetic = true
+
+[treebanks]
+en = "embedded:en"
+
+[grid]
+policy = ["none", "head-only"]
+
+[checkpoints]
+steps = 3
+
+[prefix_cache]
+memory_mib = 0
+
+[settings.encoder]
+name = "embedded:demo-distilbert"
+
+[settings.data]
+first = 24
+
+[settings.dropout]
+frozen = "off"
+
+[settings.train]
+batch = 8
+epochs = 2
+
+[settings.eval]
+test = true
+
+[settings.save]
+model = true
+features = true
+
+[[settings.stages]]
+name = "warm up"
+train.epochs = 1
+
+[[settings.stages]]
+name = "main"
+"#;
+
+/// One operation of a sweep, as its log has it.
+struct Operation {
+    role: String,
+    number: String,
+    name: String,
+    path: String,
+}
+
+impl Operation {
+    /// The ways in which this operation can go wrong.
+    fn kinds(&self) -> &'static [&'static str] {
+        match self.name.as_str() {
+            "Write" => &["error", "short", "half", "after"],
+            "Sync" => &["error", "before"],
+            _ => &["error", "before", "after"],
+        }
+    }
+}
+
+/// Files of somebody else in all folders of a sweep.
+const FOREIGN: [&str; 4] = ["out/mine.txt", "out/report/mine.md", "out/prefixes/mine.f32", "out/cells/mine"];
+
+/// Runs the sweep with a fault, then without, and compares what it leaves. Returns whether the fault ended the first
+/// run.
+fn survives(fault: &str, reference: &Found) -> bool {
+    let place = Place::new(PLAN);
+    let ended = !place.run(Some(("FROSTLINE_FAULT", fault))).status.success();
+    // A cut in the first moments leaves a folder that is not a sweep's yet, where foreign files forbid one.
+    let marked = fs::metadata(place.path("out/.lock")).is_ok_and(|lock| lock.len() > 0);
+    let foreign = if marked { &FOREIGN[..] } else { &[] };
+    for name in foreign {
+        let path = place.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, name).expect("a file");
+    }
+    let mut found = place.finished();
+    found.report.retain(|name| name != "report/mine.md");
+    found.files.remove(Path::new("cells/mine"));
+    assert_eq!(found, *reference, "{fault}");
+    for name in foreign {
+        let text = fs::read_to_string(place.path(name)).ok();
+        assert_eq!(text.as_deref(), Some(*name), "{fault}: {name} was touched");
+    }
+    ended
+}
+
+#[test]
+fn no_failing_operation_costs_a_result_or_a_foreign_file() {
+    let place = Place::new(PLAN);
+    let log = place.path("log");
+    let output = place.run(Some(("FROSTLINE_FAULT_LOG", log.to_str().expect("Unicode"))));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let reference = place.finished();
+    let text = fs::read_to_string(log).expect("the log");
+    let operation = |line: &str| {
+        let mut words = line.splitn(4, ' ').map(str::to_string);
+        let mut next = || words.next().expect("four words");
+        Operation { role: next(), number: next(), name: next(), path: next() }
+    };
+    let operations: Vec<Operation> = text.lines().map(operation).collect();
+    let cases: Vec<(&Operation, &str)> =
+        operations.iter().flat_map(|at| at.kinds().iter().map(move |kind| (at, *kind))).collect();
+    assert!(operations.len() > 100 && cases.len() > 300, "{} operations", operations.len());
+
+    let all = asked::<String>("FROSTLINE_FAULTS").is_some_and(|text| text == "all");
+    // A sample takes other operations and kinds from its beginning to its end.
+    let step = if all { 1 } else { cases.len() / 12 };
+    let mut counts: BTreeMap<(&str, &str), (u32, u32)> = BTreeMap::new();
+    for (operation, kind) in cases.iter().step_by(step) {
+        let Operation { role, number, name, path } = operation;
+        let ended = survives(&format!("{role}:{number}:{kind}"), &reference);
+        let count = counts.entry((name, kind)).or_default();
+        count.0 += 1;
+        count.1 += u32::from(ended);
+        if all {
+            println!(
+                "{role} {number} {name} {kind} {path}: {}",
+                if ended { "ended the run" } else { "no harm" }
+            );
+        }
+    }
+    for ((name, kind), (tried, ended)) in &counts {
+        println!(
+            "{name:<13} {kind:<7} tried {tried:>4}, ended the first run {ended:>4}, results equal {tried:>4}"
+        );
+    }
+    let tried: u32 = counts.values().map(|count| count.0).sum();
+    println!(
+        "{} operations, {tried} faults, all results equal bit for bit, no foreign file touched",
+        operations.len()
+    );
+}
