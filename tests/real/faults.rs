@@ -1,20 +1,8 @@
 //! Faults that only the real runner can find. Each stops the sweep before anything is written.
 
 use std::fs;
-use std::path::Path;
 
-use frostline_assets::read;
-
-use crate::{Place, text};
-
-/// The embedded demo's encoder as a folder of files.
-fn encoder(folder: &Path) {
-    fs::create_dir_all(folder).expect("the folder");
-    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        let bytes = read(&format!("embedded:demo-distilbert/{file}")).expect("the file");
-        fs::write(folder.join(file), bytes).expect("the file");
-    }
-}
+use crate::{Place, encoder, text};
 
 /// Output and exit code of a sweep that must stop before it writes.
 fn stopped(place: &Place, words: &str) -> String {

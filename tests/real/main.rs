@@ -3,6 +3,7 @@
 
 mod demo;
 mod faults;
+mod inputs;
 #[cfg(unix)]
 mod killed;
 mod prefixes;
@@ -48,6 +49,15 @@ impl Place {
         let output = self.sweep(words).output().expect("xtask starts");
         assert!(output.status.success(), "{}", text(&output));
         records(&self.out())
+    }
+}
+
+/// The embedded demo's encoder as a folder of files.
+fn encoder(folder: &Path) {
+    std::fs::create_dir_all(folder).expect("the folder");
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let bytes = frostline_assets::read(&format!("embedded:demo-distilbert/{file}")).expect("the file");
+        std::fs::write(folder.join(file), bytes).expect("the file");
     }
 }
 

@@ -442,6 +442,38 @@ fn a_saved_model_stores_how_words_were_read() {
     assert_eq!(config["tokenizer_class"], "DistilBertTokenizer");
 }
 
+/// A copy of the cell's model whose head has this value everywhere.
+fn with_head(value: f32, to: &Path) {
+    for entry in cell().join("model").read_dir().unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+    let path = to.join("model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..start]).unwrap();
+    let place = |end: usize| header["classifier.weight"]["data_offsets"][end].as_u64().unwrap() as usize;
+    for four in bytes[start + place(0)..start + place(1)].as_chunks_mut::<4>().0 {
+        *four = value.to_le_bytes();
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_model_whose_output_is_no_number_tags_nothing() {
+    let _kept = shared();
+    for (value, said) in [(f32::NAN, "`classifier.weight` contains NaN"), (f32::MAX, "is NaN or infinite")] {
+        let here = tempfile::tempdir().unwrap();
+        with_head(value, here.path());
+        let output = frostline(here.path(), &["tag", "--run", "."], b"the ice thaws\n");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty() && error.contains(said), "{error}");
+        let output = frostline(here.path(), &["logits", "--model", ".", "--input", "-"], b"the ice thaws\n");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty() && error.contains(said), "{error}");
+    }
+}
+
 #[test]
 fn errors_name_the_folder_or_the_line_and_the_next_step() {
     let _kept = shared();
@@ -516,7 +548,7 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
         (2, "tag --run bars --column misc.POS"),
         (2, "tag --run bars --column feats.POS"),
         (0, "tag --run bars --column xpos --input ice.txt"),
-        (2, "tag --run tabs --column xpos"),
+        (3, "tag --run tabs --column xpos"),
         (2, "tag --run CELL --sentences lines --words spaces --input order.conllu"),
         (2, "tag --run CELL --words unicode --format conllu"),
         (2, "tag --run CELL --input ice.tsv"),

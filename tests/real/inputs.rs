@@ -1,0 +1,88 @@
+//! Inputs that change under a running sweep: no cell reads other bytes than those its record names.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use frostline_record::{Cell, Checkpoints, Event, Job, read_record};
+
+use crate::{Place, RUNNER, encoder, result};
+
+/// Gives a worker one job per cell and calls `between` after the first. Returns the error of each job, if any.
+fn worked(place: &Place, cells: &[Cell], between: impl FnOnce()) -> Vec<Option<String>> {
+    let mut worker = Command::new(RUNNER)
+        .args(["worker", "--backend", "flex", "--threads", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a worker");
+    let mut input = worker.stdin.take().expect("its input");
+    let mut events = BufReader::new(worker.stdout.take().expect("its output")).lines();
+    let mut between = Some(between);
+    let mut errors = Vec::new();
+    for (number, cell) in cells.iter().enumerate() {
+        let folder = place.path(&format!("again-{number}"));
+        fs::create_dir_all(&folder).expect("a folder");
+        let job = Job {
+            cell: cell.clone(),
+            folder: folder.display().to_string(),
+            prefix_cache: None,
+            checkpoints: Checkpoints { steps: 0, minutes: 0.0 },
+            verify: false,
+        };
+        writeln!(input, "{}", serde_json::to_string(&job).expect("plain data")).expect("a job");
+        errors.push(events.by_ref().find_map(|line| {
+            match serde_json::from_str(&line.expect("a line")).expect("an event") {
+                Event::Done { .. } => Some(None),
+                Event::Failed { error, .. } => Some(Some(error)),
+                _ => None,
+            }
+        }));
+        if let Some(between) = between.take() {
+            between();
+        }
+    }
+    drop(input);
+    worker.wait().expect("it ends");
+    errors.into_iter().map(|error| error.expect("each job ends")).collect()
+}
+
+/// Flips the last bit of a file in its place, and leaves its times as they were where the system lets us.
+fn flip(path: &Path) {
+    let times = fs::metadata(path).expect("a file");
+    let mut bytes = fs::read(path).expect("a file");
+    *bytes.last_mut().expect("a byte") ^= 1;
+    fs::write(path, bytes).expect("written");
+    let file = fs::File::options().write(true).open(path).expect("a file");
+    file.set_modified(times.modified().expect("a time")).expect("set");
+}
+
+#[test]
+fn an_input_that_changes_between_two_cells_is_noticed_or_not_read_again() {
+    for file in ["model.safetensors", "config.json", "tokenizer.json"] {
+        let place = Place::new();
+        encoder(&place.path("models/tiny"));
+        let words = format!(
+            "--models {} --encoder tiny --lang en --seeds 1,2 --policies head-only --set train.epochs=1 \
+             --set data.first=20 --set eval.baselines=off",
+            place.path("models").display()
+        );
+        let records = place.swept(&words);
+        let cells: Vec<Cell> = records.iter().map(|record| record.cell.clone()).collect();
+        assert_eq!(worked(&place, &cells, || {}), [None, None]);
+        let changed = place.path("models/tiny").join(file);
+        let errors = worked(&place, &cells, || flip(&changed));
+        assert_eq!(errors[0], None);
+        match &errors[1] {
+            Some(error) => assert!(error.contains(file) && error.contains("changed"), "{file}: {error}"),
+            // The worker still had what the first cell read.
+            None => {
+                assert_ne!(file, "model.safetensors", "weights are read for each cell");
+                let again = read_record(&place.path("again-1")).expect("a record").expect("one");
+                assert_eq!(result(&again), result(&records[1]), "{file}");
+            }
+        }
+    }
+}
