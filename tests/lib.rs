@@ -22,6 +22,8 @@ pub enum Deed {
     Fail,
     /// The cell fails when it is run for the first time.
     FailOnce,
+    /// The worker aborts because the allocator gets no memory.
+    OutOfMemory,
     /// The worker aborts.
     Crash,
     /// The worker exits with code 7.

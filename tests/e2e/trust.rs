@@ -187,14 +187,20 @@ fn with_fail_fast_no_cell_is_started_after_a_failed_one() {
 }
 
 #[test]
-fn a_cell_that_takes_too_long_is_a_record_with_that_reason() {
+fn a_cell_that_runs_out_of_time_or_memory_is_a_record_with_that_reason() {
     let world = world();
-    world.script(&[("en all seed 1", Deed::Hang), ("pcm none seed 1", Deed::Quit)]);
+    let deeds = [
+        ("en all seed 1", Deed::Hang),
+        ("pcm none seed 1", Deed::Quit),
+        ("pcm all seed 1", Deed::OutOfMemory),
+    ];
+    world.script(&deeds);
     let ended = Ended::of(&mut world.sweep(&["--seeds", "1", "--cell-minutes", "0.05"]));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let records = world.records();
     let error = |title: &str| records[title].error.clone().expect("an error");
     assert!(error("en all seed 1").starts_with("it took longer than 0:03"), "{}", error("en all seed 1"));
     assert!(error("pcm none seed 1").contains("memory ran out"), "{}", error("pcm none seed 1"));
+    assert!(error("pcm all seed 1").starts_with("memory ran out"), "{}", error("pcm all seed 1"));
     assert_eq!(records.len(), 4);
 }

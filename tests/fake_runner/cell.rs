@@ -58,6 +58,10 @@ fn act(deed: Deed, folder: &Path) {
             eprintln!("thread 'main' panicked: the fake crashes");
             std::process::abort();
         }
+        Deed::OutOfMemory => {
+            eprintln!("memory allocation of 266295 bytes failed");
+            std::process::abort();
+        }
         Deed::Quit => {
             eprintln!("memory ran out");
             std::process::exit(7);

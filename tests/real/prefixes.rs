@@ -47,3 +47,31 @@ fn a_cell_that_could_use_it_says_so() {
         .swept("--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --policies all,head-only");
     assert_eq!(states(&records), [PrefixState::None, PrefixState::DropoutActs]);
 }
+
+#[test]
+fn a_damaged_prefix_file_is_computed_again() {
+    let more = "--jobs 2";
+    let reference: Vec<String> = Place::new().swept(&format!("{SWEEP} {more}")).iter().map(result).collect();
+    let place = Place::new();
+    let plan = place.path("keep.toml");
+    let demo = include_str!("../../configs/demo.toml");
+    std::fs::write(&plan, format!("{demo}\n[prefix_cache]\nkeep = \"on\"\nmemory_mib = 0\n"))
+        .expect("the plan");
+    let words = format!("--plan {} {SWEEP} {more}", plan.display());
+    place.swept(&words);
+    let prefixes = place.out().join("prefixes");
+    let mut damaged = 0;
+    for path in std::fs::read_dir(&prefixes).expect("kept").flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| ending == "f32") {
+            let mut bytes = std::fs::read(&path).expect("rows");
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 16;
+            std::fs::write(&path, bytes).expect("rows");
+            damaged += 1;
+        }
+    }
+    assert!(damaged >= 2, "{damaged} prefix files");
+    std::fs::remove_dir_all(place.out().join("cells")).expect("the cells");
+    let again: Vec<String> = place.swept(&words).iter().map(result).collect();
+    assert_eq!(again, reference);
+}

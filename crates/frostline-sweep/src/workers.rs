@@ -313,10 +313,7 @@ impl Round<'_> {
             ));
         }
         if let Some(job) = worker.job.clone() {
-            let mut error = worker
-                .kill_reason
-                .take()
-                .unwrap_or_else(|| format!("the worker crashed: {}", exit_text(status)));
+            let mut error = worker.kill_reason.take().unwrap_or_else(|| crash_text(status, &log_tail));
             if !log_tail.is_empty() {
                 error = format!("{error}\n{log_tail}");
             }
@@ -374,6 +371,16 @@ fn stored_without_error(job: &Job) -> bool {
         .is_some_and(|record| record.cell.id == job.cell.id && record.error.is_none())
 }
 
+/// Describes a crash. The allocator's own message is what tells that memory ran out.
+fn crash_text(status: Option<ExitStatus>, log_tail: &str) -> String {
+    let how = exit_text(status);
+    if log_tail.contains("memory allocation of") {
+        format!("memory ran out ({how}); lower `train.batch`, `eval.batch_tokens` or --jobs")
+    } else {
+        format!("the worker crashed: {how}")
+    }
+}
+
 /// Describes how a process ended.
 fn exit_text(status: Option<ExitStatus>) -> String {
     #[cfg(unix)]
@@ -381,7 +388,7 @@ fn exit_text(status: Option<ExitStatus>) -> String {
         let name = match signal {
             4 => " (illegal instruction)",
             6 => " (abort)",
-            9 => " (killed; perhaps memory ran out)",
+            9 => " (killed; perhaps memory ran out: lower `train.batch`, `eval.batch_tokens` or --jobs)",
             11 => " (segmentation fault)",
             15 => " (terminated)",
             _ => "",
