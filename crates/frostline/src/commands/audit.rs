@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::Stop;
+use super::readable::Readable;
 use frostline_cell::audit::{self, Auditor};
 
 /// Check that saved models kept every bit of what was frozen, and that all other tensors changed.
@@ -33,7 +34,7 @@ impl Audit {
                     violated += usize::from(!found.holds());
                 }
                 Err(error) => {
-                    writeln!(out, "not audited: {error:#}")?;
+                    writeln!(Readable(out), "not audited: {error:#}")?;
                     left_out += 1;
                 }
             }
@@ -56,6 +57,7 @@ impl Audit {
 fn print(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
     let (frozen, moved) = (found.frozen, found.moved);
     let verdict = if found.holds() { "holds" } else { "VIOLATED" };
+    let mut out = Readable(out);
     let counts = format!("{frozen} frozen tensors bit-identical, {moved} trainable ones moved");
     writeln!(out, "{title}: {counts}: {verdict}")?;
     for path in &found.changed {

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use frostline_conllu::{Checks, Reader, Stats};
 use serde::Serialize;
 
+use super::readable::Readable;
 use super::{Stop, is_closed_pipe, open, unreadable, unwritten};
 
 /// Check, write back and count CoNLL-U files.
@@ -129,6 +130,7 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, checks);
     let mut faults = 0;
+    let mut out = Readable(out);
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         for fault in sentence.faults() {
             writeln!(out, "{}", fault.at(&name)).map_err(unwritten)?;
@@ -149,6 +151,7 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut d
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, Checks::default());
     let mut listened_to = true;
+    let mut errors = Readable(errors);
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         if lenient {
             for fault in sentence.faults() {
@@ -206,6 +209,7 @@ fn sum(counts: &[Counts]) -> Counts {
 }
 
 fn table(counts: &[Counts], out: &mut dyn Write) -> Result<()> {
+    let mut out = Readable(out);
     writeln!(out, " sentences      words     ranges  empty nodes     faults  file")?;
     let total = (counts.len() > 1).then(|| Counts { file: "total".into(), ..sum(counts) });
     for Counts { file, sentences, words, ranges, empty_nodes, faults } in counts.iter().chain(&total) {

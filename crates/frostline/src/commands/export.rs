@@ -8,6 +8,7 @@ use clap::Args;
 use frostline_cell::export::{OutputExists, export};
 
 use super::Stop;
+use super::readable::Readable;
 
 /// Copy the model that a cell saved to a folder that Hugging Face's tools can open.
 #[derive(Args)]
@@ -32,6 +33,7 @@ impl Export {
                 Err(other) => other,
             })?;
         let place = self.out.display();
+        let mut out = Readable(out);
         writeln!(out, "{}: {} in {place}", record.cell.title(), files.join(", "))?;
         if record.cell.settings.data.lowercase {
             writeln!(out, "it was trained on lowercased words (data.lowercase): lowercase its input too")?;

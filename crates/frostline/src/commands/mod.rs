@@ -25,6 +25,7 @@ pub mod man;
 pub mod params;
 pub mod plans;
 pub mod pretrain;
+mod readable;
 pub mod score;
 pub mod tag;
 pub mod version;

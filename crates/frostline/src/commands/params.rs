@@ -11,6 +11,7 @@ use frostline_record::{AdapterSettings, LoraSettings, Settings};
 use frostline_train::extras;
 
 use super::Stop;
+use super::readable::Readable;
 use frostline_cell::params::Outlook;
 use frostline_cell::{cost, outcome, params};
 
@@ -139,11 +140,11 @@ impl Params {
         match &outlooks[..] {
             [one] if self.json => writeln!(out, "{}", serde_json::to_string_pretty(one)?)?,
             all if self.json => writeln!(out, "{}", serde_json::to_string_pretty(all)?)?,
-            [one] => write!(out, "{}", params::table(one))?,
-            all => write!(out, "{}", params::comparison(all))?,
+            [one] => write!(Readable(out), "{}", params::table(one))?,
+            all => write!(Readable(out), "{}", params::comparison(all))?,
         }
         for outlook in outlooks.iter().filter(|_| !self.json) {
-            write!(out, "{}", params::listing(outlook))?;
+            write!(Readable(out), "{}", params::listing(outlook))?;
         }
         Ok(())
     }

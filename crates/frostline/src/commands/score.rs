@@ -11,6 +11,7 @@ use frostline_score::conll18::{MultiwordToken, ScoredSentence, WordRow};
 use frostline_score::{Comparison, Lexicon, Resampling, ScoreError, TaggingReport};
 use serde::Serialize;
 
+use super::readable::Readable;
 use super::{Stop, bytes};
 
 /// Score a tagged CoNLL-U file against gold: accuracy, CoNLL 2018 metrics, tags, confusions.
@@ -77,6 +78,7 @@ impl Score {
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&Scored { report, comparison })?)?;
         } else {
+            let mut out = Readable(out);
             write!(out, "{report}")?;
             if let Some(comparison) = comparison {
                 let (a, b) = (self.system.display(), self.versus.unwrap_or_default());
