@@ -1,10 +1,12 @@
 //! The alignment of words with subwords. `load` builds an aligner from files.
 
 use tokenizers::{
-    Model, OffsetReferential, OffsetType, PreTokenizer, Tokenizer, tokenizer::Result as TkResult,
+    Model, OffsetReferential, OffsetType, PreTokenizer, Tokenizer,
+    tokenizer::{Error as TkError, Result as TkResult},
 };
 
 use crate::cache::WordCache;
+use crate::guard::guarded;
 use crate::windows::{best_window, cut, label_subwords, word_ranges};
 use crate::{AlignError, AlignOptions, Aligned, lowercase};
 
@@ -132,6 +134,15 @@ impl Aligner {
         self.tokenizer.get_vocab_size(true)
     }
 
+    /// The largest id that an alignment can have: of the vocabulary, added tokens and special tokens. An encoder needs a
+    /// word table with more rows than that.
+    #[must_use]
+    pub fn largest_id(&self) -> u32 {
+        let vocabulary = self.tokenizer.get_vocab(true).into_values().max();
+        let special = self.prefix.iter().chain(&self.suffix).copied().max();
+        vocabulary.max(special).unwrap_or(0)
+    }
+
     /// The special tokens before every sentence, such as `[CLS]`.
     #[must_use]
     pub fn prefix_ids(&self) -> &[u32] {
@@ -193,15 +204,20 @@ impl Aligner {
 
     fn push_subwords(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
         let Some(cache) = &self.cache else {
-            return self.tokenize(form, ids);
+            return self.guarded_tokenize(form, ids);
         };
         if cache.get(form, |known| ids.extend_from_slice(known)) {
             return Ok(());
         }
         let before = ids.len();
-        self.tokenize(form, ids)?;
+        self.guarded_tokenize(form, ids)?;
         cache.put(form, &ids[before..]);
         Ok(())
+    }
+
+    /// The ids of one word; a panic of the tokenizer library is an error.
+    fn guarded_tokenize(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
+        guarded(|| self.tokenize(form, ids)).map_err(TkError::from)?
     }
 
     /// The steps of `Tokenizer::encode` on one pre-tokenised word, without offsets and token strings.

@@ -2,7 +2,7 @@
 //!
 //! ## Map
 //! `load`, `json` and `vocab` load a tokenizer; `aligner` aligns; `windows` splits long sentences and
-//! finds label positions; `cache` is the word cache; `aligned` is the result and its canonical line;
+//! finds label positions; `cache` is the word cache; `guard` catches panics of the tokenizer library; `aligned` is the result and its canonical line;
 //! `options` and `error` hold the settings and the error type. Only [`Aligner::from_folder`] opens
 //! files; nothing reads a clock or a random source.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod aligned;
 mod aligner;
 mod cache;
 mod error;
+mod guard;
 mod json;
 mod load;
 mod lowercase;

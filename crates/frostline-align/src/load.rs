@@ -6,11 +6,21 @@
 
 use std::path::Path;
 
-use tokenizers::{Encoding, ModelWrapper, PreTokenizerWrapper, Token, Tokenizer};
+use tokenizers::{Encoding, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, Token, Tokenizer};
 
+use crate::guard::guarded;
 use crate::json::read_tokenizer;
 use crate::vocab::{BertSettings, bert_tokenizer};
 use crate::{AlignError, Aligner, VocabOptions};
+
+/// The largest file of a tokenizer that is read; those of vocabularies of 250,000 tokens have 20 MiB.
+///
+/// # Units
+/// Bytes.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// How many times as long a normalizer may make a word.
+const MOST_GROWTH: u64 = 1 << 16;
 
 impl Aligner {
     /// Loads the tokenizer of a Hugging Face model folder: `tokenizer.json`, or else `vocab.txt`
@@ -32,11 +42,13 @@ impl Aligner {
         let json = folder.join("tokenizer.json");
         if let Some(bytes) = read(&json)? {
             let origin = json.display().to_string();
-            let mut tokenizer = read_tokenizer(&bytes).map_err(|e| format_error(&origin, &e))?;
             let settings: BertSettings =
                 serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
-            settings.apply(&mut tokenizer).map_err(|e| format_error(&config, &e))?;
-            return deterministic(tokenizer, &origin);
+            return make(&origin, || {
+                let mut tokenizer = read_tokenizer(&bytes).map_err(|e| format_error(&origin, &e))?;
+                settings.apply(&mut tokenizer).map_err(|e| format_error(&config, &e))?;
+                Ok(tokenizer)
+            });
         }
         let vocab = folder.join("vocab.txt");
         let Some(bytes) = read(&vocab)? else {
@@ -46,7 +58,7 @@ impl Aligner {
         let text = std::str::from_utf8(&bytes).map_err(|e| format_error(&origin, &e))?;
         let options: VocabOptions =
             serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
-        deterministic(bert_tokenizer(text, &options, &origin)?, &origin)
+        make(&origin, || bert_tokenizer(text, &options, &origin))
     }
 
     /// Loads the bytes of a `tokenizer.json`. Padding, truncation and sampling (BPE dropout, Unigram
@@ -59,8 +71,7 @@ impl Aligner {
     /// once among its special tokens.
     pub fn from_bytes(tokenizer_json: &[u8]) -> Result<Self, AlignError> {
         let origin = "tokenizer.json";
-        let tokenizer = read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e))?;
-        deterministic(tokenizer, origin)
+        make(origin, || read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e)))
     }
 
     /// Builds Hugging Face's `BertTokenizer` from the text of a `vocab.txt`.
@@ -68,16 +79,52 @@ impl Aligner {
     /// # Errors
     /// If the vocabulary lacks the unknown, the classifier or the separator token.
     pub fn from_vocab(vocab: &str, options: &VocabOptions) -> Result<Self, AlignError> {
-        deterministic(bert_tokenizer(vocab, options, "vocabulary")?, "vocabulary")
+        make("vocabulary", || bert_tokenizer(vocab, options, "vocabulary"))
     }
 }
 
 /// The file's bytes; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
-    match std::fs::read(path) {
+    match frostline_files::read(path, MOST_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(AlignError::Read { path: path.to_owned(), source }),
+        Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(AlignError::Read { path: path.to_owned(), source: error.source }),
+    }
+}
+
+/// Makes an aligner of a tokenizer. All calls of the tokenizer library that a file decides on are in here and in
+/// `Aligner::tokenize`.
+fn make(
+    origin: &str,
+    tokenizer: impl FnOnce() -> Result<Tokenizer, AlignError>,
+) -> Result<Aligner, AlignError> {
+    guarded(|| {
+        let tokenizer = tokenizer()?;
+        check_growth(&tokenizer).map_err(|reason| format_error(origin, &reason))?;
+        deterministic(tokenizer, origin)
+    })
+    .map_err(|reason| format_error(origin, &reason))?
+}
+
+/// Checks that a normalizer cannot make a short word so long that it fills the memory: each replacement in a sequence
+/// multiplies the length.
+fn check_growth(tokenizer: &Tokenizer) -> Result<(), String> {
+    match tokenizer.get_normalizer().map_or(1, growth) {
+        0..=MOST_GROWTH => Ok(()),
+        _ => Err(format!("its normalizer may make a word more than {MOST_GROWTH} times as long")),
+    }
+}
+
+/// How many times as long a normalizer may make a text, except for normal forms of Unicode.
+fn growth(normalizer: &NormalizerWrapper) -> u64 {
+    match normalizer {
+        // A pattern that matches the empty text adds the content at every place.
+        NormalizerWrapper::Replace(replace) => replace.content.len() as u64 + 1,
+        NormalizerWrapper::Prepend(prepend) => prepend.prepend.len() as u64 + 1,
+        NormalizerWrapper::Sequence(all) => {
+            all.as_ref().iter().map(growth).fold(1, |product, one| product.saturating_mul(one))
+        }
+        _ => 1,
     }
 }
 

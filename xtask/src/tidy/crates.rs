@@ -33,7 +33,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-files", &[]),
     pure("frostline-conllu", &[]),
     pure("frostline-freeze", &[]),
-    pure("frostline-align", &[]),
+    pure("frostline-align", &["files"]),
     pure("frostline-record", &["files", "freeze"]),
     pure("frostline-score", &["random"]),
     pure("frostline-assets", &["files"]),
