@@ -1,7 +1,6 @@
 //! The licence of a dataset or an encoder, as the files beside it state it. A report or a list can name it; nothing
 //! is decided by it.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -47,7 +46,7 @@ pub fn licence_of(folder: &Path) -> Option<Licence> {
 /// The start of a text file; `None` if it cannot be read. Invalid UTF-8 is replaced.
 fn start_of(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST_READ).read_to_end(&mut bytes).ok()?;
+    frostline_files::open(path).ok()?.take(MOST_READ).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -28,6 +28,12 @@ pub struct Pretrain {
     pub seed: u64,
 }
 
+/// The largest file that is read: a config, or text to pretrain on.
+///
+/// # Units
+/// Bytes.
+const MOST_TEXT: u64 = 4 << 30;
+
 impl Pretrain {
     /// The weights that are written; what was there is replaced.
     #[must_use]
@@ -40,7 +46,7 @@ impl Work for &Pretrain {
     type Output = Result<()>;
 
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {
-        let read = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
+        let read = |path: &Path| frostline_files::read_text(path, MOST_TEXT);
         let place = self.folder.join("config.json");
         let encoder = EncoderConfig::parse(&read(&place)?, &place.display().to_string())?;
         let options =

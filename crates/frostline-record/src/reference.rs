@@ -138,6 +138,12 @@ pub struct PublishedRun {
     pub steps_per_s: Option<f64>,
 }
 
+/// The largest file of published figures that is read.
+///
+/// # Units
+/// Bytes.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// The figures that [`Reference::defined`] can explain.
 const FIGURES: [&str; 11] = [
     "dev_accuracy",
@@ -248,8 +254,8 @@ impl Reference {
             return Ok(None);
         }
         let path = plan_path.parent().unwrap_or(Path::new("")).join(&plan.reference);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| ReferenceError::Io { path: path.clone(), source })?;
+        let text = frostline_files::read_text(&path, MOST_BYTES)
+            .map_err(|error| ReferenceError::Io { path: path.clone(), source: error.source })?;
         Self::parse(&text, &path.display().to_string()).map(Some)
     }
 

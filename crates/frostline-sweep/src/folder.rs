@@ -319,7 +319,7 @@ fn lock(folder: &Path) -> Result<File> {
 /// still hold the lock for a moment.
 fn wait_until_free(folder: &Path, cell: &Cell) -> Result<()> {
     let started = Instant::now();
-    while let Ok(file) = File::open(folder.join(".lock")) {
+    while let Ok(file) = frostline_files::open(&folder.join(".lock")) {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(20));

@@ -73,6 +73,12 @@ impl BuiltIn {
     }
 }
 
+/// The largest plan that is read.
+///
+/// # Units
+/// Bytes.
+const MOST_PLAN: u64 = 16 << 20;
+
 /// The text of a plan and where it was read from.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanText {
@@ -116,9 +122,9 @@ pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
         (None, _) => wanted.to_path_buf(),
     };
     let shown = shown(&path);
-    match std::fs::read_to_string(&path) {
+    match frostline_files::read_text(&path, MOST_PLAN) {
         Ok(text) => Ok(PlanText { shown, text, path: Some(path) }),
-        Err(error) => Err(unreadable(wanted, &shown, &error)).plan(),
+        Err(error) => Err(unreadable(wanted, &shown, &error.source)).plan(),
     }
 }
 

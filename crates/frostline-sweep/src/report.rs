@@ -1,7 +1,6 @@
 //! Writes a sweep's report from its stored records.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Component, Path};
 
 use anyhow::bail;
@@ -14,6 +13,12 @@ use crate::place;
 
 /// The file that lists a report's files, so that a later report can remove those that it no longer has.
 const CONTENTS: &str = "contents.txt";
+
+/// The largest file of predictions that is read; one of a million words has about 50 MB.
+///
+/// # Units
+/// Bytes.
+const MOST_READ: u64 = 4 << 30;
 
 /// Writes a sweep's report again from the stored records.
 ///
@@ -29,7 +34,7 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     let sweep = Sweep::read(folder).environment()?;
     let records = sweep.records(folder).environment()?;
     let read = |cell: &Cell, file: &StoredFile| {
-        fs::read_to_string(Sweep::cell_folder(folder, cell).join(&file.file)).ok()
+        frostline_files::read_text(&Sweep::cell_folder(folder, cell).join(&file.file), MOST_READ).ok()
     };
     let report = Report::new(&sweep, &records).with_predictions(read);
     let into = folder.join("report");
@@ -54,7 +59,7 @@ fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
         frostline_files::write(&list, lines.as_bytes())
     };
     let inside = |name: &&str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-    let before = fs::read_to_string(&list).unwrap_or_default();
+    let before = frostline_files::read_text(&list, MOST_READ).unwrap_or_default();
     let before: BTreeSet<&str> = before.lines().filter(inside).collect();
     let foreign = |file: &&ReportFile| !before.contains(file.path.as_str()) && into.join(&file.path).exists();
     if let Some(file) = files.iter().find(foreign) {

@@ -39,6 +39,12 @@ pub use release::{git_blob_id, known_blobs};
 /// The name of the file that records what was fetched.
 const RECORD: &str = "fetched.json";
 
+/// The largest such file that is read.
+///
+/// # Units
+/// Bytes.
+const MOST_RECORD: u64 = 16 << 20;
+
 /// The lock file in the folder of a download.
 const LOCK: &str = ".lock";
 
@@ -163,8 +169,8 @@ impl<'o> Fetch<'o> {
             return Ok(None);
         }
         let damaged = |reason: String| FetchError::Damaged { folder: self.folder.clone(), reason };
-        let text =
-            fs::read(self.folder.join(RECORD)).map_err(|error| damaged(format!("{RECORD}: {error}")))?;
+        let text = frostline_files::read(&self.folder.join(RECORD), MOST_RECORD)
+            .map_err(|error| damaged(format!("{RECORD}: {}", error.source)))?;
         let record: serde_json::Value =
             serde_json::from_slice(&text).map_err(|error| damaged(format!("{RECORD}: {error}")))?;
         let (Some(revision), Some(recorded)) = (record["revision"].as_str(), record["files"].as_object())

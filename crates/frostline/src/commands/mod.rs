@@ -1,7 +1,6 @@
 //! The commands of `frostline`, one file each: arguments, input and output. The computations are in the libraries.
 //! This module defines the exit codes.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
@@ -92,18 +91,32 @@ fn from_one() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
 }
 
-/// Opens a file, or standard input for `-`.
+/// The largest file that a command reads as a whole.
+///
+/// # Units
+/// Bytes.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// Opens a regular file, or standard input for `-`.
 fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    Ok(Box::new(BufReader::with_capacity(1 << 18, File::open(path).map_err(|e| unreadable(path, &e))?)))
+    let file = frostline_files::open(path).map_err(|error| unreadable(path, &error.source))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
 }
 
 /// Reads all bytes of a file, or of standard input for `-`.
 fn bytes(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    let most = MOST_BYTES + 1;
+    open(path)?.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    anyhow::ensure!(
+        (bytes.len() as u64) < most,
+        "{}: larger than {} GiB; split it",
+        path.display(),
+        MOST_BYTES >> 30
+    );
     Ok(bytes)
 }
 
