@@ -222,8 +222,10 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
     if let Some(length) = step.length {
         sets[0].examples = of_length(&sets[0], length, step);
     }
+    let encoder = inputs::encoder_config(&folders.inputs)?;
+    inputs::check_ids(&folders.inputs, &aligner, &encoder)?;
     let ids = sets.iter().flat_map(Dataset::ids);
-    let vocabulary = Vocabulary::of(inputs::encoder_config(&folders.inputs)?.vocabulary, ids);
+    let vocabulary = Vocabulary::of(encoder.vocabulary, ids);
     for set in &mut sets {
         set.compact(&vocabulary);
     }

@@ -63,7 +63,8 @@ fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
-    corpora.aligner(&cell.inputs, &settings.data)?;
+    let aligner = corpora.aligner(&cell.inputs, &settings.data)?;
+    inputs::check_ids(&cell.inputs, &aligner.aligner, &encoder)?;
     if settings.encoder.init == Init::Pretrained {
         let input = inputs::weights(&cell.inputs, settings)?;
         match input.path.strip_prefix("embedded:") {

@@ -72,6 +72,22 @@ pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
     Ok(aligner.with_options(options)?.with_cache(true))
 }
 
+/// Checks that the encoder's word table has a row for every id of the tokenizer.
+///
+/// # Errors
+/// Names the tokenizer and both numbers.
+pub fn check_ids(inputs: &Inputs, aligner: &Aligner, encoder: &EncoderConfig) -> Result<()> {
+    let (id, rows) = (aligner.largest_id(), encoder.vocabulary);
+    if id as usize >= rows {
+        let role = if inputs.contains_key("tokenizer") { "tokenizer" } else { "vocabulary" };
+        let path = &input(inputs, role)?.path;
+        bail!(
+            "{path}: the tokenizer has the id {id}, but the encoder's word table has {rows} rows; they do not belong together"
+        );
+    }
+    Ok(())
+}
+
 /// Where the encoder's numbers come from.
 ///
 /// # Errors

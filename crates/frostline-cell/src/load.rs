@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use frostline_align::Aligner;
 use frostline_model::{EncoderConfig, Vocabulary};
 use frostline_record::{Cell, Sample, Settings, Switch, Unit};
@@ -33,6 +33,7 @@ fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
     let aligner = corpora.aligner(&cell.inputs, &settings.data)?;
+    inputs::check_ids(&cell.inputs, &aligner.aligner, &encoder)?;
     let mut tasks = corpora.tasks(cell)?;
     let headline = tasks.iter().position(|task| task.name == settings.headline()).unwrap_or(0);
     let sentences = counts(&tasks[headline].portions);
@@ -48,7 +49,7 @@ fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result
         }
         ready.push(task);
     }
-    let vocabulary = compact(&mut ready, &encoder, &aligner.aligner)?;
+    let vocabulary = compact(&mut ready, &encoder);
     let sample = sample(&aligned[headline].train, &ready[headline].train, &aligner.aligner);
     let heads = heads(settings, |name| {
         ready.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
@@ -119,23 +120,18 @@ fn familiarity(split: &AlignedSplit<'_>, known: &Known) -> Vec<Vec<frostline_sco
     split.sentences.iter().map(of).collect()
 }
 
-/// Gives all examples rows of the vocabulary of the ids that occur in them.
-fn compact(tasks: &mut [TaskData], encoder: &EncoderConfig, aligner: &Aligner) -> Result<Vocabulary> {
+/// Gives all examples rows of the vocabulary of the ids that occur in them. [`inputs::check_ids`] has checked that the word
+/// table has all ids.
+fn compact(tasks: &mut [TaskData], encoder: &EncoderConfig) -> Vocabulary {
     let ids = tasks.iter().flat_map(|task| task.splits().into_iter().flatten()).flat_map(Dataset::ids);
-    let vocabulary = Vocabulary::of(encoder.vocabulary.max(aligner.vocab_size()), ids);
-    if let Some(&id) = vocabulary.rows().last().filter(|&&id| id as usize >= encoder.vocabulary) {
-        bail!(
-            "the tokenizer gives the id {id}, but the encoder's word table has only {} rows; they do not belong together",
-            encoder.vocabulary
-        );
-    }
+    let vocabulary = Vocabulary::of(encoder.vocabulary, ids);
     for task in tasks {
         let test = task.test.as_mut().map(|test| &mut test.set);
         for set in [&mut task.train, &mut task.dev.set].into_iter().chain(test) {
             set.compact(&vocabulary);
         }
     }
-    Ok(vocabulary)
+    vocabulary
 }
 
 /// The first train sentence of a few words, as the model sees it.

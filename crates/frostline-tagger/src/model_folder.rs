@@ -9,6 +9,12 @@ use frostline_align::{AlignOptions, Aligner};
 use frostline_model::{Checkpoint, EncoderConfig, Family, HeadKind, HeadShape, ParameterSource as _};
 use serde::Deserialize;
 
+/// The largest `config.json` that is read; it has a name for each tag.
+///
+/// # Units
+/// Bytes.
+const MOST_CONFIG: u64 = 16 << 20;
+
 /// An opened model folder.
 pub struct ModelFolder {
     /// Its path.
@@ -45,8 +51,8 @@ impl ModelFolder {
     pub fn open(folder: &Path) -> Result<Self> {
         let place = folder.join("config.json");
         let name = place.display().to_string();
-        let text = std::fs::read_to_string(&place)
-            .map_err(|error| anyhow!("{name}: cannot be read: {error}; give a model's folder"))?;
+        let text = frostline_files::read_text(&place, MOST_CONFIG)
+            .map_err(|error| anyhow!("{name}: cannot be read: {}; give a model's folder", error.source))?;
         let config = EncoderConfig::parse(&text, &name)?;
         let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
         // The default of `transformers` where the file has no `id2label`.
@@ -104,12 +110,24 @@ impl ModelFolder {
         }
     }
 
-    /// An aligner with its tokenizer.
+    /// An aligner with its tokenizer, whose ids all have a row in the word table.
     ///
     /// # Errors
-    /// If the tokenizer cannot be read, or the options do not fit it.
+    /// If the tokenizer cannot be read, belongs to another model, or the options do not fit it.
     pub fn aligner(&self, options: AlignOptions) -> Result<Aligner> {
-        Ok(Aligner::from_folder(&self.place)?.with_options(options)?)
+        Ok(self.tokenizer()?.with_options(options)?)
+    }
+
+    /// The same with default options.
+    pub(crate) fn tokenizer(&self) -> Result<Aligner> {
+        let aligner = Aligner::from_folder(&self.place)?;
+        let (id, rows) = (aligner.largest_id(), self.config.vocabulary);
+        anyhow::ensure!(
+            (id as usize) < rows,
+            "{}: the tokenizer has the id {id}, but the word table has {rows} rows; they do not belong together",
+            self.place.display()
+        );
+        Ok(aligner)
     }
 
     /// Checks that encoder and classifier are there: every tensor in its shape, one logit per tag, a
@@ -123,13 +141,6 @@ impl ModelFolder {
         for (path, shape) in parameters.filter(|(path, _)| path.starts_with("heads.")) {
             self.weights.values(&path, &shape)?;
         }
-        let aligner = Aligner::from_folder(&self.place)?;
-        let (size, rows) = (aligner.vocab_size(), self.config.vocabulary);
-        anyhow::ensure!(
-            size <= rows,
-            "{}: the tokenizer has {size} tokens, but the word table has {rows} rows; they do not belong together",
-            self.place.display()
-        );
-        Ok(())
+        self.tokenizer().map(|_| ())
     }
 }

@@ -97,7 +97,7 @@ impl Tagger {
         }
         let lowercase = options.lowercase.or(noted.map(|it| it.lowercase)).unwrap_or(false);
         let precision = options.precision.or(noted.map(|it| it.precision)).unwrap_or_default();
-        let aligner = Aligner::from_folder(&place)?;
+        let aligner = model.tokenizer()?;
         // Consecutive windows overlap by half, so every word has a quarter of a window as context on
         // either side.
         let stride = Some(max_length.saturating_sub(aligner.special_count()) / 2);

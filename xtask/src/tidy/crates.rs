@@ -42,7 +42,7 @@ const CHARTERS: &[Charter] = &[
     tensors("frostline-kernels", &["random", "record"]),
     tensors("frostline-model", &["files", "kernels", "random"]),
     tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),
-    tensors("frostline-tagger", &["align", "kernels", "model", "record"]),
+    tensors("frostline-tagger", &["align", "files", "kernels", "model", "record"]),
     tensors(
         "frostline-cell",
         &[
@@ -53,8 +53,8 @@ const CHARTERS: &[Charter] = &[
     pure(
         "frostline",
         &[
-            "align", "assets", "cell", "conllu", "freeze", "kernels", "model", "record", "score", "sweep",
-            "tagger", "train",
+            "align", "assets", "cell", "conllu", "files", "freeze", "kernels", "model", "record", "score",
+            "sweep", "tagger", "train",
         ],
     ),
     pure("xtask", &["assets", "files", "random", "record", "sweep"]),
