@@ -5,6 +5,21 @@ use serde_json::Value;
 
 use crate::{Extras, ModelError};
 
+/// The most blocks of an encoder; the deepest in use have about a hundred.
+const MOST_BLOCKS: usize = 4096;
+
+/// The most hidden units and attention heads.
+const MOST_WIDTH: usize = 1 << 16;
+
+/// The most units inside a feed-forward layer.
+const MOST_INTERMEDIATE: usize = 1 << 20;
+
+/// The most rows of a table: words, positions or token types.
+const MOST_ROWS: usize = 1 << 26;
+
+/// The most parameters of an encoder: some hundred times those of the largest in use.
+const MOST_PARAMETERS: u64 = 1 << 40;
+
 /// The supported model families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -115,8 +130,8 @@ impl EncoderConfig {
     /// Reads a `config.json`; `place` names the file in errors.
     ///
     /// # Errors
-    /// If the file is not such a config, its family is not supported, or it needs something that is
-    /// not implemented.
+    /// If the file is not such a config, its family is not supported, it needs something that is not implemented, or a
+    /// size is 0 or above the limits of `docs/limits.md`.
     pub fn parse(text: &str, place: &str) -> Result<Self, ModelError> {
         let fail = |reason: String| ModelError::Config { place: place.into(), reason };
         let file: Value = serde_json::from_str(text).map_err(|error| fail(format!("not JSON: {error}")))?;
@@ -148,7 +163,7 @@ impl EncoderConfig {
                 // If RoBERTa's config names no padding token, `transformers` uses token 1.
                 let (family, first_position) = match family.as_str() {
                     "bert" => (Family::Bert, 0),
-                    _ => (Family::Roberta, file.pad_token_id.unwrap_or(1) + 1),
+                    _ => (Family::Roberta, file.pad_token_id.unwrap_or(1).saturating_add(1)),
                 };
                 if file.position_embedding_type != "absolute" {
                     return Err(fail(format!(
@@ -184,24 +199,17 @@ impl EncoderConfig {
         if activation != "gelu" {
             return Err(fail(format!("the activation is `{activation}`; only `gelu` is supported")));
         }
-        if config.heads == 0 || config.hidden % config.heads != 0 {
-            return Err(fail(format!(
-                "the hidden size {} is not a multiple of the number of heads, {}",
-                config.hidden, config.heads
-            )));
-        }
-        let sizes = [
-            ("width", config.hidden),
-            ("number of blocks", config.depth),
-            ("intermediate width", config.intermediate),
-            ("vocabulary", config.vocabulary),
-        ];
-        if let Some((what, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
-            return Err(fail(format!("the {what} is 0, expected at least 1")));
-        }
+        config.check_sizes().map_err(fail)?;
         let rates = [("dropout", config.dropout), ("attention dropout", config.attention_dropout)];
         if let Some((what, rate)) = rates.into_iter().find(|(_, rate)| !(0.0..1.0).contains(rate)) {
             return Err(fail(format!("the {what} is {rate}, expected a rate in [0, 1)")));
+        }
+        if !(config.norm_eps > 0.0 && config.norm_eps <= 1.0) {
+            return Err(fail(format!("layer_norm_eps is {}, expected a number in (0, 1]", config.norm_eps)));
+        }
+        if !(0.0..=1000.0).contains(&config.initializer_range) {
+            let range = config.initializer_range;
+            return Err(fail(format!("initializer_range is {range}, expected a number from 0 to 1000")));
         }
         if config.first_position >= config.positions {
             return Err(fail(format!(
@@ -210,6 +218,47 @@ impl EncoderConfig {
             )));
         }
         Ok(config)
+    }
+
+    /// Checks that every size is possible and that the parameters can be counted.
+    fn check_sizes(&self) -> Result<(), String> {
+        let sizes = [
+            ("width", self.hidden, MOST_WIDTH),
+            ("number of blocks", self.depth, MOST_BLOCKS),
+            ("number of attention heads", self.heads, MOST_WIDTH),
+            ("intermediate width", self.intermediate, MOST_INTERMEDIATE),
+            ("vocabulary", self.vocabulary, MOST_ROWS),
+            ("number of positions", self.positions, MOST_ROWS),
+        ];
+        if let Some((what, _, most)) = sizes.into_iter().find(|(_, size, _)| *size == 0) {
+            return Err(format!("the {what} is 0, expected 1 to {most}"));
+        }
+        let sizes = sizes.into_iter().chain([("number of token types", self.token_types, MOST_ROWS)]);
+        if let Some((what, size, most)) = { sizes }.find(|(_, size, most)| size > most) {
+            return Err(format!("the {what} is {size}, expected at most {most}"));
+        }
+        if !self.hidden.is_multiple_of(self.heads) {
+            return Err(format!(
+                "the hidden size {} is not a multiple of the number of heads, {}",
+                self.hidden, self.heads
+            ));
+        }
+        match self.count() {
+            Some(0..=MOST_PARAMETERS) => Ok(()),
+            _ => Err(format!("its sizes make more than {MOST_PARAMETERS} parameters")),
+        }
+    }
+
+    /// The number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
+    fn count(&self) -> Option<u64> {
+        let [h, inner] = [self.hidden as u64, self.intermediate as u64];
+        let rows = (self.vocabulary as u64).checked_add(self.positions as u64)?;
+        let rows = rows.checked_add(self.token_types as u64)?;
+        // Four products of attention, two of the feed-forward layer, two norms, all biases.
+        let squares = h.checked_mul(h)?.checked_mul(4)?.checked_add(h.checked_mul(inner)?.checked_mul(2)?)?;
+        let block = squares.checked_add(h.checked_mul(9)?)?.checked_add(inner)?;
+        let table = rows.checked_mul(h)?.checked_add(h.checked_mul(2)?)?;
+        block.checked_mul(self.depth as u64)?.checked_add(table)
     }
 
     /// The maximum number of subwords in a sentence, including special tokens: the usable rows of the
