@@ -108,6 +108,9 @@ impl Saved {
         let mut moments: BTreeMap<String, SavedMoments> =
             header.steps.into_iter().map(|(path, steps)| (path, (steps, [vec![], vec![]]))).collect();
         for (name, view) in file.iter() {
+            if view.dtype() != Dtype::F32 {
+                return Err(fail(format!("the tensor `{name}` is {:?}, expected F32", view.dtype())));
+            }
             let quads = view.data().as_chunks::<4>().0;
             let data: Vec<f32> = quads.iter().map(|quad| f32::from_le_bytes(*quad)).collect();
             let (kind, path) = name.split_once('/').ok_or_else(|| fail(format!("the tensor `{name}`")))?;
@@ -116,11 +119,12 @@ impl Saved {
                     let entry = moments.get_mut(path).ok_or_else(|| fail(format!("the tensor `{name}`")))?;
                     entry.1[usize::from(kind == "second")] = data;
                 }
-                kind => {
+                "best" | "model" => {
                     let values = Values { shape: view.shape().to_vec(), data };
                     let into = if kind == "best" { &mut best } else { &mut model };
                     into.insert(path.into(), values);
                 }
+                _ => return Err(fail(format!("the tensor `{name}`"))),
             }
         }
         Ok((Self { progress: header.progress, model, best, moments }, header.note))
