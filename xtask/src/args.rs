@@ -33,6 +33,8 @@ pub(crate) enum Command {
     DemoAssets(DemoAssetsArgs),
     /// Measure frostline and its peers in turns on the same data
     Bench(BenchArgs),
+    /// Give damaged and made-up files to every reader of files from elsewhere, with libFuzzer
+    Fuzz(FuzzArgs),
     /// Check the project's own rules: dependencies, file lengths, first lines, READMEs, commit subjects
     Tidy,
     /// Write the bill of materials of a build of frostline, as CycloneDX
@@ -146,6 +148,25 @@ pub(crate) struct BenchArgs {
     /// Only render docs/benchmarks.md again from docs/benchmarks.json
     #[arg(long, exclusive = true)]
     pub render: bool,
+}
+
+/// `fuzz`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs a C++ compiler for libFuzzer. New inputs are kept in target/fuzz/corpus, failures in \
+target/fuzz/failures; tests/fuzz/README.md describes the targets.
+
+Exit codes: 0 done, 1 an input failed, 2 bad arguments, 3 environment (build).")]
+pub(crate) struct FuzzArgs {
+    /// Only these targets [default: all]
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// Seconds for each target [default: FROSTLINE_FUZZ_SECONDS, else 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub seconds: Option<u64>,
+    /// Targets at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub jobs: u32,
 }
 
 /// `sbom`.

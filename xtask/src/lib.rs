@@ -12,6 +12,7 @@ mod ci;
 pub mod demo;
 mod demo_assets;
 mod fetch;
+mod fuzz;
 mod same;
 mod sbom;
 mod tidy;
@@ -29,6 +30,10 @@ use crate::args::{Arguments, Command, SweepOptions};
 /// Runs one command and returns its exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(code) = fuzz::instrument::compile(&arguments) {
+        return code;
+    }
     match Arguments::try_parse_from(arguments) {
         Ok(arguments) => exit_code(dispatch(&arguments.command)),
         Err(error) => {
@@ -48,6 +53,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Bench(args) => bench::bench(args),
         Command::Same(args) => same::same(&args.before, &args.after),
         Command::Sbom(args) => sbom::sbom(args),
+        Command::Fuzz(args) => fuzz::fuzz(args),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }

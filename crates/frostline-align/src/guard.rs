@@ -49,8 +49,7 @@ mod tests {
     fn a_panic_becomes_one_line_and_a_result_passes() {
         assert_eq!(guarded(|| 7), Ok(7));
         let failed = guarded(|| -> u32 { panic!("index 3\nof 2") });
-        let line =
-            "the tokenizer library failed on it (index 3); the file is probably damaged".to_string();
+        let line = "the tokenizer library failed on it (index 3); the file is probably damaged".to_string();
         assert_eq!(failed, Err(line));
         assert!(!GUARDED.get());
     }

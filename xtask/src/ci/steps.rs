@@ -76,6 +76,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
         step("cuda", [cuda()]),
         asan(),
+        fuzz(),
     ]
 }
 
@@ -108,6 +109,18 @@ fn asan() -> Step {
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 fn asan() -> Step {
     Step { name: "asan", work: Work::Skip("it needs Linux on x86-64") }
+}
+
+/// Damaged and made-up files for every reader of files from elsewhere. Only the project's own crates are compiled again
+/// for it.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn fuzz() -> Step {
+    step("fuzz", [call("xtask fuzz --jobs 2")])
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn fuzz() -> Step {
+    Step { name: "fuzz", work: Work::Skip("it needs Linux on x86-64") }
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ const CHARTERS: &[Charter] = &[
         ],
     ),
     pure("xtask", &["assets", "files", "random", "record", "sweep"]),
+    pure("frostline-fuzz", &["align", "conllu", "files", "model", "record", "report", "train"]),
     pure("frostline-e2e", &["cell", "files", "frostline", "record", "xtask"]),
 ];
 

@@ -1,0 +1,323 @@
+//! Mutations that keep an input well-formed, so that more than a parser's first line is reached. The engine mixes them
+//! with mutations of bytes.
+
+use serde_json::{Map, Value, json};
+
+use crate::Shape;
+
+/// SplitMix64: the same on every platform.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+/// Values of a column or after an equals sign.
+const WORDS: [&str; 40] = [
+    "",
+    "_",
+    "0",
+    "1",
+    "-1",
+    "1-2",
+    "0.1",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551616",
+    "1e308",
+    "-0.0",
+    "nan",
+    "inf",
+    "true",
+    "[]",
+    "[1, 2]",
+    "['a', 'b']",
+    "{}",
+    "''",
+    "\"\\u0000\"",
+    "none",
+    "all",
+    "first-4",
+    "subsets",
+    "blocks-0.3",
+    "none+lora",
+    "NOUN",
+    "B-LOC",
+    "I-LOC",
+    "O",
+    "Case=Nom|Case=Nom",
+    "0:root",
+    "1:conj:and",
+    "SpaceAfter=No",
+    "# sent_id = s",
+    "ambiguous",
+    "unknown",
+    "\u{feff}",
+    "é日\u{301}",
+];
+
+/// Texts for strings of JSON.
+const TEXTS: [&str; 24] = [
+    "",
+    "a",
+    "dev",
+    "test",
+    "none",
+    "all",
+    "../x",
+    "a/b",
+    "/",
+    "..",
+    "\0",
+    "é日本",
+    "[UNK]",
+    "WordPiece",
+    "BPE",
+    "Unigram",
+    "Sequence",
+    "Replace",
+    "ByteLevel",
+    "Whitespace",
+    "F32",
+    "Regex",
+    "(a*)*b",
+    "\u{10ffff}",
+];
+
+/// An input like this one, or nothing where it has not the shape.
+#[must_use]
+pub fn mutate(shape: Shape, data: &[u8], seed: u32) -> Option<Vec<u8>> {
+    let mut draw = Draw(u64::from(seed));
+    match shape {
+        Shape::Rows => lines(data, &mut draw, '\t'),
+        Shape::Text => lines(data, &mut draw, '='),
+        Shape::Json => json_text(data, &mut draw),
+        Shape::Tensors => tensors(data, &mut draw),
+    }
+}
+
+/// Changes lines, or parts of a line between separators.
+fn lines(data: &[u8], draw: &mut Draw, separator: char) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(data).ok()?;
+    let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
+    for _ in 0..1 + draw.below(3) {
+        let at = draw.below(lines.len());
+        match draw.below(8) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at].clone()),
+            2 => {
+                let other = draw.below(lines.len());
+                lines.swap(at, other);
+            }
+            3 => lines.insert(at, String::new()),
+            _ => lines[at] = columns(&lines[at], draw, separator),
+        }
+        if lines.is_empty() {
+            lines.push(String::new());
+        }
+    }
+    Some(lines.join("\n").into_bytes())
+}
+
+fn columns(line: &str, draw: &mut Draw, separator: char) -> String {
+    let mut columns: Vec<String> = line.split(separator).map(String::from).collect();
+    let at = draw.below(columns.len());
+    match draw.below(6) {
+        0 => columns.insert(at, columns[at].clone()),
+        1 if columns.len() > 1 => drop(columns.remove(at)),
+        2 => {
+            let other = draw.below(columns.len());
+            columns.swap(at, other);
+        }
+        _ => columns[at] = format!("{}{}", if separator == '=' { " " } else { "" }, draw.of(&WORDS)),
+    }
+    columns.join(&separator.to_string())
+}
+
+fn json_text(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+    let mut value: Value = serde_json::from_slice(data).ok()?;
+    for _ in 0..1 + draw.below(3) {
+        change(&mut value, draw);
+    }
+    serde_json::to_vec(&value).ok()
+}
+
+/// Changes one node of a tree.
+fn change(value: &mut Value, draw: &mut Draw) {
+    let count = nodes(value);
+    let donor = node(value, draw.below(count)).clone();
+    let place = draw.below(count);
+    let chosen = node(value, place);
+    // JSON inside a string, such as a checkpoint's header.
+    if let Value::String(text) = chosen
+        && let Ok(mut inner @ Value::Object(_)) = serde_json::from_str(text)
+    {
+        change(&mut inner, draw);
+        *chosen = Value::String(inner.to_string());
+        return;
+    }
+    match (draw.below(10), chosen) {
+        (0, chosen) => *chosen = donor,
+        (1, chosen) => *chosen = Value::Null,
+        (2 | 3, Value::Array(items)) if !items.is_empty() => {
+            let at = draw.below(items.len());
+            items.remove(at);
+        }
+        (4 | 5, Value::Array(items)) => {
+            let at = draw.below(items.len() + 1);
+            let item = if items.is_empty() { donor } else { draw.of(items).clone() };
+            items.insert(at, item);
+        }
+        (2 | 3, Value::Object(fields)) if !fields.is_empty() => {
+            let key = fields.keys().nth(draw.below(fields.len())).cloned().unwrap_or_default();
+            fields.remove(&key);
+        }
+        (4 | 5, Value::Object(fields)) if !fields.is_empty() => {
+            let key = fields.keys().nth(draw.below(fields.len())).cloned().unwrap_or_default();
+            let item = fields.remove(&key).unwrap_or_default();
+            fields.insert((*draw.of(&TEXTS)).into(), item);
+        }
+        (6, chosen) => {
+            let depth = 1 + draw.below(4);
+            for _ in 0..depth {
+                *chosen = json!([chosen.take()]);
+            }
+        }
+        (_, Value::String(text)) => match draw.below(4) {
+            0 => text.push_str(draw.of::<&str>(&TEXTS)),
+            1 => *text = text.repeat(1 + draw.below(40)),
+            _ => *text = (*draw.of(&TEXTS)).into(),
+        },
+        (_, Value::Bool(flag)) => *flag = !*flag,
+        (_, chosen) => *chosen = number(draw),
+    }
+}
+
+fn number(draw: &mut Draw) -> Value {
+    match draw.below(12) {
+        0 => json!(0),
+        1 => json!(1),
+        2 => json!(-1),
+        3 => json!(u64::MAX),
+        4 => json!(i64::MAX),
+        5 => json!(1_u64 << 63),
+        6 => json!(u64::from(u32::MAX) + 1),
+        7 => json!(1e308),
+        8 => json!(-1e-308),
+        9 => json!(0.5),
+        10 => json!(10_000_000),
+        _ => json!(draw.below(300)),
+    }
+}
+
+fn nodes(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(nodes).sum(),
+        Value::Object(fields) => fields.values().map(nodes).sum(),
+        _ => 0,
+    }
+}
+
+/// The node of this number, in the order of the text.
+fn node(value: &mut Value, number: usize) -> &mut Value {
+    if number == 0 {
+        return value;
+    }
+    let children: Vec<&mut Value> = match value {
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Object(fields) => fields.values_mut().collect(),
+        _ => unreachable!("a number below the count of nodes"),
+    };
+    let mut left = number - 1;
+    for child in children {
+        let inside = nodes(child);
+        if left < inside {
+            return node(child, left);
+        }
+        left -= inside;
+    }
+    unreachable!("a number below the count of nodes")
+}
+
+/// Changes the header of a safetensors file and, mostly, makes offsets and data fit it again.
+fn tensors(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+    let (length, rest) = data.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (header, tensors) = rest.split_at_checked(length)?;
+    let mut header: Value = serde_json::from_slice(header).ok()?;
+    for _ in 0..1 + draw.below(2) {
+        change(&mut header, draw);
+    }
+    let mut tensors = tensors.to_vec();
+    if let (Value::Object(fields), true) = (&mut header, draw.below(4) > 0) {
+        let size = fitted(fields);
+        tensors.resize(size.min(1 << 16), 0);
+    }
+    if !tensors.is_empty() && draw.below(3) == 0 {
+        let at = draw.below(tensors.len());
+        tensors[at] = *draw.of(&[0, 0x7f, 0x80, 0xff]);
+    }
+    let header = serde_json::to_vec(&header).ok()?;
+    Some([&(header.len() as u64).to_le_bytes()[..], &header, &tensors].concat())
+}
+
+/// Puts every tensor after the one before, and returns the size of all.
+fn fitted(fields: &mut Map<String, Value>) -> usize {
+    let mut end = 0;
+    for (_, about) in fields.iter_mut().filter(|(name, _)| *name != "__metadata__") {
+        let width = match about["dtype"].as_str() {
+            Some("F16" | "BF16") => 2,
+            Some("F64" | "I64") => 8,
+            _ => 4,
+        };
+        let sizes = about["shape"].as_array().map_or(&[][..], Vec::as_slice);
+        let values = sizes
+            .iter()
+            .try_fold(1_usize, |all, size| all.checked_mul(usize::try_from(size.as_u64()?).ok()?));
+        let start = end;
+        end +=
+            values.and_then(|values| values.checked_mul(width)).filter(|size| *size < 1 << 16).unwrap_or(0);
+        if let Some(fields) = about.as_object_mut() {
+            fields.insert("data_offsets".into(), json!([start, end]));
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutations_keep_the_shape() {
+        let file = br#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+        let tensors = [&(file.len() as u64).to_le_bytes()[..], file, &[0; 8]].concat();
+        let mut changed = 0;
+        for seed in 0..2000 {
+            let json =
+                mutate(Shape::Json, br#"{"a":[1,"x",{"b":null}],"c":true}"#, seed).expect("it is JSON");
+            serde_json::from_slice::<Value>(&json).expect("it is JSON again");
+            let again = mutate(Shape::Tensors, &tensors, seed).expect("it has a header");
+            changed += usize::from(again != tensors);
+            let rows = mutate(Shape::Rows, b"1\ta\tB\n\n", seed).expect("it is text");
+            String::from_utf8(rows).expect("it is text again");
+        }
+        assert!(changed > 1800, "{changed}");
+        assert_eq!(mutate(Shape::Json, b"{", 1), None);
+        assert_eq!(mutate(Shape::Tensors, b"short", 1), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! The list of targets.
+
+use crate::{models, plans, records, texts};
+
+/// A reader of files from elsewhere, as the commands call it.
+pub struct Target {
+    /// Its name, and that of its folders in `corpus` and `regressions`.
+    pub name: &'static str,
+    /// Reads an input. It panics if a property does not hold.
+    pub run: fn(&[u8]),
+    /// What its inputs look like, for mutations that keep them well-formed.
+    pub shape: Shape,
+    /// The longest input that is made, in bytes.
+    pub longest: usize,
+}
+
+/// What an input looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Lines of columns, separated by tabs.
+    Rows,
+    /// TOML, or other text that is not JSON.
+    Text,
+    /// A JSON document.
+    Json,
+    /// A JSON header with its length before it, then tensors: safetensors.
+    Tensors,
+}
+
+const fn target(name: &'static str, run: fn(&[u8]), shape: Shape, longest: usize) -> Target {
+    Target { name, run, shape, longest }
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    target("conllu", texts::conllu, Shape::Rows, 4 << 10),
+    target("iob2", texts::iob2, Shape::Rows, 4 << 10),
+    target("labelled", texts::labelled, Shape::Rows, 4 << 10),
+    target("plan", plans::plan, Shape::Text, 8 << 10),
+    target("assign", plans::assign, Shape::Text, 1 << 10),
+    target("policy", plans::policy, Shape::Text, 256),
+    target("reference", plans::reference, Shape::Text, 8 << 10),
+    target("config", models::config, Shape::Json, 4 << 10),
+    target("tokenizer", models::tokenizer, Shape::Json, 16 << 10),
+    target("vocabulary", models::vocabulary, Shape::Text, 4 << 10),
+    target("safetensors", models::safetensors, Shape::Tensors, 16 << 10),
+    target("index", models::index, Shape::Json, 4 << 10),
+    target("checkpoint", models::checkpoint, Shape::Tensors, 16 << 10),
+    target("notes", records::notes, Shape::Json, 4 << 10),
+    target("record", records::record, Shape::Json, 64 << 10),
+    target("sweep", records::sweep, Shape::Json, 64 << 10),
+    target("predictions", records::predictions, Shape::Rows, 8 << 10),
+];

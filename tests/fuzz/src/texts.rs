@@ -1,0 +1,88 @@
+//! Files of sentences: CoNLL-U, IOB2, labelled sentences.
+
+use std::io::BufReader;
+
+use frostline_conllu::{
+    Checks, Column, Reader, Sentence, Stats, Writer, parse_iob2, parse_labelled, read_lenient, read_strict,
+};
+
+/// All checks at once, and none.
+const CHECKS: [Checks; 2] =
+    [Checks { nfc: false, typed: false, metadata: false }, Checks { nfc: true, typed: true, metadata: true }];
+
+/// Lenient reading returns every byte; strict reading finds the first fault of each sentence; a stream yields the same
+/// sentences; a sentence that is written back, with or without edits, keeps its other bytes.
+pub(crate) fn conllu(data: &[u8]) {
+    for checks in CHECKS {
+        let sentences: Vec<Sentence<'_>> = read_lenient(data, checks).collect();
+        let raw: Vec<u8> = sentences.iter().flat_map(|sentence| sentence.raw().iter().copied()).collect();
+        assert_eq!(raw, data, "lenient reading lost bytes");
+        let mut stats = Stats::default();
+        for sentence in &sentences {
+            values(sentence);
+            written_back(sentence);
+            stats.add(sentence);
+            let kept = sentence.detach();
+            assert_eq!(kept.view().raw(), sentence.raw());
+        }
+        for (strict, lenient) in read_strict(data, checks).zip(&sentences) {
+            match strict {
+                Ok(strict) => assert_eq!((strict.raw(), lenient.faults()), (lenient.raw(), &[][..])),
+                Err(fault) => {
+                    assert_eq!(Some(&fault), lenient.faults().first());
+                    assert!(!fault.at("file").to_string().contains('\n'), "a message of several lines");
+                }
+            }
+        }
+        let mut reader = Reader::new(BufReader::with_capacity(64, data), checks);
+        for expected in &sentences {
+            let found = reader.next_sentence().expect("from memory").expect("as many sentences");
+            assert_eq!((found.raw(), found.faults()), (expected.raw(), expected.faults()));
+        }
+        assert!(reader.next_sentence().expect("from memory").is_none());
+    }
+}
+
+/// Asks for every value of every row.
+fn values(sentence: &Sentence<'_>) {
+    let _ = (sentence.sent_id(), sentence.text());
+    for row in sentence.rows() {
+        let _ = (row.upos_tag(), row.governor(), row.feature("Number"), row.id());
+        let _ = (row.features().count(), row.dependencies().count(), row.annotations().count());
+    }
+}
+
+fn written_back(sentence: &Sentence<'_>) {
+    let mut same = Writer::new(Vec::new());
+    same.edited(sentence, |row, column| row.get(column)).expect("its own columns fit");
+    assert_eq!(same.into_inner(), sentence.raw(), "written back with other bytes");
+    let mut edited = Writer::new(Vec::new());
+    edited.edited(sentence, |_, column| (column == Column::Upos).then_some("X")).expect("it fits");
+}
+
+/// Every sentence or its fault; entities lie inside their sentence.
+pub(crate) fn iob2(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for sentence in parse_iob2(text) {
+        match sentence {
+            Ok(sentence) => {
+                let _ = (sentence.sent_id(), sentence.text());
+                for entity in sentence.entities() {
+                    assert!(entity.start < entity.end && entity.end <= sentence.rows.len());
+                }
+            }
+            Err(fault) => assert!(!fault.at("file").to_string().contains('\n')),
+        }
+    }
+}
+
+/// Every sentence or its fault; words have no white space.
+pub(crate) fn labelled(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for sentence in parse_labelled(text) {
+        match sentence {
+            Ok(sentence) => assert!(!sentence.label.contains(['\t', '\n'])),
+            Err(fault) => assert!(!fault.at("file").to_string().contains('\n')),
+        }
+    }
+}
