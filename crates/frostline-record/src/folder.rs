@@ -99,7 +99,12 @@ impl Sweep {
         if !path.exists() {
             return Err(FolderError::NoSweep { path: folder.into() });
         }
-        read_json(&path, "a sweep")
+        let sweep: Self = read_json(&path, "a sweep")?;
+        let fault = sweep.cells.iter().find_map(|cell| cell.check().err());
+        match fault {
+            None => Ok(sweep),
+            Some(reason) => Err(FolderError::Malformed { path, what: "a sweep", reason }),
+        }
     }
 
     /// Writes the sweep into its folder.

@@ -2,7 +2,13 @@
 
 use std::path::{Component, Path};
 
-use crate::{Outcome, Record, Score, StoredFile};
+use serde_json::Value;
+
+use crate::{Accounts, Baseline, Cell, Outcome, Record, Score, SplitFacts, StageOutcome, StoredFile};
+
+/// The largest number in a result or a time, of either sign: counts up to it are exact as floating-point numbers, and
+/// thousands of them can be added.
+const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 impl Record {
     /// Checks that the parts fit together.
@@ -10,9 +16,12 @@ impl Record {
     /// # Errors
     /// The first thing that does not fit.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let id = &self.cell.id;
-        if id.len() != 16 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err("the cell's id does not have 16 hexadecimal digits".into());
+        self.cell.check()?;
+        let stages = self.cell.settings.in_stages();
+        stages.map_err(|error| format!("a setting of its cell: {error}"))?;
+        let numbers = serde_json::to_value((&self.result, &self.timing)).map_err(|error| error.to_string())?;
+        if let Some(number) = too_large(&numbers) {
+            return Err(format!("it has the number {number}, which is above 2^53"));
         }
         match (&self.result, &self.error) {
             (Some(_), Some(_)) => Err("it has both a result and an error".into()),
@@ -24,25 +33,53 @@ impl Record {
     }
 }
 
+impl Cell {
+    /// Checks what every cell has, in a record and in a sweep.
+    ///
+    /// # Errors
+    /// Names what does not fit.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let id = &self.id;
+        if id.len() != 16 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("the cell's id does not have 16 hexadecimal digits".into());
+        }
+        Ok(())
+    }
+}
+
+/// The first number that is too large, as it is written.
+fn too_large(value: &Value) -> Option<String> {
+    match value {
+        Value::Number(number) => {
+            let large = number.as_f64().is_none_or(|number| number.abs() > LARGEST);
+            large.then(|| number.to_string())
+        }
+        Value::Array(items) => items.iter().find_map(too_large),
+        Value::Object(fields) => fields.values().find_map(too_large),
+        _ => None,
+    }
+}
+
 fn check_outcome(result: &Outcome) -> Result<(), String> {
-    let Outcome { headline, tasks, stages, epochs, .. } = result;
+    let Outcome { headline, tasks, stages, epochs, baselines, .. } = result;
     if !tasks.contains_key(headline) {
         return Err(format!("the headline task `{headline}` is not among its tasks"));
     }
     if stages.is_empty() {
         return Err("it has no stages".into());
     }
+    for (_, split) in tasks.values().flat_map(|task| task.splits()) {
+        check_split(split)?;
+    }
     for stage in stages {
         if let Some(task) = tasks.keys().find(|task| !stage.tasks.contains_key(*task)) {
             return Err(format!("the stage `{}` has no scores of the task `{task}`", stage.name));
         }
-        for outcome in stage.tasks.values() {
-            if !outcome.scores.contains_key("dev") {
-                return Err(format!("the stage `{}` has no scores of dev", stage.name));
-            }
-            outcome.scores.values().try_for_each(check_score)?;
-            outcome.predictions.values().try_for_each(check_file)?;
+        if stage.selected_epoch as usize > epochs.len() {
+            let (name, selected) = (&stage.name, stage.selected_epoch);
+            return Err(format!("the stage `{name}` selected epoch {selected} of {}", epochs.len()));
         }
+        check_stage(stage)?;
     }
     for row in epochs {
         if row.stage == 0 || row.stage as usize > stages.len() {
@@ -51,7 +88,58 @@ fn check_outcome(result: &Outcome) -> Result<(), String> {
         check_score(&row.dev)?;
         row.others.values().try_for_each(check_score)?;
     }
+    if let Some(task) = baselines.keys().find(|task| !tasks.contains_key(*task)) {
+        return Err(format!("it has baselines of `{task}`, which is not among its tasks"));
+    }
+    baselines.values().flat_map(|named| named.values()).try_for_each(check_baseline)
+}
+
+fn check_stage(stage: &StageOutcome) -> Result<(), String> {
+    check_accounts(&stage.accounts)?;
+    for outcome in stage.tasks.values() {
+        if !outcome.scores.contains_key("dev") {
+            return Err(format!("the stage `{}` has no scores of dev", stage.name));
+        }
+        outcome.scores.values().try_for_each(check_score)?;
+        outcome.predictions.values().try_for_each(check_file)?;
+    }
     Ok(())
+}
+
+fn check_accounts(accounts: &Accounts) -> Result<(), String> {
+    let groups = accounts.groups.iter().map(|row| (row.group.as_str(), row.trainable, row.total));
+    let mut all = groups.chain([("all groups", accounts.trainable, accounts.total)]);
+    match all.find(|(_, trainable, total)| trainable > total) {
+        None => Ok(()),
+        Some((group, trainable, total)) => {
+            Err(format!("{trainable} of {total} parameters learn in {group}"))
+        }
+    }
+}
+
+/// Checks that no part of a split is larger than the whole.
+fn check_split(split: &SplitFacts) -> Result<(), String> {
+    let SplitFacts { forms, .. } = split;
+    let parts = [
+        ("words that are lost", split.truncated.saturating_add(split.vanished), split.words),
+        ("repeated sentences", split.repeated, split.sentences),
+        ("unknown words", forms.unknown_words, forms.words),
+        ("ambiguous words", forms.ambiguous_words, forms.words),
+        ("unknown forms", forms.unknown_types, forms.types),
+        ("ambiguous forms", forms.ambiguous_types, forms.types),
+    ];
+    match parts.into_iter().find(|(_, part, whole)| part > whole) {
+        None => Ok(()),
+        Some((what, part, whole)) => Err(format!("a split has {part} {what} of {whole}")),
+    }
+}
+
+fn check_baseline(baseline: &Baseline) -> Result<(), String> {
+    baseline.scores.values().try_for_each(check_score)?;
+    match baseline.fit.as_ref().filter(|fit| fit.fitted > fit.of) {
+        None => Ok(()),
+        Some(fit) => Err(format!("a baseline was fitted to {} of {}", fit.fitted, fit.of)),
+    }
 }
 
 fn check_score(score: &Score) -> Result<(), String> {
@@ -78,4 +166,51 @@ fn check_file(stored: &StoredFile) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("its predictions lie in {file:?}, which is not a file of the cell's folder"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read_record;
+
+    /// A record of a real cell, as the fuzz targets use it.
+    const GOOD: &str = include_str!("../../../tests/fuzz/corpus/record/good.json");
+
+    /// Reads a record with one value replaced.
+    fn read(pointer: &str, value: Value) -> Result<Option<Record>, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut record: Value = serde_json::from_str(GOOD).expect("JSON");
+        *record.pointer_mut(pointer).expect(pointer) = value;
+        std::fs::write(folder.path().join("record.json"), record.to_string()).expect("written");
+        let shown = |error: crate::FolderError| error.to_string();
+        read_record(folder.path())
+            .map_err(shown)
+            .map_err(|error| error.replace(&folder.path().display().to_string(), "FOLDER"))
+    }
+
+    #[test]
+    fn a_record_whose_parts_do_not_fit_is_not_readable() {
+        assert!(read("/error", Value::Null).expect("nothing was changed").is_some());
+        let faults = [
+            ("/cell/id", "08e0".into()),
+            ("/cell/settings/train/batch", 0.into()),
+            ("/error", "it ran out of memory".into()),
+            ("/result", Value::Null),
+            ("/timing", Value::Null),
+            ("/result/headline", "pos".into()),
+            ("/result/stages", Value::Array(Vec::new())),
+            ("/result/stages/0/tasks", Value::Object(serde_json::Map::new())),
+            ("/result/stages/0/selected_epoch", 7.into()),
+            ("/result/stages/0/accounts/trainable", 900_000_000.into()),
+            ("/result/stages/0/tasks/upos/scores/dev/unseen", 5000.into()),
+            ("/result/stages/0/tasks/upos/predictions/dev/file", "../dev.tsv".into()),
+            ("/result/epochs/0/stage", 0.into()),
+            ("/result/baselines/upos/most-frequent/scores/dev/words", 3.into()),
+            ("/result/tasks/upos/dev/forms/unknown_words", 70_000.into()),
+            ("/result/steps", u64::MAX.into()),
+            ("/timing/train_ms", 1e300.into()),
+        ];
+        let errors = faults.map(|(pointer, value)| read(pointer, value).expect_err(pointer));
+        insta::assert_snapshot!(errors.join("\n"));
+    }
 }
