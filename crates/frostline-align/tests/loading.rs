@@ -177,6 +177,49 @@ fn a_word_that_cannot_be_tokenized_is_named() {
     assert!(error.starts_with("word 1 (\"b\")"), "{error}");
 }
 
+/// A `tokenizer.json` over one word with these parts.
+fn with(normalizer: &str, pre_tokenizer: &str, post_processor: &str) -> String {
+    format!(
+        r#"{{"version":"1.0","added_tokens":[],"normalizer":{normalizer},"pre_tokenizer":{pre_tokenizer},
+        "post_processor":{post_processor},"decoder":null,
+        "model":{{"type":"WordLevel","vocab":{{"a":0,"u":1}},"unk_token":"u"}}}}"#
+    )
+}
+
+#[test]
+fn a_file_on_which_the_tokenizer_library_panics_is_an_error() {
+    let chunks = r#"{"type":"FixedLength","length":0}"#;
+    let aligner = Aligner::from_bytes(with("null", chunks, "null").as_bytes()).expect("loads");
+    let error = aligner.align(&["ab"]).expect_err("a panic of the library").to_string();
+    assert!(error.starts_with("word 0 (\"ab\")") && error.contains("the file is probably damaged"), "{error}");
+    let unknown = r#"{"type":"TemplateProcessing","pair":[],"special_tokens":{},
+        "single":[{"SpecialToken":{"id":"x","type_id":0}},{"Sequence":{"id":"A","type_id":0}}]}"#;
+    for json in [with("null", "null", unknown), "{\"model\": {\"type\": ".into()] {
+        let error = Aligner::from_bytes(json.as_bytes()).expect_err("an error").to_string();
+        assert!(error.starts_with("tokenizer.json: not a tokenizer that can be loaded"), "{error}");
+    }
+}
+
+#[test]
+fn a_normalizer_that_may_fill_the_memory_is_refused() {
+    let longer = format!(r#"{{"type":"Replace","pattern":{{"String":"a"}},"content":"{}"}}"#, "a".repeat(99));
+    let sequence = |times: usize| {
+        let all = vec![longer.as_str(); times].join(",");
+        with(&format!(r#"{{"type":"Sequence","normalizers":[{all}]}}"#), "null", "null")
+    };
+    Aligner::from_bytes(sequence(2).as_bytes()).expect("10,000 times as long");
+    let error = Aligner::from_bytes(sequence(9).as_bytes()).expect_err("too long").to_string();
+    assert!(error.contains("more than 65536 times as long"), "{error}");
+}
+
+#[test]
+fn the_largest_id_counts_gaps_and_special_tokens() {
+    assert_eq!(tiny().largest_id() as usize, data("vocab.txt").lines().count() - 1);
+    let around = r#"{"type":"BertProcessing","sep":["s",900],"cls":["c",7]}"#;
+    let aligner = Aligner::from_bytes(with("null", "null", around).as_bytes()).expect("loads");
+    assert_eq!((aligner.vocab_size(), aligner.largest_id()), (2, 900));
+}
+
 #[test]
 fn threads_that_share_an_aligner_get_equal_results() {
     let options = AlignOptions { labels: LabelPolicy::Last, lowercase: true, ..Default::default() };
