@@ -191,7 +191,10 @@ fn a_file_on_which_the_tokenizer_library_panics_is_an_error() {
     let chunks = r#"{"type":"FixedLength","length":0}"#;
     let aligner = Aligner::from_bytes(with("null", chunks, "null").as_bytes()).expect("loads");
     let error = aligner.align(&["ab"]).expect_err("a panic of the library").to_string();
-    assert!(error.starts_with("word 0 (\"ab\")") && error.contains("the file is probably damaged"), "{error}");
+    assert!(
+        error.starts_with("word 0 (\"ab\")") && error.contains("the file is probably damaged"),
+        "{error}"
+    );
     let unknown = r#"{"type":"TemplateProcessing","pair":[],"special_tokens":{},
         "single":[{"SpecialToken":{"id":"x","type_id":0}},{"Sequence":{"id":"A","type_id":0}}]}"#;
     for json in [with("null", "null", unknown), "{\"model\": {\"type\": ".into()] {

@@ -144,9 +144,9 @@ fn run_cell<B: Train>(
     let mut metrics = frostline_files::append(&metrics)?;
     let mut tell = |event: Event| {
         if matches!(event, Event::Step(_) | Event::Epoch { .. }) {
-            let line = serde_json::to_string(&event).expect("plain data always serialises");
+            let line = serde_json::to_string(&event).expect("plain data always serialises") + "\n";
             // The live metrics are a convenience; the record does not depend on them.
-            let _ = writeln!(metrics, "{line}");
+            let _ = metrics.write_all(line.as_bytes());
         }
         tell(event);
     };

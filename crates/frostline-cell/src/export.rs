@@ -1,7 +1,5 @@
 //! The model of a cell, copied to a Hugging Face folder of its own.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -43,27 +41,29 @@ fn copy(from: &Path, out: &Path) -> Result<Vec<String>> {
     }
     // Not a name that somebody else may have given to a folder.
     let part = out.with_added_extension(format!("part-{}", std::process::id()));
-    let cannot = |error: io::Error| anyhow!("{place}: cannot be written: {error}; choose another --out");
-    fs::create_dir_all(out.parent().unwrap_or(out)).map_err(cannot)?;
-    fs::create_dir(&part).map_err(cannot)?;
-    let copied = || -> io::Result<Vec<String>> {
+    let cannot = |error: anyhow::Error| anyhow!("{place}: cannot be written: {error}; choose another --out");
+    let begin = || {
+        frostline_files::create_folder(out.parent().unwrap_or(out))?;
+        frostline_files::create_new_folder(&part)
+    };
+    begin().map_err(|error| cannot(error.into()))?;
+    let copied = || -> Result<Vec<String>> {
         let mut files = Vec::new();
         for entry in from.read_dir()? {
             let entry = entry?;
             if entry.file_type()?.is_file() {
-                fs::copy(entry.path(), part.join(entry.file_name()))?;
+                frostline_files::copy(&entry.path(), &part.join(entry.file_name()))?;
                 files.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
-        if out.exists() {
-            fs::remove_dir(out)?;
-        }
-        fs::rename(&part, out)?;
+        // An empty folder of that name may be there.
+        let _ = frostline_files::remove_empty_folder(out);
+        frostline_files::rename(&part, out)?;
         files.sort();
         Ok(files)
     };
     copied().map_err(|error| {
-        let _ = fs::remove_dir_all(&part);
+        let _ = frostline_files::remove_own_folder(&part);
         cannot(error)
     })
 }

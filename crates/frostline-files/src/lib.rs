@@ -12,5 +12,6 @@ pub use fault::Operation;
 pub use read::{Identity, open, read, read_text};
 pub use seal::{ChangedText, SEAL_BYTES, seal, seal_json, unseal, unseal_json};
 pub use write::{
-    Writer, append, create_folder, lock_file, remove, remove_empty_folder, rename, write, write_new,
+    Appender, Writer, append, copy, create_folder, create_new_folder, lock_file, remove, remove_empty_folder,
+    remove_own_folder, rename, write,
 };

@@ -23,17 +23,6 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     writer.finish()
 }
 
-/// Like [`write`], but only if there is no such file yet. Returns whether there was none.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    if fs::symlink_metadata(path).is_ok() {
-        return Ok(false);
-    }
-    write(path, bytes).map(|()| true)
-}
-
 /// A file that is being written. Until [`Writer::finish`] succeeds it bears another name, `NAME.part`, and the file
 /// that was there before stays as it is.
 #[derive(Debug)]
@@ -114,12 +103,7 @@ impl Write for Writer {
 
 impl Write for Part {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Self { path, file, .. } = self;
-        through(Operation::Write, path, |extent| {
-            let bytes = if extent == Extent::Half { &bytes[..bytes.len() / 2] } else { bytes };
-            file.write_all(bytes)?;
-            Ok(bytes.len())
-        })
+        write_through(&self.path, &mut self.file, bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -165,13 +149,56 @@ pub fn create_folder(path: &Path) -> Result<(), FileError> {
     through(Operation::CreateFolder, path, |_| fs::create_dir_all(path)).map_err(FileError::of(path))
 }
 
-/// Opens a file that lines are added to, such as a log.
+/// A file that is added to: a log, or a download that goes on. What was written is not on the disk until
+/// [`Appender::sync`].
+#[derive(Debug)]
+pub struct Appender {
+    path: PathBuf,
+    file: File,
+}
+
+/// Opens a file to add to it, and creates it where it is missing.
 ///
 /// # Errors
 /// If it cannot be opened.
-pub fn append(path: &Path) -> Result<File, FileError> {
+pub fn append(path: &Path) -> Result<Appender, FileError> {
     let open = |_| OpenOptions::new().create(true).append(true).open(path);
-    through(Operation::Create, path, open).map_err(FileError::of(path))
+    let file = through(Operation::Create, path, open).map_err(FileError::of(path))?;
+    Ok(Appender { path: path.into(), file })
+}
+
+impl Appender {
+    /// Brings all that was written to the disk.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn sync(&self) -> Result<(), FileError> {
+        through(Operation::Sync, &self.path, |_| self.file.sync_all()).map_err(FileError::of(&self.path))
+    }
+
+    /// The file itself, for another process to write to.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file
+    }
+}
+
+impl Write for Appender {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_through(&self.path, &mut self.file, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_through(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
+    through(Operation::Write, path, |extent| {
+        let bytes = if extent == Extent::Half { &bytes[..bytes.len() / 2] } else { bytes };
+        file.write_all(bytes)?;
+        Ok(bytes.len())
+    })
 }
 
 /// Opens a file that processes lock, and leaves its contents as they are.
@@ -192,6 +219,33 @@ pub fn remove(path: &Path) -> Result<(), FileError> {
         return Ok(());
     }
     through(Operation::Remove, path, |_| fs::remove_file(path)).map_err(FileError::of(path))
+}
+
+/// Copies a regular file; the copy is whole or absent.
+///
+/// # Errors
+/// If one cannot be read or the other not written.
+pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
+    let mut source = crate::open(from)?;
+    let mut writer = Writer::create(to)?;
+    io::copy(&mut source, &mut writer).map_err(FileError::of(to))?;
+    writer.finish()
+}
+
+/// Creates a folder that must not exist yet.
+///
+/// # Errors
+/// If there is a file or folder of that name, or it cannot be created.
+pub fn create_new_folder(path: &Path) -> Result<(), FileError> {
+    through(Operation::CreateFolder, path, |_| fs::create_dir(path)).map_err(FileError::of(path))
+}
+
+/// Removes a folder with everything in it. Only for a folder that the same process or its kind has created.
+///
+/// # Errors
+/// If something in it cannot be removed.
+pub fn remove_own_folder(path: &Path) -> Result<(), FileError> {
+    through(Operation::Remove, path, |_| fs::remove_dir_all(path)).map_err(FileError::of(path))
 }
 
 /// Removes a folder if it is empty. Returns whether it is gone.
@@ -216,8 +270,12 @@ mod tests {
         assert_eq!(folder.path().read_dir().expect("a folder").count(), 1, "nothing is left of the new one");
         write(&path, b"new").expect("written");
         assert_eq!(fs::read(&path).expect("it is there"), b"new");
-        assert!(!write_new(&path, b"newer").expect("no error"));
-        assert_eq!(fs::read(&path).expect("it is there"), b"new");
+        let other = folder.path().join("copy");
+        copy(&path, &other).expect("copied");
+        let mut appender = append(&other).expect("opened");
+        appender.write_all(b"er").expect("added");
+        appender.sync().expect("on the disk");
+        assert_eq!(fs::read(&other).expect("it is there"), b"newer");
     }
 
     #[test]

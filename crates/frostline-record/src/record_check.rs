@@ -19,7 +19,8 @@ impl Record {
         self.cell.check()?;
         let stages = self.cell.settings.in_stages();
         stages.map_err(|error| format!("a setting of its cell: {error}"))?;
-        let numbers = serde_json::to_value((&self.result, &self.timing)).map_err(|error| error.to_string())?;
+        let numbers =
+            serde_json::to_value((&self.result, &self.timing)).map_err(|error| error.to_string())?;
         if let Some(number) = too_large(&numbers) {
             return Err(format!("it has the number {number}, which is above 2^53"));
         }
@@ -111,9 +112,7 @@ fn check_accounts(accounts: &Accounts) -> Result<(), String> {
     let mut all = groups.chain([("all groups", accounts.trainable, accounts.total)]);
     match all.find(|(_, trainable, total)| trainable > total) {
         None => Ok(()),
-        Some((group, trainable, total)) => {
-            Err(format!("{trainable} of {total} parameters learn in {group}"))
-        }
+        Some((group, trainable, total)) => Err(format!("{trainable} of {total} parameters learn in {group}")),
     }
 }
 

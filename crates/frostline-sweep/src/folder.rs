@@ -51,10 +51,10 @@ pub(crate) fn check(out: &Path) -> Result<()> {
     }
     check_owner(out)?;
     let probe = existing.join(format!(".frostline-probe-{}", std::process::id()));
-    File::create_new(&probe)
-        .and_then(|_| fs::remove_file(&probe))
+    let written = frostline_files::write(&probe, b"").and_then(|()| frostline_files::remove(&probe));
+    written
         .map_err(|error| {
-            anyhow!("{shown}: the sweep's folder cannot be written ({error}); give another --out")
+            anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.source)
         })
         .environment()
 }

@@ -53,7 +53,7 @@ impl Worker {
         sender: Sender<Message>,
     ) -> anyhow::Result<Self> {
         let log = logs.join(format!("worker-{number}.log"));
-        let file = frostline_files::append(&log)?;
+        let file = frostline_files::append(&log)?.into_file();
         let log_start = file.metadata().map_or(0, |about| about.len());
         let mut command = Command::new(&program.path);
         command

@@ -6,6 +6,7 @@ mod crates;
 mod dependencies;
 mod files;
 mod tokens;
+mod writes;
 
 use std::path::Path;
 use std::process::Command;
@@ -31,6 +32,7 @@ pub(crate) fn tidy() -> Result<Ending> {
     let mut faults = crates::check(&packages);
     faults.extend(dependencies::check(&packages, &read(dependencies::PAGE).unwrap_or_default()));
     faults.extend(files::check(&files));
+    faults.extend(writes::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
     match commits::check().environment()? {

@@ -1,6 +1,6 @@
 //! Downloads one file: resumes an interrupted transfer, and checks the file before it is used.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{Read, Write as _};
 use std::path::Path;
 
@@ -29,10 +29,10 @@ pub(super) fn file(
     let part = folder.join(format!("{}.{}.part", entry.name, &digest[..12]));
     transfer(agent, entry, &part, progress)?;
     if let Err(error) = check(&part, entry) {
-        let _ = fs::remove_file(&part);
+        let _ = frostline_files::remove(&part);
         return Err(error);
     }
-    fs::rename(&part, &done).map_err(FetchError::io(&done))
+    Ok(frostline_files::rename(&part, &done)?)
 }
 
 /// Appends the missing bytes to `part`, or rewrites it where the host does not support ranges.
@@ -50,10 +50,11 @@ fn transfer(
     let here = if here > entry.bytes { 0 } else { here };
     let mut response = get(agent, &entry.url, here)?;
     let (mut bytes, mut file) = match response.status().as_u16() {
-        206 if resumes_at(&response, here) => {
-            (here, OpenOptions::new().append(true).open(part).map_err(io())?)
+        206 if resumes_at(&response, here) => (here, frostline_files::append(part)?),
+        200 => {
+            frostline_files::remove(part)?;
+            (0, frostline_files::append(part)?)
         }
-        200 => (0, File::create(part).map_err(io())?),
         status => return Err(FetchError::Status { url: entry.url.clone(), status }),
     };
     let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
@@ -80,10 +81,10 @@ fn transfer(
         });
     }
     if bytes > entry.bytes {
-        let _ = fs::remove_file(part);
+        let _ = frostline_files::remove(part);
         return Err(size_error(entry, bytes));
     }
-    file.sync_all().map_err(io())
+    Ok(file.sync()?)
 }
 
 /// Whether a partial response begins where the previous transfer stopped.

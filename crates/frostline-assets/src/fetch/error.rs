@@ -183,6 +183,12 @@ pub enum FetchError {
     },
 }
 
+impl From<frostline_files::FileError> for FetchError {
+    fn from(error: frostline_files::FileError) -> Self {
+        Self::Io { path: error.path, source: error.source }
+    }
+}
+
 impl FetchError {
     /// Adds the path to a system error.
     pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {

@@ -218,20 +218,20 @@ impl<'o> Fetch<'o> {
         // Another process may have finished fetching this since the check above.
         if let Some(cached) = self.check_cached()? {
             // Errors are ignored, since a third process may be removing it too.
-            let _ = fs::remove_dir_all(&part);
+            let _ = frostline_files::remove_own_folder(&part);
             return Ok(cached);
         }
         if let Err(error) = self.fill(agent, &part, revision, list, progress) {
             let is_known = !release::known_blobs(&self.name, revision).is_empty();
             if is_known && matches!(error, FetchError::Digest { .. } | FetchError::OtherFile { .. }) {
                 // The host's list is right and its files are not: none of them can be trusted.
-                let _ = fs::remove_dir_all(&part);
+                let _ = frostline_files::remove_own_folder(&part);
             }
             return Err(error);
         }
-        fs::rename(&part, &self.folder).map_err(FetchError::io(&self.folder))?;
+        frostline_files::rename(&part, &self.folder)?;
         // After the renaming, so that the next process to get the lock finds the folder in place.
-        let _ = fs::remove_file(self.folder.join(LOCK));
+        let _ = frostline_files::remove(&self.folder.join(LOCK));
         drop(lock);
         let named = list.iter().map(|entry| {
             let source = self.source(&self.folder, &entry.name)?;
@@ -260,7 +260,7 @@ impl<'o> Fetch<'o> {
             download::file(agent, entry, part, progress)?;
             let source = self.source(part, &entry.name)?;
             if let Err(error) = self.check_pin(&entry.name, &source.sha256, hint) {
-                let _ = fs::remove_file(part.join(&entry.name));
+                let _ = frostline_files::remove(&part.join(&entry.name));
                 return Err(error);
             }
             let facts = json!({ "url": entry.url, "sha256": source.sha256, "bytes": source.bytes });
@@ -288,8 +288,7 @@ impl<'o> Fetch<'o> {
             "files": files,
         });
         let text = serde_json::to_string_pretty(&record).expect("plain data always serialises");
-        let path = folder.join(RECORD);
-        fs::write(&path, text + "\n").map_err(FetchError::io(&path))
+        Ok(frostline_files::write(&folder.join(RECORD), (text + "\n").as_bytes())?)
     }
 
     fn source(&self, folder: &Path, name: &str) -> Result<Source, FetchError> {
@@ -313,11 +312,11 @@ impl<'o> Fetch<'o> {
 /// Creates the folder of a download if needed, and locks it.
 fn lock(part: &Path) -> Result<fs::File, FetchError> {
     let open = || {
-        fs::create_dir_all(part)?;
-        fs::File::create(part.join(LOCK))
+        frostline_files::create_folder(part)?;
+        frostline_files::lock_file(&part.join(LOCK))
     };
     // Twice: between the two calls another fetch may rename the folder into place.
-    let lock = open().or_else(|_| open()).map_err(FetchError::io(part))?;
+    let lock = open().or_else(|_| open())?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(fs::TryLockError::WouldBlock) => Err(FetchError::Busy { folder: part.into() }),
@@ -333,7 +332,7 @@ fn remove_all_but(folder: &Path, list: &[Entry]) -> Result<(), FetchError> {
         let name = path.file_name().and_then(|name| name.to_str());
         let keep = name.is_some_and(|name| [RECORD, LOCK].contains(&name) || is_entry(name));
         if !keep {
-            fs::remove_file(&path).map_err(FetchError::io(&path))?;
+            frostline_files::remove(&path)?;
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ impl Man {
             return Ok(clap_mangen::Man::new(command).render(&mut &mut *out)?);
         };
         let place = || format!("{}: the pages cannot be written; choose another --out", folder.display());
-        fs::create_dir_all(&folder).with_context(place)?;
+        frostline_files::create_folder(&folder).with_context(place)?;
         clap_mangen::generate_to(command, &folder).with_context(place)?;
         Ok(writeln!(out, "{}", folder.display())?)
     }
