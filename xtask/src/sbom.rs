@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use frostline_sweep::Ending;
 use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::say;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -86,7 +87,7 @@ pub(crate) fn sbom(args: &SbomArgs) -> Result<Ending> {
             let written = std::fs::write(path, text).with_context(|| path.display().to_string());
             written.environment()?;
             let count = bill["components"].as_array().map_or(0, Vec::len);
-            println!("{}: {count} components", path.display());
+            say!("{}: {count} components", path.display());
         }
     }
     Ok(Ending::Done)

