@@ -94,12 +94,22 @@ impl Checkpoint {
         Ok(Self { family, place, files, tensors })
     }
 
-    /// Checks that every parameter of an encoder exists with the shape that its config implies, and that all its
-    /// values are finite.
+    /// Checks that every parameter of an encoder exists with the shape that its config implies and a type that can be
+    /// read, without reading values.
     ///
     /// # Errors
-    /// If a tensor is missing, has another shape or type, or contains NaN or infinity; the error names the first one.
+    /// If a tensor is missing or has another shape or type; the error names the first one.
+    pub fn check_shapes(&self, config: &EncoderConfig) -> Result<(), ModelError> {
+        let parameters = config.parameters(&[]);
+        parameters.iter().try_for_each(|(path, shape)| self.tensor(path, shape)?.0.check_type())
+    }
+
+    /// Checks the same, and that all values are finite.
+    ///
+    /// # Errors
+    /// As for [`Self::check_shapes`]; also if a tensor contains NaN or infinity.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
+        self.check_shapes(config)?;
         let parameters = config.parameters(&[]);
         parameters.iter().try_for_each(|(path, shape)| {
             let (stored, _) = self.tensor(path, shape)?;
@@ -154,19 +164,28 @@ struct Stored<'a> {
 }
 
 impl Stored<'_> {
+    /// Checks that the values are of a type that can be read.
+    fn check_type(&self) -> Result<(), ModelError> {
+        match self.dtype {
+            Dtype::F32 | Dtype::F16 | Dtype::BF16 => Ok(()),
+            other => {
+                Err(self
+                    .fault(format!("has values of type {other:?}, expected F32, F16 or BF16; convert it")))
+            }
+        }
+    }
+
     /// The values in some of the bytes.
     ///
     /// # Errors
     /// If they are of another type than f32, f16 or bf16, or one is NaN or infinite.
     fn values(&self, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
+        self.check_type()?;
         let values: Vec<f32> = match self.dtype {
             Dtype::F32 => bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
             Dtype::F16 => bytes.as_chunks().0.iter().map(|two| f16::from_le_bytes(*two).to_f32()).collect(),
-            Dtype::BF16 => bytes.as_chunks().0.iter().map(|two| bf16::from_le_bytes(*two).to_f32()).collect(),
-            other => {
-                return Err(self
-                    .fault(format!("has values of type {other:?}, expected F32, F16 or BF16; convert it")));
-            }
+            // BF16: there is no other.
+            _ => bytes.as_chunks().0.iter().map(|two| bf16::from_le_bytes(*two).to_f32()).collect(),
         };
         match values.iter().find(|value| !value.is_finite()) {
             None => Ok(values),

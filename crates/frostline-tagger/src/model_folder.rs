@@ -44,10 +44,12 @@ fn is_label(tag: &str) -> bool {
 }
 
 impl ModelFolder {
-    /// Opens config and weights.
+    /// Opens config and weights. Whatever reads a model folder comes through here, so no memory is taken for sizes that
+    /// only the config has.
     ///
     /// # Errors
-    /// If one of the files is missing or cannot be read, or if the encoder's family is not supported.
+    /// If one of the files is missing or cannot be read, if the encoder's family is not supported, or if the weights lack
+    /// one of its parameters or have it in another shape.
     pub fn open(folder: &Path) -> Result<Self> {
         let place = folder.join("config.json");
         let name = place.display().to_string();
@@ -79,6 +81,7 @@ impl ModelFolder {
             )
         })?;
         let weights = Checkpoint::open(&weights, config.family)?;
+        weights.check_shapes(&config)?;
         let tags = tags.into_values().collect();
         Ok(Self { place: folder.to_path_buf(), config, weights, tags, architectures })
     }
@@ -136,7 +139,6 @@ impl ModelFolder {
     /// # Errors
     /// Names what is missing or does not fit.
     pub fn check(&self) -> Result<()> {
-        self.weights.check(&self.config)?;
         let parameters = self.config.parameters(&[self.head()]).into_iter();
         for (path, shape) in parameters.filter(|(path, _)| path.starts_with("heads.")) {
             self.weights.values(&path, &shape)?;
