@@ -13,7 +13,11 @@ impl Settings {
         let o = &self.optimizer;
         let t = &self.train;
         let whole = self.data.first == 0 && self.data.fraction >= 1.0;
-        let rules: [(&str, f64, bool, &str); 19] = [
+        let large = |number: usize| i64::try_from(number).is_err();
+        let rules: [(&str, f64, bool, &str); 22] = [
+            ("seed", self.seed as f64, i64::try_from(self.seed).is_ok(), "below 2^63, as TOML's numbers are"),
+            ("data.first", self.data.first as f64, !large(self.data.first), "below 2^63"),
+            ("data.draw", self.data.draw as f64, i64::try_from(self.data.draw).is_ok(), "below 2^63"),
             (
                 "train.temperature",
                 t.temperature,

@@ -441,7 +441,12 @@ impl Settings {
     /// Where the path names no setting (the message lists what is there) or the value does not
     /// fit it.
     pub fn set(&mut self, path: &str, value: toml::Value) -> Result<(), PlanError> {
-        let mut table = toml::Table::try_from(&*self).expect("settings are a table");
+        // TOML has no numbers above 2^63, which settings that were read from JSON may have.
+        let mut table = toml::Table::try_from(&*self).map_err(|error| PlanError::BadValue {
+            path: path.into(),
+            value: value.to_string(),
+            reason: format!("another setting cannot be written as TOML: {error}"),
+        })?;
         let mut at = &mut table;
         let mut parts = path.split('.').peekable();
         while let Some(part) = parts.next() {
