@@ -3,9 +3,6 @@
 //!
 //! The script is the JSON file that `FAKE_SCRIPT` names: a map from a cell's title to a deed.
 
-// As the protocol asks: what a worker has to say is standard output.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
 mod cell;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! Memory that an input takes: an allocator that counts, and the limit.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes that are in use, the most since [`measure`] began, and the most that may be.
@@ -39,7 +40,8 @@ fn add(bytes: usize) {
     MOST.fetch_max(now, Relaxed);
     if now > LIMIT.load(Relaxed) {
         LIMIT.store(usize::MAX, Relaxed);
-        eprintln!("memory: {now} bytes in use, which is over the limit for this input");
+        let _ =
+            writeln!(std::io::stderr(), "memory: {now} bytes in use, which is over the limit for this input");
         // Not a panic: an allocator must not unwind.
         std::process::abort();
     }

@@ -1,12 +1,12 @@
 //! `cargo xtask tidy`: checks the project's own rules on its files and commits. It changes nothing.
 
+mod calls;
 mod circles;
 mod commits;
 mod crates;
 mod dependencies;
 mod files;
 mod tokens;
-mod writes;
 
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ pub(crate) fn tidy() -> Result<Ending> {
     let mut faults = crates::check(&packages);
     faults.extend(dependencies::check(&packages, &read(dependencies::PAGE).unwrap_or_default()));
     faults.extend(files::check(&files));
-    faults.extend(writes::check(&files, read));
+    faults.extend(calls::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
     match commits::check().environment()? {

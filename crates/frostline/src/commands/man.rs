@@ -1,6 +1,5 @@
 //! `frostline man`: the manual pages.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 

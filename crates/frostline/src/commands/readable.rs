@@ -30,7 +30,8 @@ mod tests {
     #[test]
     fn a_label_cannot_clear_the_screen() {
         let mut bytes = Vec::new();
-        writeln!(Readable(&mut bytes), "label {}", "\u{1b}[2J\u{202e}é").expect("written");
+        let label = "\u{1b}[2J\u{202e}é";
+        writeln!(Readable(&mut bytes), "label {label}").expect("written");
         assert_eq!(String::from_utf8(bytes).expect("text"), "label [U+001B][2J[U+202E]é\n");
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct Input {
 }
 
 enum Source {
-    Treebank { reader: Reader<NonWaiting>, faults: u64, first: Option<Fault> },
+    Treebank { reader: Box<Reader<NonWaiting>>, faults: u64, first: Option<Fault> },
     Text(Lines),
 }
 
@@ -97,7 +97,7 @@ impl Input {
             NonWaiting { input: BufReader::with_capacity(CHUNK, open(path)?), in_hand: in_hand.clone() };
         let source = match format.unwrap_or_else(|| Format::of(path)) {
             Format::Conllu => {
-                let reader = Reader::new(input, Checks::default());
+                let reader = Box::new(Reader::new(input, Checks::default()));
                 Source::Treebank { reader, faults: 0, first: None }
             }
             Format::Text => {
