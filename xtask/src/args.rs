@@ -167,6 +167,9 @@ pub(crate) struct FuzzArgs {
     /// Targets at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub jobs: u32,
+    /// Try the same inputs in the same order as every run with this number [default: others each time]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u32>,
 }
 
 /// `sbom`.

@@ -13,16 +13,57 @@ use crate::{FileName, Plan, PlanError, Settings};
 pub struct Grid {
     seeds: Vec<u64>,
     langs: Vec<FileName>,
-    /// Every combination of the other axes.
-    others: Vec<Settings>,
     policies: Vec<Policy>,
+    /// What all cells share.
+    base: Settings,
+    /// The other axes with their values, the fastest last.
+    others: Vec<(String, Vec<toml::Value>)>,
+}
+
+/// Every combination of the other axes' values.
+struct Others<'a> {
+    grid: &'a Grid,
+    /// The place of each axis's value.
+    at: Vec<usize>,
+    /// The settings with the values of no axis, of the first, of the first two and so on; empty at the end.
+    set: Vec<Settings>,
+}
+
+impl Iterator for Others<'_> {
+    type Item = Result<Settings, PlanError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let axes = &self.grid.others;
+        while self.set.len() <= axes.len() {
+            let mut settings = self.set.last()?.clone();
+            let axis = self.set.len() - 1;
+            let (path, values) = &axes[axis];
+            if let Err(error) = settings.set(path, values[self.at[axis]].clone()) {
+                self.set.clear();
+                return Some(Err(error));
+            }
+            self.set.push(settings);
+        }
+        let next = self.set.pop();
+        // The axes that are through begin again, and the one above them goes on.
+        while let Some(axis) = self.set.len().checked_sub(1) {
+            self.at[axis] += 1;
+            if self.at[axis] < axes[axis].1.len() {
+                break;
+            }
+            self.at[axis] = 0;
+            self.set.pop();
+        }
+        next.map(Ok)
+    }
 }
 
 impl Grid {
     /// The number of cells.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.seeds.len() * self.langs.len() * self.others.len() * self.policies.len()
+        let others: usize = self.others.iter().map(|(_, values)| values.len()).product();
+        self.seeds.len() * self.langs.len() * others * self.policies.len()
     }
 
     /// Whether there is no cell. A plan's grid always has one.
@@ -48,8 +89,12 @@ impl Grid {
     pub fn of_langs(&self) -> impl Iterator<Item = Settings> + '_ {
         let (seed, policy) = (self.seeds[0], &self.policies[0]);
         self.langs.iter().flat_map(move |lang| {
-            let others = self.others.iter().cloned();
-            others.map(move |other| Settings { seed, lang: lang.clone(), policy: policy.clone(), ..other })
+            self.others().map(move |other| Settings {
+                seed,
+                lang: lang.clone(),
+                policy: policy.clone(),
+                ..other
+            })
         })
     }
 
@@ -59,8 +104,18 @@ impl Grid {
         &self.langs
     }
 
+    /// Every combination of the other axes' values, checked already.
+    fn others(&self) -> impl Iterator<Item = Settings> + '_ {
+        self.combined().map(|settings| settings.expect("values that were set before"))
+    }
+
+    fn combined(&self) -> Others<'_> {
+        Others { grid: self, at: vec![0; self.others.len()], set: vec![self.base.clone()] }
+    }
+
     fn of<'a>(&'a self, seed: u64, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
-        self.others.iter().flat_map(move |other| {
+        self.others().flat_map(move |other| {
+            let other = other.clone();
             self.policies.iter().map(move |policy| Settings {
                 seed,
                 lang: lang.clone(),
@@ -80,28 +135,20 @@ impl Plan {
     pub fn cells(&self) -> Result<Grid, PlanError> {
         self.check_limits()?;
         self.check_axes()?;
-        let base = &self.settings;
-        let mut others = vec![base.clone()];
-        for axis in self.extra_axes() {
-            let combine = |settings: Settings| {
-                self.grid[axis].iter().map(move |value| {
-                    let mut settings = settings.clone();
-                    settings.set(axis, value.clone()).map(|()| settings)
-                })
-            };
-            others = others.into_iter().flat_map(combine).collect::<Result<_, _>>()?;
-        }
+        let others = self.extra_axes().into_iter().map(|axis| (axis.to_string(), self.grid[axis].clone()));
         let grid = Grid {
             seeds: self.values("seed", |value| u64::try_from(value.as_integer()?).ok(), |s| s.seed)?,
             langs: self.values("lang", |value| value.as_str()?.parse().ok(), |s| s.lang.clone())?,
             policies: self.values("policy", |value| value.as_str()?.parse().ok(), |s| s.policy.clone())?,
-            others,
+            base: self.settings.clone(),
+            others: others.collect(),
         };
-        grid.variants().try_for_each(|settings| settings.in_stages().map(|_| ()))?;
-        for settings in &grid.others {
+        for settings in grid.combined() {
+            let settings = settings?;
             settings.check_files()?;
-            self.check_data(settings, &grid.langs)?;
+            self.check_data(&settings, &grid.langs)?;
         }
+        grid.variants().try_for_each(|settings| settings.in_stages().map(|_| ()))?;
         Ok(grid)
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use frostline_freeze::{Policy, SettlingRule};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSettings};
@@ -434,6 +435,49 @@ impl Default for SaveSettings {
     }
 }
 
+/// The names in the last table on the way to a setting that is not there.
+fn names_beside<T: Serialize>(part: &T, rest: &str) -> String {
+    let whole = toml::Value::try_from(part).unwrap_or(toml::Value::Boolean(false));
+    let mut at = &whole;
+    for name in rest.split('.') {
+        match at.get(name) {
+            Some(inner) if inner.is_table() => at = inner,
+            _ => break,
+        }
+    }
+    let names = at.as_table().into_iter().flatten().map(|(name, _)| name.as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Sets a part of the settings, or what lies in it at the rest of the path.
+fn set_in<T: Serialize + DeserializeOwned>(
+    part: &mut T,
+    path: &str,
+    rest: &str,
+    value: toml::Value,
+) -> Result<(), PlanError> {
+    let shown = value.to_string();
+    let bad = |reason: String| PlanError::BadValue { path: path.into(), value: shown.clone(), reason };
+    let mut whole = value;
+    if !rest.is_empty() {
+        let value = whole;
+        whole = toml::Value::try_from(&*part)
+            .map_err(|error| bad(format!("another setting cannot be written as TOML: {error}")))?;
+        let Some(slot) = rest.split('.').try_fold(&mut whole, |at, name| at.get_mut(name)) else {
+            return Err(PlanError::UnknownSetting { path: path.into(), known: names_beside(part, rest) });
+        };
+        *slot = match (slot.is_float(), value.as_integer()) {
+            (true, Some(whole)) => toml::Value::Float(whole as f64),
+            _ => value,
+        };
+    }
+    *part = T::deserialize(whole).map_err(|error| {
+        let reason = error.to_string().trim().replace('\n', " ");
+        bad(reason.strip_suffix(&format!(" in `{rest}`")).unwrap_or(&reason).into())
+    })?;
+    Ok(())
+}
+
 impl Settings {
     /// Sets the setting at a dotted path such as `optimizer.lr`.
     ///
@@ -441,34 +485,23 @@ impl Settings {
     /// Where the path names no setting (the message lists what is there) or the value does not
     /// fit it.
     pub fn set(&mut self, path: &str, value: toml::Value) -> Result<(), PlanError> {
-        // TOML has no numbers above 2^63, which settings that were read from JSON may have.
-        let mut table = toml::Table::try_from(&*self).map_err(|error| PlanError::BadValue {
-            path: path.into(),
-            value: value.to_string(),
-            reason: format!("another setting cannot be written as TOML: {error}"),
-        })?;
-        let mut at = &mut table;
-        let mut parts = path.split('.').peekable();
-        while let Some(part) = parts.next() {
-            let known: Vec<String> = at.keys().cloned().collect();
-            let unknown = || PlanError::UnknownSetting { path: path.into(), known: known.join(", ") };
-            let slot = at.get_mut(part).ok_or_else(unknown)?;
-            if parts.peek().is_none() {
-                *slot = match (slot.is_float(), value.as_integer()) {
-                    (true, Some(whole)) => toml::Value::Float(whole as f64),
-                    _ => value.clone(),
-                };
-                break;
-            }
-            at = slot.as_table_mut().ok_or_else(unknown)?;
+        let (part, rest) = path.split_once('.').unwrap_or((path, ""));
+        // Only the part that changes becomes a table and back, since large grids set many values.
+        macro_rules! set_in {
+            ($($name:ident),*) => {
+                match part {
+                    $(stringify!($name) => set_in(&mut self.$name, path, rest, value),)*
+                    _ => {
+                        let known = [$(stringify!($name)),*].join(", ");
+                        Err(PlanError::UnknownSetting { path: path.into(), known })
+                    }
+                }
+            };
         }
-        *self = Self::deserialize(table).map_err(|error| {
-            let reason = error.to_string().trim().replace('\n', " ");
-            let place = format!(" in `{path}`");
-            let reason = reason.strip_suffix(&place).unwrap_or(&reason).into();
-            PlanError::BadValue { path: path.into(), value: value.to_string(), reason }
-        })?;
-        Ok(())
+        set_in!(
+            adapters, adaptive, data, dropout, encoder, eval, lang, lora, optimizer, policy, save, schedule,
+            seed, stages, tasks, train, unfreeze
+        )
     }
 
     /// The task whose score is the headline.

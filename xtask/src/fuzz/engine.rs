@@ -89,7 +89,7 @@ impl Engine {
     }
 
     /// Runs a target for so many seconds, and makes an input that fails smaller.
-    pub fn run(&self, target: &Target, into: &Path, seconds: u64) -> anyhow::Result<Run> {
+    pub fn run(&self, target: &Target, into: &Path, seconds: u64, seed: Option<u32>) -> anyhow::Result<Run> {
         let (corpus, found) =
             (into.join("corpus").join(&target.name), into.join("failures").join(&target.name));
         [&corpus, &found].into_iter().try_for_each(fs::create_dir_all)?;
@@ -97,6 +97,7 @@ impl Engine {
             .command(target, &found)
             .args([format!("-max_total_time={seconds}"), format!("-max_len={}", target.longest)])
             .args(["-len_control=20", "-print_final_stats=1"])
+            .args(seed.map(|seed| format!("-seed={seed}")))
             .arg(&corpus)
             .args(committed(&target.name))
             .output()?;

@@ -32,7 +32,8 @@ pub(crate) fn fuzz(args: &FuzzArgs) -> Result<Ending> {
     let engine = Engine::build().environment()?;
     let targets = chosen(engine.targets().environment()?, &args.targets).plan()?;
     note!("fuzz      {}, {seconds} s each, {} at once", counted(targets.len(), "target"), args.jobs);
-    let runs = run_all(&engine, &targets, seconds, args.jobs as usize).environment()?;
+    let run = |target: &Target| engine.run(target, &folder(), seconds, args.seed);
+    let runs = run_all(&targets, args.jobs as usize, run).environment()?;
     say!(
         "{:<14} {:>12} {:>10} {:>11} {:>9}  result",
         "target",
@@ -74,20 +75,24 @@ fn chosen(all: Vec<Target>, names: &[String]) -> anyhow::Result<Vec<Target>> {
 }
 
 /// Runs targets, several at a time, and returns their runs in the targets' order.
-fn run_all(engine: &Engine, targets: &[Target], seconds: u64, jobs: usize) -> anyhow::Result<Vec<Run>> {
+fn run_all(
+    targets: &[Target],
+    jobs: usize,
+    run: impl Fn(&Target) -> anyhow::Result<Run> + Sync,
+) -> anyhow::Result<Vec<Run>> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     let work = || -> anyhow::Result<()> {
         while let Some((place, target)) =
             Some(next.fetch_add(1, Relaxed)).and_then(|place| Some((place, targets.get(place)?)))
         {
-            let run = engine.run(target, &folder(), seconds)?;
+            let run = run(target)?;
             done.lock().unwrap_or_else(|broken| broken.into_inner()).push((place, run));
         }
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(&work)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
     })?;
     let mut runs = done.into_inner().unwrap_or_else(|broken| broken.into_inner());
