@@ -274,3 +274,50 @@ impl EncoderConfig {
         if self.family == Family::DistilBert { 0.0 } else { self.dropout }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The config of a small BERT with one size replaced, or why it is refused.
+    fn parse(key: &str, value: u64) -> Result<EncoderConfig, String> {
+        let mut file = serde_json::json!({
+            "model_type": "bert", "vocab_size": 100, "hidden_size": 8, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 32, "type_vocab_size": 2
+        });
+        file[key] = value.into();
+        EncoderConfig::parse(&file.to_string(), "config.json").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sizes_have_limits_that_are_checked_without_wrapping() {
+        let keys = [
+            "vocab_size",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+            "max_position_embeddings",
+            "type_vocab_size",
+        ];
+        for key in keys {
+            for value in [u64::MAX, 1 << 63, 1 << 40, (1 << 26) + 1] {
+                let error = parse(key, value).expect_err(key);
+                assert!(error.contains("expected at most"), "{key} {value}: {error}");
+            }
+            assert_eq!(parse(key, 0).is_ok(), key == "type_vocab_size", "{key}");
+        }
+        assert!(parse("num_hidden_layers", 10_000_000).is_err());
+        assert!(parse("hidden_size", 9).expect_err("9 of 2 heads").contains("not a multiple"));
+        let large = parse("num_hidden_layers", 4096).expect("as deep as allowed");
+        assert_eq!(large.depth, 4096);
+    }
+
+    #[test]
+    fn the_count_is_that_of_the_parameters() {
+        let config = parse("num_hidden_layers", 3).expect("a config");
+        let all = config.parameters(&[]);
+        let sum: usize = all.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        assert_eq!(config.count(), Some(sum as u64));
+    }
+}
