@@ -16,7 +16,7 @@ pub enum AlignError {
         folder: PathBuf,
     },
     /// A file that could not be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: cannot be read", path.display())]
     Read {
         /// The file.
         path: PathBuf,
