@@ -511,6 +511,23 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
     copy("tabs", &replace("config.json", "\"ADJ\"", "\"A\\tJ\""));
     copy("two", &replace("frostline.json", "\"upos\": \"upos\"", "\"upos\": \"upos\", \"x\": \"xpos\""));
     copy("later", &replace("frostline.json", "\"schema\": 1", "\"schema\": 2"));
+    copy("damaged", &replace("tokenizer.json", "\"special_tokens\": {", "\"special_tokens\": {}, \"x\": {"));
+    let change = |file: &'static str, pointer: &'static str, number: u64| {
+        move |folder: &Path| {
+            let path = folder.join(file);
+            let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            *json.pointer_mut(pointer).unwrap() = number.into();
+            fs::write(path, json.to_string()).unwrap();
+        }
+    };
+    copy("words", &change("tokenizer.json", "/post_processor/special_tokens/[SEP]/ids/0", 700));
+    copy("deep", &change("config.json", "/n_layers", 10_000_000));
+    copy("wide", &change("config.json", "/vocab_size", 1 << 26));
+    #[cfg(unix)]
+    copy("device", &|folder| {
+        fs::remove_file(folder.join("tokenizer.json")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join("tokenizer.json")).unwrap();
+    });
     copy("headless", &|folder| {
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo/demo-distilbert");
         fs::copy(demo.join("model.safetensors"), folder.join("model.safetensors")).unwrap();
@@ -531,6 +548,14 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
         (3, "tag --run sweep"),
         (3, "tag --run unsaved"),
         (3, "tag --run later"),
+        (3, "tag --run damaged"),
+        (3, "tag --run words"),
+        (3, "tag --run deep"),
+        (3, "tag --run wide"),
+        #[cfg(unix)]
+        (3, "tag --run device"),
+        #[cfg(unix)]
+        (3, "tag --run CELL --input /dev/zero"),
         (2, "tag --run headless"),
         (2, "tag --run sentences"),
         (2, "tag --run labels"),
