@@ -86,6 +86,9 @@ fn check_outcome(result: &Outcome) -> Result<(), String> {
         if row.stage == 0 || row.stage as usize > stages.len() {
             return Err(format!("epoch {} is of stage {}, which it does not have", row.epoch, row.stage));
         }
+        if row.epoch == 0 || row.epoch as usize > epochs.len() {
+            return Err(format!("it has an epoch {}, but {} in all", row.epoch, epochs.len()));
+        }
         check_score(&row.dev)?;
         row.others.values().try_for_each(check_score)?;
     }
