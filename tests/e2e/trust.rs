@@ -84,12 +84,34 @@ fn a_folder_with_other_contents_is_left_as_it_is() {
         world.write(name, "months of work");
     }
     world.write("broken/sweep.json", "{\"schema\": 4, \"plan\"");
-    let errors = ["thesis", "broken"].map(|out| refused(&world, &["--out", out]));
+    world.write("locked/.lock", "another program's state");
+    world.write("partial/sweep.json.part", "another program's file");
+    let errors = ["thesis", "broken", "locked", "partial"].map(|out| refused(&world, &["--out", out]));
     insta::assert_snapshot!(errors.join("\n"));
 
     // What a sweep that was killed at its first moment leaves is no other content.
     world.write("begun/.lock", "");
     assert_eq!(Ended::of(&mut world.sweep(&["--out", "begun"])).code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link_to_somewhere_else() {
+    for name in ["cells", "workers", "report", "report/figures", ".lock"] {
+        let world = world();
+        assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+        let (inside, elsewhere) = (world.path("out").join(name), world.path("elsewhere"));
+        if inside.is_dir() { fs::remove_dir_all(&inside) } else { fs::remove_file(&inside) }
+            .expect("removed");
+        world.write("elsewhere/mine", "months of work");
+        let target = if name == ".lock" { elsewhere.join("mine") } else { elsewhere.clone() };
+        std::os::unix::fs::symlink(target, &inside).expect("a link");
+        let before = contents(&elsewhere);
+        let ended = Ended::of(&mut world.sweep(&[]));
+        assert_eq!(ended.code, Some(3), "{name}: {ended:?}");
+        assert!(ended.err.contains("a link to somewhere else"), "{name}: {}", ended.err);
+        assert_eq!(contents(&elsewhere), before, "{name}");
+    }
 }
 
 #[test]

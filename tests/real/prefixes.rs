@@ -1,5 +1,7 @@
 //! The prefix cache: wherever it is stored, a cell's result equals the one without it.
 
+use std::path::{Path, PathBuf};
+
 use frostline_record::{PrefixState, Record};
 
 use crate::{Place, result};
@@ -48,8 +50,16 @@ fn a_cell_that_could_use_it_says_so() {
     assert_eq!(states(&records), [PrefixState::None, PrefixState::DropoutActs]);
 }
 
+/// Flips a bit in the middle of a file.
+fn flip(path: &Path) {
+    let mut bytes = std::fs::read(path).expect("rows");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 16;
+    std::fs::write(path, bytes).expect("rows");
+}
+
 #[test]
-fn a_damaged_prefix_file_is_computed_again() {
+fn a_prefix_file_that_is_damaged_or_of_another_prefix_is_computed_again() {
     let more = "--jobs 2";
     let reference: Vec<String> = Place::new().swept(&format!("{SWEEP} {more}")).iter().map(result).collect();
     let place = Place::new();
@@ -59,19 +69,28 @@ fn a_damaged_prefix_file_is_computed_again() {
         .expect("the plan");
     let words = format!("--plan {} {SWEEP} {more}", plan.display());
     place.swept(&words);
-    let prefixes = place.out().join("prefixes");
-    let mut damaged = 0;
-    for path in std::fs::read_dir(&prefixes).expect("kept").flatten().map(|entry| entry.path()) {
-        if path.extension().is_some_and(|ending| ending == "f32") {
-            let mut bytes = std::fs::read(&path).expect("rows");
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 16;
-            std::fs::write(&path, bytes).expect("rows");
-            damaged += 1;
+    let again = || {
+        std::fs::remove_dir_all(place.out().join("cells")).expect("the cells");
+        place.swept(&words).iter().map(result).collect::<Vec<_>>()
+    };
+    let entries = std::fs::read_dir(place.out().join("prefixes")).expect("kept").flatten();
+    let is_rows = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "f32");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_rows).collect();
+    assert!(files.len() >= 4, "{files:?}");
+    files.iter().for_each(|path| flip(path));
+    assert_eq!(again(), reference, "damaged");
+
+    // Two policies have prefixes of the same size for each split.
+    files.sort_by_key(|path| std::fs::metadata(path).expect("rows").len());
+    let mut swapped = 0;
+    for pair in files.as_chunks::<2>().0 {
+        let [a, b] = pair.clone().map(|path| std::fs::read(path).expect("rows"));
+        if a.len() == b.len() {
+            std::fs::write(&pair[0], b).expect("rows");
+            std::fs::write(&pair[1], a).expect("rows");
+            swapped += 1;
         }
     }
-    assert!(damaged >= 2, "{damaged} prefix files");
-    std::fs::remove_dir_all(place.out().join("cells")).expect("the cells");
-    let again: Vec<String> = place.swept(&words).iter().map(result).collect();
-    assert_eq!(again, reference);
+    assert!(swapped >= 2, "{swapped} pairs of equal size");
+    assert_eq!(again(), reference, "swapped");
 }

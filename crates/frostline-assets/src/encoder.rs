@@ -98,9 +98,10 @@ impl Folder {
         Err(self.no_file("weights", expected, hint))
     }
 
-    /// Adds a file under its role; false where it does not exist.
+    /// Adds a file under its role; false where it does not exist. A broken link of that name is an error, and so is a
+    /// pipe: another file must not silently take its place.
     fn add(&self, sources: &mut Sources, role: &str, file: &str) -> Result<bool, AssetError> {
-        let exists = self.files.iter().any(|name| name == file);
+        let exists = self.files.iter().any(|name| name == file) || self.place.has(file);
         if exists {
             sources.insert(role.into(), self.place.source(file)?);
         }

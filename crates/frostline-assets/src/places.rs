@@ -106,6 +106,14 @@ impl Place {
         }
     }
 
+    /// Whether a folder on disk has anything of this name, readable or not.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        match self {
+            Self::Embedded(_) => false,
+            Self::Folder(folder, _) => std::fs::symlink_metadata(folder.join(file)).is_ok(),
+        }
+    }
+
     /// Describes one of its files.
     pub(crate) fn source(&self, file: &str) -> Result<crate::Source, AssetError> {
         match self {

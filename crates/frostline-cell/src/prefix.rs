@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use frostline_files::Writer;
 use frostline_kernels::Kernels;
 use frostline_model::Network;
@@ -46,6 +46,21 @@ impl Splits {
             starts: &rows.starts,
         });
         View { data, prefix }
+    }
+}
+
+impl Splits {
+    /// Checks that what was read is still what was computed.
+    ///
+    /// # Errors
+    /// If a file was changed while it was read.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let mut rows = self.rows.iter().flatten().flatten();
+        ensure!(
+            rows.all(|rows| rows.is_unchanged()),
+            "a file of the prefix cache was changed while the cell read it; run the sweep again"
+        );
+        Ok(())
     }
 }
 
@@ -219,7 +234,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
                 folder.display()
             )
         };
-        frostline_files::create_folder(folder).with_context(shown)?;
+        frostline_files::create_own_folder(folder).with_context(shown)?;
         let lock = frostline_files::lock_file(&folder.join(format!("{key}.lock"))).with_context(shown)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -231,27 +246,23 @@ impl<B: Kernels> Fill<'_, '_, B> {
         }
         let path = folder.join(format!("{key}.f32"));
         if path.exists() {
-            match self.map(&path).with_context(shown)? {
+            match self.map(&path, key).with_context(shown)? {
                 Some(map) => return Ok((map, false)),
                 None => tracing::warn!("{}: damaged, so it is computed again", path.display()),
             }
         }
-        self.write(&path, progress).with_context(shown)?;
-        let map = self.map(&path).with_context(shown)?;
+        self.write(&path, key, progress).with_context(shown)?;
+        let map = self.map(&path, key).with_context(shown)?;
         let damaged = || anyhow!("{}: differs from what was written; check the disk", path.display());
         Ok((map.ok_or_else(damaged)?, true))
     }
 
-    /// The rows of a file; nothing if it is damaged.
-    fn map(&self, path: &Path) -> Result<Option<MappedRows>> {
-        let file = frostline_files::open(path)?;
-        // SAFETY: no process writes to a finished file of this name; it is only ever removed, which
-        // leaves a map intact.
-        let map = unsafe { memmap2::Mmap::map(&file) }?;
-        Ok(MappedRows::of(map).filter(|rows| rows.bytes() == self.bytes()))
+    /// The rows of a file; nothing if it is damaged or another prefix's.
+    fn map(&self, path: &Path, key: &str) -> Result<Option<MappedRows>> {
+        Ok(MappedRows::open(path, key)?.filter(|rows| rows.bytes() == self.bytes()))
     }
 
-    fn write(&self, path: &Path, progress: &mut Progress) -> Result<()> {
+    fn write(&self, path: &Path, key: &str, progress: &mut Progress) -> Result<()> {
         let mut out = Writer::create_sealed(path)?;
         self.compute(progress, &mut |rows| {
             for value in rows {
@@ -259,6 +270,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
             }
             Ok(())
         })?;
+        out.write_all(key.as_bytes())?;
         Ok(out.finish()?)
     }
 

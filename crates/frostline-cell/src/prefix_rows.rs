@@ -1,6 +1,10 @@
 //! The outputs of constant prefixes that a worker keeps.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use anyhow::Result;
+use frostline_files::{Identity, SEAL_BYTES, unseal};
 
 /// The prefixes that one worker keeps in memory, those used last at the end.
 #[derive(Default)]
@@ -23,23 +27,47 @@ pub(crate) enum Values {
     Mapped(MappedRows),
 }
 
-/// Rows in a mapped file, followed by the seal that was checked.
+/// Rows in a mapped file. Behind them stand the key of the prefix and the seal, which were checked.
 #[derive(Debug)]
-pub(crate) struct MappedRows(memmap2::Mmap);
+pub(crate) struct MappedRows {
+    map: memmap2::Mmap,
+    path: PathBuf,
+    /// The file as it was before it was checked.
+    identity: Identity,
+}
 
 impl MappedRows {
-    /// The rows of a sealed file; nothing if its seal does not fit.
-    pub fn of(map: memmap2::Mmap) -> Option<Self> {
-        frostline_files::unseal(&map).is_some().then_some(Self(map))
+    /// The rows in a file; nothing if it is not the one that was written under this key.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open(path: &Path, key: &str) -> Result<Option<Self>> {
+        let identity = Identity::of(path)?;
+        let file = frostline_files::open(path)?;
+        // SAFETY: no process of ours writes to a finished file of this name; it is only ever removed, which leaves a
+        // map intact. Whether somebody else did is checked before and after the rows are read.
+        let map = unsafe { memmap2::Mmap::map(&file) }?;
+        let is_whole = unseal(&map).is_some_and(|inside| inside.ends_with(key.as_bytes()));
+        Ok(is_whole.then(|| Self { map, path: path.into(), identity }))
     }
 
     /// The size of the rows.
     pub fn bytes(&self) -> u64 {
-        (self.0.len() - frostline_files::SEAL_BYTES) as u64
+        (self.map.len() - self.bytes_behind()) as u64
+    }
+
+    /// Whether nobody has written to the file or replaced it since it was checked.
+    fn is_unchanged(&self) -> bool {
+        Identity::of(&self.path).is_ok_and(|now| now == self.identity)
+    }
+
+    /// The size of what stands behind the rows. The file is named by the key.
+    fn bytes_behind(&self) -> usize {
+        self.path.file_stem().map_or(0, |key| key.len()) + SEAL_BYTES
     }
 
     fn values(&self) -> &[f32] {
-        let rows = &self.0[..self.0.len() - frostline_files::SEAL_BYTES];
+        let rows = &self.map[..self.map.len() - self.bytes_behind()];
         // SAFETY: every pattern of bits is an f32; a map begins on a page, so nothing is cut.
         unsafe { rows.align_to::<f32>() }.1
     }
@@ -54,6 +82,14 @@ impl Rows {
         }
     }
 
+    /// Whether the numbers are still those that were computed: always, where they are in memory.
+    pub fn is_unchanged(&self) -> bool {
+        match &self.values {
+            Values::Memory(_) => true,
+            Values::Mapped(rows) => rows.is_unchanged(),
+        }
+    }
+
     /// What they take of this process's own memory.
     pub fn bytes_in_memory(&self) -> u64 {
         match &self.values {
@@ -64,10 +100,13 @@ impl Rows {
 }
 
 impl Kept {
-    /// The rows of a key, now those used last.
+    /// The rows of a key, now those used last; nothing if they are not known, or their file was changed.
     pub fn find(&mut self, key: &str) -> Option<Arc<Rows>> {
         let at = self.entries.iter().position(|(known, _)| known == key)?;
         let entry = self.entries.remove(at);
+        if !entry.1.is_unchanged() {
+            return None;
+        }
         let rows = entry.1.clone();
         self.entries.push(entry);
         Some(rows)

@@ -47,7 +47,7 @@ impl Trained<'_> {
             let named =
                 |what: &str| folder.join(if main { what.into() } else { format!("{what}-{}", task.name) });
             let target = named("model");
-            frostline_files::create_folder(&target)?;
+            frostline_files::create_own_folder(&target)?;
             let export = HuggingFaceExport {
                 config: encoder,
                 parameters: &parameters,
@@ -86,7 +86,7 @@ impl Trained<'_> {
                     encoder: name,
                 };
                 let target = named("peft");
-                frostline_files::create_folder(&target)?;
+                frostline_files::create_own_folder(&target)?;
                 frostline_files::write(&target.join("adapter_model.safetensors"), &peft.safetensors()?)?;
                 frostline_files::write(&target.join("adapter_config.json"), peft.config(lora).as_bytes())?;
             }

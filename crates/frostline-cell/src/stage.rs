@@ -162,6 +162,7 @@ impl StageRun<'_> {
         let finished = train::<B>(&run, model, saved, &mut listen)?;
         let outcome =
             if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
+        splits.check_unchanged()?;
         history.count(&finished, data, &tasks);
         Ok((finished.model, outcome))
     }

@@ -157,6 +157,23 @@ pub struct Appender {
     file: File,
 }
 
+/// Creates a folder inside of one of ours, and those above it.
+///
+/// # Errors
+/// If it cannot be created, or is a link: what is written there would be written somewhere else.
+pub fn create_own_folder(path: &Path) -> Result<(), FileError> {
+    refuse_link(path)?;
+    create_folder(path)
+}
+
+fn refuse_link(path: &Path) -> Result<(), FileError> {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        let reason = "it is a link to somewhere else, and nothing is written there; remove it";
+        return Err(FileError::of(path)(io::Error::other(reason)));
+    }
+    Ok(())
+}
+
 /// Opens a file to add to it, and creates it where it is missing.
 ///
 /// # Errors
@@ -204,8 +221,9 @@ fn write_through(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<usize
 /// Opens a file that processes lock, and leaves its contents as they are.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// If it cannot be opened, or is a link to somewhere else.
 pub fn lock_file(path: &Path) -> Result<File, FileError> {
+    refuse_link(path)?;
     let open = |_| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
     through(Operation::Create, path, open).map_err(FileError::of(path))
 }

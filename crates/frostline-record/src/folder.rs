@@ -182,7 +182,8 @@ struct Versioned {
 
 fn read_json<T: DeserializeOwned>(path: &Path, what: &'static str) -> Result<T, FolderError> {
     let malformed = |reason| FolderError::Malformed { path: path.into(), what, reason };
-    let text = frostline_files::read_text(path, MOST_JSON)?;
+    let bytes = frostline_files::read(path, MOST_JSON)?;
+    let text = String::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
     let text = unseal_json(&text).map_err(|error| malformed(error.to_string()))?;
     // The schema is checked first: in another version's file, its first unknown key would explain too little.
     if let Ok(Versioned { schema: found }) = serde_json::from_str(&text)

@@ -8,6 +8,9 @@ pub const MOST_CELLS: usize = 100_000;
 /// The most workers at a time.
 pub const MOST_JOBS: usize = 256;
 
+/// The most treebanks that a plan names, stages of a cell, tasks of a cell and claims of a plan.
+const MOST_NAMED: usize = 1000;
+
 /// The most MiB that a worker may keep in memory of constant prefixes: 16 TiB.
 const MOST_MEMORY_MIB: u64 = 1 << 24;
 
@@ -17,10 +20,15 @@ impl Plan {
     pub(crate) fn check_limits(&self) -> Result<(), PlanError> {
         let minutes = self.checkpoints.minutes;
         let memory = self.prefix_cache.memory_mib;
+        let few = |name, count: usize| (name, count as f64, count <= MOST_NAMED, "at most 1000 of them");
         let rules = [
             ("jobs", self.jobs as f64, (1..=MOST_JOBS).contains(&self.jobs), "from 1 to 256"),
             ("prefix_cache.memory_mib", memory as f64, memory <= MOST_MEMORY_MIB, "at most 16777216"),
             ("checkpoints.minutes", minutes, (0.0..1e6).contains(&minutes), "in [0, 1000000)"),
+            few("treebanks", self.treebanks.len()),
+            few("claims", self.claims.len()),
+            few("settings.stages", self.settings.stages.len()),
+            few("settings.tasks", self.settings.tasks.len()),
         ];
         if let Some((path, value, _, range)) = rules.into_iter().find(|rule| !rule.2) {
             return Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() });

@@ -3,6 +3,15 @@
 
 use crate::table::Table;
 
+/// Text from a file as code, whatever it contains: the marks around it are longer than any in it.
+pub(crate) fn code(text: &str) -> String {
+    let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or(0);
+    let marks = "`".repeat(longest + 1);
+    // A space keeps marks of the text apart from those around it, and is not shown.
+    let space = if longest > 0 { " " } else { "" };
+    format!("{marks}{space}{text}{space}{marks}")
+}
+
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Block {

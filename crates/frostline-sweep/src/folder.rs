@@ -62,10 +62,14 @@ pub(crate) fn check(out: &Path) -> Result<()> {
 /// Checks that the folder is missing, empty or a sweep's: nobody else's files may be replaced or removed.
 fn check_owner(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    // A sweep that was killed at its first moment leaves these.
-    let foreign: Vec<_> = entries.filter(|name| name != ".lock" && name != "sweep.json.part").collect();
-    let marked = || frostline_files::read_text(&folder.join(".lock"), 1 << 10).is_ok_and(|text| text == MARK);
-    if foreign.is_empty() || marked() {
+    let lock =
+        frostline_files::read_text(&folder.join(".lock"), 1 << 10).unwrap_or_else(|_| "missing".into());
+    if lock == MARK {
+        return Ok(());
+    }
+    // A sweep that was killed at its first moment leaves an empty one.
+    let foreign: Vec<_> = entries.filter(|name| name != ".lock" || !lock.is_empty()).collect();
+    if foreign.is_empty() {
         return Ok(());
     }
     let why = match Sweep::read(folder) {
@@ -115,8 +119,8 @@ impl Folder {
 
     /// Creates the folders in it.
     fn create(&self) -> Result<()> {
-        frostline_files::create_folder(&self.path.join("cells")).environment()?;
-        frostline_files::create_folder(&self.logs()).environment()
+        frostline_files::create_own_folder(&self.path.join("cells")).environment()?;
+        frostline_files::create_own_folder(&self.logs()).environment()
     }
 
     /// The folder's path.
@@ -157,7 +161,7 @@ impl Folder {
         let mut jobs = Vec::new();
         for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
             let folder = Sweep::cell_folder(&self.path, cell);
-            frostline_files::create_folder(&folder).environment()?;
+            frostline_files::create_own_folder(&folder).environment()?;
             wait_until_free(&folder, cell)?;
             let folder = std::path::absolute(&folder).environment()?;
             jobs.push(Job {

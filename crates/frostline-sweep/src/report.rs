@@ -70,7 +70,7 @@ fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
         );
     }
     let now: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    frostline_files::create_folder(into)?;
+    frostline_files::create_own_folder(into)?;
     note(&before.union(&now).copied().collect())?;
     for file in files {
         put(into, file)?;
@@ -85,6 +85,6 @@ fn replace(into: &Path, files: &[ReportFile]) -> anyhow::Result<()> {
 fn put(into: &Path, file: &ReportFile) -> anyhow::Result<()> {
     let path = into.join(&file.path);
     let folder = path.parent().unwrap_or(into);
-    frostline_files::create_folder(folder)?;
+    frostline_files::create_own_folder(folder)?;
     Ok(frostline_files::write(&path, &file.bytes)?)
 }

@@ -178,6 +178,14 @@ mod tests {
     }
 
     #[test]
+    fn code_is_not_ended_by_its_text() {
+        use crate::page::code;
+        assert_eq!(code("NOUN"), "`NOUN`");
+        assert_eq!(code("``"), "``` `` ```");
+        assert_eq!(code("a`b"), "`` a`b ``");
+    }
+
+    #[test]
     fn words_of_all_languages_stay_as_they_are() {
         for text in ["می\u{200c}خواهم", "क्\u{200d}ष", "naïve", "e\u{301}", "👩\u{200d}🔬", "a\nb"]
         {

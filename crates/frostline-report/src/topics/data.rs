@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use frostline_record::{SplitFacts, TaskFacts, Unit};
 
 use crate::number::count;
+use crate::page::code;
 use crate::page::{Page, PageFile};
 use crate::render::markdown;
 use crate::study::words::{banner, extras_name};
@@ -181,7 +182,7 @@ fn tags(facts: &TaskFacts, page: &mut Page) {
     let found = |split: &SplitFacts, tag: &String| split.tags.get(tag).copied().unwrap_or(0);
     let mut names = distinct(facts.splits().flat_map(|(_, split)| split.tags.keys()));
     names.sort_by_key(|name| (std::cmp::Reverse(found(&facts.train, name)), *name));
-    let columns = Columns::default().column(unit, Quantity::Text, |tag: &&String| format!("`{tag}`"));
+    let columns = Columns::default().column(unit, Quantity::Text, |tag: &&String| code(tag));
     let columns = facts.splits().fold(columns, |columns, (name, split)| {
         columns.column(capital(name), Quantity::Count, move |tag| found(split, tag)).column(
             "%",
@@ -191,8 +192,10 @@ fn tags(facts: &TaskFacts, page: &mut Page) {
     });
     page.table(columns.table(names));
     for (name, split) in facts.splits().filter(|(name, _)| *name != "train") {
-        let missing: Vec<String> =
-            facts.missing_in_train(split).map(|(tag, words)| format!("`{tag}` ({})", count(words))).collect();
+        let missing: Vec<String> = facts
+            .missing_in_train(split)
+            .map(|(tag, words)| format!("{} ({})", code(tag), count(words)))
+            .collect();
         let said = if missing.is_empty() { "none".into() } else { missing.join(", ") };
         page.item(format!("Of {name}, train lacks the {}s: {said}.", unit.to_lowercase()));
     }

@@ -5,6 +5,7 @@ use frostline_score::MeanStd;
 use crate::keys;
 use crate::number::{NONE, count, fixed};
 use crate::page::Page;
+use crate::page::code;
 use crate::study::{BASELINE, Study, named};
 use crate::table::{Columns, Quantity, Table, Value};
 use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
@@ -114,7 +115,7 @@ impl<'a> SplitPart<'a> {
     /// F1 of the most frequent tags, a column each; below, the differences to the baseline.
     fn tags(&self, page: &mut Page) {
         let tags: Vec<&TagErrors> = self.first.tags.iter().take(COLUMNS).collect();
-        let name = |tag: &&TagErrors| format!("`{}`", tag.tag);
+        let name = |tag: &&TagErrors| code(&tag.tag);
         let words = self.unkeyed("words").column("Macro F1", Quantity::Percent(2), |()| NONE);
         let words = words.each(tags.clone(), name, Quantity::Share(2), |(), tag| Value::Count(tag.support));
         let find =
@@ -154,9 +155,9 @@ impl<'a> SplitPart<'a> {
             |row: &PairRow<'_>| row.0.policy.clone(),
             |row: &PairRow<'_>| &row.0.extras,
         )
-        .column("Gold", Quantity::Text, |row| format!("`{}`", row.1.gold))
+        .column("Gold", Quantity::Text, |row| code(&row.1.gold))
         .column("Taken for", Quantity::Text, |(_, pair)| {
-            pair.predicted.as_ref().map_or("nothing".into(), |tag| format!("`{tag}`"))
+            pair.predicted.as_ref().map_or("nothing".into(), |tag| code(tag))
         })
         .column("Words", Quantity::Count, |row| row.1.words)
         .column("% of errors", Quantity::Share(1), |row| row.1.share_of_errors)
@@ -201,7 +202,7 @@ fn scores(group: &GroupErrors) -> Table {
     let is_other = group.policy != BASELINE;
     let gain = |gain: Option<MeanStd>| gain.filter(|_| is_other);
     let columns = Columns::default()
-        .column("Tag", Quantity::Text, |tag: &&TagErrors| format!("`{}`", tag.tag))
+        .column("Tag", Quantity::Text, |tag: &&TagErrors| code(&tag.tag))
         .column("Words", Quantity::Count, |tag| tag.support)
         .column("Precision", Quantity::Percent(2), |tag| tag.precision)
         .column("Recall", Quantity::Percent(2), |tag| tag.recall)

@@ -6,6 +6,7 @@ use frostline_score::{Confusion, MeanStd};
 
 use crate::number::{capital, signed, signed_plus_minus};
 use crate::page::Page;
+use crate::page::code;
 use crate::study::epochs::EpochStats;
 use crate::study::stages::{StageStats, TaskStats, score_at, value};
 use crate::study::{BASELINE, CellView, Group, Study};
@@ -276,7 +277,7 @@ fn confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) 
 }
 
 fn matrix(counts: &Confusion) -> Table {
-    let label = |at: usize| format!("`{}`", counts.tags[at]);
+    let label = |at: usize| code(&counts.tags[at]);
     let columns = Columns::default().column("", Quantity::Text, |gold: &usize| label(*gold)).each(
         0..counts.tags.len(),
         |at| label(*at),

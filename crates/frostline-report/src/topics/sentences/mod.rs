@@ -9,6 +9,7 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, plural};
 use crate::page::Page;
+use crate::page::code;
 use crate::study::stages::{Scored, StageStats};
 use crate::study::words::extras_name;
 use crate::study::{Group, SPLITS, Stored, Study, distinct};
@@ -86,7 +87,7 @@ fn labels(task: &SentenceTask, page: &mut Page) {
         None => split.whole(),
     };
     let columns = Columns::default().column("Label", Quantity::Text, |label: &Option<&String>| {
-        label.map_or_else(|| "all".into(), |label| format!("`{label}`"))
+        label.map_or_else(|| "all".into(), |label| code(label))
     });
     let columns = task.balance.iter().fold(columns, |columns, split| {
         columns.column(capital(split.split), Quantity::Count, move |label| sentences(split, *label)).column(
@@ -199,7 +200,7 @@ fn majority(confusion: &Confusion) -> f64 {
 /// Precision, recall and F1 of every label.
 fn label_scores(confusion: &Confusion) -> Table {
     let tags = confusion.per_tag().into_iter().filter(|tag| tag.support + tag.predicted > 0);
-    let tags = tags.map(|tag| (format!("`{}`", tag.tag), tag.prf, tag.support));
+    let tags = tags.map(|tag| (code(&tag.tag), tag.prf, tag.support));
     let (averages, all) = (confusion.averages(), confusion.words());
     let means = [("macro".to_string(), averages.macro_avg, all), ("weighted".into(), averages.weighted, all)];
     let columns = Columns::default()
@@ -217,7 +218,7 @@ fn matrix(confusion: &Confusion) -> Table {
     let seen: Vec<usize> =
         tags.filter(|(_, tag)| tag.support + tag.predicted > 0).map(|(at, _)| at).collect();
     let missed = confusion.missed.iter().any(|&missed| missed > 0);
-    let label = |at: usize| format!("`{}`", confusion.tags[at]);
+    let label = |at: usize| code(&confusion.tags[at]);
     let columns = Columns::default()
         .column("Gold, then predicted as", Quantity::Text, |gold: &usize| label(*gold))
         .each(seen.clone(), |at| label(*at), Quantity::Count, |gold, at| confusion.counts[*gold][*at])
