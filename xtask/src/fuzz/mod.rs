@@ -92,7 +92,7 @@ fn run_all(
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(&work)).collect();
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
     })?;
     let mut runs = done.into_inner().unwrap_or_else(|broken| broken.into_inner());

@@ -17,7 +17,7 @@ use frostline_kernels::backend;
 use frostline_tagger::{NO_TAG, Options, Tagger};
 use frostline_testing::Lack;
 
-use cell::{LENGTH, cell, recorded, shared};
+use cell::{LENGTH, cell, recorded, shared, with_head};
 
 fn demo(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo").join(name);
@@ -440,23 +440,6 @@ fn a_saved_model_stores_how_words_were_read() {
     let config: serde_json::Value = serde_json::from_str(&read("model/tokenizer_config.json")).unwrap();
     assert_eq!(config["do_lower_case"], true);
     assert_eq!(config["tokenizer_class"], "DistilBertTokenizer");
-}
-
-/// A copy of the cell's model whose head has this value everywhere.
-fn with_head(value: f32, to: &Path) {
-    for entry in cell().join("model").read_dir().unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-    let path = to.join("model.safetensors");
-    let mut bytes = fs::read(&path).unwrap();
-    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    let header: serde_json::Value = serde_json::from_slice(&bytes[8..start]).unwrap();
-    let place = |end: usize| header["classifier.weight"]["data_offsets"][end].as_u64().unwrap() as usize;
-    for four in bytes[start + place(0)..start + place(1)].as_chunks_mut::<4>().0 {
-        *four = value.to_le_bytes();
-    }
-    fs::write(path, bytes).unwrap();
 }
 
 #[test]
