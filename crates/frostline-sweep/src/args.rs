@@ -54,7 +54,7 @@ pub struct SweepArgs {
     /// Start no further cell once one has failed; those that are running end
     #[arg(long, conflicts_with = "keep_going")]
     pub fail_fast: bool,
-    /// Run all other cells where some fail [default]
+    /// Run all other cells where some fail, as without either option
     #[arg(long)]
     pub keep_going: bool,
     /// Run a cell that failed up to N times more before its error is recorded
