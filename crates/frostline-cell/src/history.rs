@@ -81,7 +81,11 @@ pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (History, Option<Sav
             Ok((saved, note)) if note.id == id && note.isa == isa => return (note.history, Some(saved)),
             // Of other settings, code or instructions: bits would differ.
             Ok(_) => {}
-            Err(reason) => tracing::warn!("{}: not used, since {reason}", path.display()),
+            Err(reason) => {
+                tracing::warn!("{}: not used, since {reason}", path.display());
+                // Otherwise the next checkpoint would push out the good one before.
+                let _ = frostline_files::remove(&path);
+            }
         }
     }
     Default::default()

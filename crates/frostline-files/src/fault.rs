@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// A change of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// A folder is created.
     CreateFolder,
     /// A file is created, or opened to be added to.

@@ -8,7 +8,6 @@ mod seal;
 mod write;
 
 pub use error::FileError;
-pub use fault::Operation;
 pub use read::{Identity, open, read, read_text};
 pub use seal::{ChangedText, SEAL_BYTES, seal, seal_json, unseal, unseal_json};
 pub use write::{
