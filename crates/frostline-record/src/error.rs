@@ -2,6 +2,12 @@
 
 use crate::SCHEMA;
 
+/// The longest line of a message about a file in TOML.
+///
+/// # Units
+/// Characters.
+const MOST_WIDTH: usize = 200;
+
 /// What can be wrong with a plan or an override.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -131,4 +137,13 @@ pub enum PlanError {
         /// The text as given.
         text: String,
     },
+}
+
+/// A message of several lines, each cut to a width that a terminal can show: the parser quotes the line of the fault whole.
+pub(crate) fn shortened(message: &str) -> String {
+    let cut = |line: &str| match line.char_indices().nth(MOST_WIDTH) {
+        None => line.to_string(),
+        Some((end, _)) => format!("{} …", &line[..end]),
+    };
+    message.lines().map(cut).collect::<Vec<_>>().join("\n")
 }

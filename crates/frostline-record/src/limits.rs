@@ -15,8 +15,9 @@ const MOST_NAMED: usize = 1000;
 const MOST_MEMORY_MIB: u64 = 1 << 24;
 
 impl Plan {
-    /// Checks the plan's own numbers, and that none anywhere in it is infinite or no number: JSON has no such
-    /// numbers, so that a record or `sweep.json` with one could not be read again.
+    /// Checks the plan's own numbers, and that all in it can be stored and computed with. JSON has no infinite number, so
+    /// that a record or `sweep.json` with one could not be read again; training has single precision, in which very
+    /// small numbers are 0 and very large ones infinite.
     pub(crate) fn check_limits(&self) -> Result<(), PlanError> {
         let minutes = self.checkpoints.minutes;
         let memory = self.prefix_cache.memory_mib;
@@ -37,24 +38,26 @@ impl Plan {
             path: format!("the plan `{}`", self.name),
             reason: error.to_string(),
         })?;
-        match not_finite("", &all) {
+        match unusable("", &all) {
             None => Ok(()),
             Some((path, value)) => {
-                Err(PlanError::OutOfRange { path, value, range: "a finite number".into() })
+                Err(PlanError::OutOfRange { path, value, range: "0, or from 1e-30 to 1e30 in size".into() })
             }
         }
     }
 }
 
-/// The first number that no JSON file can hold, with its path.
-fn not_finite(path: &str, value: &toml::Value) -> Option<(String, f64)> {
+/// The first number that is infinite, no number, or neither of these only in double precision, with its path.
+fn unusable(path: &str, value: &toml::Value) -> Option<(String, f64)> {
     let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
     match value {
-        toml::Value::Float(number) if !number.is_finite() => Some((path.into(), *number)),
-        toml::Value::Array(all) => {
-            all.iter().enumerate().find_map(|(at, value)| not_finite(&format!("{path}[{at}]"), value))
+        toml::Value::Float(number) if *number != 0.0 && !(1e-30..=1e30).contains(&number.abs()) => {
+            Some((path.into(), *number))
         }
-        toml::Value::Table(all) => all.iter().find_map(|(key, value)| not_finite(&below(key), value)),
+        toml::Value::Array(all) => {
+            all.iter().enumerate().find_map(|(at, value)| unusable(&format!("{path}[{at}]"), value))
+        }
+        toml::Value::Table(all) => all.iter().find_map(|(key, value)| unusable(&below(key), value)),
         _ => None,
     }
 }
@@ -70,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_no_record_can_hold_are_refused() {
+    fn numbers_that_no_record_can_hold_or_that_training_cannot_use_are_refused() {
         let settings = [
             "optimizer.lr",
             "optimizer.beta1",
@@ -89,13 +92,23 @@ mod tests {
             "adaptive.percentile",
             "tasks.upos.weight",
         ];
-        for number in ["inf", "-inf", "nan"] {
+        for number in ["inf", "-inf", "nan", "1e-320", "1e-40", "1e40", "1e308"] {
             for setting in settings {
                 error(&format!("settings.{setting} = {number}"));
                 error(&format!("grid.'{setting}' = [{number}]"));
                 error(&format!("[[settings.stages]]\n'{setting}' = {number}"));
             }
             error(&format!("checkpoints.minutes = {number}"));
+        }
+    }
+
+    #[test]
+    fn a_message_about_a_long_line_is_short() {
+        let text = format!("schema = 4\nname = '{}'\nnamed = 1", "x".repeat(1 << 20));
+        let syntax = Plan::parse(&text, "x.toml").expect_err("no such key").to_string();
+        let value = Plan::parse(&text.replace("'\nnamed = 1", ""), "x.toml").expect_err("no end").to_string();
+        for error in [syntax, value] {
+            assert!(error.len() < 2000 && error.contains("line "), "{} bytes", error.len());
         }
     }
 

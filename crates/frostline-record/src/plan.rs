@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::shortened;
 use crate::{Claim, FileName, PlanError, SCHEMA, Settings, Switch, claim_check};
 
 /// A plan: settings shared by all cells, and the axes of the grid.
@@ -100,7 +101,7 @@ impl Plan {
     pub fn parse(text: &str, path: &str) -> Result<Self, PlanError> {
         let plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
             path: path.into(),
-            reason: error.to_string().trim_end().into(),
+            reason: shortened(error.to_string().trim_end()),
         })?;
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::shortened;
 use crate::{Plan, PlanError, Settings};
 
 /// The version of a reference file's shape.
@@ -232,7 +233,7 @@ impl Reference {
     pub fn parse(text: &str, path: &str) -> Result<Self, ReferenceError> {
         let reference: Self = toml::from_str(text).map_err(|error| ReferenceError::Syntax {
             path: path.into(),
-            reason: error.to_string().trim_end().into(),
+            reason: shortened(error.to_string().trim_end()),
         })?;
         if reference.schema != REFERENCE_SCHEMA {
             return Err(ReferenceError::Schema { path: path.into(), found: reference.schema });

@@ -31,10 +31,7 @@ pub enum TrainError {
         split: String,
     },
     /// The loss is NaN or infinite.
-    #[error(
-        "the loss is {loss} at step {step} (learning rate {lr:e}); training diverged: try a lower \
-         `optimizer.lr` or a warm-up (`schedule.warmup`)"
-    )]
+    #[error("the loss is {loss} at step {step} (learning rate {lr:e}); {}", advice_on_divergence(*step))]
     Diverged {
         /// The step, counted from 1.
         step: u64,
@@ -67,4 +64,15 @@ pub enum TrainError {
         /// The parameter.
         path: String,
     },
+}
+
+/// The next step after a loss that is no number: before the second step no learning rate can be its cause.
+fn advice_on_divergence(step: u64) -> &'static str {
+    match step {
+        0 | 1 => {
+            "nothing has been learned yet, so the learning rate is not the cause: check the encoder's weights, and the \
+             factors of what the policy adds (`lora.alpha`) and of the tasks (`weight`)"
+        }
+        _ => "training diverged: try a lower `optimizer.lr` or a warm-up (`schedule.warmup`)",
+    }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
+use super::readable::Readable;
+
 /// Write the manual pages, for example `frostline man --out ~/.local/share/man/man1`, then `man frostline-sweep`.
 #[derive(Args)]
 pub struct Man {
@@ -26,6 +28,6 @@ impl Man {
         let place = || format!("{}: the pages cannot be written; choose another --out", folder.display());
         frostline_files::create_folder(&folder).with_context(place)?;
         clap_mangen::generate_to(command, &folder).with_context(place)?;
-        Ok(writeln!(out, "{}", folder.display())?)
+        Ok(writeln!(Readable(out), "{}", folder.display())?)
     }
 }
