@@ -9,8 +9,8 @@ use std::time::Duration;
 use frostline_e2e::Deed;
 use frostline_record::{
     AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded, LossPoint,
-    MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, Score, SplitFacts, StageOutcome, StepEvent,
-    StoredFile, TaskFacts, TaskOutcome, Timing, Unit, sha256,
+    MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, SavedFiles, Score, SplitFacts, StageOutcome,
+    StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit, sha256,
 };
 
 use crate::send;
@@ -224,6 +224,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
             settled: vec![],
         }],
         changes: vec![],
+        files: SavedFiles::default(),
     }
 }
 

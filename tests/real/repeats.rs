@@ -162,7 +162,10 @@ fn an_audit_reads_every_stage_and_every_head() {
 
     fs::remove_dir_all(folder.join("model-names")).expect("the other model");
     let error = Auditor::default().cell(&folder).expect_err("half of what was saved");
-    assert!(format!("{error:#}").contains("it holds no model-names/model.safetensors"), "{error:#}");
+    assert!(
+        format!("{error:#}").contains("model-names/config.json is missing, although the cell saved it"),
+        "{error:#}"
+    );
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn a_cell_that_cannot_be_audited_does_not_stop_the_audit() {
     for part in [
         "the cell failed (out of memory); fix that and run the sweep again",
         "a record of schema 1, but",
-        "it holds no model/model.safetensors; run the sweep again",
+        "model/config.json is missing, although the cell saved it; remove the cell's record.json",
         "it holds no record.json; give the folder",
         ": holds\n",
         "4 of 5 cells could not be audited",

@@ -63,10 +63,9 @@ impl Folder {
     }
 
     fn tokenizer(&self, sources: &mut Sources) -> Result<(), AssetError> {
-        if self.add(sources, "tokenizer", "tokenizer.json")? {
-            return Ok(());
-        }
-        if self.add(sources, "vocabulary", "vocab.txt")? {
+        if self.add(sources, "tokenizer", "tokenizer.json")?
+            || self.add(sources, "vocabulary", "vocab.txt")?
+        {
             self.add(sources, "tokenizer-config", "tokenizer_config.json")?;
             return Ok(());
         }

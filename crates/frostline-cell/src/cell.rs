@@ -10,7 +10,9 @@ use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
 use frostline_kernels::backend::Work;
 use frostline_model::{EncoderConfig, Network, RandomInit};
-use frostline_record::{self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, read_record};
+use frostline_record::{
+    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, SavedFiles, read_record,
+};
 use frostline_train::{Saved, extras};
 
 use crate::history::ms;
@@ -25,10 +27,10 @@ use crate::{baselines, changes, cost, history, inputs};
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
 
-/// The record of a finished cell, and what it found.
+/// The record of a finished cell, and what it found; the models beside it are those that it saved.
 ///
 /// # Errors
-/// Where the folder holds no record, or the cell failed.
+/// Where the folder holds no record, the cell failed, or a saved file is not what it was.
 pub(crate) fn finished(folder: &Path) -> Result<(Record, Outcome)> {
     let missing = "it holds no record.json; give the folder of a finished cell, such as OUT/cells/NAME";
     let record = read_record(folder)?.context(missing)?;
@@ -36,6 +38,7 @@ pub(crate) fn finished(folder: &Path) -> Result<(Record, Outcome)> {
         let error = record.error.as_deref().unwrap_or("it says no reason");
         bail!("the cell failed ({error}); fix that and run the sweep again");
     };
+    result.files.check(folder, None)?;
     Ok((record, result))
 }
 
@@ -188,6 +191,7 @@ fn run_cell<B: Train>(
         // Both have read them again.
         shared.verified.check_unchanged(weights())?;
     }
+    let files = SavedFiles::of(folder)?;
     let timing = history.timing([load_ms, baselines_ms], ms(clock));
     let outcome = Outcome {
         headline: data.main().name.to_string(),
@@ -199,6 +203,7 @@ fn run_cell<B: Train>(
         baselines,
         stages: history.stages,
         changes,
+        files,
     };
     Ok(Some((outcome, timing)))
 }

@@ -9,6 +9,7 @@ use frostline_assets::{Origin, read_pinned};
 use frostline_files::Identity;
 use frostline_model::{Checkpoint, EncoderConfig, ParameterSource, RandomInit};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
+use serde_json::{Map, Value};
 
 /// The roles of the files from which an aligner is made.
 pub(crate) const TOKENIZER: [&str; 3] = ["tokenizer", "tokenizer-config", "vocabulary"];
@@ -54,6 +55,7 @@ pub fn encoder_config(inputs: &Inputs) -> Result<EncoderConfig> {
 pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
     let aligner = if inputs.contains_key("tokenizer") {
         let place = &input(inputs, "tokenizer")?.path;
+        tokenizer_config(inputs)?;
         Aligner::from_bytes(text(inputs, "tokenizer")?.as_bytes()).with_context(|| place.clone())?
     } else {
         let options = match inputs.get("tokenizer-config") {
@@ -70,6 +72,16 @@ pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
     let options =
         AlignOptions { max_length: data.max_length, lowercase: data.lowercase, ..AlignOptions::default() };
     Ok(aligner.with_options(options)?.with_cache(true))
+}
+
+/// The file `tokenizer_config.json` beside the tokenizer, where there is one. A saved model needs it.
+///
+/// # Errors
+/// Where it cannot be read, or is no JSON object.
+pub(crate) fn tokenizer_config(inputs: &Inputs) -> Result<Option<Map<String, Value>>> {
+    let Some(input) = inputs.get("tokenizer-config") else { return Ok(None) };
+    let object = serde_json::from_str(&text_of(input)?);
+    Ok(Some(object.with_context(|| format!("{}: no JSON object; fix or delete it", input.path))?))
 }
 
 /// Checks that the encoder's word table has a row for every id of the tokenizer.

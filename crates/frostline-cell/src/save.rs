@@ -60,19 +60,9 @@ impl Trained<'_> {
             let config = hugging_face_config(&inputs::text(&cell.inputs, "config")?, &task.tags, kind)?;
             frostline_files::write(&target.join("model.safetensors"), &export.safetensors()?)?;
             frostline_files::write(&target.join("config.json"), config.as_bytes())?;
-            let files = [
-                ("tokenizer", "tokenizer.json"),
-                ("vocabulary", "vocab.txt"),
-                ("tokenizer-config", "tokenizer_config.json"),
-            ];
-            for (role, file) in files {
-                if cell.inputs.contains_key(role) {
-                    frostline_files::write(&target.join(file), inputs::text(&cell.inputs, role)?.as_bytes())?;
-                }
-            }
-            let tokenizer = cell.inputs.get("tokenizer").map(|input| input.path.as_str());
+            saved_model::write_tokenizer(&target, &cell.inputs)?;
             let served = data.tasks.iter().filter(|other| other.head == task.head);
-            saved_model::finish(&target, self.last, tokenizer, served)?;
+            saved_model::write_notes(&target, self.last, served)?;
             let lora = encoder.extras.lora.as_ref();
             if let Some(lora) =
                 lora.filter(|_| self.policies.iter().all(|policy| policy.learns_by_lora_alone()))

@@ -4,26 +4,39 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use frostline_record::{MODEL_SCHEMA, SavedModel, Settings};
+use frostline_record::{Inputs, MODEL_SCHEMA, SavedModel, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::data::TaskData;
+use crate::inputs;
 
-/// Writes `tokenizer_config.json`, where the encoder's tokenizer has one beside it, and
-/// `frostline.json`.
+/// Copies the tokenizer's files.
 ///
-/// `settings` are those of the last stage; `served` are the tasks that use the saved head.
-pub(crate) fn finish<'a>(
+/// Training reads `tokenizer.json` alone. Where `tokenizer_config.json` says otherwise, Hugging Face's tools follow that,
+/// so it is made to say what the training saw.
+pub(crate) fn write_tokenizer(folder: &Path, inputs: &Inputs) -> Result<()> {
+    let write = |file: &str, text: &str| frostline_files::write(&folder.join(file), text.as_bytes());
+    for (role, file) in [("tokenizer", "tokenizer.json"), ("vocabulary", "vocab.txt")] {
+        if inputs.contains_key(role) {
+            write(file, &inputs::text(inputs, role)?)?;
+        }
+    }
+    if let Some(mut config) = inputs::tokenizer_config(inputs)? {
+        if let Some(input) = inputs.get("tokenizer") {
+            let tokenizer = serde_json::from_str(&inputs::text_of(input)?);
+            agree(&mut config, &tokenizer.with_context(|| input.path.clone())?);
+        }
+        write("tokenizer_config.json", &(serde_json::to_string_pretty(&config)? + "\n"))?;
+    }
+    Ok(())
+}
+
+/// Writes `frostline.json`. `settings` are those of the last stage, `served` the tasks that use the saved head.
+pub(crate) fn write_notes<'a>(
     folder: &Path,
     settings: &Settings,
-    tokenizer: Option<&str>,
     served: impl Iterator<Item = &'a TaskData>,
 ) -> Result<()> {
-    if let Some(path) = tokenizer
-        && let Some(config) = tokenizer_config(path)?
-    {
-        frostline_files::write(&folder.join("tokenizer_config.json"), config.as_bytes())?;
-    }
     let mut unit = frostline_record::Unit::Words;
     let tasks = served.map(|task| {
         unit = task.settings.unit();
@@ -38,26 +51,6 @@ pub(crate) fn finish<'a>(
         precision: settings.train.precision,
     };
     Ok(frostline_files::write(&folder.join(SavedModel::FILE), saved.text().as_bytes())?)
-}
-
-/// The `tokenizer_config.json` beside a `tokenizer.json`, nothing where there is none.
-///
-/// Training reads `tokenizer.json` alone. Where the config says otherwise, Hugging Face's tools
-/// follow the config, so it is made to say what the training saw.
-fn tokenizer_config(tokenizer: &str) -> Result<Option<String>> {
-    let path = match tokenizer.rfind(['/', std::path::MAIN_SEPARATOR]) {
-        Some(at) => format!("{}tokenizer_config.json", &tokenizer[..=at]),
-        None => "tokenizer_config.json".into(),
-    };
-    // The config decides nothing that is computed here, so it is no input of the cell: one that is
-    // not there is no fault.
-    let Ok(text) = frostline_assets::read(&path) else { return Ok(None) };
-    let mut config: Map<String, Value> =
-        serde_json::from_slice(&text).with_context(|| format!("{path}: no JSON object; fix or delete it"))?;
-    let tokenizer: Value =
-        serde_json::from_slice(&frostline_assets::read(tokenizer)?).with_context(|| tokenizer.to_string())?;
-    agree(&mut config, &tokenizer);
-    Ok(Some(serde_json::to_string_pretty(&config)? + "\n"))
 }
 
 /// Takes over into the config what `tokenizer.json` says of the same settings.
@@ -101,12 +94,5 @@ mod tests {
         assert_eq!(agreed(json!({"add_prefix_space": false}), bytes), json!({"add_prefix_space": true}));
         let other = json!({"normalizer": {"type": "Sequence"}, "pre_tokenizer": {"type": "Metaspace"}});
         assert_eq!(agreed(json!({}), other), json!({}));
-    }
-
-    #[test]
-    fn a_tokenizer_without_a_config_stays_without() {
-        assert_eq!(tokenizer_config("embedded:nowhere/tokenizer.json").unwrap(), None);
-        let config = tokenizer_config("embedded:demo-distilbert/tokenizer.json").unwrap().unwrap();
-        assert!(config.contains("tokenizer_class"), "{config}");
     }
 }

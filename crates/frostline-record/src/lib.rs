@@ -19,6 +19,7 @@ mod record;
 mod record_check;
 mod reference;
 mod saved;
+mod saved_files;
 mod schema;
 mod score;
 mod settings;
@@ -46,6 +47,7 @@ pub use reference::{
     CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,
 };
 pub use saved::{MODEL_SCHEMA, SavedModel};
+pub use saved_files::{SavedFiles, SavedFilesError};
 pub use schema::SCHEMA;
 pub use score::{Entities, Score};
 pub use settings::{

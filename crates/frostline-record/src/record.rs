@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Baseline, Cell, Precision, Score, TaskFacts};
+use crate::{Baseline, Cell, Precision, SavedFiles, Score, TaskFacts};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct Outcome {
     /// How far the encoder is from where it started, with `save.changes`: the embeddings, then each
     /// block.
     pub changes: Vec<Change>,
+    /// The models and features in the cell's folder.
+    #[serde(default, skip_serializing_if = "SavedFiles::is_empty")]
+    pub files: SavedFiles,
 }
 
 /// How far a part of the encoder is from where it started.

@@ -69,6 +69,7 @@ fn check_outcome(result: &Outcome) -> Result<(), String> {
     if stages.is_empty() {
         return Err("it has no stages".into());
     }
+    result.files.check_names()?;
     for (_, split) in tasks.values().flat_map(|task| task.splits()) {
         check_split(split)?;
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use frostline_align::{AlignOptions, Aligner};
 use frostline_model::{Checkpoint, EncoderConfig, Family, HeadKind, HeadShape, ParameterSource as _};
+use frostline_record::{FolderError, Record, read_record};
 use serde::Deserialize;
 
 /// The largest `config.json` that is read; it has a name for each tag.
@@ -38,6 +39,21 @@ struct Tags {
     architectures: Option<Vec<String>>,
 }
 
+/// Compares a model that lies in a cell's folder with the cell's record.
+fn check_saved(folder: &Path) -> Result<()> {
+    let folder = std::path::absolute(folder)?;
+    let (Some(cell), Some(name)) = (folder.parent(), folder.file_name().and_then(|name| name.to_str()))
+    else {
+        return Ok(());
+    };
+    match read_record(cell) {
+        Ok(Some(Record { result: Some(result), .. })) => Ok(result.files.check(cell, Some(name))?),
+        // A model is kept for longer than its sweep, so another version's record is no fault.
+        Ok(_) | Err(FolderError::Schema { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Whether every output can contain a label.
 fn is_label(tag: &str) -> bool {
     !tag.is_empty() && !tag.contains(char::is_control)
@@ -49,8 +65,10 @@ impl ModelFolder {
     ///
     /// # Errors
     /// If one of the files is missing or cannot be read, if the encoder's family is not supported, or if the weights lack
-    /// one of its parameters or have it in another shape.
+    /// one of its parameters or have it in another shape. In the folder of a cell, also if a file is not the one that the
+    /// cell saved.
     pub fn open(folder: &Path) -> Result<Self> {
+        check_saved(folder)?;
         let place = folder.join("config.json");
         let name = place.display().to_string();
         let text = frostline_files::read_text(&place, MOST_CONFIG)

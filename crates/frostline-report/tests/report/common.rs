@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Forms, FreezeCheck, Input, LossPoint, MadeBy,
-    Outcome, Plan, Record, Reference, SCHEMA, Score, Settings, Spelled, SplitFacts, StageOutcome, StoredFile,
-    Sweep, TaskFacts, TaskOutcome, Timing, Unit, sha256,
+    Outcome, Plan, Record, Reference, SCHEMA, SavedFiles, Score, Settings, Spelled, SplitFacts, StageOutcome,
+    StoredFile, Sweep, TaskFacts, TaskOutcome, Timing, Unit, sha256,
 };
 
 /// What a policy reaches: accuracy after the last epoch, trainable parameters, seconds.
@@ -258,6 +258,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             settled: Vec::new(),
         }],
         changes: Vec::new(),
+        files: SavedFiles::default(),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, Entities, EpochRow, EpochTiming, FreezeCheck, Input, Outcome, Plan,
-    Record, SCHEMA, Score, Settings, SplitFacts, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome,
-    Timing, Unit, sha256,
+    Record, SCHEMA, SavedFiles, Score, Settings, SplitFacts, StageOutcome, StoredFile, Sweep, TaskFacts,
+    TaskOutcome, Timing, Unit, sha256,
 };
 
 use crate::common::{maker, reference};
@@ -166,6 +166,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         epochs,
         stages,
         changes: Vec::new(),
+        files: SavedFiles::default(),
     }
 }
 

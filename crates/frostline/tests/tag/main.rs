@@ -2,6 +2,7 @@
 //! that its cell stored.
 
 mod cell;
+mod changed;
 #[path = "../common/mod.rs"]
 mod common;
 
