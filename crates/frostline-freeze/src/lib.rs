@@ -18,7 +18,9 @@ pub use cost::{Cost, PrefixMode, Shape, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;
 pub use peft::PeftMethod;
-pub use policy::{FreezeSchedule, Frozen, FrozenBlocks, FrozenHeads, Policy, PolicyError, Tuning};
+pub use policy::{
+    BlockCount, FreezeSchedule, Frozen, FrozenBlocks, FrozenHeads, Policy, PolicyError, Tuning,
+};
 pub use rates::LayerDecay;
 pub use resolved::ResolvedPolicy;
 pub use settling::{Settling, SettlingRule};

@@ -40,11 +40,11 @@ pub enum FrozenBlocks {
     /// `all` and `head-only`.
     All,
     /// `first-K`: the K blocks nearest the input.
-    First(usize),
+    First(BlockCount),
     /// `last-K`: the K blocks nearest the head.
-    Last(usize),
+    Last(BlockCount),
     /// `top-K`: all but the K blocks nearest the head.
-    AllButLast(usize),
+    AllButLast(BlockCount),
     /// `alternating`: blocks 0, 2, 4 and so on.
     Alternating,
     /// `blocks-0.3.5`: these, counted from 0 at the input, as they were written.
@@ -53,6 +53,26 @@ pub enum FrozenBlocks {
     Subsets,
     /// `greedy`, in a plan's grid: stands for a search among sets of blocks. It cannot be resolved.
     Greedy,
+}
+
+/// A number of blocks as a policy gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BlockCount {
+    /// `4`: at least 1.
+    Blocks(usize),
+    /// `25%`: so many hundredths of the encoder's blocks, from 1 to 99, so that encoders of different depths compare.
+    Percent(usize),
+}
+
+impl BlockCount {
+    /// The number for an encoder of `depth` blocks. A percentage is rounded to the nearest number of blocks, halves upwards.
+    #[must_use]
+    pub const fn of(self, depth: usize) -> usize {
+        match self {
+            Self::Blocks(count) => count,
+            Self::Percent(percent) => (depth * percent + 50) / 100,
+        }
+    }
 }
 
 /// The heads that a policy freezes.
@@ -286,7 +306,7 @@ fn menu(depth: Option<usize>) -> String {
         None => ("The policies are".into(), "the number of blocks".into(), "the last block".into()),
     };
     format!(
-        "{encoder}: none, all, first-K, last-K and top-K (K from 1 to {k}), alternating, blocks-0.2 (any of 0 to \
+        "{encoder}: none, all, first-K, last-K and top-K (K from 1 to {k}, or such as 25%), alternating, blocks-0.2 (any of 0 to \
          {block}), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; \
          where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
          +adaptive; each with +mix"
@@ -317,11 +337,17 @@ fn parse_base(name: &str, base: &str) -> Result<Frozen, String> {
 }
 
 /// The K of `first-K`, `last-K` and `top-K`.
-fn parse_count(name: &str, k: &str) -> Result<usize, String> {
+fn parse_count(name: &str, k: &str) -> Result<BlockCount, String> {
+    if let Some(percent) = k.strip_suffix('%') {
+        return match parse_number(name, percent)? {
+            percent @ 1..100 => Ok(BlockCount::Percent(percent)),
+            _ => Err(format!("`{name}` is no share of the blocks: write 1 to 99 %, `none` or `all`")),
+        };
+    }
     match parse_number(name, k)? {
         0 if name.starts_with("top") => Err(format!("`{name}` lets no block learn: write `head-only`")),
         0 => Err(format!("`{name}` freezes no block: write `none`")),
-        k => Ok(k),
+        k => Ok(BlockCount::Blocks(k)),
     }
 }
 
@@ -354,7 +380,7 @@ mod tests {
     fn a_name_is_parsed_into_three_parts() {
         let policy = Policy::parse("first-2+embeddings+head.ner+lora+mix+adaptive").unwrap();
         let frozen = Frozen {
-            blocks: FrozenBlocks::First(2),
+            blocks: FrozenBlocks::First(BlockCount::Blocks(2)),
             embeddings: true,
             heads: FrozenHeads::Named(vec!["ner".into()]),
         };
@@ -362,6 +388,15 @@ mod tests {
         assert_eq!(*policy.tuning(), Tuning { methods: [PeftMethod::Lora].into(), mix: true });
         assert_eq!(policy.schedule(), FreezeSchedule::Adaptive);
         assert_eq!(Policy::parse("none").unwrap(), Policy::none());
+    }
+
+    #[test]
+    fn a_share_of_the_blocks_is_the_nearest_number() {
+        let counts = |percent| [1, 2, 6, 12, 24].map(|depth| BlockCount::Percent(percent).of(depth));
+        assert_eq!(counts(25), [0, 1, 2, 3, 6]);
+        assert_eq!(counts(50), [1, 1, 3, 6, 12]);
+        assert_eq!(counts(75), [1, 2, 5, 9, 18]);
+        assert_eq!(counts(99), [1, 2, 6, 12, 24]);
     }
 
     #[test]
@@ -378,6 +413,8 @@ mod tests {
             "none+lora+embeddings",
             "none+embeddings+lora",
             "first-04",
+            "first-25%",
+            "top-50%+lora",
         ] {
             let policy = Policy::parse(name).unwrap();
             assert_eq!((policy.as_str(), policy.to_string().as_str()), (name, name));
@@ -391,9 +428,10 @@ mod tests {
         assert_eq!(
             error("frist-2"),
             "there is no policy `frist-2`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the \
-             number of blocks), alternating, blocks-0.2 (any of 0 to the last block), head-only; each but head-only \
-             and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, \
-             +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix"
+             number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), head-only; \
+             each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, \
+             they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each \
+             with +mix"
         );
         for name in [
             "",
@@ -410,6 +448,11 @@ mod tests {
             "all+heads+head.head",
             "all+head.a+head.a",
             "top-0",
+            "first-0%",
+            "first-100%",
+            "first-%",
+            "first-2.5%",
+            "blocks-25%",
             "top-1+embeddings",
             "none+lora+lora",
             "none+mix+mix",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
+use crate::{BlockCount, FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
 
 /// Which parameters of an encoder with heads are frozen, and how the others learn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,16 +52,19 @@ impl Policy {
 
     /// The frozen blocks of an encoder of this depth.
     fn blocks_of(&self, depth: usize) -> Result<Vec<usize>, String> {
-        let at_most = |k: usize| match k <= depth {
-            true => Ok(k),
-            false => Err(format!("`{self}` is impossible: the encoder has {depth} blocks")),
+        let count = |k: BlockCount| match k.of(depth) {
+            0 => Err(format!(
+                "`{self}` means no block of an encoder of {depth}: give a larger share, or a number"
+            )),
+            k if k > depth => Err(format!("`{self}` is impossible: the encoder has {depth} blocks")),
+            k => Ok(k),
         };
         Ok(match &self.frozen().blocks {
             FrozenBlocks::None => Vec::new(),
             FrozenBlocks::All => (0..depth).collect(),
-            FrozenBlocks::First(k) => (0..at_most(*k)?).collect(),
-            FrozenBlocks::Last(k) => (depth - at_most(*k)?..depth).collect(),
-            FrozenBlocks::AllButLast(k) => (0..depth - at_most(*k)?).collect(),
+            FrozenBlocks::First(k) => (0..count(*k)?).collect(),
+            FrozenBlocks::Last(k) => (depth - count(*k)?..depth).collect(),
+            FrozenBlocks::AllButLast(k) => (0..depth - count(*k)?).collect(),
             FrozenBlocks::Alternating => (0..depth).step_by(2).collect(),
             FrozenBlocks::Subsets | FrozenBlocks::Greedy => {
                 return Err(format!(
@@ -223,13 +226,17 @@ mod tests {
 
     #[test]
     fn names_freeze_what_they_say_at_any_depth() {
-        let cases: [(&str, usize, &[usize]); 11] = [
+        let cases: [(&str, usize, &[usize]); 15] = [
             ("none", 6, &[]),
             ("all", 6, &[0, 1, 2, 3, 4, 5]),
             ("first-2", 6, &[0, 1]),
             ("first-4", 12, &[0, 1, 2, 3]),
             ("last-2", 6, &[4, 5]),
             ("last-12", 12, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+            ("first-25%", 12, &[0, 1, 2]),
+            ("first-25%", 6, &[0, 1]),
+            ("last-50%", 6, &[3, 4, 5]),
+            ("top-25%", 12, &[0, 1, 2, 3, 4, 5, 6, 7, 8]),
             ("alternating", 6, &[0, 2, 4]),
             ("alternating", 5, &[0, 2, 4]),
             ("blocks-0.3.5", 6, &[0, 3, 5]),
@@ -318,13 +325,14 @@ mod tests {
         assert_eq!(
             error("first-9"),
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
-             first-K, last-K and top-K (K from 1 to 6), alternating, blocks-0.2 (any of 0 to 5), head-only; each \
-             but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
+             first-K, last-K and top-K (K from 1 to 6, or such as 25%), alternating, blocks-0.2 (any of 0 to 5), \
+             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
              blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
              +adaptive; each with +mix"
         );
         for name in [
             "last-7",
+            "first-8%",
             "top-7",
             "blocks-6",
             "all+head.ner",

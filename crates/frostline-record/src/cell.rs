@@ -54,11 +54,12 @@ impl Cell {
         Self { schema: SCHEMA, id, backend: backend.into(), code: code.into(), settings, inputs }
     }
 
-    /// A readable folder name: language, policy (at most its first hundred characters), seed and the start of the id.
+    /// A readable folder name: language, policy (at most its first hundred characters, `pct`
+    /// for `%`, which has a meaning in links), seed and the start of the id.
     #[must_use]
     pub fn folder(&self) -> String {
         let Settings { lang, policy, seed, .. } = &self.settings;
-        let policy: String = policy.as_str().chars().take(100).collect();
+        let policy: String = policy.as_str().chars().take(100).collect::<String>().replace('%', "pct");
         format!("{lang}-{policy}-s{seed}-{}", self.id.get(..8).unwrap_or(&self.id))
     }
 
