@@ -10,7 +10,9 @@ use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc::channel;
 
 use frostline_e2e::{Deed, FAKE_CODE};
-use frostline_record::{Cell, CellFacts, Event, Job, MadeBy};
+use frostline_record::{
+    Cell, CellFacts, Event, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob,
+};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -18,6 +20,7 @@ fn main() {
         Some("version") => version(),
         Some("check") => std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map(drop).expect("cells"),
         Some("data") => data(),
+        Some("time") => time(&arguments),
         Some("worker") => work(&arguments),
         Some("pretrain") => pretrain(&arguments),
         other => {
@@ -25,6 +28,28 @@ fn main() {
             std::process::exit(2);
         }
     }
+}
+
+/// Prints times in which each frozen policy saves a quarter of the first one's, with a little noise.
+fn time(arguments: &[String]) {
+    let job: TimingJob = serde_json::from_reader(std::io::stdin()).expect("a job");
+    let step_ms = |policy: usize| {
+        let base = if policy == 0 { 40.0 } else { 30.0 };
+        (0..20).map(|round| base + 0.1 * f64::from((round * 7) % 5)).collect()
+    };
+    let policies = job.cells.iter().enumerate().map(|(number, cell)| TimedPolicy {
+        cell: cell.id.clone(),
+        step_ms: step_ms(number),
+        peak_rss_mib: (job.measure == Measurement::Memory).then_some(100.0),
+    });
+    let times = PairedTimes {
+        schema: SCHEMA,
+        policies: policies.collect(),
+        subwords: vec![100; 20],
+        load: Load { before: Some(0.5), stolen: Some(0.0) },
+        made_by: made_by(arguments),
+    };
+    println!("{}", serde_json::to_string(&times).expect("plain data"));
 }
 
 /// Prints facts in which all cells of a language have the same data.
@@ -66,20 +91,24 @@ fn pretrain(arguments: &[String]) {
     std::fs::write(path, weights).expect("the weights");
 }
 
-fn work(arguments: &[String]) {
-    if let Ok(error) = std::env::var("FAKE_NO_START") {
-        eprintln!("{error}");
-        std::process::exit(3);
-    }
-    let made_by = MadeBy {
+fn made_by(arguments: &[String]) -> MadeBy {
+    MadeBy {
         version: "0.0.0".into(),
         code: std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into()),
         revision: String::new(),
         backend: after(arguments, "--backend"),
         device: "none".into(),
         isa: "fake".into(),
-        threads: after(arguments, "--threads").parse().expect("--threads N"),
-    };
+        threads: after(arguments, "--threads").parse().unwrap_or(1),
+    }
+}
+
+fn work(arguments: &[String]) {
+    if let Ok(error) = std::env::var("FAKE_NO_START") {
+        eprintln!("{error}");
+        std::process::exit(3);
+    }
+    let made_by = made_by(arguments);
     if let Ok(line) = std::env::var("FAKE_BABBLE") {
         println!("{line}");
     }

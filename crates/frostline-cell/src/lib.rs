@@ -29,5 +29,6 @@ mod save;
 mod saved_model;
 mod shared;
 mod stage;
+pub mod turns;
 pub mod version;
 pub mod worker;

@@ -8,7 +8,7 @@ use frostline_files::{FileError, seal_json, unseal_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, Plan, Record, Reference, SCHEMA};
+use crate::{Cell, PairedTimes, Plan, Record, Reference, SCHEMA};
 
 /// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
 ///
@@ -119,6 +119,51 @@ impl Sweep {
     #[must_use]
     pub fn cell_folder(folder: &Path, cell: &Cell) -> PathBuf {
         folder.join("cells").join(cell.folder())
+    }
+
+    /// The file in the sweep's folder with the times of these cells' steps.
+    fn times_file(folder: &Path, cells: &[Cell]) -> PathBuf {
+        folder.join("timings").join(PairedTimes::file_name(cells))
+    }
+
+    /// The stored times of these cells' steps, in turns; nothing where they are not there or cannot be read, since they
+    /// can be measured again.
+    #[must_use]
+    pub fn read_times(folder: &Path, cells: &[Cell]) -> Option<PairedTimes> {
+        let times: PairedTimes = read_json(&Self::times_file(folder, cells), "times of steps").ok()?;
+        times.check().is_ok().then_some(times)
+    }
+
+    /// Stores the times of these cells' steps.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_times(folder: &Path, cells: &[Cell], times: &PairedTimes) -> Result<(), FolderError> {
+        let path = Self::times_file(folder, cells);
+        frostline_files::create_own_folder(path.parent().unwrap_or(folder))?;
+        write_json(&path, times)
+    }
+
+    /// The groups of cells whose steps are timed in turns: of each language and encoder, and of each other setting that
+    /// a step's time depends on, the cells of the first seed, one per policy. Cells in which what learns changes on the
+    /// way are left out, since no step stands for all, and so are those that are not `done`.
+    #[must_use]
+    pub fn timed_groups(&self, done: impl Fn(&Cell) -> bool) -> Vec<Vec<Cell>> {
+        let mut groups: Vec<(String, Vec<Cell>)> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| cell.settings.has_even_steps() && done(cell)) {
+            let key = cell.settings.step_key();
+            let known = groups.iter().position(|(other, _)| *other == key);
+            let place = known.unwrap_or_else(|| {
+                groups.push((key, Vec::new()));
+                groups.len() - 1
+            });
+            let group = &mut groups[place].1;
+            if group.iter().all(|other| other.settings.policy != cell.settings.policy) {
+                group.push(cell.clone());
+            }
+        }
+        let compared = groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1);
+        compared.collect()
     }
 
     /// The records of this sweep's cells that exist, in the cells' order. A record whose id is

@@ -25,6 +25,7 @@ mod score;
 mod settings;
 mod stage;
 mod task;
+mod times;
 mod tuning;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
@@ -56,6 +57,7 @@ pub use settings::{
     TrainSettings, UnfreezeSettings, UnfreezeUnit,
 };
 pub use task::{HeadKind, Mixing, TaskSettings, Unit};
+pub use times::{Load, Measurement, PairedTimes, TimedPolicy, TimingJob, TimingSettings};
 pub use tuning::{AdapterSettings, LoraSettings};
 
 /// Types of `frostline-freeze` that settings are made of.

@@ -1,6 +1,6 @@
 //! How large a plan may be, and that every number of it can be stored.
 
-use crate::{Plan, PlanError};
+use crate::{Plan, PlanError, TimingSettings};
 
 /// The most cells of a plan.
 pub const MOST_CELLS: usize = 100_000;
@@ -21,11 +21,19 @@ impl Plan {
     pub(crate) fn check_limits(&self) -> Result<(), PlanError> {
         let minutes = self.checkpoints.minutes;
         let memory = self.prefix_cache.memory_mib;
+        let TimingSettings { within_percent, limit_s, .. } = self.timing;
         let few = |name, count: usize| (name, count as f64, count <= MOST_NAMED, "at most 1000 of them");
         let rules = [
             ("jobs", self.jobs as f64, (1..=MOST_JOBS).contains(&self.jobs), "from 1 to 256"),
             ("prefix_cache.memory_mib", memory as f64, memory <= MOST_MEMORY_MIB, "at most 16777216"),
             ("checkpoints.minutes", minutes, (0.0..1e6).contains(&minutes), "in [0, 1000000)"),
+            (
+                "timing.within_percent",
+                within_percent,
+                (0.01..=100.0).contains(&within_percent),
+                "from 0.01 to 100",
+            ),
+            ("timing.limit_s", limit_s, (0.0..=1e6).contains(&limit_s), "from 0 to 1000000"),
             few("treebanks", self.treebanks.len()),
             few("claims", self.claims.len()),
             few("settings.stages", self.settings.stages.len()),
@@ -120,6 +128,8 @@ mod tests {
             "prefix_cache.memory_mib = 9223372036854775807",
             "checkpoints.minutes = -1",
             "checkpoints.minutes = inf",
+            "timing.within_percent = 0",
+            "timing.limit_s = nan",
             "settings.optimizer.eps = inf",
             "grid.'optimizer.clip_norm' = [1.0, inf]",
             "[[settings.stages]]\noptimizer.weight_decay = nan",

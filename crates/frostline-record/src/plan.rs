@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::shortened;
-use crate::{Claim, FileName, PlanError, SCHEMA, Settings, Switch, claim_check};
+use crate::{Claim, FileName, PlanError, SCHEMA, Settings, Switch, TimingSettings, claim_check};
 
 /// A plan: settings shared by all cells, and the axes of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Plan {
     /// How often a running cell writes a checkpoint; changes no result.
     #[serde(default)]
     pub checkpoints: Checkpoints,
+    /// Whether and how long policies take steps in turns after the cells are done; changes no result.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timing: TimingSettings,
     /// Short name to dataset folder, path or `embedded:NAME`.
     pub treebanks: BTreeMap<FileName, String>,
     /// Dotted path of a setting to the values it takes; all combinations are run.
@@ -86,6 +89,10 @@ impl Default for PrefixCache {
     fn default() -> Self {
         Self { enabled: Switch::On, memory_mib: 2048, keep: Switch::Off }
     }
+}
+
+fn is_default(timing: &TimingSettings) -> bool {
+    *timing == TimingSettings::default()
 }
 
 const fn one() -> usize {

@@ -81,6 +81,9 @@ pub struct SweepArgs {
     /// Compute constant prefixes in every step, whatever the plan says
     #[arg(long)]
     pub no_prefix_cache: bool,
+    /// Do not time the policies' steps in turns after the cells
+    #[arg(long)]
+    pub no_timing: bool,
 }
 
 /// `report`.

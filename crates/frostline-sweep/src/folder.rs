@@ -188,7 +188,7 @@ impl Folder {
 
     /// Whether a cell is done: its folder contains a record with the same id and without an error. A cell
     /// whose record cannot be read is run again.
-    fn finished(&self, cell: &Cell) -> bool {
+    pub(crate) fn finished(&self, cell: &Cell) -> bool {
         !self.verifies() && matches!(stored(&self.path, cell), Ok(Some(true)))
     }
 

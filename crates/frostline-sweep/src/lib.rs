@@ -23,6 +23,7 @@ mod sample;
 mod sets;
 mod study;
 mod sweep;
+mod timing;
 pub mod units;
 mod worker;
 mod workers;

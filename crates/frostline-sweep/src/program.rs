@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail};
-use frostline_record::{Cell, CellFacts};
-use serde::Deserialize;
+use anyhow::{Context as _, bail, ensure};
+use frostline_record::{Cell, CellFacts, PairedTimes, TimingJob};
+use serde::{Deserialize, Serialize};
 
 use crate::args::Backend;
 use crate::fault::{Blame as _, Result};
@@ -60,21 +60,35 @@ impl Program {
 
     /// Checks cells before any of them starts: the shapes of the weights, the tokenizer, strict tags.
     pub(crate) fn check(&self, cells: &[Cell]) -> Result<()> {
-        self.output_for(cells, "check").environment()?;
+        self.output_for(cells, &["check"]).environment()?;
         Ok(())
     }
 
     /// Facts about the data of each kind of cell.
     pub(crate) fn data(&self, cells: &[Cell]) -> Result<Vec<CellFacts>> {
-        let answer = self.output_for(cells, "data").environment()?;
+        let answer = self.output_for(cells, &["data"]).environment()?;
         let place = || format!("{} data: not the output of a Frostline program", self.path.display());
         serde_json::from_slice(&answer).with_context(place).environment()
     }
 
-    /// Runs a command that reads cells from standard input, and returns its output.
-    fn output_for(&self, cells: &[Cell], command: &str) -> anyhow::Result<Vec<u8>> {
+    /// Times of steps, or the memory that they take.
+    pub(crate) fn time(&self, job: &TimingJob, threads: Option<u32>) -> anyhow::Result<PairedTimes> {
+        let (backend, threads) = (self.backend.to_string(), threads.map(|threads| threads.to_string()));
+        let mut arguments = vec!["time", "--backend", &backend];
+        arguments.extend(threads.iter().flat_map(|threads| ["--threads", threads]));
+        let answer = self.output_for(job, &arguments)?;
+        let place = || format!("{} time: not the output of a Frostline program", self.path.display());
+        let times: PairedTimes = serde_json::from_slice(&answer).with_context(place)?;
+        let cells = job.cells.iter().map(|cell| &cell.id);
+        ensure!(cells.eq(times.policies.iter().map(|policy| &policy.cell)), "it timed other cells");
+        Ok(times)
+    }
+
+    /// Runs a command that reads a value as JSON from standard input, and returns its output.
+    fn output_for(&self, input: &(impl Serialize + ?Sized), arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut child = Command::new(&self.path)
-            .arg(command)
+            .args(arguments)
+            .env("FROSTLINE_REVISION", &self.revision)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -82,7 +96,7 @@ impl Program {
             .with_context(|| format!("the program {} cannot be started", self.path.display()))?;
         let stdin = child.stdin.take().expect("standard input is piped");
         // A program that finds a fault early closes its input; its own error message is more useful.
-        let _ = serde_json::to_writer(stdin, cells);
+        let _ = serde_json::to_writer(stdin, input);
         let output = child.wait_with_output().context("the program did not end")?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use frostline_record::{
-    Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch, sha256,
+    Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch,
+    TimingSettings, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -43,6 +44,9 @@ impl Study {
         }
         if args.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
+        }
+        if args.no_timing {
+            plan.timing.paired = Switch::Off;
         }
         // Stored with the sweep, since the report warns of times measured with several jobs at once.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
@@ -96,6 +100,7 @@ impl Study {
         plan.settings.seed = default.seed;
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
+        plan.timing = TimingSettings::default();
         plan.reference = String::new();
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");

@@ -12,7 +12,7 @@ use crate::program::Program;
 use crate::progress::Screen;
 use crate::study::Study;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, report, say};
+use crate::{data, inputs, list, report, say, timing};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -59,6 +59,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete {
+            timing::measure(&study, &folder, &program, args.threads)?;
             report::write(folder.path())?;
         }
         return Ok(folder.close(&outcome));

@@ -25,6 +25,7 @@ mod saved;
 mod schedule;
 mod step;
 mod task;
+mod turns;
 mod view;
 
 pub use changes::{linear_cka, relative_changes};
@@ -43,6 +44,7 @@ pub use run::train;
 pub use saved::Saved;
 pub use schedule::LrSchedule;
 pub use task::{Run, Task};
+pub use turns::{TurnTaker, Turns};
 pub use view::{Prefix, View};
 
 /// Types of `frostline-record` that a run takes and gives.

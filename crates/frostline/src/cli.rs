@@ -15,7 +15,7 @@ use frostline_sweep::{Place, Program, exit_code};
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
     data::Data, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
-    pretrain::Pretrain, score::Score, tag::Tag, unwritten, version::Version, worker::Worker,
+    pretrain::Pretrain, score::Score, tag::Tag, time::Time, unwritten, version::Version, worker::Worker,
 };
 
 /// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use the trained models.
@@ -46,6 +46,7 @@ enum Command {
     Pretrain(Pretrain),
     Bench(Bench),
     Data(Data),
+    Time(Time),
     Worker(Worker),
     #[command(hide = true)]
     Check(Check),
@@ -92,6 +93,7 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Pretrain(pretrain) => pretrain.run(),
         Command::Bench(bench) => bench.run(&mut out),
         Command::Data(data) => data.run(&mut out),
+        Command::Time(time) => time.run(&mut out),
         // A worker locks standard output itself and flushes it after every event.
         Command::Worker(worker) => worker.run(),
         Command::Check(check) => check.run(),

@@ -27,6 +27,7 @@ pub mod pretrain;
 mod readable;
 pub mod score;
 pub mod tag;
+pub mod time;
 pub mod version;
 pub mod worker;
 

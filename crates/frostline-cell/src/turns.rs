@@ -1,0 +1,255 @@
+//! Times of policies' training steps, taken in turns, and the memory of one policy's steps.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use burn::module::AutodiffModule as _;
+use frostline_freeze::ResolvedPolicy;
+use frostline_kernels::Train;
+use frostline_kernels::backend::{self, Work};
+use frostline_model::{EncoderConfig, Network, RandomInit};
+use frostline_random::Stream;
+use frostline_record::{Cell, Load, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
+use frostline_score::median;
+use frostline_train::{Dataset, Prefix, Run, Task, TurnTaker, Turns, View, compute_prefix, extras};
+
+use crate::cell::HEAD_STD;
+use crate::data::Data;
+use crate::heads::head_names;
+use crate::inputs;
+use crate::load::load;
+use crate::shared::Shared;
+use crate::version::{made_by, peak_rss_mib};
+
+/// Batches on which policies take turns, over and over.
+const BATCHES: usize = 16;
+
+/// Rounds that are not counted: the first steps take memory from the system.
+const WARM_UP: u64 = 3;
+
+/// The fewest rounds that are counted, unless time runs out.
+const FEWEST: usize = 20;
+
+/// Steps of which the memory is measured, on the largest batches.
+const MEMORY_STEPS: usize = 3;
+
+/// Measures what a sweep asks for.
+///
+/// # Errors
+/// If the cells cannot be loaded, the backend cannot run here, or a step's loss is no number.
+pub fn measure(job: &TimingJob, backend: &str) -> Result<PairedTimes> {
+    let load = busy();
+    let made_by = made_by(backend)?;
+    backend::on(backend, Timing { job, load, made_by })?
+}
+
+struct Timing<'a> {
+    job: &'a TimingJob,
+    load: (Load, Option<Jiffies>),
+    made_by: MadeBy,
+}
+
+/// One policy, ready for steps.
+struct Ready<'a> {
+    cell: &'a Cell,
+    policy: ResolvedPolicy,
+    encoder: EncoderConfig,
+    model: usize,
+    /// The rows of the constant prefix and its blocks, where it is read.
+    prefix: Option<(usize, Vec<f32>)>,
+}
+
+impl Work for Timing<'_> {
+    type Output = Result<PairedTimes>;
+
+    fn run<B: Train>(self, device: &B::Device) -> Result<PairedTimes> {
+        let Self { job, load: (load, before), made_by } = self;
+        let mut shared = Shared::default();
+        let first = job.cells.first().context("there is no cell to time")?;
+        let data = load_data(first, &mut shared)?;
+        let set = drawn(&data, first, job.measure);
+        let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<Ready<'_>>) = Default::default();
+        for cell in &job.cells {
+            let policy = cell.settings.policy.resolve(data.encoder.depth, &head_names(&cell.settings))?;
+            let added = extras(&cell.settings, &[&policy], data.encoder.depth)?;
+            let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
+            let known = models.iter().position(|(other, _)| *other == encoder);
+            let model = match known {
+                Some(place) => place,
+                None => {
+                    models.push((encoder.clone(), network(cell, &data, &encoder, &mut shared, device)?));
+                    models.len() - 1
+                }
+            };
+            let prefix = prefix(job, cell, &policy, &models[model].1, &encoder, &set)?;
+            ready.push(Ready { cell, policy, encoder, model, prefix });
+        }
+        let starts = set.starts();
+        let takers = ready.iter().map(|ready| ready.taker(&data, &set, &starts)).collect();
+        let size = first.settings.train.batch;
+        let places: Vec<usize> = (0..set.examples.len()).collect();
+        let batches: Vec<Vec<usize>> = places.chunks(size).map(<[usize]>::to_vec).collect();
+        let subwords = |batch: &Vec<usize>| batch.iter().map(|&at| set.examples[at].ids.len() as u64).sum();
+        let subwords: Vec<u64> = batches.iter().map(subwords).collect();
+        let models = models.into_iter().map(|(_, model)| model).collect();
+        let rounds = rounds(job.measure, Turns::<B>::new(takers, models, batches))?;
+        let memory = (job.measure == Measurement::Memory).then(peak_rss_mib).filter(|peak| *peak > 0.0);
+        let policies = ready.iter().enumerate().map(|(at, ready)| TimedPolicy {
+            cell: ready.cell.id.clone(),
+            step_ms: rounds.iter().map(|round| round[at]).collect(),
+            peak_rss_mib: memory,
+        });
+        Ok(PairedTimes {
+            schema: SCHEMA,
+            policies: policies.collect(),
+            subwords: (0..rounds.len()).map(|round| subwords[round % subwords.len()]).collect(),
+            load: Load { stolen: before.and_then(|before| before.stolen_since()), ..load },
+            made_by,
+        })
+    }
+}
+
+/// The rounds that are counted: until each policy's ratio to the first one is known well enough, or time runs out.
+fn rounds<B: Train>(measure: Measurement, mut turns: Turns<'_, B>) -> Result<Vec<Vec<f64>>> {
+    let mut counted = Vec::new();
+    let Measurement::Steps { within_percent, limit_s } = measure else {
+        for round in 0..MEMORY_STEPS as u64 {
+            counted.push(turns.round(round)?);
+        }
+        return Ok(counted);
+    };
+    let begun = Instant::now();
+    let warm_up = BATCHES as u64 - WARM_UP..BATCHES as u64;
+    for round in warm_up {
+        turns.round(round)?;
+    }
+    for round in 0.. {
+        counted.push(turns.round(round)?);
+        let late = begun.elapsed().as_secs_f64() > limit_s;
+        if late || (counted.len() >= FEWEST && settled(&counted, within_percent / 100.0)) {
+            break;
+        }
+    }
+    Ok(counted)
+}
+
+/// Whether the interval of each policy's ratio to the first ends within this share of the ratio.
+fn settled(rounds: &[Vec<f64>], within: f64) -> bool {
+    (1..rounds[0].len()).all(|at| {
+        let ratios: Vec<f64> = rounds.iter().map(|round| round[at] / round[0]).collect();
+        let ratio = median(&ratios, 0.95);
+        ratio.high - ratio.value <= within * ratio.value && ratio.value - ratio.low <= within * ratio.value
+    })
+}
+
+fn load_data(cell: &Cell, shared: &mut Shared) -> Result<std::sync::Arc<Data>> {
+    let mut cell = cell.clone();
+    // They are not needed, and would be computed.
+    cell.settings.eval.baselines = frostline_record::Switch::Off;
+    load(&cell, false, shared)
+}
+
+/// The headline's train sentences of the batches: drawn at random, or the longest ones where memory is measured.
+fn drawn(data: &Data, cell: &Cell, measure: Measurement) -> Dataset {
+    let examples = &data.main().train.examples;
+    let size = cell.settings.train.batch;
+    let mut order = Stream::new(cell.settings.seed, "turns").child(u64::MAX).permutation(examples.len());
+    let wanted = match measure {
+        Measurement::Memory => {
+            order.sort_by_key(|&at| std::cmp::Reverse(examples[at].ids.len()));
+            size * MEMORY_STEPS
+        }
+        Measurement::Steps { .. } => size * BATCHES,
+    };
+    // Whole batches, where there are enough sentences for one.
+    let wanted = wanted.min((examples.len() / size * size).max(1)).max(size.min(examples.len()));
+    let examples = order.iter().take(wanted).map(|&at| examples[at].clone()).collect();
+    Dataset { examples, unseen_tags: Vec::new() }
+}
+
+fn network<B: Train>(
+    cell: &Cell,
+    data: &Data,
+    encoder: &EncoderConfig,
+    shared: &mut Shared,
+    device: &B::Device,
+) -> Result<Network<B>> {
+    let weights =
+        || cell.inputs.iter().filter(|(role, _)| role.starts_with("weights")).map(|(_, input)| input);
+    shared.verified.check(weights())?;
+    let source = inputs::encoder_source(&cell.inputs, &cell.settings, encoder)?;
+    let head = RandomInit::new(cell.settings.seed, HEAD_STD);
+    Ok(Network::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?)
+}
+
+/// The output of the policy's constant prefix for the batches' sentences, where its cell would read it.
+fn prefix<B: Train>(
+    job: &TimingJob,
+    cell: &Cell,
+    policy: &ResolvedPolicy,
+    model: &Network<B>,
+    encoder: &EncoderConfig,
+    set: &Dataset,
+) -> Result<Option<(usize, Vec<f32>)>> {
+    let dropout = &cell.settings.dropout;
+    let dropped = dropout.encoder.is_on() && dropout.frozen.is_on();
+    let Some(blocks) = policy.constant_prefix().filter(|_| job.prefix_cache && !dropped) else {
+        return Ok(None);
+    };
+    let mut rows = Vec::with_capacity(set.subwords() * encoder.hidden);
+    let mut take = |some: &[f32]| {
+        rows.extend_from_slice(some);
+        anyhow::Ok(())
+    };
+    compute_prefix(&model.valid(), encoder, set, blocks, &cell.settings, &mut take)?;
+    Ok(Some((blocks, rows)))
+}
+
+impl Ready<'_> {
+    fn taker<'a>(&'a self, data: &Data, set: &'a Dataset, starts: &'a [usize]) -> TurnTaker<'a> {
+        let prefix = self.prefix.as_ref().map(|(blocks, rows)| Prefix {
+            blocks: *blocks,
+            hidden: self.encoder.hidden,
+            rows,
+            starts,
+        });
+        let view = View { data: set, prefix };
+        TurnTaker {
+            settings: &self.cell.settings,
+            encoder: &self.encoder,
+            policy: &self.policy,
+            task: Task { head: data.main().head, ..Run::task(view, view) },
+            model: self.model,
+        }
+    }
+}
+
+/// The processors' time so far, in the system's ticks: all of it, and what other virtual machines took.
+struct Jiffies {
+    all: u64,
+    stolen: u64,
+}
+
+impl Jiffies {
+    fn now() -> Option<Self> {
+        let text = std::fs::read_to_string(Path::new("/proc/stat")).ok()?;
+        let numbers: Vec<u64> =
+            text.lines().next()?.split_whitespace().skip(1).map_while(|number| number.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are part of user.
+        Some(Self { all: numbers.iter().take(8).sum(), stolen: *numbers.get(7)? })
+    }
+
+    fn stolen_since(&self) -> Option<f64> {
+        let now = Self::now()?;
+        let all = now.all.checked_sub(self.all).filter(|&all| all > 0)?;
+        Some(now.stolen.saturating_sub(self.stolen) as f64 / all as f64)
+    }
+}
+
+/// How busy the machine is now, and the time from which on stolen time counts.
+fn busy() -> (Load, Option<Jiffies>) {
+    let text = std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default();
+    let before = text.split_whitespace().next().and_then(|number| number.parse().ok());
+    (Load { before, stolen: None }, Jiffies::now())
+}

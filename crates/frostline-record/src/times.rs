@@ -1,0 +1,141 @@
+//! Times of training steps that several policies took in turns, and what a sweep asks for to get them.
+
+use frostline_freeze::FreezeSchedule;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, MadeBy, Settings, Switch, sha256};
+
+/// Whether and how long policies take steps in turns after the cells are done; changes no result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimingSettings {
+    /// Whether they do where a language has cells of several policies.
+    pub paired: Switch,
+    /// Each ratio's 95 % interval is to end within so many percent of it.
+    pub within_percent: f64,
+    /// The longest time per language, whether or not that is reached.
+    ///
+    /// # Units
+    /// Seconds.
+    pub limit_s: f64,
+}
+
+impl Default for TimingSettings {
+    fn default() -> Self {
+        Self { paired: Switch::On, within_percent: 2.0, limit_s: 60.0 }
+    }
+}
+
+/// What a sweep asks a program to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimingJob {
+    /// Cells that differ in their policy only.
+    pub cells: Vec<Cell>,
+    /// Whether constant prefixes are read where they can be.
+    pub prefix_cache: bool,
+    /// What is measured.
+    pub measure: Measurement,
+}
+
+/// What is measured of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measurement {
+    /// Steps in turns.
+    Steps {
+        /// See [`TimingSettings::within_percent`].
+        within_percent: f64,
+        /// See [`TimingSettings::limit_s`].
+        limit_s: f64,
+    },
+    /// The memory of one cell's largest steps, in a process that does nothing else.
+    Memory,
+}
+
+/// Steps of several policies in turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairedTimes {
+    /// [`SCHEMA`](crate::SCHEMA).
+    pub schema: u32,
+    /// The policies.
+    pub policies: Vec<TimedPolicy>,
+    /// Subwords of each round's batch.
+    pub subwords: Vec<u64>,
+    /// How busy the machine was with other work.
+    pub load: Load,
+    /// The program and machine.
+    pub made_by: MadeBy,
+}
+
+/// The times of one policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimedPolicy {
+    /// The cell's id.
+    pub cell: String,
+    /// One step per round, in milliseconds.
+    pub step_ms: Vec<f64>,
+    /// Peak resident memory of a process that took only this policy's steps, on the largest batches, in MiB; absent
+    /// where the system does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rss_mib: Option<f64>,
+}
+
+/// Other work on the machine while steps were timed; a number is absent where the system does not report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Processes that wanted to run, as a mean over the minute before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<f64>,
+    /// Share of the processors' time that other virtual machines took, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<f64>,
+}
+
+impl PairedTimes {
+    /// The name of the file for these cells in the sweep's folder `timings/`.
+    #[must_use]
+    pub fn file_name(cells: &[Cell]) -> String {
+        let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+        ids.sort_unstable();
+        let lang = cells.first().map_or("", |cell| &cell.settings.lang);
+        format!("{lang}-{}.json", &sha256(ids.join(" ").as_bytes())[..8])
+    }
+
+    /// Checks that the parts fit together.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let rounds = self.subwords.len();
+        let fits = |policy: &TimedPolicy| {
+            policy.step_ms.len() == rounds && policy.step_ms.iter().all(|ms| ms.is_finite() && *ms > 0.0)
+        };
+        match self.policies.iter().find(|policy| !fits(policy)) {
+            None => Ok(()),
+            Some(policy) => {
+                Err(format!("the cell {} does not have a time above 0 for each round", policy.cell))
+            }
+        }
+    }
+}
+
+impl Settings {
+    /// The settings, besides the policy, on which the time of a step depends. Cells with the same key are compared.
+    #[must_use]
+    pub fn step_key(&self) -> String {
+        let Self { lang, encoder, data, train, dropout, tasks, lora, adapters, .. } = self;
+        let sizes = (train.batch, train.precision, train.mixing, data.max_length, data.lowercase);
+        serde_json::to_string(&(lang, encoder, sizes, dropout, tasks, lora, adapters))
+            .expect("plain data always serialises")
+    }
+
+    /// Whether every step of the cell learns the same parameters.
+    #[must_use]
+    pub fn has_even_steps(&self) -> bool {
+        self.stages.is_empty() && self.unfreeze.every == 0 && self.policy.schedule() == FreezeSchedule::Fixed
+    }
+}

@@ -1,0 +1,99 @@
+//! Training steps of several policies in turns, on the same batches in one process: whatever slows the machine down
+//! slows all of them, so that the ratios of their times mean something.
+
+use std::time::Instant;
+
+use burn::module::Module as _;
+use frostline_freeze::ResolvedPolicy;
+use frostline_kernels::Train;
+use frostline_model::{EncoderConfig, Network, set_trainable};
+use frostline_random::Stream;
+use frostline_record::Settings;
+
+use crate::batch::Batch;
+use crate::pass;
+use crate::step::Step;
+use crate::{Optimizer, Task, TrainError};
+
+/// A policy whose steps are timed.
+pub struct TurnTaker<'a> {
+    /// The settings of its cell.
+    pub settings: &'a Settings,
+    /// The encoder's shape, with what the policy adds.
+    pub encoder: &'a EncoderConfig,
+    /// What is frozen.
+    pub policy: &'a ResolvedPolicy,
+    /// What is learned from; all have the same train sentences, perhaps above a prefix.
+    pub task: Task<'a>,
+    /// Its place among the models. Policies that add nothing share one.
+    pub model: usize,
+}
+
+/// Policies that take steps in turns.
+pub struct Turns<'a, B: Train> {
+    takers: Vec<TurnTaker<'a>>,
+    models: Vec<Option<Network<B>>>,
+    optimizers: Vec<Optimizer<B::InnerBackend>>,
+    batches: Vec<Vec<usize>>,
+    stream: Stream,
+}
+
+impl<'a, B: Train> Turns<'a, B> {
+    /// Policies, their models, and the batches as places in the train split.
+    ///
+    /// # Panics
+    /// If there is no policy or no batch, or a policy's model is not there.
+    #[must_use]
+    pub fn new(takers: Vec<TurnTaker<'a>>, models: Vec<Network<B>>, batches: Vec<Vec<usize>>) -> Self {
+        assert!(!batches.is_empty(), "there is no batch to take a step on");
+        let first = takers.first().expect("there is no policy to take a step");
+        assert!(takers.iter().all(|taker| taker.model < models.len()), "a policy's model is missing");
+        let stream = Stream::new(first.settings.seed, "turns");
+        let optimizer = |_| Optimizer::new(first.settings.optimizer.clone(), first.encoder.depth);
+        let optimizers = models.iter().map(optimizer).collect();
+        Self { takers, models: models.into_iter().map(Some).collect(), optimizers, batches, stream }
+    }
+
+    /// One step of each policy on the same batch, in an order drawn for this round. Gives their times in the policies'
+    /// order.
+    ///
+    /// The learning rate is 0: the work of a step is the same, and the weights stay what all steps are timed on.
+    ///
+    /// # Units
+    /// Milliseconds.
+    ///
+    /// # Errors
+    /// If the loss is NaN or infinite.
+    pub fn round(&mut self, round: u64) -> Result<Vec<f64>, TrainError> {
+        let mut times = vec![0.0; self.takers.len()];
+        let at = (round % self.batches.len() as u64) as usize;
+        for taker in self.stream.child(round).permutation(self.takers.len()) {
+            times[taker] = self.turn(taker, at, round)?;
+        }
+        Ok(times)
+    }
+
+    fn turn(&mut self, taker: usize, at: usize, round: u64) -> Result<f64, TrainError> {
+        let TurnTaker { settings, encoder, policy, task, model: place } = &self.takers[taker];
+        let model = self.models[*place].take().expect("each turn puts the model back");
+        let model = set_trainable(model, |path| !policy.freezes(path));
+        let masks = Stream::new(settings.seed, "dropout").child(round);
+        let clock = Instant::now();
+        let batch = Batch::new(task.train, &self.batches[at], true);
+        let pass = pass::training(masks, encoder, policy, settings);
+        let learns = policy.learns_through(task.head);
+        let step =
+            Step { encoder, head: task.head, weight: task.weight, batch, pass: &pass, lr: 0.0, learns };
+        let (model, taken) = step.take(model, &mut self.optimizers[*place]);
+        for device in model.devices() {
+            // Some backends only queue their work.
+            let _ = B::sync(&device);
+        }
+        let elapsed_ms = clock.elapsed().as_secs_f64() * 1e3;
+        self.models[*place] = Some(model);
+        match taken.loss.is_finite() {
+            true => Ok(elapsed_ms),
+            false => Err(TrainError::Diverged { step: 1, loss: taken.loss, lr: 0.0 }),
+        }
+    }
+}

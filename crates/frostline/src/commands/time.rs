@@ -1,0 +1,33 @@
+//! `frostline time`: used by `frostline sweep` after its cells are done.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use super::{named, pool};
+
+/// Time training steps of several policies in turns, on the same batches: reads a JSON object from standard input (the
+/// cells, and what to measure) and prints the times as JSON.
+#[derive(Args)]
+pub struct Time {
+    /// flex, ndarray or cuda, if this build has it.
+    #[arg(long)]
+    backend: Option<String>,
+    /// Threads to compute with; all processors by default.
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+impl Time {
+    /// Prints the times.
+    ///
+    /// # Errors
+    /// As for [`frostline_cell::turns::measure`]; also if standard input is no job.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let backend = named(self.backend)?;
+        let job = serde_json::from_reader(std::io::stdin().lock()).context("standard input: no job")?;
+        let times = pool(self.threads)?.install(|| frostline_cell::turns::measure(&job, &backend))?;
+        Ok(writeln!(out, "{}", serde_json::to_string(&times)?)?)
+    }
+}
