@@ -4,6 +4,7 @@
 pub mod baseline;
 mod confusion;
 pub mod conll18;
+pub mod crossed;
 mod distribution;
 pub mod entity;
 mod error;
@@ -19,8 +20,10 @@ pub mod strata;
 pub mod student;
 mod summary;
 mod tally;
+pub mod verdict;
 
 pub use confusion::{Averages, Confusion, Prf, TagScore};
+pub use crossed::{CrossedDifference, Stratum};
 pub use error::{ScoreError, SentenceFault};
 pub use interval::{Estimate, Limits, Resampling, Share, bootstrap, bootstrap_share, wilson};
 pub use median::median;
@@ -33,3 +36,4 @@ pub use strata::{ByFamiliarity, ByLength, Familiarity, Lexicon};
 pub use student::MeanInterval;
 pub use summary::mean_std;
 pub use tally::{Prediction, Tally, WordOutcome};
+pub use verdict::{Judged, Measured, Needed, Verdict};

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::interval::{checked, two_sided_z};
 use crate::mean_std;
 
 /// The mean of some values, and where it may lie with other values of the same kind.
@@ -61,20 +62,53 @@ impl MeanInterval {
 /// Where `freedom` is 0.
 #[must_use]
 pub fn quantile_975(freedom: usize) -> f64 {
+    two_sided(0.95, freedom)
+}
+
+/// The t for which values between -t and t have the probability `confidence`, with this many degrees of freedom.
+///
+/// # Panics
+/// Where `freedom` is 0, or `confidence` is not between 0 and 1.
+#[must_use]
+pub fn two_sided(confidence: f64, freedom: usize) -> f64 {
     assert!(freedom > 0, "Student's distribution needs at least one degree of freedom");
-    // With one degree it is below 13. Bisection down to neighbouring numbers.
-    let (mut low, mut high) = (1.9, 13.0);
+    if freedom > MOST_SUMMED {
+        return expanded(two_sided_z(confidence), freedom as f64);
+    }
+    let outside = 1.0 - checked(confidence);
+    // Bisection down to neighbouring numbers, from an interval that contains the value.
+    let (mut low, mut high) = (0.0, 2.0);
+    while outside_of(high, freedom) > outside && high < 1e300 {
+        (low, high) = (high, 2.0 * high);
+    }
     loop {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
             return middle;
         }
-        if within(middle, freedom) < 0.95 {
+        if outside_of(middle, freedom) > outside {
             low = middle;
         } else {
             high = middle;
         }
     }
+}
+
+/// Above this, the quantile is an expansion around the normal one, with an error below 1e-6.
+const MOST_SUMMED: usize = 200;
+
+/// Abramowitz and Stegun, 26.7.5.
+fn expanded(z: f64, freedom: f64) -> f64 {
+    let square = z * z;
+    let first = z * (square + 1.0) / 4.0;
+    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    z + (first + (second + third / freedom) / freedom) / freedom
+}
+
+/// The probability of values below -t or above t.
+fn outside_of(t: f64, freedom: usize) -> f64 {
+    1.0 - within(t, freedom)
 }
 
 /// The probability of values between -t and t.
@@ -113,6 +147,24 @@ mod tests {
         for (freedom, expected) in table {
             let found = quantile_975(freedom);
             assert!((found - expected).abs() < 1e-4, "{freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn other_probabilities_and_many_degrees_of_freedom() {
+        // scipy.stats.t.ppf(1 - (1 - c) / 2, df)
+        let table = [
+            (0.9, 1, 6.313_751_514_675_04),
+            (0.9, 4, 2.131_846_786_326_65),
+            (0.995, 2, 14.089_047_275_555_3),
+            (0.95, 200, 1.971_896_223_633_91),
+            (0.95, 201, 1.971_836_506_779_86),
+            (0.999, 1999, 3.295_400_576_927_41),
+            (0.2, 9, 0.260_955_336_473_91),
+        ];
+        for (confidence, freedom, expected) in table {
+            let found = two_sided(confidence, freedom);
+            assert!((found - expected).abs() < 1e-6, "{confidence} {freedom}: {found}");
         }
     }
 

@@ -1,0 +1,67 @@
+//! Measures the rule of `frostline_score::verdict` in simulated studies and prints a Markdown table:
+//! `cargo run --release -p frostline-score --example coverage [STUDIES]`.
+
+#[path = "../tests/common/simulation.rs"]
+mod simulation;
+
+use simulation::{Setting, simulate};
+
+/// Fewer than a report's: the error of a variance from so many is small beside that from so few seeds.
+const RESAMPLES: u32 = 400;
+
+fn main() {
+    let studies = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2_000);
+    println!(
+        "| seeds | sentences | setting | seeds' variance over sentences' | coverage of 95 % intervals | false positives | false \"equivalent\" |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for setting in settings() {
+        let rates = simulate(&setting, studies, RESAMPLES);
+        println!(
+            "| {} | {} | {} | {:.2} | {:.1} % | {:.1} % | {:.1} % |",
+            setting.seeds,
+            setting.sentences,
+            setting.name.split_once(": ").map_or(setting.name, |(_, name)| name),
+            rates.seed_ratio.max(0.0),
+            100.0 * rates.coverage,
+            100.0 * rates.false_positives,
+            100.0 * rates.false_equivalents
+        );
+    }
+}
+
+fn settings() -> Vec<Setting> {
+    let of = |name, seeds, sentences, seed_effect| Setting {
+        name,
+        seeds,
+        sentences,
+        seed_effect,
+        ..Setting::default()
+    };
+    vec![
+        of("2a: seeds do not matter", 2, 300, 0.0),
+        of("2b: seeds matter less than sentences", 2, 300, 0.08),
+        of("2c: seeds matter as much as sentences", 2, 300, 0.15),
+        of("2d: seeds matter most", 2, 300, 0.35),
+        of("3a: seeds do not matter", 3, 300, 0.0),
+        of("3b: seeds matter less than sentences", 3, 300, 0.1),
+        of("3c: seeds matter as much as sentences", 3, 300, 0.2),
+        of("3d: seeds matter most", 3, 300, 0.35),
+        of("3e: few sentences", 3, 100, 0.15),
+        of("3f: many sentences", 3, 1_000, 0.1),
+        Setting { lengths: 1.2, ..of("3g: very unequal lengths", 3, 300, 0.2) },
+        Setting { errors: 0.002, ..of("3h: policies that hardly differ", 3, 300, 0.1) },
+        Setting { lengths: 0.0, errors: 0.05, ..of("3i: labels of sentences", 3, 872, 0.1) },
+        Setting { policies: 4, ..of("3j: table of four policies", 3, 300, 0.15) },
+        of("5a: seeds do not matter", 5, 300, 0.0),
+        of("5b: seeds matter less than sentences", 5, 300, 0.12),
+        of("5c: seeds matter as much as sentences", 5, 300, 0.22),
+        of("5d: seeds matter most", 5, 300, 0.35),
+        of("5e: few sentences", 5, 100, 0.2),
+        of("5f: many sentences", 5, 1_000, 0.12),
+        of("10a: seeds do not matter", 10, 300, 0.0),
+        of("10b: seeds matter less than sentences", 10, 300, 0.14),
+        of("10c: seeds matter as much as sentences", 10, 300, 0.25),
+        of("10d: seeds matter most", 10, 300, 0.35),
+    ]
+}
