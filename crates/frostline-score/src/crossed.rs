@@ -42,6 +42,7 @@ pub struct Stratum {
     /// Sentence after sentence, seed by seed.
     gains: Vec<f64>,
     seeds: usize,
+    weight: f64,
 }
 
 impl Stratum {
@@ -65,7 +66,17 @@ impl Stratum {
             return Err(ScoreError::NotFinite { what: "the gains", index, value: value.to_string() });
         }
         let by_sentence = (0..words.len()).flat_map(|at| gains.iter().map(move |of_seed| of_seed[at]));
-        Ok(Self { gains: by_sentence.collect(), seeds: gains.len(), words })
+        Ok(Self { gains: by_sentence.collect(), seeds: gains.len(), words, weight: 1.0 })
+    }
+
+    /// The same with another weight than 1 in the mean over strata.
+    ///
+    /// # Panics
+    /// If the weight is not above 0 and finite.
+    #[must_use]
+    pub fn with_weight(self, weight: f64) -> Self {
+        assert!(weight > 0.0 && weight.is_finite(), "a weight of {weight} is not above 0");
+        Self { weight, ..self }
     }
 
     fn all_words(&self) -> f64 {
@@ -158,8 +169,8 @@ pub struct CrossedDifference {
 }
 
 impl CrossedDifference {
-    /// The difference; with several strata the mean of theirs, each with the same weight. Strata have the same seeds
-    /// in the same order, and their sentences are resampled independently.
+    /// The difference; with several strata the weighted mean of theirs. Strata have the same seeds in the same order, and
+    /// their sentences are resampled independently.
     ///
     /// # Errors
     /// Without strata, or if they differ in their number of seeds.
@@ -174,11 +185,12 @@ impl CrossedDifference {
         if let Some(other) = strata.iter().find(|other| other.seeds != first.seeds) {
             return Err(ScoreError::Unpaired { a: first.seeds, b: other.seeds });
         }
-        let weight = 1.0 / strata.len() as f64;
+        let weights: f64 = strata.iter().map(|stratum| stratum.weight).sum();
         let mut by_seed = vec![0.0; first.seeds];
         let (mut sentences, mut interaction) = (0.0, 0.0);
         let stream = Stream::new(seed, "bootstrap");
         for (stratum, number) in strata.iter().zip(0..) {
+            let weight = stratum.weight / weights;
             let of_stratum: Vec<f64> = stratum.by_seed().iter().map(|value| weight * value).collect();
             add(&mut by_seed, &of_stratum);
             let [all, shared] = stratum.sampling(resamples, stream.child(number));
@@ -302,7 +314,7 @@ pub fn crossed_permutation(strata: &[Stratum], swaps: u32, seed: u64) -> Result<
         return Err(ScoreError::Empty { what: "the list of strata" });
     }
     let scaled = |stratum: &Stratum| {
-        let scale = 1.0 / (stratum.all_words() * stratum.seeds as f64);
+        let scale = stratum.weight / (stratum.all_words() * stratum.seeds as f64);
         stratum.by_sentence().map(move |gain| scale * gain).collect::<Vec<f64>>()
     };
     // A sentence without a difference stays what it is when it is swapped.
