@@ -6,8 +6,8 @@ mod simulation;
 
 use simulation::{Setting, simulate};
 
-/// Studies per setting; a share of 5 % then has a standard error of 1.1 points.
-const STUDIES: u32 = 400;
+/// Studies per setting; a share of 5 % then has a standard error of 1.3 points.
+const STUDIES: u32 = 300;
 
 #[test]
 fn intervals_cover_and_verdicts_are_seldom_wrong() {
@@ -27,8 +27,8 @@ fn intervals_cover_and_verdicts_are_seldom_wrong() {
         let rates = simulate(&setting, STUDIES, 100);
         // Three standard errors around 94 to 97.5 %; with three seeds intervals are rather too wide.
         assert!((0.91..=0.995).contains(&rates.coverage), "{setting:?}: {rates:?}");
-        assert!(rates.false_positives <= 0.05 + 0.033, "{setting:?}: {rates:?}");
-        assert!(rates.false_equivalents <= 0.05 + 0.033, "{setting:?}: {rates:?}");
+        assert!(rates.false_positives <= 0.05 + 0.038, "{setting:?}: {rates:?}");
+        assert!(rates.false_equivalents <= 0.05 + 0.038, "{setting:?}: {rates:?}");
     }
 }
 

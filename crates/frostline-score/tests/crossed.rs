@@ -1,0 +1,85 @@
+//! Differences over seeds and sentences against numpy and scipy. `references/crossed.json` is made by the script beside
+//! it; resampled values must be within six standard deviations of the reference's own runs.
+
+use frostline_score::crossed::{RESAMPLES, SWAPS, crossed_permutation};
+use frostline_score::{CrossedDifference, Stratum};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct References {
+    crossed: Vec<Crossed>,
+    student: Vec<Student>,
+}
+
+#[derive(Deserialize)]
+struct Crossed {
+    words: Vec<u32>,
+    gains: Vec<Vec<f64>>,
+    value: f64,
+    seeds: f64,
+    sentences: Spread,
+    interaction: Spread,
+    half_width: f64,
+    p: f64,
+    permutation_p: Spread,
+}
+
+/// Mean and standard deviation over the reference's runs.
+type Spread = [f64; 2];
+
+#[derive(Deserialize)]
+struct Student {
+    gains: Vec<f64>,
+    low: f64,
+    high: f64,
+    p: f64,
+    margin: f64,
+    tost_p: f64,
+}
+
+fn references() -> References {
+    serde_json::from_str(include_str!("references/crossed.json")).expect("good references")
+}
+
+#[track_caller]
+fn within(found: f64, [mean, deviation]: Spread) {
+    assert!((found - mean).abs() <= 6.0 * deviation + 1e-12, "{found}, not {mean} ± {deviation}");
+}
+
+#[track_caller]
+fn near(found: f64, expected: f64, relative: f64) {
+    assert!((found - expected).abs() <= relative * expected.abs(), "{found}, not {expected}");
+}
+
+#[test]
+fn the_parts_of_the_variance_are_those_of_numpy() {
+    for case in references().crossed {
+        let words: u32 = case.words.iter().sum();
+        let strata = [Stratum::new(case.words, &case.gains).expect("a stratum")];
+        let found = CrossedDifference::of(&strata, RESAMPLES, 0).expect("a difference");
+        assert!((found.value - case.value).abs() < 1e-12);
+        near(found.variance.seeds.expect("several seeds"), case.seeds, 1e-9);
+        within(found.variance.sentences - 2.0 / f64::from(words).powi(2), case.sentences);
+        within(found.variance.interaction, case.interaction);
+        let [low, high] = found.interval(0.95);
+        near(0.5 * (high - low), case.half_width, 0.05);
+        assert!((found.p_value().ln() - case.p.ln()).abs() < 0.35, "{}, not {}", found.p_value(), case.p);
+        within(crossed_permutation(&strata, SWAPS, 0).expect("a p-value"), case.permutation_p);
+    }
+}
+
+#[test]
+fn one_seed_and_one_word_per_sentence_is_students_test() {
+    for case in references().student {
+        let strata = [Stratum::new(vec![1; case.gains.len()], &[case.gains]).expect("a stratum")];
+        let found = CrossedDifference::of(&strata, 20_000, 0).expect("a difference");
+        let [low, high] = found.interval(0.95);
+        // The two added observations make it a little wider.
+        let width = (high - low) / (case.high - case.low);
+        assert!((0.99..1.08).contains(&width), "{width}");
+        near(0.5 * (low + high), 0.5 * (case.low + case.high), 1e-9);
+        assert!((found.p_value() - case.p).abs() < 0.03, "{}, not {}", found.p_value(), case.p);
+        let tost = found.p_equivalent(case.margin);
+        assert!((tost - case.tost_p).abs() < 0.03, "{tost}, not {}", case.tost_p);
+    }
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Makes crossed.json: what numpy and scipy say of differences over seeds and sentences.
+
+    pip install numpy==2.4.6 scipy==1.17.1
+    python3 crossed.py > crossed.json
+
+Results of resampling stand as [mean, standard deviation] over RUNS runs. `student` has one seed and one word per
+sentence, where the interval is nearly that of scipy's one-sample t-test.
+"""
+import json
+
+import numpy as np
+from scipy import optimize, stats
+
+rng = np.random.default_rng(20261122)
+RUNS, RESAMPLES, SWAPS = 12, 2000, 4999
+
+
+def spread(values):
+    return [float(np.mean(values)), float(np.std(values, ddof=1))]
+
+
+def data(seeds, sentences, seed_effect):
+    words = np.clip(np.exp(rng.normal(2.4, 0.7, sentences)).astype(int), 1, 60)
+    hard = rng.gamma(1.0, 1.0, sentences)
+    own = 1 + seed_effect * rng.normal(size=(seeds, 1))
+    gains = rng.binomial(words, np.clip(0.03 * hard * own, 0, 1), (seeds, sentences)) - rng.binomial(words, 0.015, (seeds, sentences))
+    return words, gains
+
+
+def bootstrap(words, gains, draw):
+    """The variances of the mean over seeds and, on average, of a seed; resampling sentences."""
+    n = len(words)
+    picks = draw.integers(0, n, (RESAMPLES, n))
+    by_seed = gains[:, picks].sum(-1) / words[picks].sum(-1)
+    centre = gains.sum(-1, keepdims=True) / words.sum()
+    scale = n / (n - 1)
+    return scale * np.mean((by_seed.mean(0) - centre.mean()) ** 2), scale * np.mean((by_seed - centre) ** 2)
+
+
+def permutation(words, gains, draw):
+    sums = gains.sum(0).astype(float)
+    signs = draw.choice([-1.0, 1.0], (SWAPS, len(sums)))
+    return (np.sum(np.abs(signs @ sums) >= abs(sums.sum()) - 1e-9) + 1) / (SWAPS + 1)
+
+
+def crossed():
+    for seeds, sentences, effect in ((2, 80, 0.2), (3, 120, 0.0), (5, 150, 0.4)):
+        words, gains = data(seeds, sentences, effect)
+        by_seed = gains.sum(1) / words.sum()
+        runs = [bootstrap(words, gains, np.random.default_rng(seed)) for seed in range(RUNS)]
+        of_mean, of_seed = np.array(runs).T
+        shared = (of_seed - of_mean) / (seeds - 1)
+        between = float(by_seed.var(ddof=1) / seeds)
+        # The limits of the rule, from the means of the runs.
+        parts = max(between - shared.mean() * (seeds - 2) / (seeds - 1), 0), of_mean.mean() + 2 / words.sum() ** 2
+        half = lambda alpha: np.sqrt(sum(stats.t.isf(alpha / 2, df) ** 2 * part for df, part in zip((seeds - 1, sentences - 1), parts)))
+        value = float(by_seed.mean())
+        p = optimize.brentq(lambda alpha: half(alpha) - abs(value), 1e-12, 1 - 1e-12)
+        p_values = [permutation(words, gains, np.random.default_rng(seed)) for seed in range(RUNS)]
+        yield {"words": words.tolist(), "gains": gains.tolist(), "value": value, "seeds": between, "sentences": spread(of_mean),
+               "interaction": spread(shared), "half_width": float(half(0.05)), "p": p, "permutation_p": spread(p_values)}
+
+
+def student():
+    for sentences, share in ((60, 0.3), (400, 0.1)):
+        gains = rng.choice([-1, 0, 1], sentences, p=[share / 2, 1 - 1.3 * share, 0.8 * share])
+        test = lambda bound, side: float(stats.ttest_1samp(gains, bound, alternative=side).pvalue)
+        low, high = stats.ttest_1samp(gains, 0).confidence_interval(0.95)
+        margin = 0.1
+        yield {"gains": gains.tolist(), "low": float(low), "high": float(high), "p": test(0, "two-sided"),
+               "margin": margin, "tost_p": max(test(-margin, "greater"), test(margin, "less"))}
+
+
+def main():
+    parts = {"crossed": crossed, "student": student}
+    text = ",\n".join(f'"{name}": [\n' + ",\n".join(json.dumps(case) for case in make()) + "\n]" for name, make in parts.items())
+    print("{\n" + text + "\n}")
+
+
+if __name__ == "__main__":
+    main()
