@@ -39,7 +39,7 @@ pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoint
 pub use grid::Grid;
 pub use limits::{MOST_CELLS, MOST_JOBS};
 pub use name::{FileName, NameError};
-pub use plan::{Checkpoints, Plan, PrefixCache};
+pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
 pub use record::{
     AccountRow, Accounts, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, NATIVE_BF16,
     Outcome, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,

@@ -44,6 +44,9 @@ pub struct Plan {
     /// What the cells should decide; changes no cell.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// How policies are judged; changes no cell.
+    #[serde(default, skip_serializing_if = "VerdictRule::is_default")]
+    pub verdict: VerdictRule,
     /// A [`Reference`](crate::Reference): published figures to set beside the sweep's, as a path relative to the
     /// plan's file; empty means none. Changes no cell.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -72,6 +75,60 @@ pub struct Checkpoints {
     pub steps: u64,
     /// Every so many minutes of a cell's time; 0 means not by time.
     pub minutes: f64,
+}
+
+/// How a report judges policies against the one that freezes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VerdictRule {
+    /// Policies whose accuracies differ by less are equivalent.
+    pub margin: Margin,
+}
+
+impl VerdictRule {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A difference of accuracies that does not matter.
+///
+/// # Units
+/// Points of a percent, above 0 and at most 100.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Margin(f64);
+
+impl Margin {
+    /// The margin in points.
+    #[must_use]
+    pub const fn points(self) -> f64 {
+        self.0
+    }
+}
+
+impl Default for Margin {
+    fn default() -> Self {
+        Self(0.5)
+    }
+}
+
+impl TryFrom<f64> for Margin {
+    type Error = String;
+
+    fn try_from(points: f64) -> Result<Self, String> {
+        if points > 0.0 && points <= 100.0 {
+            Ok(Self(points))
+        } else {
+            Err(format!("the margin is {points}, but must be above 0 and at most 100 points"))
+        }
+    }
+}
+
+impl From<Margin> for f64 {
+    fn from(margin: Margin) -> Self {
+        margin.0
+    }
 }
 
 impl Checkpoints {
@@ -147,4 +204,35 @@ fn parse_value(text: &str) -> toml::Value {
         .ok()
         .and_then(|mut table| table.remove("value"))
         .unwrap_or_else(|| toml::Value::String(text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(verdict: &str) -> Result<Plan, PlanError> {
+        let plan = "schema = 4\nname = 'x'\ntreebanks = { en = 'UD_English-EWT' }\n";
+        Plan::parse(&format!("{plan}{verdict}"), "x.toml")
+    }
+
+    #[test]
+    fn a_margin_is_a_number_of_points_in_its_range() {
+        assert_eq!(parse("").expect("a plan").verdict.margin.points(), 0.5);
+        assert_eq!(parse("[verdict]\nmargin = 1").expect("a plan").verdict.margin.points(), 1.0);
+        for margin in ["0", "-0.5", "100.1", "nan", "inf"] {
+            let error = parse(&format!("[verdict]\nmargin = {margin}")).expect_err(margin).to_string();
+            assert!(error.contains("must be above 0 and at most 100 points"), "{error}");
+        }
+        assert!(parse("[verdict]\nmargins = 1").is_err());
+    }
+
+    #[test]
+    fn the_default_margin_leaves_the_files_of_earlier_versions_as_they_were() {
+        let text = |plan: &str| serde_json::to_string(&parse(plan).expect("a plan")).expect("plain data");
+        assert!(!text("").contains("verdict"));
+        let read: Plan = serde_json::from_str(&text("[verdict]\nmargin = 0.2")).expect("the same plan");
+        assert_eq!(read.verdict.margin.points(), 0.2);
+        let wrong = text("[verdict]\nmargin = 0.2").replace("0.2", "1e300");
+        assert!(serde_json::from_str::<Plan>(&wrong).is_err());
+    }
 }

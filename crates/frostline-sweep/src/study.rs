@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use frostline_record::{
     Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch,
-    TimingSettings, sha256,
+    TimingSettings, VerdictRule, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -101,7 +101,7 @@ impl Study {
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
         plan.timing = TimingSettings::default();
-        plan.reference = String::new();
+        (plan.verdict, plan.reference) = (VerdictRule::default(), String::new());
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];
