@@ -6,6 +6,7 @@ use crate::number::{count, fixed, plural};
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::groups::Group;
+use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
 use crate::table::{Columns, DataFile, Quantity, Table, Value};
@@ -22,6 +23,7 @@ pub(crate) type Topics = [Box<dyn Topic>];
 pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Page {
     let mut page = Page::default();
     head(study, &mut page);
+    topics.iter().flat_map(|topic| topic.opening(study)).for_each(|sentence| page.item(sentence));
     result(study, topics, &mut page);
     let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
     if !links.is_empty() {
@@ -93,11 +95,12 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
         if let Some((dev_units, half)) = words::sampling(study, lang) {
             page.item(format!(
                 "**{lang}**: dev has {} {}. Each accuracy is good to about ± {} points (half \
-                 of a 95 % Wilson interval, the widest of the table). Smaller differences may be \
-                 chance.",
+                 of a 95 % Wilson interval, the widest of the table). Differences between policies are \
+                 known better, since all are scored on the same {}.",
                 count(dev_units),
                 units(study).many,
-                fixed(half * 100.0, 2)
+                fixed(half * 100.0, 2),
+                units(study).many
             ));
         }
     }
@@ -195,6 +198,7 @@ pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
         .ranked(3, "vs none", Quantity::Change(2), move |group| {
             Some(group).filter(|group| other(group)).and_then(|group| group.dev_accuracy_gain)
         })
+        .ranked(2, "verdict", Quantity::Text, |group| study.verdicts.get(group, "dev").and_then(short))
         .ranked(if test { 4 } else { 9 }, "test acc.", Quantity::Percent(2), |group| {
             group.test.as_ref().map(|test| test.accuracy)
         })
@@ -215,9 +219,15 @@ pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
         short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
             .column("dev acc.", Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.accuracy))
             .column("vs none", Quantity::Change(2), nothing)
+            .column("verdict", Quantity::Text, nothing)
             .column("test acc.", Quantity::Percent(2), |one| one.test.as_ref().map(|test| test.accuracy))
             .each(names, |name| (*name).into(), Quantity::Text, move |one, _| nothing(one));
     table.with_rows(lines.table(&below))
+}
+
+/// A verdict, where there is one.
+fn short(row: &PolicyVerdict) -> Option<&'static str> {
+    row.judged().map(|judged| judged.verdict.name())
 }
 
 /// The policy and further axes, as a terminal names them.

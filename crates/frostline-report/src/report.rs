@@ -98,6 +98,7 @@ impl Report {
     #[must_use]
     pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
         let mut stored = Stored::read(&self.study.cells, Box::new(read));
+        self.study = self.study.with(&stored);
         self.topics = topics::all(&self.study, &mut stored);
         self
     }
@@ -154,6 +155,13 @@ impl Report {
                     fixed(half * 100.0, 2)
                 );
             }
+        }
+        let said: Vec<String> = self.topics.iter().flat_map(|topic| topic.opening(study)).collect();
+        if !said.is_empty() {
+            text += "\nResult\n";
+        }
+        for sentence in said {
+            text += &format!("  {}\n", sentence.replace(['*', '`'], ""));
         }
         let undone = words::undone(study);
         if !undone.is_empty() {

@@ -27,6 +27,11 @@ impl<'a> StudyRow<'a> {
 /// A topic. Each method is one place of the report; a topic has something for those that it overrides, in the order
 /// of the list of topics.
 pub(crate) trait Topic {
+    /// `report.md` before its first table, and a terminal: what came out, in a few sentences.
+    fn opening(&self, _study: &Study) -> Vec<String> {
+        Vec::new()
+    }
+
     /// `report.md`, at the top: what concerns all languages.
     fn summary(&self, _study: &Study, _page: &mut Page) {}
 

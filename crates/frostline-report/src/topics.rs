@@ -18,6 +18,7 @@ pub(crate) mod sentences;
 pub(crate) mod stages;
 mod tasks;
 mod train_loss;
+mod verdicts;
 
 use crate::study::{Stored, Study};
 use crate::topic::Topic;
@@ -26,6 +27,7 @@ use crate::topic::Topic;
 pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>> {
     vec![
         Box::new(accuracy::Accuracies),
+        Box::new(verdicts::Verdicts),
         Box::new(curves::LearningCurves::of(study)),
         Box::new(blocks::Blocks::of(study, stored)),
         Box::new(stages::Stages),

@@ -1,16 +1,19 @@
 //! What a sweep's records hold, arranged for topics: cells, groups of cells that differ only in their seed, and the
 //! numbers that several topics need. Nothing here is about how a report looks.
 
+pub(crate) mod advice;
 pub(crate) mod baselines;
 pub(crate) mod cells;
 pub(crate) mod epochs;
 pub(crate) mod groups;
+pub(crate) mod outcomes;
 pub(crate) mod paired;
 pub(crate) mod panels;
 pub(crate) mod predictions;
 pub(crate) mod stages;
 pub(crate) mod stored;
 pub(crate) mod tagged;
+pub(crate) mod verdicts;
 pub(crate) mod whole;
 pub(crate) mod words;
 

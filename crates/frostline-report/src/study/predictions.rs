@@ -21,8 +21,17 @@ pub(crate) fn is_nothing(said: &str, train: &[String]) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentencePredictions {
     of: BTreeMap<(String, usize, String, String), Confusion>,
+    items: BTreeMap<(String, usize, String, String), Items>,
     /// Files that were left out, each with why.
     pub left_out: Vec<String>,
+}
+
+/// Which sentences of a split are right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Items {
+    /// The same for files with the same sentences and gold labels.
+    pub text: String,
+    pub right: Vec<bool>,
 }
 
 impl SentencePredictions {
@@ -43,8 +52,9 @@ impl SentencePredictions {
                             .and_then(|text| checked(text, file))
                             .and_then(|text| counts(&text, &facts.tags))
                         {
-                            Ok(counts) => {
+                            Ok((counts, items)) => {
                                 let key = (view.cell.id.clone(), at, task.clone(), split.clone());
+                                read.items.insert(key.clone(), items);
                                 read.of.insert(key, counts);
                             }
                             Err(why) => {
@@ -68,6 +78,11 @@ impl SentencePredictions {
     pub fn get(&self, cell: &Cell, stage: usize, task: &str, split: &str) -> Option<&Confusion> {
         self.of.get(&(cell.id.clone(), stage, task.into(), split.into()))
     }
+
+    /// Which sentences a cell had right after a stage.
+    pub fn items(&self, cell: &Cell, stage: usize, task: &str, split: &str) -> Option<&Items> {
+        self.items.get(&(cell.id.clone(), stage, task.into(), split.into()))
+    }
 }
 
 pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String> {
@@ -80,24 +95,28 @@ pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String>
 
 /// Counts gold and predicted labels, the last two of five columns below a head line. Labels are
 /// those of train and of gold.
-fn counts(text: &str, tags: &[String]) -> Result<Confusion, String> {
+fn counts(text: &str, tags: &[String]) -> Result<(Confusion, Items), String> {
     let mut pairs = Vec::new();
+    let mut sentences = String::new();
     for (number, line) in text.lines().enumerate().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
-        let &[_, _, _, gold, predicted] = columns.as_slice() else {
+        let &[id, _, form, gold, predicted] = columns.as_slice() else {
             return Err(format!("line {} has {} columns, not 5", number + 1, columns.len()));
         };
         pairs.push((gold, Some(predicted).filter(|tag| !is_nothing(tag, tags))));
+        sentences += &format!("{id}\t{form}\t{gold}\n");
     }
     let known = tags.iter().map(String::as_str);
     let said = pairs.iter().flat_map(|(gold, predicted)| [Some(*gold), *predicted]).flatten();
     let labels: Vec<&str> = known.chain(said).collect::<BTreeSet<_>>().into_iter().collect();
+    let right = pairs.iter().map(|(gold, predicted)| *predicted == Some(*gold)).collect();
+    let items = Items { text: sha256(sentences.as_bytes()), right };
     let mut counts = Confusion::new(labels.iter().copied());
     for (gold, predicted) in pairs {
         let place = |label: &str| labels.binary_search(&label).ok();
         counts.add(place(gold), predicted.and_then(place));
     }
-    Ok(counts)
+    Ok((counts, items))
 }
 
 /// The sum of counts, over all their labels.
@@ -129,7 +148,8 @@ mod tests {
     fn labels_of_train_and_gold_are_counted_and_silence_is_a_miss() {
         let text =
             format!("{HEAD}1\t0\tgood\tpos\tpos\n2\t0\tbad\tneg\tpos\n3\t0\todd\tnew\tneg\n4\t0\t\tneg\t_\n");
-        let found = counts(&text, &["neg".into(), "pos".into(), "rare".into()]).expect("counts");
+        let (found, items) = counts(&text, &["neg".into(), "pos".into(), "rare".into()]).expect("counts");
+        assert_eq!(items.right, [true, false, false, false]);
         assert_eq!(found.tags, ["neg", "new", "pos", "rare"]);
         assert_eq!(found.counts, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!((found.missed[0], found.words(), found.correct()), (1, 4, 1));

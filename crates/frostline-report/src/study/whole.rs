@@ -2,8 +2,12 @@
 
 use frostline_record::{MadeBy, Record, Sweep};
 
+use crate::study::advice::{self, Advice, Standing};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
 use crate::study::groups::{self, Group};
+use crate::study::outcomes::Outcomes;
+use crate::study::stored::Stored;
+use crate::study::verdicts::Verdicts;
 
 /// A sweep's records, grouped.
 #[derive(Clone, Debug)]
@@ -13,6 +17,12 @@ pub(crate) struct Study {
     pub cells: Vec<CellView>,
     /// By language, then in the plan's order.
     pub groups: Vec<Group>,
+    /// What each cell has right, sentence by sentence, as far as predictions were read.
+    pub outcomes: Outcomes,
+    pub verdicts: Verdicts,
+    pub advice: Vec<Advice>,
+    /// In the order of groups.
+    standings: Vec<Option<Standing>>,
     /// Records that belong to no cell of the sweep.
     pub strays: usize,
 }
@@ -22,7 +32,44 @@ impl Study {
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let (cells, strays) = cells::cells(sweep, records);
         let groups = groups::groups(&cells);
-        Self { sweep: sweep.clone(), cells, groups, strays }
+        let standings = advice::standings(&cells, &groups);
+        let study = Self {
+            standings,
+            sweep: sweep.clone(),
+            cells,
+            groups,
+            outcomes: Outcomes::default(),
+            verdicts: Verdicts::default(),
+            advice: Vec::new(),
+            strays,
+        };
+        study.judged(Outcomes::default())
+    }
+
+    /// The same with what predictions add: verdicts and what follows from them.
+    pub fn with(self, stored: &Stored<'_>) -> Self {
+        let outcomes = Outcomes::of(&self.cells, stored);
+        self.judged(outcomes)
+    }
+
+    fn judged(mut self, outcomes: Outcomes) -> Self {
+        self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, self.margin());
+        self.outcomes = outcomes;
+        self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, self.margin());
+        self
+    }
+
+    /// What a group costs beside others.
+    pub fn standing(&self, group: &Group) -> Option<Standing> {
+        let same = |other: &Group| {
+            (&other.lang, &other.policy, &other.extras) == (&group.lang, &group.policy, &group.extras)
+        };
+        self.standings[self.groups.iter().position(same)?]
+    }
+
+    /// Differences of accuracies below this do not matter, in points.
+    pub const fn margin(&self) -> f64 {
+        self.sweep.plan.verdict.margin.points()
     }
 
     /// Languages in the order of the plan.

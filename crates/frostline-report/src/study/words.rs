@@ -96,13 +96,6 @@ pub(crate) fn sampling(study: &Study, lang: &str) -> Option<(u64, f64)> {
         .max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Whether a group's gain over the baseline is larger than the sampling error of both.
-pub(crate) fn gain_is_clear(group: &Group, baseline: &Group) -> Option<bool> {
-    let half = |group: &Group| Some(group.dev.as_ref()?.accuracy_interval?.half_width());
-    let gain = group.dev_accuracy_gain?.mean.abs();
-    Some(gain > half(group)?.hypot(half(baseline)?))
-}
-
 /// Cells that are not done, with why.
 pub(crate) fn undone(study: &Study) -> Vec<(String, &'static str, String)> {
     let mut rows = Vec::new();

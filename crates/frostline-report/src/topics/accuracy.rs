@@ -9,8 +9,8 @@ use crate::keys;
 use crate::number::count;
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineScore};
-use crate::study::words::{self, SENTENCES, units};
-use crate::study::{BASELINE, CellView, Group, SplitStats, Study, panels};
+use crate::study::words::{SENTENCES, units};
+use crate::study::{CellView, Group, SplitStats, Study, panels};
 use crate::table::{Columns, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -53,7 +53,7 @@ impl Topic for Accuracies {
     }
 
     fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        differences(study, lang, page);
+        sampling(study, lang, page);
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -102,47 +102,35 @@ fn score<'a>(view: &'a CellView, split: &str) -> Option<&'a Score> {
     view.done()?.score(split)
 }
 
-/// The differences from the baseline and whether they are larger than sampling error.
-fn differences(study: &Study, lang: &str, page: &mut Page) {
+/// How far accuracies may be off because dev is a sample. Differences between policies are the topic `verdicts`.
+fn sampling(study: &Study, lang: &str, page: &mut Page) {
     let units = units(study);
     page.section(3, "How sure are these accuracies?");
-    let baseline = |group: &Group| {
-        study.groups_of(lang).find(|other| other.policy == BASELINE && other.extras == group.extras)
-    };
     let columns = keys::of_group(study)
         .column(format!("Dev {}", units.many), Quantity::Count, |group| {
             group.dev.as_ref().map(|dev| dev.words)
         })
         .column("Half of 95 % interval", Quantity::HalfWidth(2), |group| {
             Some(group.dev.as_ref()?.accuracy_interval?.half_width())
-        })
-        .optional("vs none", Quantity::Points(2), |group| match group.policy.as_str() {
-            BASELINE => Value::from("baseline"),
-            _ => group.dev_accuracy_gain.into(),
-        })
-        .optional("Beyond sampling error?", Quantity::Text, move |group| {
-            let other = group.policy != BASELINE;
-            other.then(|| words::gain_is_clear(group, baseline(group)?)).flatten()
         });
     page.table(columns.table(study.groups_of(lang)));
     let dependent = match units {
         SENTENCES => "",
         _ => "; words of one sentence are not, so the true error is somewhat larger",
     };
+    let next = if study.verdicts.of_lang(lang, "dev").next().is_some() {
+        format!(
+            " It is for one accuracy alone: whether two policies differ is judged on the same {}, in the next table.",
+            units.many
+        )
+    } else {
+        String::new()
+    };
     page.paragraph(format!(
         "The interval is Wilson's, for the mean accuracy at this number of {0}. It treats {0} as \
-         independent{dependent}.",
+         independent{dependent}.{next}",
         units.many
     ));
-    if study.has_baseline() {
-        page.paragraph(format!(
-            "The last column asks whether the difference exceeds the root of the sum of both \
-             squared half widths. It treats the two policies as if they had been scored on \
-             different {}. They were scored on the same ones, so a `no` means: not shown here. \
-             It does not mean: equal.",
-            units.many
-        ));
-    }
 }
 
 /// A dev split that chose the epoch cannot judge it fairly.
@@ -234,7 +222,7 @@ fn dev(study: &Study) -> Figure {
         about: format!(
             "Each bar is the mean dev accuracy over all {many}. The thick line \
              at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
-             interval: bars whose thin lines overlap may differ by chance. Dashed lines are \
+             interval of that accuracy alone; the tables say which policies differ. Dashed lines are \
              baselines, which need no training of the encoder."
         ),
         chart: Chart::Bars(Bars {
@@ -246,7 +234,7 @@ fn dev(study: &Study) -> Figure {
         notes: vec![
             format!(
                 "Bar and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
-                 size of dev; bars whose thin lines overlap may differ by chance."
+                 size of dev, for that accuracy alone. The tables say which policies differ."
             )
             .into(),
             seeds_note(study).into(),

@@ -6,7 +6,7 @@ use crate::number::listed;
 use crate::study::cells::shown;
 use crate::study::{CellView, Done, Study};
 use crate::topics::claims::gauge::Gauge;
-use crate::topics::claims::rows::{Differences, Pair, rows};
+use crate::topics::claims::rows::{BySentence, Differences, Pair, rows};
 use crate::topics::claims::verdict::{Answer, Verdict, Wanted, by_more_than, has, short};
 
 /// A has less than B.
@@ -41,7 +41,7 @@ fn between(
         }
         return nothing(asks, cells, test.a.iter().chain(&test.b));
     }
-    decided(asks, gauge.titled(), gauge, &found, wanted)
+    decided(asks, gauge.titled(), gauge, (&found, by_sentence(study, gauge, cells)), wanted)
 }
 
 /// Over a stage, a task falls less under A than under B.
@@ -70,7 +70,13 @@ pub(super) fn drift(study: &Study, cells: &[&CellView], test: &Drift) -> Answer<
         }
         return nothing(asks, cells, test.a.iter().chain(&test.b));
     }
-    decided(asks, format!("change of {}, points", gauge.name), &gauge, &found, Wanted::Above(test.margin))
+    decided(
+        asks,
+        format!("change of {}, points", gauge.name),
+        &gauge,
+        (&found, None),
+        Wanted::Above(test.margin),
+    )
 }
 
 /// One value of a further axis gives more than another.
@@ -86,13 +92,15 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
         test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
     };
     let mut found = Vec::new();
-    for a in cells.iter().filter(|view| of_policy(view) && has(view, &test.axis, &test.to)) {
-        let b =
-            cells.iter().find(|view| has(view, &test.axis, &test.from) && are_twins_but_for(axis, a, view));
+    for &a in cells.iter().filter(|view| of_policy(view) && has(view, &test.axis, &test.to)) {
+        let b = cells
+            .iter()
+            .copied()
+            .find(|view| has(view, &test.axis, &test.from) && are_twins_but_for(axis, a, view));
         let values = [Some(a), b].map(|view| view.and_then(|view| gauge.at_end(view.done()?)));
-        if let [Some(of_a), Some(of_b)] = values {
+        if let ([Some(of_a), Some(of_b)], Some(b)) = (values, b) {
             let cells = format!("{}, {}", place(study, a, Some(axis)), a.cell.settings.policy);
-            found.push(Pair::new(a, cells, names.clone(), [of_a, of_b]));
+            found.push(Pair::new([a, b], cells, names.clone(), [of_a, of_b]));
         }
     }
     if found.is_empty() {
@@ -101,24 +109,26 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
             format!("no two cells that are done differ in {} and nothing else", names.join(" against ")),
         );
     }
-    decided(asks, gauge.titled(), &gauge, &found, Wanted::Above(test.margin))
+    let sentences = by_sentence(study, &gauge, cells);
+    decided(asks, gauge.titled(), &gauge, (&found, sentences), Wanted::Above(test.margin))
 }
 
 /// Cells that differ in their policy alone, those of A with those of B.
-fn policies(
+fn policies<'a>(
     study: &Study,
-    cells: &[&CellView],
+    cells: &[&'a CellView],
     pairs: &[(&str, &str)],
     measured: impl Fn(&Done) -> Option<f64>,
-) -> Vec<Pair> {
+) -> Vec<Pair<'a>> {
     let mut found = Vec::new();
     for &(a, b) in pairs {
-        for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
-            let twin = cells.iter().find(|other| other.cell.settings.policy == b && other.is_twin_of(view));
+        for &view in cells.iter().filter(|view| view.cell.settings.policy == a) {
+            let twin =
+                cells.iter().copied().find(|other| other.cell.settings.policy == b && other.is_twin_of(view));
             let values = [Some(view), twin].map(|view| view.and_then(|view| measured(view.done()?)));
-            if let [Some(of_a), Some(of_b)] = values {
+            if let ([Some(of_a), Some(of_b)], Some(twin)) = (values, twin) {
                 let names = [a, b].map(String::from);
-                found.push(Pair::new(view, place(study, view, None), names, [of_a, of_b]));
+                found.push(Pair::new([view, twin], place(study, view, None), names, [of_a, of_b]));
             }
         }
     }
@@ -140,14 +150,22 @@ fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
     [view.cell.settings.lang.to_string()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
 }
 
+/// Where the sentences of a gauge are, if it is the accuracy of every cell's headline.
+fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>, cells: &[&CellView]) -> Option<BySentence<'a>> {
+    let split = gauge.split()?;
+    let mut done = cells.iter().filter_map(|view| view.done());
+    done.all(|done| gauge.is_headline_accuracy(done))
+        .then_some(BySentence { outcomes: &study.outcomes, split })
+}
+
 fn decided(
     asks: String,
     measured: String,
     gauge: &Gauge<'_>,
-    pairs: &[Pair],
+    (pairs, by_sentence): (&[Pair<'_>], Option<BySentence<'_>>),
     wanted: Wanted,
 ) -> Answer<Differences> {
-    let (rows, together) = rows(gauge, pairs, wanted);
+    let (rows, together) = rows(gauge, pairs, by_sentence, wanted);
     let found = Differences { measured, unit: gauge.difference_unit(), rows, together };
     let verdict = found.deciding().map_or(Verdict::NotDecided, |row| row.verdict);
     Answer { asks, verdict, found: Ok(found) }

@@ -31,7 +31,7 @@ impl<'a> Gauge<'a> {
     }
 
     /// The split of a score.
-    fn split(&self) -> Option<&'static str> {
+    pub fn split(&self) -> Option<&'static str> {
         match self.measure {
             Measure::Dev => Some("dev"),
             Measure::Test => Some("test"),
@@ -44,6 +44,14 @@ impl<'a> Gauge<'a> {
         'a: 'b,
     {
         if self.task.is_empty() { &done.result.headline } else { self.task }
+    }
+
+    /// Whether it is the accuracy of a cell's headline at its end.
+    pub fn is_headline_accuracy(&self, done: &Done) -> bool {
+        let Some(last) = done.result.stages.len().checked_sub(1) else { return false };
+        let score = self.split().and_then(|split| score_at(&done.result, last, self.task(done), split));
+        self.task(done) == done.result.headline
+            && score.is_some_and(|score| ScoredBy::of(score) == ScoredBy::Accuracy)
     }
 
     /// A cell's score at its end in percent, or its time in seconds.

@@ -19,7 +19,7 @@ use crate::topic::Topic;
 
 use convergence::{IntervalKind, Near, NearEnd};
 use judge::{Found, Judged, Tested, judge};
-use rows::{Differences, PairedComparison};
+use rows::{Differences, Over, PairedComparison};
 use verdict::Verdict;
 
 /// Claims with their verdicts.
@@ -56,8 +56,9 @@ impl Topic for Claims {
         banner(study, &mut page);
         page.paragraph(
             "Each claim stands in the plan with the tests that decide it. Cells are compared in pairs that \
-             differ in nothing but what the test names; both have the same seed. A mean difference has \
-             Student's 95 % interval over seeds. A test is **supported** where the whole interval is where \
+             differ in nothing but what the test names; both have the same seed. A mean difference of the \
+             headline's accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
+             difference of anything else, or without stored predictions, has Student's over seeds. A test is **supported** where the whole interval is where \
              the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
              otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
              than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
@@ -161,6 +162,10 @@ fn differences(page: &mut Page, found: &Differences) {
         .column("Mean", Quantity::Signed(2), |row| row.mean.mean)
         .column("95 % interval", Quantity::Signed(2), |row| row.mean.interval)
         .column("Seeds", Quantity::Count, |row| row.seeds.len())
+        .column("Interval over", Quantity::Text, |row| match row.over {
+            Over::SeedsAndSentences => "seeds and sentences",
+            Over::Seeds => "seeds",
+        })
         .column("Verdict", Quantity::Text, |row| row.verdict.name());
     page.table(columns.table(found.rows.iter().chain(&found.together)));
     let single: Vec<&PairedComparison> = found.rows.iter().filter(|row| row.names.is_some()).collect();

@@ -1,9 +1,12 @@
-//! Paired differences, and what comparisons give together. What is pooled is first averaged within each seed, and
-//! the interval is over seeds: policies and languages are not counted as if they were seeds.
+//! Paired differences, and what comparisons give together. What is pooled is first averaged within each seed: policies
+//! and languages are not counted as if they were seeds. The interval of an accuracy is over seeds and sentences, by the
+//! rule of all verdicts; that of any other measure, or without stored predictions, is Student's over seeds.
 
-use frostline_score::MeanInterval;
+use frostline_score::crossed::RESAMPLES;
+use frostline_score::{CrossedDifference, MeanInterval};
 use serde::Serialize;
 
+use crate::study::outcomes::{Outcomes, Twins};
 use crate::study::{CellView, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::verdict::{Verdict, Wanted};
@@ -34,7 +37,24 @@ pub(crate) struct PairedComparison {
     /// A − B by seed.
     pub differences: Vec<f64>,
     pub mean: MeanInterval,
+    /// What the interval is over.
+    pub over: Over,
     pub verdict: Verdict,
+}
+
+/// What an interval is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Over {
+    Seeds,
+    SeedsAndSentences,
+}
+
+/// Where the sentences of an accuracy are: what each cell has right, and the split.
+#[derive(Clone, Copy)]
+pub(super) struct BySentence<'a> {
+    pub outcomes: &'a Outcomes,
+    pub split: &'static str,
 }
 
 impl Differences {
@@ -45,7 +65,8 @@ impl Differences {
 }
 
 /// Two cells, A and B.
-pub(super) struct Pair {
+pub(super) struct Pair<'a> {
+    twins: Option<Twins<'a>>,
     cells: String,
     lang: String,
     names: [String; 2],
@@ -53,65 +74,77 @@ pub(super) struct Pair {
     values: [f64; 2],
 }
 
-impl Pair {
-    pub fn new(view: &CellView, cells: String, names: [String; 2], values: [f64; 2]) -> Self {
-        let settings = &view.cell.settings;
-        Self { cells, lang: settings.lang.to_string(), names, seed: settings.seed, values }
+impl<'a> Pair<'a> {
+    pub fn new([a, b]: [&'a CellView; 2], cells: String, names: [String; 2], values: [f64; 2]) -> Self {
+        let settings = &a.cell.settings;
+        let lang = settings.lang.to_string();
+        Self { twins: Some((&a.cell, &b.cell)), cells, lang, names, seed: settings.seed, values }
     }
 }
 
 /// One row per comparison and one per language that has several; then one for all.
 pub(super) fn rows(
     gauge: &Gauge<'_>,
-    pairs: &[Pair],
+    pairs: &[Pair<'_>],
+    by_sentence: Option<BySentence<'_>>,
     wanted: Wanted,
 ) -> (Vec<PairedComparison>, Option<PairedComparison>) {
     let langs = distinct(pairs.iter().map(|pair| pair.lang.as_str()));
     let mut rows = Vec::new();
     for lang in &langs {
-        let of_lang: Vec<&Pair> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
+        let of_lang: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
         let kinds = distinct(of_lang.iter().map(|pair| kind(pair)));
         for (cells, names) in &kinds {
             let same =
                 of_lang.iter().filter(|pair| kind(pair) == (*cells, *names)).copied().collect::<Vec<_>>();
-            rows.extend(row(gauge, &same, (*cells).into(), Some((*names).clone()), wanted));
+            rows.extend(row(gauge, &same, by_sentence, ((*cells).into(), Some((*names).clone())), wanted));
         }
         if kinds.len() > 1 && langs.len() > 1 {
-            rows.extend(row(gauge, &of_lang, (*lang).into(), None, wanted));
+            rows.extend(row(gauge, &of_lang, by_sentence, ((*lang).into(), None), wanted));
         }
     }
-    let all: Vec<&Pair> = pairs.iter().collect();
+    let all: Vec<&Pair<'_>> = pairs.iter().collect();
     let several = rows.len() > 1;
-    let together = several.then(|| row(gauge, &all, langs.join(" and "), None, wanted)).flatten();
+    let together =
+        several.then(|| row(gauge, &all, by_sentence, (langs.join(" and "), None), wanted)).flatten();
     (rows, together)
 }
 
-fn kind(pair: &Pair) -> (&str, &[String; 2]) {
+fn kind<'b>(pair: &'b Pair<'_>) -> (&'b str, &'b [String; 2]) {
     (&pair.cells, &pair.names)
 }
 
 /// A row of pairs: within a seed their mean counts, and only seeds that have all comparisons.
 fn row(
     gauge: &Gauge<'_>,
-    pairs: &[&Pair],
-    cells: String,
-    names: Option<[String; 2]>,
+    pairs: &[&Pair<'_>],
+    by_sentence: Option<BySentence<'_>>,
+    (cells, names): (String, Option<[String; 2]>),
     wanted: Wanted,
 ) -> Option<PairedComparison> {
     let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
     let of_seed = |seed: u64| pairs.iter().filter(move |pair| pair.seed == seed);
     let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
     seeds.retain(|&seed| of_seed(seed).count() == comparisons);
-    let mean = |seed: u64, get: &dyn Fn(&Pair) -> f64| {
+    let mean = |seed: u64, get: &dyn Fn(&Pair<'_>) -> f64| {
         of_seed(seed).map(|pair| get(pair)).sum::<f64>() / comparisons as f64
     };
-    let over = |get: &dyn Fn(&Pair) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
+    let over =
+        |get: &dyn Fn(&Pair<'_>) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
     let differences = over(&|pair| gauge.difference(pair.values));
     let sides = [0, 1].map(|side| over(&|pair| pair.values[side]));
     let found = MeanInterval::of(&differences)?;
     let mut counted = pairs.iter().filter(|pair| seeds.contains(&pair.seed));
     let same = counted.all(|pair| gauge.difference(pair.values).abs() < ROUNDING);
-    let verdict = wanted.verdict(telling(found.interval, same));
+    let crossed = by_sentence.and_then(|by_sentence| crossed(pairs, &seeds, by_sentence));
+    let (mean, over, telling) = match crossed {
+        Some(interval) => {
+            let mean = MeanInterval { interval: Some(interval), ..found };
+            (mean, Over::SeedsAndSentences, Some(interval))
+        }
+        None => (found, Over::Seeds, telling(found.interval, same)),
+    };
+    let verdict = wanted.verdict(telling);
     Some(PairedComparison {
         cells,
         names,
@@ -119,8 +152,26 @@ fn row(
         seeds,
         differences,
         verdict,
-        mean: found,
+        over,
+        mean,
     })
+}
+
+/// The interval over seeds and sentences, in points; nothing for one seed, or where predictions are missing.
+fn crossed(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> Option<[f64; 2]> {
+    if seeds.len() < 2 {
+        return None;
+    }
+    let of_seed = |kind_of: (&str, &[String; 2]), seed: u64| {
+        let found = pairs.iter().find(|pair| pair.seed == seed && kind(pair) == kind_of);
+        found.and_then(|pair| pair.twins)
+    };
+    let of_kind = |of| seeds.iter().map(|&seed| of_seed(of, seed)).collect::<Option<Vec<Twins<'_>>>>();
+    let comparisons: Option<Vec<_>> =
+        distinct(pairs.iter().map(|pair| kind(pair))).into_iter().map(of_kind).collect();
+    let strata = by_sentence.outcomes.strata(&comparisons?, by_sentence.split).ok()?;
+    let difference = CrossedDifference::of(&strata, RESAMPLES, 0).ok()?;
+    Some(difference.interval(0.95).map(|end| 100.0 * end))
 }
 
 /// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
@@ -140,8 +191,9 @@ mod tests {
 
     use super::*;
 
-    fn pairs(rows: &[(&str, &str, u64, f64)]) -> Vec<Pair> {
+    fn pairs(rows: &[(&str, &str, u64, f64)]) -> Vec<Pair<'static>> {
         let pair = |&(lang, a, seed, difference): &(&str, &str, u64, f64)| Pair {
+            twins: None,
             cells: lang.into(),
             lang: lang.into(),
             names: [a.into(), "none".into()],
@@ -159,7 +211,7 @@ mod tests {
     }
 
     fn found_where(given: &[(&str, &str, u64, f64)], wanted: Wanted) -> Vec<Short> {
-        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), wanted);
+        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, wanted);
         let short = |row: PairedComparison| {
             let mean = (row.mean.mean * 1e6).round() / 1e6;
             (row.cells, row.names.map(|[a, _]| a), row.seeds, mean, row.verdict)

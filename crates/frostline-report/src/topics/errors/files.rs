@@ -98,10 +98,8 @@ fn differences(study: &Study, found: &WordErrors) -> DataFile {
         .column("sentences", Quantity::Count, |row| row.2.sentences)
         .column("other_words", Quantity::Count, |row| row.2.other_words)
         .column("other_sentences", Quantity::Count, |row| row.2.other_sentences)
-        .column("only_none_right", Quantity::Count, |row| row.2.mcnemar.only_a)
-        .column("only_this_right", Quantity::Count, |row| row.2.mcnemar.only_b)
-        .column("both_wrong", Quantity::Count, |row| row.2.both_wrong)
-        .column("mcnemar_exact_p", Quantity::Probability, |row| row.2.mcnemar.exact_p)
-        .column("mcnemar_holm_p", Quantity::Probability, |row| row.2.holm_p);
+        .column("only_none_right", Quantity::Count, |row| row.2.only_none_right)
+        .column("only_this_right", Quantity::Count, |row| row.2.only_this_right)
+        .column("both_wrong", Quantity::Count, |row| row.2.both_wrong);
     file("differences.csv", columns.table(rows))
 }

@@ -46,8 +46,8 @@ impl Topic for Errors {
         });
         let missing = match units(study) {
             _ if !self.found.is_empty() => "",
-            SENTENCES => "significance tests from predictions, and ",
-            _ => "per-tag scores, confusions, significance tests from predictions, and ",
+            SENTENCES => "",
+            _ => "per-tag scores, confusions, verdicts on policies, and ",
         };
         let missing = format!(
             "Not in this report: {missing}any setting that the plan does not vary. The predictions are stored \
@@ -135,11 +135,5 @@ fn how_to_read(study: &Study, page: &mut Page) {
     }
     if study.has_baseline() {
         page.item("**vs none** is the difference to the cell of the same seed in which everything learns.");
-        page.item(
-            "**McNemar's test** asks of the words that only one of two cells has right whether they are \
-             equally many on both sides. It takes words as independent. Those of a sentence are not, so it \
-             finds differences a little too eagerly. **Holm** corrects its p-values for all rows of the \
-             table.",
-        );
     }
 }

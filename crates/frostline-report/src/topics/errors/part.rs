@@ -6,6 +6,7 @@ use crate::keys;
 use crate::number::{NONE, count, fixed};
 use crate::page::Page;
 use crate::page::code;
+use crate::study::verdicts::PolicyVerdict;
 use crate::study::{BASELINE, Study, named};
 use crate::table::{Columns, Quantity, Table, Value};
 use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
@@ -179,15 +180,17 @@ impl<'a> SplitPart<'a> {
                 .column("%", Quantity::Count, |one| share(one.other_words, one.words))
                 .column("Sentences", Quantity::Count, |one| one.other_sentences)
                 .column("%", Quantity::Count, |one| share(one.other_sentences, one.sentences))
-                .column("Only none right", Quantity::Count, |one| one.mcnemar.only_a)
-                .column("Only this right", Quantity::Count, |one| one.mcnemar.only_b)
+                .column("Only none right", Quantity::Count, |one| one.only_none_right)
+                .column("Only this right", Quantity::Count, |one| one.only_this_right)
                 .column("Both wrong", Quantity::Count, |one| one.both_wrong)
-                .column("p", Quantity::Probability, |one| one.mcnemar.exact_p)
-                .column("p, Holm", Quantity::Probability, |one| one.holm_p);
+                .column("Verdict on the policy", Quantity::Text, |one| {
+                    let verdicts = &self.study.verdicts;
+                    verdicts.find(&one.lang, &one.policy, &one.extras, self.split).map(PolicyVerdict::words)
+                });
         page.table(columns.table(self.versus.iter().copied()));
         page.paragraph(
-            "**Words** and **sentences** are those with another tag than from `none`. **p** is that of McNemar's \
-             exact test.",
+            "**Words** and **sentences** are those with another tag than from `none`. The **verdict** is over all \
+             seeds, that of `report.md`.",
         );
         let is_shown = |versus: &&Versus| {
             self.shown().any(|group| (&group.policy, &group.extras) == (&versus.policy, &versus.extras))

@@ -1,10 +1,9 @@
 //! A cell beside the one of its seed in which everything learns, word by word, over the same words. No sentence of
 //! test is shown, so that nobody learns from test what to change.
 
-use frostline_score::{McNemar, holm};
 use serde::Serialize;
 
-use crate::study::tagged::{Said, SentenceSpan, Tag, Tagged};
+use crate::study::tagged::{LabelledWord, Said, SentenceSpan, Tag, Tagged};
 use crate::study::{BASELINE, CellView, Group, SPLITS};
 
 /// The most sentences that are shown of two policies.
@@ -30,10 +29,10 @@ pub(crate) struct Versus {
     pub other_sentences: u64,
     /// Words of these that both have wrong.
     pub both_wrong: u64,
-    /// A is the baseline.
-    pub mcnemar: McNemar,
-    /// The exact p-value after Holm's correction for all comparisons of the language on the split.
-    pub holm_p: f64,
+    /// Words that only the baseline has right.
+    pub only_none_right: u64,
+    /// Words that only this cell has right.
+    pub only_this_right: u64,
     #[serde(skip)]
     pub examples: Vec<Example>,
 }
@@ -78,7 +77,6 @@ pub(super) fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Ver
             }
         }
     }
-    correct(&mut all);
     all
 }
 
@@ -106,8 +104,13 @@ impl Versus {
         let text = &read.texts[mine.text];
         let words = || text.words.iter().zip(base.predicted.iter().zip(&mine.predicted));
         let is_right = |tag: &Option<Tag>, gold: Tag| *tag == Some(gold);
-        let pairs = words().map(|(word, (a, b))| (is_right(a, word.gold), is_right(b, word.gold)));
-        let mcnemar = McNemar::from_pairs(pairs);
+        let only = |right: [bool; 2]| {
+            let is = |(word, (a, b)): &(&LabelledWord, (&Option<Tag>, &Option<Tag>))| {
+                [is_right(a, word.gold), is_right(b, word.gold)] == right
+            };
+            words().filter(is).count() as u64
+        };
+        let (only_none_right, only_this_right) = (only([true, false]), only([false, true]));
         let other_words = words().filter(|(_, (a, b))| a != b).count() as u64;
         let differ = |range: std::ops::Range<usize>| base.predicted[range.clone()] != mine.predicted[range];
         let settings = &view.cell.settings;
@@ -122,9 +125,9 @@ impl Versus {
             sentences: text.sentences.len() as u64,
             other_words,
             other_sentences: text.ranges().filter(|(_, range)| differ(range.clone())).count() as u64,
-            both_wrong: other_words - mcnemar.only_a - mcnemar.only_b,
-            holm_p: mcnemar.exact_p,
-            mcnemar,
+            both_wrong: other_words - only_none_right - only_this_right,
+            only_none_right,
+            only_this_right,
             examples: Vec::new(),
         }
     }
@@ -152,18 +155,4 @@ fn examples([base, mine]: [&Said; 2], read: &Tagged) -> Vec<Example> {
         words: range.map(shown).collect(),
     };
     ranked.into_iter().map(example).collect()
-}
-
-/// Corrects the p-values of each language and split together.
-fn correct(all: &mut [Versus]) {
-    let families: std::collections::BTreeSet<(String, &'static str)> =
-        all.iter().map(|versus| (versus.lang.clone(), versus.split)).collect();
-    for (lang, split) in families {
-        let mut family: Vec<&mut Versus> =
-            all.iter_mut().filter(|versus| versus.lang == lang && versus.split == split).collect();
-        let exact: Vec<f64> = family.iter().map(|versus| versus.mcnemar.exact_p).collect();
-        for (versus, p) in family.iter_mut().zip(holm(&exact)) {
-            versus.holm_p = p;
-        }
-    }
 }

@@ -1,0 +1,176 @@
+//! Verdicts on policies and what follows from them: in the report, on a terminal, in the claims and in `report.json`.
+
+use frostline_record::{Record, Sweep};
+use frostline_report::Report;
+use serde_json::{Value, json};
+
+use crate::stories::{Files, Place, Reached, records, sweep};
+use crate::{keep, text};
+
+const PLAN: &str = "schema = 4\nname = 'verdicts'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+     [grid]\nlang = ['en', 'pcm']\npolicy = ['none', 'first-4', 'all', 'top-2']\n\
+     [[claims]]\nsays = 'Freezing all costs accuracy.'\n\
+     tests = [{ less = { a = ['all'], b = ['none'] } }]\n\
+     [[claims]]\nsays = 'The first four blocks need not learn.'\n\
+     tests = [{ equal-within = { a = ['first-4'], b = ['none'], margin = 0.5 } }]\n";
+
+/// A number that looks random.
+fn mixed(parts: [u64; 4]) -> u64 {
+    parts.into_iter().fold(0x9E37_79B9_u64, |sum, part| {
+        let mixed = (sum ^ part.wrapping_mul(0x00BF_5847_6D1C_E4E5)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 29)
+    })
+}
+
+/// Sentences of ten words. Every policy errs on the same words; `all` errs on a tenth more, `first-4` hardly differs
+/// from `none`, and `top-2` errs a little more, with some seeds more than with others.
+fn lines(place: &Place<'_>) -> String {
+    let (seed, lang) = (place.settings.seed, 10 * place.settings.lang.as_str().len() as u64);
+    let wrong = |sentence: u64, word: u64| {
+        let hard = |every: u64, salt: u64, seed: u64| {
+            mixed([sentence, word, lang + salt, seed]).is_multiple_of(every)
+        };
+        let more = match place.settings.policy.as_str() {
+            "first-4" => hard(900, 1, 0),
+            "all" => hard(12, 2, 0) || hard(60, 3, seed),
+            "top-2" => hard(200, 4, 0) || hard(60 + 90 * (seed % 3), 5, seed),
+            _ => hard(900, 6, seed),
+        };
+        hard(25, 7, 0) || more
+    };
+    let words = (0..400_u64).flat_map(|sentence| (0..10_u64).map(move |word| (sentence, word)));
+    let line = |(sentence, word): (u64, u64)| {
+        let said = if wrong(sentence, word) { "V" } else { "N" };
+        format!("s{sentence} {} w N {said} unambiguous\n", word + 1)
+    };
+    words.map(line).collect()
+}
+
+fn study(seeds: &str, change: &dyn Fn(&Place<'_>, String) -> String) -> (Sweep, Vec<Record>, Files) {
+    let sweep =
+        sweep(&PLAN.replace(
+            "[[claims]]\nsays = 'Freezing",
+            &format!("seed = {seeds}\n[[claims]]\nsays = 'Freezing"),
+        ));
+    let (mut records, files) =
+        records(&sweep, &|place| Some(Reached::Lines(change(place, lines(place)).leak())));
+    for record in &mut records {
+        let cost = &mut record.result.as_mut().expect("a result").cost;
+        cost.predicted_speedup = match record.cell.settings.policy.as_str() {
+            "first-4" => 1.5,
+            "all" => 2.0,
+            "top-2" => 1.8,
+            _ => 1.0,
+        };
+    }
+    (sweep, records, files)
+}
+
+fn report(sweep: &Sweep, records: &[Record], files: &Files) -> Report {
+    Report::new(sweep, records).with_predictions(|_, file| files.get(&file.sha256).cloned())
+}
+
+fn json_of(report: &Report) -> Value {
+    let files = report.files().expect("a report");
+    serde_json::from_str(text(&files, "report.json")).expect("JSON")
+}
+
+fn verdicts(json: &Value) -> Vec<(String, String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or("none").to_string();
+    let groups = json["groups"].as_array().expect("groups").iter();
+    groups
+        .map(|group| (text(&group["lang"]), text(&group["policy"]), text(&group["dev_verdict"]["verdict"])))
+        .collect()
+}
+
+#[test]
+fn policies_are_judged_and_the_cheapest_that_is_not_worse_is_named() {
+    let (sweep, records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
+    let report = report(&sweep, &records, &predictions);
+    let files = report.files().expect("a report");
+    keep("verdicts", &files);
+    let page = text(&files, "report.md");
+    insta::assert_snapshot!("opening", page.split_once("## Result").expect("the result").0);
+    let en = page.split_once("### Better or worse").expect("verdicts").1;
+    insta::assert_snapshot!("table", en.split_once("\n### ").expect("what follows").0);
+    insta::assert_snapshot!("terminal", report.terminal_table(120));
+    insta::assert_snapshot!("csv", text(&files, "verdicts.csv"));
+    insta::assert_snapshot!("claims", text(&files, "claims.md"));
+
+    let json = json_of(&report);
+    let of_en: Vec<_> =
+        verdicts(&json).into_iter().filter(|row| row.0 == "en").map(|row| (row.1, row.2)).collect();
+    let expected = [("none", "none"), ("first-4", "equivalent"), ("all", "worse"), ("top-2", "undecided")];
+    assert_eq!(of_en, expected.map(|(policy, verdict)| (policy.to_string(), verdict.to_string())));
+    let advice = json["advice"].as_array().expect("advice");
+    assert_eq!(advice.len(), 3, "two languages, and both together");
+    assert_eq!(advice[2]["langs"], json!(["en", "pcm"]));
+    assert_eq!(advice[2]["choice"]["policy"], "first-4");
+    assert!(advice[0]["choice"]["confidence"].as_f64().expect("a confidence") >= 0.95);
+}
+
+#[test]
+fn one_seed_never_gives_a_verdict_or_a_recommendation() {
+    let (sweep, records, predictions) = study("[42]", &|_, lines| lines);
+    let report = report(&sweep, &records, &predictions);
+    let json = json_of(&report);
+    assert!(
+        verdicts(&json).iter().all(|row| row.2 == "none" || row.2 == "undecided"),
+        "{:?}",
+        verdicts(&json)
+    );
+    for advice in json["advice"].as_array().expect("advice") {
+        assert!(advice["choice"].is_null());
+    }
+    let files = report.files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains("| undecided (one seed) | 3 seeds or more"), "{page}");
+    assert!(page.contains("With one seed nothing can be said of a policy"));
+    assert!(report.terminal_table(120).contains("With one seed nothing can be said of a policy"));
+}
+
+#[test]
+fn five_seeds_have_a_stochastic_order() {
+    let (sweep, records, predictions) = study("[1, 2, 3, 4, 5]", &|_, lines| lines);
+    let json = json_of(&report(&sweep, &records, &predictions));
+    let order =
+        |at: usize| json["groups"][at]["dev_verdict"]["stochastic_order"]["bound"].as_f64().expect("a bound");
+    assert!(order(2) > 0.9, "`all` is worse");
+}
+
+#[test]
+fn what_cannot_be_paired_says_why() {
+    // Other sentences than the baseline's, in one language.
+    let (sweep, records, mut predictions) = study("[42, 43, 44]", &|place, lines| match (
+        place.settings.lang.as_str(),
+        place.settings.policy.as_str(),
+    ) {
+        ("en", "all") => lines.replace("s7 ", "t7 "),
+        _ => lines,
+    });
+    let found = report(&sweep, &records, &predictions);
+    let why = json_of(&found)["groups"][2]["dev_verdict"]["unpaired"].clone();
+    assert_eq!(why, "the cells were scored on different sentences");
+    // One cell's file is lost: two seeds are left.
+    let lost = records.iter().find(|record| record.cell.settings.policy == "top-2").expect("a cell");
+    let file = &lost.result.as_ref().expect("a result").predictions()["dev"];
+    predictions.remove(&file.sha256);
+    let json = json_of(&report(&sweep, &records, &predictions));
+    assert_eq!(json["groups"][3]["dev_verdict"]["seeds"], json!([43, 44]));
+    // All are lost.
+    let none = Report::new(&sweep, &records);
+    let files = none.files().expect("a report");
+    let page = text(&files, "report.md");
+    let said = "No policy can be judged against `none`: not paired: the stored predictions are missing.";
+    assert_eq!(page.matches(said).count(), 3, "{page}");
+    assert!(files.iter().all(|file| file.path != "verdicts.csv"));
+}
+
+#[test]
+fn the_margin_is_the_plans() {
+    let (mut sweep, records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
+    sweep.plan.verdict.margin = frostline_record::Margin::try_from(0.01).expect("a margin");
+    let json = json_of(&report(&sweep, &records, &predictions));
+    assert_eq!(json["groups"][1]["dev_verdict"]["verdict"], "undecided");
+    assert_eq!(json["advice"][0]["margin"], 0.01);
+}
