@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn strata_are_averaged() {
         let (a, b) = (alternating(3, 40), alternating(3, 40));
-        let one = CrossedDifference::of(&[a.clone()], 2000, 0).expect("a difference");
+        let one = CrossedDifference::of(std::slice::from_ref(&a), 2000, 0).expect("a difference");
         let two = CrossedDifference::of(&[a, b], 2000, 0).expect("a difference");
         assert!((one.value - two.value).abs() < 1e-12);
         let ratio = two.variance.sentences / one.variance.sentences;

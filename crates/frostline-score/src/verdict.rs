@@ -205,7 +205,7 @@ mod tests {
         let gain = |seed: usize, at: usize| {
             let noise = [0.0, 1.0, -1.0][(at * 5 + at / 7) % 3];
             let shift = spread * (seed as f64 - (seeds as f64 - 1.0) / 2.0);
-            let more = if every > 0 && at % every == 0 { 1.0 } else { 0.0 };
+            let more = if every > 0 && at.is_multiple_of(every) { 1.0 } else { 0.0 };
             noise + shift + more
         };
         let gains: Vec<Vec<f64>> =

@@ -31,10 +31,12 @@ pub(crate) struct PolicyVerdict {
     #[serde(skip)]
     pub split: &'static str,
     /// The seeds that are paired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
     #[serde(flatten)]
     pub found: Found,
     /// Almost stochastic order over seeds: the policy above `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stochastic_order: Option<StochasticOrder>,
 }
 

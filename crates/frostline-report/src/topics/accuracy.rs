@@ -10,7 +10,7 @@ use crate::number::count;
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineScore};
 use crate::study::words::{SENTENCES, units};
-use crate::study::{CellView, Group, SplitStats, Study, panels};
+use crate::study::{BASELINE, CellView, Group, SplitStats, Study, panels};
 use crate::table::{Columns, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -105,6 +105,7 @@ fn score<'a>(view: &'a CellView, split: &str) -> Option<&'a Score> {
 /// How far accuracies may be off because dev is a sample. Differences between policies are the topic `verdicts`.
 fn sampling(study: &Study, lang: &str, page: &mut Page) {
     let units = units(study);
+    let judged = study.verdicts.of_lang(lang, "dev").any(|row| row.judged().is_some());
     page.section(3, "How sure are these accuracies?");
     let columns = keys::of_group(study)
         .column(format!("Dev {}", units.many), Quantity::Count, |group| {
@@ -112,13 +113,17 @@ fn sampling(study: &Study, lang: &str, page: &mut Page) {
         })
         .column("Half of 95 % interval", Quantity::HalfWidth(2), |group| {
             Some(group.dev.as_ref()?.accuracy_interval?.half_width())
+        })
+        .optional("vs none", Quantity::Points(2), move |group| {
+            // The table of verdicts has it otherwise.
+            group.dev_accuracy_gain.filter(|_| !judged && group.policy != BASELINE)
         });
     page.table(columns.table(study.groups_of(lang)));
     let dependent = match units {
         SENTENCES => "",
         _ => "; words of one sentence are not, so the true error is somewhat larger",
     };
-    let next = if study.verdicts.of_lang(lang, "dev").next().is_some() {
+    let next = if judged {
         format!(
             " It is for one accuracy alone: whether two policies differ is judged on the same {}, in the next table.",
             units.many

@@ -48,12 +48,15 @@ impl Topic for Verdicts {
     }
 
     fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        let row = |split: &str| study.verdicts.get(group, split);
-        Fields::default()
-            .with("step_cost", &study.standing(group).map(|standing| standing.step_cost))
-            .with("on_pareto_front", &study.standing(group).and_then(|standing| standing.on_front))
-            .with("dev_verdict", &row("dev"))
-            .with("test_verdict", &row("test"))
+        let verdict = |fields: Fields, split: &str| match study.verdicts.get(group, split) {
+            Some(row) => fields.with(&format!("{split}_verdict"), row),
+            None => fields,
+        };
+        let standing = study.standing(group);
+        let fields = Fields::default()
+            .with("step_cost", &standing.map(|standing| standing.step_cost))
+            .with("on_pareto_front", &standing.and_then(|standing| standing.on_front));
+        SPLITS.into_iter().fold(fields, verdict)
     }
 
     fn fields(&self, study: &Study) -> Fields {
@@ -136,26 +139,25 @@ fn confidence(value: f64) -> String {
 /// The verdicts of a language on a split.
 fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
     let rows: Vec<&PolicyVerdict> = study.verdicts.of_lang(lang, split).collect();
-    if rows.is_empty() {
+    if rows.iter().all(|row| row.judged().is_none()) {
+        if split == SPLIT && !rows.is_empty() {
+            page.paragraph(unpaired(&rows));
+        }
         return;
     }
     page.section(3, format!("Better or worse than none on {split}?"));
-    let paired = rows.iter().any(|row| row.judged().is_some());
     let row = |group: &&Group| study.verdicts.get(group, split);
     let judged = move |group: &&Group| row(group).and_then(PolicyVerdict::judged);
     let columns = keys::of_group(study)
         .column("vs none", Quantity::Points(2), move |group| match group.policy.as_str() {
             BASELINE => Value::from("baseline"),
-            _ if split == SPLIT && judged(group).is_none() => group.dev_accuracy_gain.into(),
             _ => judged(group).map(|judged| judged.difference.value).into(),
         })
         .optional("95 % interval", Quantity::Change(2), move |group| {
             judged(group).map(|judged| judged.interval)
         })
         .optional("p, Holm", Quantity::Probability, move |group| judged(group).map(|judged| judged.holm_p))
-        .optional("Verdict", Quantity::Text, move |group| {
-            row(group).filter(|_| paired).map(PolicyVerdict::words)
-        })
+        .optional("Verdict", Quantity::Text, move |group| row(group).map(PolicyVerdict::words))
         .optional("What would decide", Quantity::Text, move |group| {
             row(group).and_then(PolicyVerdict::would_decide)
         })
@@ -166,15 +168,9 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
             Some(study.standing(group)?.step_cost)
         })
         .column_if(split == SPLIT, "Pareto front", Quantity::Text, |group| study.standing(group)?.on_front)
-        .optional("Seeds", Quantity::Count, move |group| {
-            row(group).filter(|_| paired).map(|row| row.seeds.len())
-        });
+        .optional("Seeds", Quantity::Count, move |group| row(group).map(|row| row.seeds.len()));
     page.table(columns.table(study.groups_of(lang)));
-    if paired {
-        explain(study, &rows, split, page);
-    } else {
-        page.paragraph(unpaired(&rows));
-    }
+    explain(study, &rows, split, page);
     if split == SPLIT {
         page.paragraph(COSTS);
     }

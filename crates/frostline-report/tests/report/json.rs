@@ -28,6 +28,8 @@ fn a_small_sweep_is_told_whole() {
     assert_eq!(whole.remove("reference"), serde_json::to_value(&sweep.reference).ok());
     let inputs = serde_json::to_value(&sweep.cells[0].inputs).expect("JSON");
     assert_eq!(whole.remove("inputs"), Some(json!({ "en": [inputs] })));
+    let made_by = whole.remove("made_by").expect("who made the records");
+    assert_eq!((&made_by[0]["records"], &made_by[0]["version"]), (&json!(4), &json!("0.1.0")));
     insta::assert_snapshot!("small_json", serde_json::to_string_pretty(whole).expect("JSON"));
 }
 
