@@ -39,13 +39,16 @@ struct Bars {
 #[derive(Debug)]
 struct Running {
     title: String,
-    epochs: u32,
+    /// The stages in order, each with its name and the last of its epochs, counted over all stages.
+    stages: Vec<(String, u32)>,
     started: Instant,
     left_s: Option<f64>,
     /// Whether a plain line about the prefix was printed.
     printed_prefix: bool,
+    /// The last point of the loss curve.
     last: Option<StepEvent>,
-    dev: Option<f64>,
+    /// The last epoch's number, with its mean loss and its accuracy on dev.
+    row: Option<(u32, f64, f64)>,
     bar: Option<ProgressBar>,
 }
 
@@ -136,7 +139,7 @@ impl Screen {
     /// An epoch of a cell ended.
     fn epoch(&mut self, id: &str, row: &EpochRow) {
         let Some(running) = self.running.get_mut(id) else { return };
-        running.dev = Some(row.dev.accuracy());
+        running.row = Some((row.epoch, row.train_loss_nats, row.dev.accuracy()));
         match &running.bar {
             Some(bar) => {
                 bar.set_position(row.step);
@@ -216,12 +219,12 @@ impl Observer for Screen {
         let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title(), self.title_width));
         let running = Running {
             title: job.cell.title(),
-            epochs: epochs(&job.cell.settings),
+            stages: stages(&job.cell.settings),
             started: Instant::now(),
             left_s: None,
             printed_prefix: false,
             last: None,
-            dev: None,
+            row: None,
             bar,
         };
         self.running.insert(job.cell.id.clone(), running);
@@ -293,25 +296,113 @@ impl Bars {
 }
 
 impl Running {
+    /// What is known about an epoch: nothing of another stage, and no loss of another epoch.
     fn state(&self, epoch: u32) -> String {
         let mut parts = Vec::new();
         if let Some(step) = &self.last {
             parts.push(format!("{} left", clock(step.left_s)));
         }
-        parts.push(format!("epoch {epoch}/{}", self.epochs));
-        if let Some(dev) = self.dev {
+        let stage = self.stage_of(epoch);
+        let name = stage
+            .filter(|_| self.stages.len() > 1)
+            .map_or(String::new(), |at| format!("{}, ", self.stages[at].0));
+        let epochs = self.stages.last().map_or(0, |(_, last)| *last);
+        parts.push(format!("{name}epoch {epoch}/{epochs}"));
+        let row = self.row.filter(|(of, ..)| self.stage_of(*of) == stage);
+        if let Some((_, _, dev)) = row {
             parts.push(format!("dev {:.2} %", 100.0 * dev));
         }
+        // At an epoch's end its own mean: its steps may be too few for a point of the curve.
+        let ended = row.filter(|(of, ..)| *of == epoch).map(|(_, loss, _)| loss);
+        let point = self.last.as_ref().filter(|step| step.epoch == epoch).map(|step| step.loss_nats);
+        if let Some(loss) = ended.or(point) {
+            parts.push(format!("loss {loss:.3}"));
+        }
         if let Some(step) = &self.last {
-            parts.push(format!("loss {:.3}", step.loss_nats));
             parts.push(format!("{} tokens/s", short(step.tokens_per_s)));
         }
         parts.join(", ")
     }
+
+    /// The stage that has this epoch.
+    fn stage_of(&self, epoch: u32) -> Option<usize> {
+        self.stages.iter().position(|(_, last)| epoch <= *last)
+    }
 }
 
-/// Passes over the data in all stages.
-fn epochs(settings: &Settings) -> u32 {
+/// The stages in order, each with its name and the last of its epochs, counted over all stages.
+fn stages(settings: &Settings) -> Vec<(String, u32)> {
     let stages = settings.in_stages().unwrap_or_default();
-    stages.iter().map(|(_, stage)| stage.train.epochs).sum()
+    let end = |last: &mut u32, (name, stage): (frostline_record::FileName, Settings)| {
+        *last += stage.train.epochs;
+        Some((name.to_string(), *last))
+    };
+    stages.into_iter().scan(0, end).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(stages: &str) -> Running {
+        let settings: Settings = toml::from_str(stages).unwrap();
+        let stages = super::stages(&settings);
+        Running {
+            title: "en none seed 1".into(),
+            stages,
+            started: Instant::now(),
+            left_s: None,
+            printed_prefix: false,
+            last: None,
+            row: None,
+            bar: None,
+        }
+    }
+
+    fn step(epoch: u32, loss_nats: f64) -> StepEvent {
+        StepEvent {
+            id: String::new(),
+            step: 1,
+            steps: 9,
+            epoch,
+            loss_nats,
+            lr: 1e-3,
+            tokens_per_s: 2e3,
+            left_s: 5.0,
+        }
+    }
+
+    #[test]
+    fn a_stage_does_not_show_what_the_one_before_it_reached() {
+        let mut running = running(
+            "[[stages]]\nname = 'head'\ntrain.epochs = 1\n[[stages]]\nname = 'full'\ntrain.epochs = 2\n\
+             [[stages]]\nname = 'score'\ntrain.epochs = 0",
+        );
+        let mut shown = Vec::new();
+        // A point of the curve within the first stage, and its end.
+        running.last = Some(step(1, 2.5));
+        shown.push(running.state(1));
+        running.row = Some((1, 2.25, 0.5));
+        shown.push(running.state(1));
+        // The second stage ends an epoch before the curve has a point of it, then has one.
+        shown.push(running.state(2));
+        running.row = Some((2, 1.25, 0.75));
+        shown.push(running.state(2));
+        running.last = Some(step(3, 1.0));
+        shown.push(running.state(3));
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        0:05 left, head, epoch 1/3, loss 2.500, 2.0k tokens/s
+        0:05 left, head, epoch 1/3, dev 50.00 %, loss 2.250, 2.0k tokens/s
+        0:05 left, full, epoch 2/3, 2.0k tokens/s
+        0:05 left, full, epoch 2/3, dev 75.00 %, loss 1.250, 2.0k tokens/s
+        0:05 left, full, epoch 3/3, dev 75.00 %, loss 1.000, 2.0k tokens/s
+        ");
+    }
+
+    #[test]
+    fn a_run_without_stages_names_none() {
+        let mut running = running("train.epochs = 2");
+        running.row = Some((1, 0.5, 0.875));
+        insta::assert_snapshot!(running.state(1), @"epoch 1/2, dev 87.50 %, loss 0.500");
+    }
 }
