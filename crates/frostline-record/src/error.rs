@@ -131,6 +131,24 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// A setting that was asked for, but that no cell reads.
+    #[error("`{path}` would change nothing: {reason}")]
+    NoEffect {
+        /// The dotted path.
+        path: String,
+        /// What stands in its place, and what to write instead.
+        reason: String,
+    },
+    /// A stage that is not there.
+    #[error("there is no stage `{name}` for the setting `{path}`; {known}")]
+    UnknownStage {
+        /// The dotted path.
+        path: String,
+        /// The stage's name as it was given.
+        name: String,
+        /// What stages there are, and how their settings are written.
+        known: String,
+    },
     /// `--set` without an equals sign.
     #[error("`{text}` is no setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
     NotAnAssignment {

@@ -6,6 +6,7 @@ mod cell;
 mod check;
 mod claim;
 mod claim_check;
+mod effect;
 mod error;
 mod event;
 mod facts;

@@ -479,13 +479,16 @@ fn set_in<T: Serialize + DeserializeOwned>(
 }
 
 impl Settings {
-    /// Sets the setting at a dotted path such as `optimizer.lr`.
+    /// Sets the setting at a dotted path such as `optimizer.lr`, or of one stage, as `stages.NAME.optimizer.lr`.
     ///
     /// # Errors
     /// Where the path names no setting (the message lists what is there) or the value does not
     /// fit it.
     pub fn set(&mut self, path: &str, value: toml::Value) -> Result<(), PlanError> {
         let (part, rest) = path.split_once('.').unwrap_or((path, ""));
+        if part == "stages" && !rest.is_empty() {
+            return self.set_in_stage(path, rest, value);
+        }
         // Only the part that changes becomes a table and back, since large grids set many values.
         macro_rules! set_in {
             ($($name:ident),*) => {
@@ -502,6 +505,16 @@ impl Settings {
             adapters, adaptive, data, dropout, encoder, eval, lang, lora, optimizer, policy, save, schedule,
             seed, stages, tasks, train, unfreeze
         )
+    }
+
+    /// The value at a dotted path, of a stage too (`stages.NAME.optimizer.lr`, where the stage sets it).
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<toml::Value> {
+        if let Some(rest) = path.strip_prefix("stages.") {
+            return self.get_in_stage(rest);
+        }
+        let table = toml::Value::try_from(self).ok()?;
+        path.split('.').try_fold(&table, |at, part| at.get(part)).cloned()
     }
 
     /// The task whose score is the headline.

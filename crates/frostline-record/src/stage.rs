@@ -42,6 +42,56 @@ impl Settings {
         Ok(all)
     }
 
+    /// The stages that have their own value of the setting at this path: name and value.
+    #[must_use]
+    pub fn stages_with(&self, path: &str) -> Vec<(String, toml::Value)> {
+        let named = self.stages.iter().enumerate().map(|(at, stage)| (name_of(at, stage), stage));
+        named.filter_map(|(name, stage)| value_in(stage, path).map(|value| (name, value))).collect()
+    }
+
+    /// The stage whose name begins this path, and the rest of the path. Names may contain dots.
+    fn stage_at<'a>(&self, rest: &'a str) -> Option<(usize, &'a str)> {
+        let names = self.stages.iter().enumerate().map(|(at, stage)| (at, name_of(at, stage)));
+        let fits = |(at, name): (usize, String)| Some((at, rest.strip_prefix(&*name)?.strip_prefix('.')?));
+        names.filter_map(fits).min_by_key(|(_, rest)| rest.len())
+    }
+
+    /// The value that a stage has at `NAME.PATH`.
+    pub(crate) fn get_in_stage(&self, rest: &str) -> Option<toml::Value> {
+        let (at, path) = self.stage_at(rest)?;
+        value_in(&self.stages[at], path)
+    }
+
+    /// Sets what one stage changes, at `NAME.PATH`.
+    pub(crate) fn set_in_stage(
+        &mut self,
+        path: &str,
+        rest: &str,
+        value: toml::Value,
+    ) -> Result<(), PlanError> {
+        let Some((at, inner)) = self.stage_at(rest) else {
+            let names: Vec<String> = self
+                .stages
+                .iter()
+                .enumerate()
+                .map(|(at, stage)| format!("`{}`", name_of(at, stage)))
+                .collect();
+            let known = match &names[..] {
+                [] => "the plan has no stages".into(),
+                names => format!("there are {}; write `stages.NAME.SETTING=VALUE`", names.join(", ")),
+            };
+            let name = rest.split('.').next().unwrap_or_default().into();
+            return Err(PlanError::UnknownStage { path: path.into(), name, known });
+        };
+        let name = name_of(at, &self.stages[at]);
+        self.clone().change(&name, inner, value.clone())?;
+        let mut leaves = flat(&self.stages[at]);
+        leaves.retain(|(known, _)| known != inner && !known.starts_with(&format!("{inner}.")));
+        leaves.push((inner.into(), value));
+        self.stages[at] = leaves.into_iter().collect();
+        Ok(())
+    }
+
     fn change(&mut self, stage: &str, path: &str, value: toml::Value) -> Result<(), PlanError> {
         let first = path.split('.').next().unwrap_or_default();
         let weight = first == "tasks" && path.ends_with(".weight");
@@ -55,6 +105,19 @@ impl Settings {
         }
         self.set(path, value)
     }
+}
+
+/// A stage's name; without one, its number.
+fn name_of(at: usize, stage: &Stage) -> String {
+    match stage.get("name").and_then(toml::Value::as_str) {
+        Some(name) => name.into(),
+        None => format!("stage {}", at + 1),
+    }
+}
+
+/// The value that a stage has at this path.
+fn value_in(stage: &Stage, path: &str) -> Option<toml::Value> {
+    flat(stage).into_iter().find(|(known, _)| known == path).map(|(_, value)| value)
 }
 
 /// Nested tables as dotted paths; the name first, so that errors can tell it.
@@ -101,6 +164,34 @@ mod tests {
             })
             .collect();
         assert_eq!(shown, [("head", "head-only", 2, 5e-4, 1.0), ("stage 2", "none", 5, 2e-5, 2.0)]);
+    }
+
+    #[test]
+    fn one_stage_is_changed_by_its_name() {
+        let text = "[[stages]]\nname = 'head'\ntrain = { epochs = 2, batch = 4 }\n[[stages]]\nname = 'head.2'\n\
+                    train.epochs = 3\n[[stages]]\npolicy = 'none'";
+        let mut settings = settings(text);
+        settings.set("stages.head.train.epochs", 7.into()).expect("a stage");
+        settings.set("stages.head.2.optimizer.lr", 1.into()).expect("a name with a dot");
+        settings.set("stages.stage 3.policy", "first-2".into()).expect("a stage without a name");
+        let stages = settings.in_stages().expect("stages");
+        let shown: Vec<_> = stages
+            .iter()
+            .map(|(_, s)| (s.train.epochs, s.train.batch, s.optimizer.lr, s.policy.as_str()))
+            .collect();
+        assert_eq!(shown, [(7, 4, 5e-5, "none"), (3, 16, 1.0, "none"), (5, 16, 5e-5, "first-2")]);
+        assert_eq!(settings.get("stages.head.train.epochs"), Some(7.into()));
+        assert_eq!(settings.get("stages.head.optimizer.lr"), None);
+        assert_eq!(settings.get("train.epochs"), Some(5.into()));
+        let errors = [
+            "stages.tail.train.epochs",
+            "stages.0.train.epochs",
+            "stages.head.data.first",
+            "stages.head.train.epoch",
+        ]
+        .map(|path| settings.set(path, 1.into()).expect_err(path).to_string());
+        let none = Settings::default().set("stages.head.train.epochs", 1.into()).expect_err("no stages");
+        insta::assert_snapshot!(format!("{}\n{none}", errors.join("\n")));
     }
 
     #[test]
