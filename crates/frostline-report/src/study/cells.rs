@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Sweep, Timing};
+use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Settings, Sweep, Timing};
 
 /// The policy that freezes nothing: what the others are compared with.
 pub(crate) const BASELINE: &str = "none";
@@ -37,10 +37,9 @@ pub(crate) struct Done {
 
 impl CellView {
     fn new(cell: &Cell, axes: &[String], record: Option<&Record>) -> Self {
-        let settings = serde_json::to_value(&cell.settings).unwrap_or_default();
         Self {
             cell: cell.clone(),
-            extras: axes.iter().map(|axis| setting(&settings, axis)).collect(),
+            extras: axes.iter().map(|axis| setting(&cell.settings, axis)).collect(),
             state: record.map_or(State::Missing, State::of),
         }
     }
@@ -138,9 +137,9 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
 }
 
 /// The setting at a dotted path, as a person writes it: `5e-5`, not `0.00005`.
-fn setting(settings: &serde_json::Value, path: &str) -> String {
-    let pointer = format!("/{}", path.replace('.', "/"));
-    settings.pointer(&pointer).map_or_else(|| "?".into(), shown)
+fn setting(settings: &Settings, path: &str) -> String {
+    let value = settings.get(path).and_then(|value| serde_json::to_value(value).ok());
+    value.map_or_else(|| "?".into(), |value| shown(&value))
 }
 
 /// What an empty text is shown as.
