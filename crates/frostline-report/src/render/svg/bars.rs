@@ -72,6 +72,9 @@ impl BarSizes {
     }
 }
 
+/// The least room between a label and a line beside it.
+const CLEAR: f64 = 4.0;
+
 /// An axis: its range in what is told, the factor to it, and a unit's sign after its title.
 struct BarAxis {
     range: (f64, f64),
@@ -226,6 +229,7 @@ fn draw_panel(sheet: &mut Sheet, bars: &Bars, panel: &BarPanel, plot: Area, look
         values.insert(0, axis.range.0);
     }
     let places = tick_decimals(&values);
+    let lines = reference_places(panel, &scale, axis);
     for &value in &values {
         let is_zero = bars.lengths == Lengths::Differences && value.abs() < 1e-9;
         let x = scale.at(value);
@@ -233,7 +237,7 @@ fn draw_panel(sheet: &mut Sheet, bars: &Bars, panel: &BarPanel, plot: Area, look
     }
     let mut y = plot.y + look.gap / 2.0;
     for row in &panel.rows {
-        draw_row(sheet, bars, row, &scale, look, (plot.x, y), axis);
+        draw_row(sheet, bars, row, (&scale, &lines), look, (plot.x, y), axis);
         y += look.row_height(row);
     }
     let ticks: Vec<(f64, String)> = values.iter().map(|&value| (value, fixed(value, places))).collect();
@@ -251,7 +255,7 @@ fn draw_row(
     sheet: &mut Sheet,
     bars: &Bars,
     row: &BarRow,
-    scale: &Scale,
+    (scale, lines): (&Scale, &[f64]),
     look: &BarSizes,
     (left, top): (f64, f64),
     axis: &BarAxis,
@@ -264,13 +268,13 @@ fn draw_row(
     for (at, bar) in row.bars.iter().enumerate() {
         let place = (top + (at as f64 + 0.5) * look.row, look.row * look.thick);
         match &bars.lengths {
-            Lengths::Shares => share(sheet, bar, scale, (style(row.tone).colour, 0.5), place),
+            Lengths::Shares => share(sheet, bar, (scale, lines), (style(row.tone).colour, 0.5), place),
             Lengths::Groups => {
                 let start = scale.at(scale.low());
                 sheet.svg.text(start - 8.0, place.0 + 4.2, &bar.name, TICK.anchor(Anchor::End));
                 // Later bars are fuller, so that a row reads from pale to full.
                 let opacity = 0.3 + 0.4 * at as f64 / (row.bars.len().max(2) - 1) as f64;
-                share(sheet, bar, scale, (style(row.tone).colour, opacity), place);
+                share(sheet, bar, (scale, lines), (style(row.tone).colour, opacity), place);
             }
             Lengths::Differences => difference(sheet, bar, scale, place),
             Lengths::Parts(_) => parts(sheet, bar, scale, place, axis),
@@ -282,7 +286,7 @@ fn draw_row(
 fn share(
     sheet: &mut Sheet,
     bar: &Bar,
-    scale: &Scale,
+    (scale, lines): (&Scale, &[f64]),
     (colour, opacity): (&str, f64),
     (middle, height): (f64, f64),
 ) {
@@ -302,7 +306,17 @@ fn share(
         thick(sheet, ends, middle);
         reach = reach.max(ends.1);
     }
-    sheet.svg.text(reach + 9.0, middle + 4.5, &plus_minus(value, 2), LABEL);
+    let label = plus_minus(value, 2);
+    let place = beside(reach + 9.0, text_width(&label, LABEL.size), lines);
+    sheet.svg.text(place, middle + 4.5, &label, LABEL);
+}
+
+/// The first place from `x` on where a label of this width is crossed by no line; lines are drawn on top of it.
+fn beside(mut x: f64, width: f64, lines: &[f64]) -> f64 {
+    while let Some(line) = lines.iter().find(|&&line| line > x - CLEAR && line < x + width + CLEAR) {
+        x = line + CLEAR + 1.0;
+    }
+    x
 }
 
 /// A bar from zero either way, with its interval, its diamond and its number.
@@ -348,6 +362,12 @@ fn parts(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f64, f6
     sheet.svg.text(reach + 8.0, middle + 4.5, &shown(end * axis.factor), LABEL);
 }
 
+/// The pixels of the references' lines.
+fn reference_places(panel: &BarPanel, scale: &Scale, axis: &BarAxis) -> Vec<f64> {
+    let values = panel.references.iter().map(|(_, value)| value * 100.0);
+    values.filter(|value| *value >= axis.range.0).map(|value| scale.at(value)).collect()
+}
+
 /// A dashed line at each reference, and its number above the plot; one left of a cut axis is only told.
 fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, axis: &BarAxis) {
     let scale = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
@@ -383,5 +403,25 @@ fn cut(sheet: &mut Sheet, plot: Area) {
     let (x, y) = (plot.x + 6.0, plot.bottom());
     for dx in [0.0, 5.0] {
         sheet.svg.line((x + dx - 3.0, y + 5.0), (x + dx + 3.0, y - 5.0), SOFT, 1.4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_line_crosses_a_number(
+            x in 0.0..300.0_f64, width in 10.0..100.0_f64, lines in prop::collection::vec(0.0..300.0_f64, 0..4),
+        ) {
+            let place = beside(x, width, &lines);
+            prop_assert!(place >= x);
+            prop_assert!(lines.iter().all(|line| *line < place || *line > place + width));
+            let free = lines.iter().all(|line| *line < x - CLEAR || *line > x + width + CLEAR);
+            prop_assert!(!free || place == x, "it moves only where it must");
+        }
     }
 }

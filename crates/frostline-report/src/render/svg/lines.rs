@@ -3,8 +3,8 @@
 use frostline_score::MeanStd;
 
 use crate::chart::{Figure, Line, LineKey, Lines, Spread, XAxis, YAxis};
-use crate::number::{count, fixed};
-use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range};
+use crate::number::count;
+use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
 use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes, spread, widest};
 use crate::render::svg::style::{SOFT, style};
 
@@ -57,10 +57,8 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> String {
         }
         let (x, ticks) = horizontal(lines, &panel.lines, (plot.x + look.before, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
-        sheet.y_axis(plot, &y, lines.y_title, |value| match lines.y {
-            YAxis::Shares => fixed(value * 100.0, accuracy_decimals(value, spacing, range)),
-            YAxis::Loss => loss_label(value),
-        });
+        let factor = if lines.y == YAxis::Shares { 100.0 } else { 1.0 };
+        sheet.y_axis(plot, &y, lines.y_title, factor);
         sheet.x_axis(plot, &x, &ticks, lines.x_title);
         draw_lines(&mut sheet, lines, &panel.lines, (&x, &y));
         names(&mut sheet, lines.key, plot, &panel.lines, (&x, &y));
@@ -134,11 +132,6 @@ fn size_ticks(sizes: &[f64], x: &Scale) -> Vec<(f64, String)> {
         }
     }
     kept
-}
-
-fn loss_label(value: f64) -> String {
-    let decimals = (-value.log10()).ceil().max(0.0) as usize;
-    fixed(value, decimals)
 }
 
 fn draw_lines(sheet: &mut Sheet, lines: &Lines, of_panel: &[Line], (x, y): (&Scale, &Scale)) {

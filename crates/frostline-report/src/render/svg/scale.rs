@@ -1,5 +1,7 @@
 //! The way from values to pixels, and which values an axis names: fewer where labels would overlap.
 
+use crate::number::fixed;
+
 /// How an axis is spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spacing {
@@ -70,6 +72,10 @@ impl Scale {
                 kept.push(value);
             }
         }
+        if kept.len() < 2 {
+            // So narrow a range has no two of these: its steps are nearly even.
+            return self.even_ticks(gap);
+        }
         kept.sort_by(f64::total_cmp);
         kept
     }
@@ -79,7 +85,15 @@ impl Scale {
         let step = nice_step((self.high - self.low) / room);
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
-        (first..=last).map(|i| i as f64 * step).collect()
+        let ticks: Vec<f64> = (first..=last).map(|i| i as f64 * step).collect();
+        // A warped axis crowds them at one end.
+        let mut kept: Vec<f64> = Vec::new();
+        for tick in ticks {
+            if kept.last().is_none_or(|last| (self.at(*last) - self.at(tick)).abs() >= gap.min(20.0)) {
+                kept.push(tick);
+            }
+        }
+        kept
     }
 }
 
@@ -111,14 +125,24 @@ pub(super) fn nice_step(least: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Decimals that tell even ticks apart.
+/// Decimals that write even ticks exactly, and so tell them apart.
 pub(super) fn tick_decimals(ticks: &[f64]) -> usize {
-    (0..6)
-        .find(|&decimals| {
-            let unit = 10_f64.powi(decimals as i32);
-            ticks.iter().all(|tick| (tick * unit - (tick * unit).round()).abs() < 1e-6)
-        })
-        .unwrap_or(6)
+    let gaps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let least = gaps.fold(f64::INFINITY, f64::min).min(1.0) * 1e-3;
+    let exact = |tick: &f64, decimals: i32| {
+        let unit = 10_f64.powi(decimals);
+        ((tick * unit).round() / unit - tick).abs() <= least
+    };
+    (0..15).find(|&decimals| ticks.iter().all(|tick| exact(tick, decimals))).unwrap_or(15) as usize
+}
+
+/// The label of each tick, all different. Even ticks have as many decimals as their step needs; others as many as
+/// each one needs.
+pub(super) fn tick_labels(ticks: &[f64]) -> Vec<String> {
+    let steps: Vec<f64> = ticks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let is_even = steps.iter().all(|step| (step - steps[0]).abs() <= steps[0].abs() * 1e-6);
+    let decimals = |tick: &f64| if is_even { tick_decimals(ticks) } else { tick_decimals(&[*tick]) };
+    ticks.iter().map(|tick| fixed(*tick, decimals(tick))).collect()
 }
 
 /// Accuracies far apart are stretched towards 100 %, so that close ones can be told apart.
@@ -153,19 +177,10 @@ pub(super) fn accuracy_note(spacing: Spacing, range: (f64, f64)) -> String {
     format!("{start}{stretch}")
 }
 
-/// Decimals of a named accuracy.
-pub(super) fn accuracy_decimals(value: f64, spacing: Spacing, range: (f64, f64)) -> usize {
-    let tenths = (value * 1000.0).round();
-    let whole = (tenths / 10.0).fract().abs() < 1e-9;
-    match spacing {
-        Spacing::Even if range.1 - range.0 < 0.03 => 1,
-        _ if whole => 0,
-        _ => 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -193,5 +208,33 @@ mod tests {
         assert_eq!(scale.at(3.0), 0.0);
         assert_eq!(nice_step(0.0), 1.0);
         assert_eq!(tick_decimals(&[92.5, 95.0]), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn labels_of_an_axis_differ_and_say_where_they_stand(
+            low in 0.0..1.0_f64, log_width in -7.0..0.0_f64, factor in prop::sample::select(vec![1.0, 100.0, 1e6]),
+            gap in 20.0..70.0_f64, kind in 0..3_usize,
+        ) {
+            let spacing = [Spacing::Even, Spacing::Log, Spacing::Missing][kind];
+            let high = low + 10_f64.powf(log_width) * (1.0 - low);
+            let low = if spacing == Spacing::Log { low.max(1e-4) } else { low };
+            prop_assume!(high > low && high < 1.0 - 1e-6);
+            // Shares are named in percent; a stretched axis ends at 1.
+            let factor = if spacing == Spacing::Missing { 1.0 } else { factor };
+            let scale = Scale::new(spacing, (low * factor, high * factor), (0.0, 300.0));
+            let percent = if spacing == Spacing::Missing { 100.0 } else { 1.0 };
+            let ticks: Vec<f64> = scale.ticks(gap).iter().map(|tick| tick * percent).collect();
+            let labels = tick_labels(&ticks);
+            let mut different = labels.clone();
+            different.sort();
+            different.dedup();
+            prop_assert_eq!(different.len(), labels.len(), "{:?}", labels);
+            for (tick, label) in ticks.iter().zip(&labels) {
+                let told: f64 = label.replace(['\u{a0}', ','], "").replace('\u{2212}', "-").parse().unwrap();
+                let off = (scale.at(told / percent) - scale.at(tick / percent)).abs();
+                prop_assert!(off < 0.5, "{} at {}: {} pixels off", label, tick, off);
+            }
+        }
     }
 }

@@ -2,9 +2,9 @@
 //! their point.
 
 use crate::chart::{Figure, Scatter, ScatterPanel};
-use crate::number::{count, fixed, plural};
+use crate::number::{count, plural};
 use crate::render::svg::canvas::{Anchor, text_width};
-use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range, tick_decimals};
+use crate::render::svg::scale::{Scale, Spacing, accuracy_range, tick_labels};
 use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes};
 use crate::render::svg::style::{SOFT, Style, style};
 
@@ -61,11 +61,12 @@ impl CountAxis {
 
     fn ticks(&self, x: &Scale) -> Vec<(f64, String)> {
         if self.spacing == Spacing::Log {
-            return x.ticks(62.0).into_iter().map(|value| (value, count(value as u64))).collect();
+            let whole = x.ticks(62.0).into_iter().filter(|value| value.fract() == 0.0);
+            return whole.map(|value| (value, count(value as u64))).collect();
         }
         let values = x.ticks(50.0);
-        let decimals = tick_decimals(&values);
-        values.into_iter().map(|value| (value, fixed(value, decimals))).collect()
+        let labels = tick_labels(&values);
+        values.into_iter().zip(labels).collect()
     }
 }
 
@@ -83,9 +84,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
         let plot = sheet.area(i).inside(26.0, 16.0, 46.0, 44.0);
         let x = Scale::new(axis.spacing, axis.range, (plot.x, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
-        sheet.y_axis(plot, &y, scatter.y_title, |value| {
-            fixed(value * 100.0, accuracy_decimals(value, spacing, range))
-        });
+        sheet.y_axis(plot, &y, scatter.y_title, 100.0);
         sheet.x_axis(plot, &x, &axis.ticks(&x), &format!("{}{}", scatter.x_title, axis.unit_name));
         unplaced += draw_points(&mut sheet, plot, &points(panel, axis.unit, &x, &y));
     }

@@ -3,9 +3,9 @@
 use frostline_score::MeanStd;
 
 use crate::chart::{Figure, SetPanel, Sets};
-use crate::number::fixed;
+
 use crate::render::svg::canvas::{Anchor, Shape};
-use crate::render::svg::scale::{Scale, Spacing, accuracy_decimals, accuracy_range};
+use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
 use crate::render::svg::sheet::{Area, Frame, Sheet, TICK, notes};
 use crate::render::svg::style::{COLOURS, GRID, INK, SOFT};
 
@@ -34,8 +34,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &Sets) -> String {
         let width = WIDTH.min(set_panel.columns.len() as f64 * WIDEST);
         let plot = Area { x: area.x + NAMES, y: area.y + 26.0, width, height: HEIGHT };
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
-        let label = |value: f64| fixed(value * 100.0, accuracy_decimals(value, spacing, range));
-        sheet.y_axis(plot, &y, sets.y_title, label);
+        sheet.y_axis(plot, &y, sets.y_title, 100.0);
         panel(&mut sheet, set_panel, plot, &y);
     }
     sheet.finish(&notes(figure, Spacing::Even, (spacing, range)))

@@ -2,7 +2,7 @@
 
 use crate::chart::{Figure, Note};
 use crate::render::svg::canvas::{Anchor, Lettering, Svg, text_width, wrapped};
-use crate::render::svg::scale::{Scale, Spacing, accuracy_note};
+use crate::render::svg::scale::{Scale, Spacing, accuracy_note, tick_labels};
 use crate::render::svg::style::{GRID, INK, SOFT, WARN};
 
 const MARGIN: f64 = 20.0;
@@ -118,14 +118,15 @@ impl Sheet {
         self.svg.finish(size, self.title, &self.desc)
     }
 
-    /// A grid across a plot with the values on its left, and what they are above it.
-    pub fn y_axis(&mut self, plot: Area, scale: &Scale, title: &str, label: impl Fn(f64) -> String) {
+    /// A grid across a plot with the values, times a factor, on its left, and what they are above it.
+    pub fn y_axis(&mut self, plot: Area, scale: &Scale, title: &str, factor: f64) {
         let ticks = scale.ticks(24.0);
-        for tick in ticks {
+        let labels = tick_labels(&ticks.iter().map(|tick| tick * factor).collect::<Vec<_>>());
+        for (tick, label) in ticks.into_iter().zip(&labels) {
             let y = scale.at(tick);
             self.svg.line((plot.x, y), (plot.right(), y), GRID, 1.0);
             let look = TICK.anchor(Anchor::End);
-            self.svg.text(plot.x - 7.0, y + 4.2, &label(tick), look);
+            self.svg.text(plot.x - 7.0, y + 4.2, label, look);
         }
         let left = plot.x - 44.0;
         self.svg.text(left, plot.y - 10.0, title, TICK);
