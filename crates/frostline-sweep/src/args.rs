@@ -15,7 +15,8 @@ again runs only the cells that are missing or failed.
 Exit codes: 0 done, 1 some cells failed, 2 bad plan or arguments, 3 environment (data, encoder, \
 output folder, device, build), 130 interrupted.")]
 pub struct SweepArgs {
-    /// The plan: the name of a built-in one, as in `paper`, or a TOML file [default: demo]
+    /// The plan: the name of a built-in one, as in `paper`, or a TOML file [default: demo, or paper with
+    /// --data, --models or an --encoder that is not embedded]
     #[arg(long, value_name = "PLAN")]
     pub plan: Option<PathBuf>,
     /// Only these treebanks of the plan, as in `en,pcm`
@@ -33,7 +34,8 @@ pub struct SweepArgs {
     /// Read the encoder's weights, or draw them at random from its config
     #[arg(long, value_name = "HOW", value_enum)]
     pub encoder_init: Option<EncoderInit>,
-    /// Change a setting, as in `optimizer.lr=3e-5`; a list makes it an axis of the grid
+    /// Change a setting, as in `optimizer.lr=3e-5`, or one of a stage, as in `stages.head.train.epochs=1`; a list
+    /// makes it an axis of the grid
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     pub set: Vec<String>,
     /// The folder that holds treebanks

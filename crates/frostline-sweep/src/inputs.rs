@@ -54,6 +54,7 @@ const MOST_BLOCKS: u64 = 4096;
 /// blocks, since the encoder's depth is known only here.
 pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
     let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
+    check_folders(study, args).plan()?;
     let places = Places::new(args.data.clone(), args.models.clone());
     for settings in study.grid.variants() {
         let name = &settings.encoder.name;
@@ -102,6 +103,25 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
         }
     }
     Ok(sources)
+}
+
+/// Checks that a folder that was given is one in which something is looked for.
+fn check_folders(study: &Study, args: &SweepArgs) -> anyhow::Result<()> {
+    let embedded = |name: &str| name.starts_with(frostline_assets::embedded::PREFIX);
+    let plan = &study.plan.name;
+    if args.data.is_some() && study.plan.treebanks.values().all(|name| embedded(name)) {
+        bail!(
+            "--data would not be read: all datasets of the plan `{plan}` are embedded; leave it out, or choose another \
+             plan, as with --plan paper"
+        );
+    }
+    if args.models.is_some() && study.grid.variants().all(|settings| embedded(&settings.encoder.name)) {
+        bail!(
+            "--models would not be read: all encoders of the plan `{plan}` are embedded; leave it out, or name an encoder \
+             in that folder with --encoder NAME"
+        );
+    }
+    Ok(())
 }
 
 impl Sources {

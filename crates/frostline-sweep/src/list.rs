@@ -61,8 +61,14 @@ fn header(study: &Study) -> String {
         let _ = write!(text, " = {}", axes.join(" x "));
     }
     text.push('\n');
+    if let Some(option) = study.chosen_by {
+        let _ = writeln!(
+            text,
+            "          chosen because {option} is given and --plan is not; --plan demo runs the demo, --plan FILE your own"
+        );
+    }
     for change in &study.overrides {
-        let _ = writeln!(text, "          with {change}");
+        let _ = writeln!(text, "          with {change}{}", exceptions(study, change));
     }
     if let Some(search) = &study.search {
         let sets = counted(search.sets(), "set");
@@ -75,6 +81,14 @@ fn header(study: &Study) -> String {
         text.push_str("          SYNTHETIC DATA: made by a grammar, it says nothing about a real language\n");
     }
     text
+}
+
+/// The stages that keep their own value of a setting that was changed; empty if there are none.
+fn exceptions(study: &Study, change: &str) -> String {
+    let path = change.split('=').next().unwrap_or_default().trim();
+    let set = study.plan.settings.stages_with(path);
+    let each: Vec<String> = set.iter().map(|(name, value)| format!("`{name}` keeps {value}")).collect();
+    if each.is_empty() { String::new() } else { format!(" (the stage {})", each.join(", ")) }
 }
 
 fn origins(study: &Study, sources: &Sources) -> String {
@@ -137,10 +151,9 @@ pub(crate) fn axes(study: &Study, settings: &Settings) -> String {
     if extra_axes.is_empty() {
         return String::new();
     }
-    let table = toml::Value::Table(toml::Table::try_from(settings).expect("settings are a table"));
     let mut text = String::new();
     for axis in extra_axes {
-        if let Some(value) = axis.split('.').try_fold(&table, |at, part| at.get(part)) {
+        if let Some(value) = settings.get(axis) {
             let _ = write!(text, " {axis}={value}");
         }
     }

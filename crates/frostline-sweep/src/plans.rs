@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use frostline_record::{Plan, Reference, ReferenceError};
 
+use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result};
 use crate::place::{Place, shown};
 
@@ -141,12 +142,21 @@ fn unreadable(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Err
     anyhow!("{shown}: the plan cannot be read ({error}); `frostline plans` lists the built-in plans")
 }
 
-/// The default plan of a sweep.
-pub(crate) fn demo() -> PathBuf {
-    "demo".into()
+/// The plan of a sweep, and the option that chose it where `--plan` does not: the study where data, models or an
+/// encoder of one's own are named, since the demo reads only what is embedded; else the demo.
+pub(crate) fn of_sweep(args: &SweepArgs) -> (PathBuf, Option<&'static str>) {
+    let own_encoder =
+        args.encoder.as_ref().is_some_and(|name| !name.starts_with(frostline_assets::embedded::PREFIX));
+    let own =
+        [("--data", args.data.is_some()), ("--models", args.models.is_some()), ("--encoder", own_encoder)];
+    match (&args.plan, own.into_iter().find(|(_, given)| *given)) {
+        (Some(plan), _) => (plan.clone(), None),
+        (None, Some((option, _))) => (paper(), Some(option)),
+        (None, None) => ("demo".into(), None),
+    }
 }
 
-/// The default plan of `fetch`: the study on real treebanks.
+/// The default plan of `fetch`, and of a sweep on data of one's own: the study on real treebanks.
 pub(crate) fn paper() -> PathBuf {
     "paper".into()
 }
@@ -201,5 +211,31 @@ mod tests {
     fn an_unknown_name_lists_the_plans() {
         let error = read(Path::new("papper"), &Place::here()).unwrap_err().error.to_string();
         assert!(error.contains("paper") && error.contains("papper"), "{error}");
+    }
+
+    #[test]
+    fn a_sweep_on_data_of_ones_own_is_never_the_demo() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: SweepArgs,
+        }
+        let chosen = |words: &str| {
+            let all = std::iter::once("sweep").chain(words.split_whitespace());
+            let (plan, option) = of_sweep(&<Line as clap::Parser>::parse_from(all).args);
+            (plan.display().to_string(), option)
+        };
+        for (words, plan, option) in [
+            ("", "demo", None),
+            ("--lang en --seeds 1", "demo", None),
+            ("--encoder embedded:demo-distilbert", "demo", None),
+            ("--data D", "paper", Some("--data")),
+            ("--models M --lang en", "paper", Some("--models")),
+            ("--encoder all-MiniLM-L6-v2", "paper", Some("--encoder")),
+            ("--encoder embedded:demo-distilbert --data D", "paper", Some("--data")),
+            ("--plan demo --encoder mine --models M", "demo", None),
+        ] {
+            assert_eq!(chosen(words), (plan.into(), option), "{words}");
+        }
     }
 }

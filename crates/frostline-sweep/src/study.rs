@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::bail;
 use frostline_record::{
     Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch,
     TimingSettings, VerdictRule, sha256,
@@ -21,6 +22,8 @@ pub(crate) struct Study {
     pub plan: Plan,
     /// Where it was read from, for messages.
     pub origin: String,
+    /// The option that chose the plan where `--plan` did not.
+    pub chosen_by: Option<&'static str>,
     /// The changes, as assignments.
     pub overrides: Vec<String>,
     /// The settings of its cells.
@@ -36,12 +39,15 @@ pub(crate) struct Study {
 impl Study {
     /// Reads the plan and applies the command line's changes.
     pub(crate) fn read(args: &SweepArgs, place: &Place) -> Result<Self> {
-        let source = plans::read(&args.plan.clone().unwrap_or_else(plans::demo), place)?;
+        let (wanted, chosen_by) = plans::of_sweep(args);
+        let source = plans::read(&wanted, place)?;
         let mut plan = Plan::parse(&source.text, &source.shown).plan()?;
         let overrides = overrides(args);
         for assignment in &overrides {
             plan.assign(assignment).plan()?;
         }
+        check_assigned_once(&overrides).plan()?;
+        plan.check_effect(assigned(&overrides).chain(plan.grid.keys().map(String::as_str))).plan()?;
         if args.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
         }
@@ -55,6 +61,7 @@ impl Study {
         Ok(Self {
             plan,
             origin: source.shown,
+            chosen_by,
             overrides,
             grid,
             backend: args.backend,
@@ -115,6 +122,26 @@ impl Study {
     }
 }
 
+/// The settings that assignments name.
+fn assigned(assignments: &[String]) -> impl Iterator<Item = &str> {
+    assignments.iter().filter_map(|text| text.split_once('=').map(|(path, _)| path.trim()))
+}
+
+/// Checks that no assignment replaces another one.
+fn check_assigned_once(assignments: &[String]) -> anyhow::Result<()> {
+    let paths: Vec<&str> = assigned(assignments).collect();
+    for (at, path) in paths.iter().enumerate() {
+        if let Some(before) = paths[..at].iter().position(|before| before == path) {
+            bail!(
+                "`{path}` is given twice: {} and {}; give one (a list makes it an axis)",
+                assignments[before],
+                assignments[at]
+            );
+        }
+    }
+    Ok(())
+}
+
 /// The options that change the plan, as assignments, so that all of them are checked in the same way.
 fn overrides(args: &SweepArgs) -> Vec<String> {
     let list = |axis: &str, values: &[String]| {
@@ -139,4 +166,18 @@ fn overrides(args: &SweepArgs) -> Vec<String> {
     .flatten()
     .chain(args.set.iter().cloned())
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_assignment_replaces_another_one() {
+        let assigned =
+            |texts: &[&str]| check_assigned_once(&texts.iter().map(|&text| text.into()).collect::<Vec<_>>());
+        assert!(assigned(&["train.epochs=1", "train.batch=1", "stages.head.train.epochs=2"]).is_ok());
+        let error = assigned(&["policy=[\"none\"]", "seed=[1]", "policy = all"]).unwrap_err();
+        insta::assert_snapshot!(error.to_string(), @r#"`policy` is given twice: policy=["none"] and policy = all; give one (a list makes it an axis)"#);
+    }
 }
