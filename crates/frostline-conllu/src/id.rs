@@ -78,7 +78,7 @@ fn word(digits: &[u8]) -> Option<u32> {
     Some(number)
 }
 
-fn id(input: &str) -> IResult<&str, Id> {
+pub(crate) fn id(input: &str) -> IResult<&str, Id> {
     alt((
         map(separated_pair(positive, tag("-"), positive), |(a, b)| Id::Range(a, b)),
         map(separated_pair(number, tag("."), positive), |(a, b)| Id::Empty(a, b)),

@@ -7,6 +7,7 @@
 mod check;
 mod cursor;
 mod fault;
+pub mod grammar;
 mod id;
 mod iob2;
 mod labelled;

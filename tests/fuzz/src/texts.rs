@@ -3,7 +3,8 @@
 use std::io::BufReader;
 
 use frostline_conllu::{
-    Checks, Column, Reader, Sentence, Stats, Writer, parse_iob2, parse_labelled, read_lenient, read_strict,
+    Checks, Column, FaultKind, Reader, Sentence, Stats, Writer, grammar, parse_iob2, parse_labelled,
+    read_lenient, read_strict,
 };
 
 /// All checks at once, and none.
@@ -41,6 +42,41 @@ pub(crate) fn conllu(data: &[u8]) {
         }
         assert!(reader.next_sentence().expect("from memory").is_none());
     }
+}
+
+/// The scanner accepts a line where the grammar does, with the same columns; the order of rows aside.
+pub(crate) fn row(data: &[u8]) {
+    let line = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let Ok(line) = std::str::from_utf8(line) else { return };
+    let text = format!("{line}\n\n");
+    let sentences: Vec<Sentence<'_>> = read_lenient(text.as_bytes(), Checks::default()).collect();
+    let scanned = match &sentences[..] {
+        [sentence] => match sentence.rows().as_slice() {
+            [row]
+                if sentence.comments.is_empty()
+                    && sentence.faults().iter().all(|fault| is_of_order(&fault.kind)) =>
+            {
+                row.key().map(|id| (id, row.columns()))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    assert_eq!(scanned, grammar::row(line), "{line:?}");
+}
+
+/// Whether a fault is about the order of rows.
+fn is_of_order(kind: &FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::WordOrder { .. }
+            | FaultKind::RangeReversed { .. }
+            | FaultKind::RangeMisplaced { .. }
+            | FaultKind::RangeOverlap { .. }
+            | FaultKind::RangeUnfinished { .. }
+            | FaultKind::EmptyNodeOrder { .. }
+            | FaultKind::EmptyNodeInRange { .. }
+    )
 }
 
 /// Asks for every value of every row.

@@ -1,0 +1,104 @@
+//! The scanner accepts the rows of the grammar, with the same columns, and no others.
+
+use frostline_conllu::{Checks, FaultKind, Id, grammar, read_lenient};
+use proptest::prelude::*;
+
+/// The ID and columns of a line as the scanner reads it, if it finds no fault but those of the order of rows.
+fn scanned(line: &str) -> Option<(Id, Vec<String>)> {
+    let text = format!("{line}\n\n");
+    let sentences: Vec<_> = read_lenient(text.as_bytes(), Checks::default()).collect();
+    let [sentence] = &sentences[..] else { return None };
+    let of_order = |kind: &FaultKind| {
+        matches!(
+            kind,
+            FaultKind::WordOrder { .. }
+                | FaultKind::RangeReversed { .. }
+                | FaultKind::RangeMisplaced { .. }
+                | FaultKind::RangeOverlap { .. }
+                | FaultKind::RangeUnfinished { .. }
+                | FaultKind::EmptyNodeOrder { .. }
+                | FaultKind::EmptyNodeInRange { .. }
+        )
+    };
+    let [row] = sentence.rows().as_slice() else { return None };
+    let clean = sentence.comments.is_empty() && sentence.faults().iter().all(|fault| of_order(&fault.kind));
+    clean.then(|| (row.key().expect("an ID"), row.columns().map(String::from).to_vec()))
+}
+
+fn agree(line: &str) {
+    let by_grammar = grammar::row(line).map(|(id, columns)| (id, columns.map(String::from).to_vec()));
+    assert_eq!(scanned(line), by_grammar, "{line:?}");
+}
+
+/// A column: mostly what a treebank has, sometimes anything.
+fn column() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => "[a-zA-Z_|=:.é日-]{1,5}",
+        2 => "[a-zé]{1,3}[ \u{a0}\u{3000}\u{b}][a-z]{1,3}",
+        1 => "[a \u{1c}\u{1f}\u{85}\u{feff}\u{fffd}\r#_]{0,3}",
+        1 => "[^\n]{0,4}",
+    ]
+}
+
+fn id() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[1-9][0-9]{0,9}", 2 => "[0-9]{1,3}[.-][0-9]{1,3}", 1 => "[0-9.# \u{feff}-]{0,5}", 1 => column()]
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let columns = prop_oneof![8 => Just(9_usize), 1 => 0..12_usize];
+    let rest = columns.prop_flat_map(|count| proptest::collection::vec(column(), count));
+    (id(), rest).prop_map(|(id, rest)| std::iter::once(id).chain(rest).collect::<Vec<_>>().join("\t"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_scanner_agrees_with_the_grammar(line in line()) {
+        agree(&line);
+    }
+
+    #[test]
+    fn they_agree_on_any_line(line in "[^\n]{0,40}") {
+        agree(&line);
+    }
+
+    #[test]
+    fn ids_are_read_as_the_grammar_reads_them(id in id()) {
+        let line = format!("{id}\ta\ta\tX\t_\t_\t_\t_\t_\t_");
+        let by_grammar = grammar::row(&line).map(|(id, _)| id);
+        prop_assert_eq!(Id::parse(&id).filter(|_| !id.contains('\t')), by_grammar);
+    }
+}
+
+#[test]
+fn they_agree_at_every_place_of_a_block() {
+    // The scanner looks at 64 bytes at a time: each fault is moved over that boundary.
+    let row = "1\tf\tl\tX\tx\t_\t0\troot\t_\tm";
+    for padding in 0..130 {
+        let long = row.replace("\tm", &format!("\t{}", "m".repeat(padding + 1)));
+        agree(&long);
+        for piece in ["\t", " ", "  ", "\r", "\u{a0}", "\u{1c}", "é", "\u{fffd}", "\u{85}"] {
+            agree(&format!("{long}{piece}"));
+            agree(&format!("{long}{piece}m"));
+            agree(&long.replace("\tl\t", &format!("\t{}{piece}\t", "l".repeat(padding))));
+        }
+    }
+}
+
+#[test]
+fn they_agree_on_real_rows() {
+    let Some(shared) = frostline_testing::shared() else { return };
+    let mut lines = 0;
+    for bank in ["UD_English-EWT", "UD_Naija-NSC", "UD_Tamil-TTB"] {
+        let files = std::fs::read_dir(shared.join("data/ud").join(bank)).expect("the treebank").flatten();
+        for file in files.filter(|file| file.path().extension().is_some_and(|end| end == "conllu")) {
+            let text = std::fs::read_to_string(file.path()).expect("the file");
+            for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                agree(line);
+                lines += 1;
+            }
+        }
+    }
+    assert!(lines > 100_000, "{lines}");
+}
