@@ -6,6 +6,7 @@ use crate::number::{count, fixed, plural};
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::groups::Group;
+use crate::study::turns;
 use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
@@ -110,10 +111,7 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
 fn policy_rows(study: &Study) -> Vec<SideRow> {
     let cell = |group: Option<&Group>| {
         let dev = group.and_then(|group| group.dev.as_ref()).map(|dev| dev.accuracy);
-        let saving = match group {
-            Some(group) if group.policy == BASELINE => Value::from("baseline"),
-            group => group.and_then(|group| group.train_time_saving).into(),
-        };
+        let saving = group.map_or(Value::Missing, |group| turns::saving(group, study.step_cost(group)));
         (dev, saving)
     };
     let mut rows = Vec::new();
@@ -206,7 +204,7 @@ pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
         .ranked(6, "saved", Quantity::Percent(1), |group| group.parameters.as_ref().map(|p| p.saving))
         .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
         .ranked(2, "saved time", Quantity::Percent(1), move |group| {
-            Some(group).filter(|group| other(group)).and_then(|group| group.train_time_saving)
+            Some(group).filter(|group| other(group)).map(|group| turns::saving(group, study.step_cost(group)))
         })
         .ranked(7, "samples", Quantity::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
         .ranked(8, "steps", Quantity::Number(2, "/s"), |g| g.times.as_ref().map(|t| t.steps_per_s.mean))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use anyhow::bail;
-use frostline_record::{Cell, StoredFile, Sweep};
+use frostline_record::{Cell, PairedTimes, StoredFile, Sweep};
 use frostline_report::{Report, ReportFile};
 
 use crate::ending::Ending;
@@ -36,7 +36,10 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     let read = |cell: &Cell, file: &StoredFile| {
         frostline_files::read_text(&Sweep::cell_folder(folder, cell).join(&file.file), MOST_READ).ok()
     };
-    let report = Report::new(&sweep, &records).with_predictions(read);
+    let done = |cell: &Cell| records.iter().any(|record| record.cell.id == cell.id && record.error.is_none());
+    let timed = sweep.timed_groups(done);
+    let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| Sweep::read_times(folder, cells)).collect();
+    let report = Report::new(&sweep, &records).with_predictions(read).with_times(&times);
     let into = folder.join("report");
     replace(&into, &report.files().environment()?).environment()?;
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());

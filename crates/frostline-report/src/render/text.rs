@@ -35,6 +35,11 @@ pub(super) fn shown(value: &Value, unit: Quantity) -> String {
             Quantity::Number(places, _) => plus_minus(*stat, places),
             _ => plus_minus(*stat, 2),
         },
+        Value::Mean(mean) if let Quantity::Percent(places) = unit => {
+            let ends = mean.interval.map(|ends| ends.map(|end| fixed(100.0 * end, places)));
+            let interval = ends.map(|[low, high]| format!(" [{low}, {high}]"));
+            fixed(100.0 * mean.mean, places) + &interval.unwrap_or_default()
+        }
         Value::Mean(mean) => {
             let mean = mean.times(100.0);
             let interval =

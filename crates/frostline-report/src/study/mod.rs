@@ -13,6 +13,7 @@ pub(crate) mod predictions;
 pub(crate) mod stages;
 pub(crate) mod stored;
 pub(crate) mod tagged;
+pub(crate) mod turns;
 pub(crate) mod verdicts;
 pub(crate) mod whole;
 pub(crate) mod words;

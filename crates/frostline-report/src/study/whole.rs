@@ -1,12 +1,13 @@
 //! A sweep with its records, grouped.
 
-use frostline_record::{MadeBy, Record, Sweep};
+use frostline_record::{MadeBy, PairedTimes, Record, Sweep};
 
 use crate::study::advice::{self, Advice, Standing};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
 use crate::study::groups::{self, Group};
 use crate::study::outcomes::Outcomes;
 use crate::study::stored::Stored;
+use crate::study::turns::{StepCost, StepCosts};
 use crate::study::verdicts::Verdicts;
 
 /// A sweep's records, grouped.
@@ -21,6 +22,8 @@ pub(crate) struct Study {
     pub outcomes: Outcomes,
     pub verdicts: Verdicts,
     pub advice: Vec<Advice>,
+    /// Of steps in turns, as far as they were timed.
+    pub step_costs: StepCosts,
     /// In the order of groups.
     standings: Vec<Option<Standing>>,
     /// Records that belong to no cell of the sweep.
@@ -41,6 +44,7 @@ impl Study {
             outcomes: Outcomes::default(),
             verdicts: Verdicts::default(),
             advice: Vec::new(),
+            step_costs: StepCosts::default(),
             strays,
         };
         study.judged(Outcomes::default())
@@ -50,6 +54,17 @@ impl Study {
     pub fn with(self, stored: &Stored<'_>) -> Self {
         let outcomes = Outcomes::of(&self.cells, stored);
         self.judged(outcomes)
+    }
+
+    /// The same with the times of steps in turns.
+    pub fn with_times(mut self, times: &[PairedTimes]) -> Self {
+        self.step_costs = StepCosts::of(&self.cells, times);
+        self
+    }
+
+    /// What a step of a group costs.
+    pub fn step_cost(&self, group: &Group) -> Option<&StepCost> {
+        self.step_costs.find(self.members(group).next()?)
     }
 
     fn judged(mut self, outcomes: Outcomes) -> Self {

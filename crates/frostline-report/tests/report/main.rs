@@ -11,6 +11,7 @@ mod json;
 mod mistakes;
 mod references;
 mod stories;
+mod turns;
 mod verdicts;
 
 use std::path::PathBuf;

@@ -2,6 +2,7 @@
 //! are no part of training time.
 
 mod prefix;
+mod turns;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::study::cells::over;
 use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
 use crate::study::paired::measured_speedup;
+use crate::study::turns::saving;
 use crate::study::{BASELINE, CellView, Done, Group, Study, panels};
 use crate::table::{Columns, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
@@ -92,7 +94,10 @@ fn predicted_speedup(done: &Done) -> f64 {
 
 impl Topic for TrainingCost {
     fn reading(&self, study: &Study) -> Vec<String> {
-        let baseline = if study.has_baseline() {
+        let in_turns = !study.step_costs.is_empty();
+        let baseline = if study.has_baseline() && in_turns {
+            "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
+        } else if study.has_baseline() {
             "**vs none** and **time saving** compare with `none`, where everything learns. Each cell \
              is compared with the `none` cell of the same seed."
         } else {
@@ -105,9 +110,13 @@ impl Topic for TrainingCost {
              constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
              policies in turn, so that a machine that slows down slows all policies alike. Median step \
              times leave out a cell's first three steps.",
-            "**Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
+            if in_turns {
+                turns::READING
+            } else {
+                "**Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
              from the work that is left, before any step is taken, for Frostline's own kernels on two \
-             processor cores. It is measured as the ratio of median step times of the same seed.",
+             processor cores. It is measured as the ratio of median step times of the same seed."
+            },
             "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
              training time.",
         ]
@@ -115,17 +124,14 @@ impl Topic for TrainingCost {
         .to_vec()
     }
 
-    fn study_columns<'a>(&self, _: &'a Study) -> Columns<'a, StudyRow<'a>> {
+    fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {
         let times = |row: &StudyRow<'a>, get: fn(&Times) -> MeanStd| -> Option<MeanStd> {
             row.group()?.times.as_ref().map(get)
         };
         Columns::default()
             .column("Training time", Quantity::Measured("s"), move |row| times(row, |t| t.train_s))
-            .optional("Time saving", Quantity::Percent(1), |row| match row.group() {
-                Some(group) if group.policy == BASELINE && group.train_time_saving.is_some() => {
-                    Value::from("baseline")
-                }
-                group => group.and_then(|group| group.train_time_saving).into(),
+            .optional("Time saving", Quantity::Percent(1), |row| {
+                row.group().map_or(Value::Missing, |group| saving(group, study.step_cost(group)))
             })
             .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
             .column("Steps", Quantity::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
@@ -134,7 +140,16 @@ impl Topic for TrainingCost {
     fn language(&self, study: &Study, lang: &str, page: &mut Page) {
         self.times(study, lang, page);
         self.prefixes(study, lang, page);
-        self.speedups(study, lang, page);
+        match study.step_costs.is_empty() {
+            true => self.speedups(study, lang, page),
+            false => {
+                turns::section(study, lang, &|group| Some(self.steps(group)?.predicted_speedup.mean), page)
+            }
+        }
+    }
+
+    fn caveats(&self, study: &Study) -> Vec<String> {
+        turns::busy(study).into_iter().collect()
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -178,12 +193,13 @@ impl Topic for TrainingCost {
             .column("prefix_fill_ms", Quantity::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
     }
 
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
+    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
         Fields::default()
             .with("train_time_saving", &group.train_time_saving)
             .with("cost", &self.steps(group))
             .with("times", &group.times)
             .with("prefix", &self.prefix(group))
+            .with("step_cost", &study.step_cost(group))
     }
 }
 
@@ -202,14 +218,17 @@ impl TrainingCost {
             .column("Whole cell", Quantity::Measured("s"), of(|t| t.total_s))
             .column("Median step", Quantity::Measured("ms"), of(|t| t.step_ms_median))
             .column("Subwords", Quantity::Measured("/s"), of(|t| t.tokens_per_s))
-            .optional("Peak memory", Quantity::Number(0, "MiB"), |group| {
-                group.times.as_ref().map(|times| times.peak_rss_mib_max).filter(|&peak| peak > 0.0)
+            .optional("Peak memory of the worker", Quantity::Number(0, "MiB"), |group| {
+                let peak = group.times.as_ref().map(|times| times.peak_rss_mib_max);
+                peak.filter(|&peak| peak > 0.0 && study.step_costs.is_empty())
             });
         page.table(columns.table(study.groups_of(lang)));
-        page.paragraph(
-            "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
-             other cells before carries their peak along.",
-        );
+        if study.step_costs.is_empty() {
+            page.paragraph(
+                "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
+                 other cells before carries their peak along.",
+            );
+        }
     }
 
     /// Who read a constant prefix, who could have and why not.

@@ -1,0 +1,120 @@
+//! What a training step of a policy costs beside one of the baseline, from steps that the policies of a language took in
+//! turns.
+
+use frostline_record::{Load, PairedTimes};
+use frostline_score::{Estimate, MeanInterval, median};
+use serde::Serialize;
+
+use crate::study::cells::{BASELINE, CellView};
+use crate::study::groups::Group;
+use crate::table::Value;
+
+/// An interval of a saving that is wider than this and holds zero says nothing.
+const MOST_WIDTH: f64 = 0.04;
+
+/// A policy's steps.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StepCost {
+    /// Median, in milliseconds.
+    pub step_ms: f64,
+    /// The median of its time over the baseline's, round by round, with a 95 % interval; absent without a baseline.
+    pub ratio: Option<Estimate>,
+    /// Rounds: steps of each policy.
+    pub rounds: usize,
+    /// Peak of resident memory of a process that took only this policy's steps.
+    pub peak_rss_mib: Option<f64>,
+    /// The baseline's peak minus this one's.
+    pub saved_mib: Option<f64>,
+}
+
+impl StepCost {
+    /// The share of a baseline step's time that is saved.
+    pub fn saving(&self) -> Option<Estimate> {
+        self.ratio.map(|ratio| Estimate {
+            value: 1.0 - ratio.value,
+            low: 1.0 - ratio.high,
+            high: 1.0 - ratio.low,
+        })
+    }
+
+    /// The same as a table shows it.
+    pub fn saving_shown(&self) -> Value {
+        match self.saving() {
+            None => Value::Missing,
+            Some(Estimate { low, high, .. }) if low < 0.0 && high > 0.0 && high - low > MOST_WIDTH => {
+                "not measurable here".into()
+            }
+            Some(Estimate { value, low, high }) => {
+                Value::Mean(MeanInterval { n: self.rounds, mean: value, interval: Some([low, high]) })
+            }
+        }
+    }
+}
+
+/// The step costs of a study, and how busy the machine was.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepCosts {
+    /// By the settings on which a step's time depends, and policy.
+    rows: Vec<(String, String, StepCost)>,
+    /// Of each measurement.
+    pub loads: Vec<(Load, usize)>,
+}
+
+impl StepCosts {
+    /// From stored times; those of cells that the study does not have are left out.
+    pub fn of(cells: &[CellView], times: &[PairedTimes]) -> Self {
+        let mut costs = Self::default();
+        for times in times {
+            let find = |id: &str| cells.iter().find(|view| view.cell.id == id);
+            let timed: Vec<_> =
+                times.policies.iter().filter_map(|one| Some((find(&one.cell)?, one))).collect();
+            let base =
+                timed.iter().find(|(view, _)| view.cell.settings.policy == BASELINE).map(|(_, one)| *one);
+            for (view, one) in &timed {
+                let ratio = base.map(|base| {
+                    let pairs = one.step_ms.iter().zip(&base.step_ms);
+                    median(&pairs.map(|(own, base)| own / base).collect::<Vec<_>>(), 0.95)
+                });
+                let settings = &view.cell.settings;
+                let cost = StepCost {
+                    step_ms: median(&one.step_ms, 0.95).value,
+                    ratio,
+                    rounds: one.step_ms.len(),
+                    peak_rss_mib: one.peak_rss_mib,
+                    saved_mib: base.and_then(|base| Some(base.peak_rss_mib? - one.peak_rss_mib?)),
+                };
+                costs.rows.push((settings.step_key(), settings.policy.to_string(), cost));
+            }
+            if !timed.is_empty() {
+                costs.loads.push((times.load, times.made_by.threads));
+            }
+        }
+        costs
+    }
+
+    /// Those of a group, given one of its cells.
+    pub fn find(&self, member: &CellView) -> Option<&StepCost> {
+        let settings = &member.cell.settings;
+        let key = settings.step_key();
+        // The same policy with steps of another kind, as with gradual unfreezing, is not what was timed.
+        let found = self.rows.iter().find(|(other, policy, _)| *other == key && settings.policy == *policy);
+        found.filter(|_| settings.has_even_steps()).map(|(_, _, cost)| cost)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// The time that a group saves as a table shows it: of steps in turns, or of its cells' training times where there are
+/// none.
+pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
+    if group.policy == BASELINE {
+        let known = cost.is_some() || group.train_time_saving.is_some();
+        return if known { "baseline".into() } else { Value::Missing };
+    }
+    match cost {
+        Some(cost) => cost.saving_shown(),
+        None => group.train_time_saving.into(),
+    }
+}

@@ -1,0 +1,75 @@
+//! What a step costs, from steps in turns.
+
+use crate::keys;
+use crate::page::Page;
+use crate::study::turns::StepCost;
+use crate::study::{BASELINE, Group, Study};
+use crate::table::{Quantity, Value};
+
+/// What "Time saving" is, for "How to read the tables".
+pub(super) const READING: &str = "**Time saving** is how much less time a training step takes than with `none`. After \
+     training, the policies of a language took steps in turns: in one process, on the same batches, in an order drawn for \
+     each round, so that whatever else the machine did slowed all of them alike. It is 1 minus the median of the rounds' \
+     ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). *not measurable here*: the interval \
+     includes 0 and is wider than 4 points.";
+
+/// The section of a language.
+pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> Option<f64>, page: &mut Page) {
+    page.section(3, "What a step costs");
+    let cost = |group: &Group| study.step_cost(group);
+    let other = |group: &Group| group.policy != BASELINE;
+    let number = |group: &Group, get: fn(&StepCost) -> Option<f64>| cost(group).and_then(get);
+    let columns = keys::of_group(study)
+        .column("Median step", Quantity::Measured("ms"), |group| cost(group).map(|cost| cost.step_ms))
+        .column("Time saving", Quantity::Percent(1), |group| match cost(group) {
+            Some(cost) if other(group) => cost.saving_shown(),
+            Some(_) => "baseline".into(),
+            None => Value::Missing,
+        })
+        .optional("Predicted time saving", Quantity::Percent(1), |group| {
+            predicted(group).filter(|_| other(group)).map(|speedup| 1.0 - 1.0 / speedup)
+        })
+        .optional("Peak memory", Quantity::Number(0, "MiB"), move |group| {
+            number(group, |cost| cost.peak_rss_mib)
+        })
+        .optional("Memory saved", Quantity::Number(0, "MiB"), move |group| {
+            number(group, |cost| cost.saved_mib).filter(|_| other(group))
+        })
+        .column("Rounds", Quantity::Count, |group| cost(group).map(|cost| cost.rounds as u64));
+    page.table(columns.table(study.groups_of(lang)));
+    page.paragraph(
+        "The policies took steps in turns on the same batches. The prediction is the cost model's, made before any step \
+         was taken, for Frostline's own kernels on two processor cores. Peak memory is that of a process that read the \
+         data and took three steps of this policy alone, on the longest sentences.",
+    );
+    if study.groups_of(lang).any(|group| cost(group).is_none() && group.times.is_some()) {
+        page.paragraph(
+            "Where what learns changes on the way, no step stands for all: there the training time and its saving say \
+             what was won.",
+        );
+    }
+}
+
+/// A caveat where the machine had other work.
+pub(super) fn busy(study: &Study) -> Option<String> {
+    let loads = &study.step_costs.loads;
+    let other = loads.iter().filter_map(|(load, threads)| Some((load.before?, *threads)));
+    let busiest = other.filter(|(load, _)| *load > 1.0).max_by(|a, b| a.0.total_cmp(&b.0));
+    let stolen = loads.iter().filter_map(|(load, _)| load.stolen).fold(0.0, f64::max);
+    let mut parts = Vec::new();
+    if let Some((load, threads)) = busiest {
+        parts.push(format!(
+            "{load:.1} processes wanted to run before the steps were timed, on {threads} threads"
+        ));
+    }
+    if stolen > 0.01 {
+        parts.push(format!("other virtual machines took {:.0} % of the processors' time", 100.0 * stolen));
+    }
+    (!parts.is_empty()).then(|| {
+        format!(
+            "The machine was busy: {}. Savings were measured in turns and hold all the same; training times and other \
+             times of whole cells are facts of that day only.",
+            parts.join("; ")
+        )
+    })
+}

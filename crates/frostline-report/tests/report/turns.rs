@@ -1,0 +1,73 @@
+//! Savings in time and memory from steps that policies took in turns.
+
+use frostline_record::{Load, PairedTimes, SCHEMA, Sweep, TimedPolicy};
+use frostline_report::Report;
+
+use crate::common::maker;
+use crate::{keep, text, whole};
+
+/// Rounds in which the machine is slow at times, for all policies alike. `first-2` has noise of its own.
+fn times(sweep: &Sweep) -> Vec<PairedTimes> {
+    let rounds = 0..40_u32;
+    let slow = |round: u32| if round % 7 < 2 { 3.0 } else { 1.0 };
+    let timed = |cell: &frostline_record::Cell| {
+        let (share, noise, mib) = match cell.settings.policy.as_str() {
+            "none" => (1.0, 0.0, 900.0),
+            "all" => (0.4, 0.01, 520.0),
+            "first-2" => (1.03, 0.6, 810.0),
+            "first-4" => (0.7, 0.02, 700.0),
+            _ => (0.8, 0.02, 800.0),
+        };
+        let own = move |round: u32| share * (1.0 + noise * (f64::from(round * 5 % 11) / 5.0 - 1.0));
+        let step_ms = rounds.clone().map(|round| 50.0 * slow(round) * own(round)).collect();
+        TimedPolicy { cell: cell.id.clone(), step_ms, peak_rss_mib: Some(mib) }
+    };
+    let of_group = |cells: Vec<frostline_record::Cell>| PairedTimes {
+        schema: SCHEMA,
+        policies: cells.iter().map(timed).collect(),
+        subwords: vec![350; 40],
+        load: Load { before: Some(3.4), stolen: Some(0.08) },
+        made_by: maker(),
+    };
+    sweep.timed_groups(|_| true).into_iter().map(of_group).collect()
+}
+
+#[test]
+fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
+    let (sweep, records) = whole();
+    let report = Report::new(&sweep, &records).with_times(&times(&sweep));
+    let files = report.files().expect("a report");
+    keep("turns", &files);
+    let page = text(&files, "report.md");
+    let shown = |start: &str, end: &str| {
+        let from = page.find(start).unwrap_or_else(|| panic!("no {start}"));
+        let to = page[from + 1..].find(end).map_or(page.len(), |at| from + 1 + at);
+        page[from..to].trim_end().to_string()
+    };
+    let parts = [
+        shown("## Result", "\n## "),
+        shown("### What a step costs", "\n### "),
+        page.lines().filter(|line| line.contains("The machine was busy")).collect(),
+        report.terminal_table(160),
+    ];
+    insta::assert_snapshot!("turns", parts.join("\n\n"));
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let steps = |policy: &str| {
+        let groups = json["groups"].as_array().expect("groups");
+        let group = groups.iter().find(|group| group["policy"] == policy).expect(policy);
+        group["step_cost"].clone()
+    };
+    assert!((steps("first-4")["ratio"]["value"].as_f64().expect("a ratio") - 0.7).abs() < 0.01);
+    assert_eq!(steps("all")["saved_mib"], 380.0);
+}
+
+#[test]
+fn times_of_other_cells_are_left_out() {
+    let (sweep, records) = whole();
+    let plain = Report::new(&sweep, &records).files().expect("a report");
+    let mut foreign = times(&sweep);
+    for one in foreign.iter_mut().flat_map(|times| &mut times.policies) {
+        one.cell = "0123456789abcdef".into();
+    }
+    assert_eq!(Report::new(&sweep, &records).with_times(&foreign).files().expect("a report"), plain);
+}
