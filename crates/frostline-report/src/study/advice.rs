@@ -21,6 +21,8 @@ pub(crate) struct Advice {
     pub extras: Vec<String>,
     /// In points.
     pub margin: f64,
+    /// How many policies compete, for which the confidence is corrected.
+    pub policies: usize,
     /// The cheapest policy that is shown not to be worse; nothing where none is.
     pub choice: Option<Choice>,
     /// The cheapest policy that may be as good: it is cheaper than the choice, and not shown to be worse.
@@ -141,7 +143,7 @@ fn advice(
         needed: one.rows.iter().find_map(|row| row.would_decide()),
     });
     let langs = langs.iter().map(ToString::to_string).collect();
-    Some(Advice { langs, extras: extras.to_vec(), margin, choice, open })
+    Some(Advice { langs, extras: extras.to_vec(), margin, policies: candidates.len(), choice, open })
 }
 
 /// What a group costs, and whether another one is better in both cost and accuracy.

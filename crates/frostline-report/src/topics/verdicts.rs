@@ -120,7 +120,12 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
         None => format!("{place}, no cheaper policy is shown to lose at most {margin} against `none`."),
     };
     if let Some(open) = &advice.open {
-        text += &format!(" Not decided for the cheaper **{}** ({})", open.policy, cost(open.step_cost));
+        let corrected = match advice.policies {
+            1 => String::new(),
+            policies => format!(", once corrected for choosing among {policies} policies"),
+        };
+        let cost = cost(open.step_cost);
+        text += &format!(" This is not decided{corrected}, for the cheaper **{}** ({cost})", open.policy);
         text +=
             &open.needed.as_ref().map_or_else(|| ".".into(), |needed| format!(": it would take {needed}."));
     }
