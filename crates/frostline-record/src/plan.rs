@@ -94,7 +94,7 @@ impl VerdictRule {
 /// A difference of accuracies that does not matter.
 ///
 /// # Units
-/// Points of a percent, above 0 and at most 100.
+/// Points of a percent, from 0.001 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Margin(f64);
@@ -117,10 +117,10 @@ impl TryFrom<f64> for Margin {
     type Error = String;
 
     fn try_from(points: f64) -> Result<Self, String> {
-        if points > 0.0 && points <= 100.0 {
+        if (0.001..=100.0).contains(&points) {
             Ok(Self(points))
         } else {
-            Err(format!("the margin is {points}, but must be above 0 and at most 100 points"))
+            Err(format!("the margin is {points}, but must be from 0.001 to 100 points"))
         }
     }
 }
@@ -219,9 +219,9 @@ mod tests {
     fn a_margin_is_a_number_of_points_in_its_range() {
         assert_eq!(parse("").expect("a plan").verdict.margin.points(), 0.5);
         assert_eq!(parse("[verdict]\nmargin = 1").expect("a plan").verdict.margin.points(), 1.0);
-        for margin in ["0", "-0.5", "100.1", "nan", "inf"] {
+        for margin in ["0", "-0.5", "5e-324", "100.1", "nan", "inf"] {
             let error = parse(&format!("[verdict]\nmargin = {margin}")).expect_err(margin).to_string();
-            assert!(error.contains("must be above 0 and at most 100 points"), "{error}");
+            assert!(error.contains("must be from 0.001 to 100 points"), "{error}");
         }
         assert!(parse("[verdict]\nmargins = 1").is_err());
     }
