@@ -9,6 +9,7 @@ mod killed;
 mod prefixes;
 mod repeats;
 mod resumed;
+mod splits;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -41,6 +42,9 @@ impl Place {
     fn sweep(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-under-test"));
         command.args(["sweep", "--runner", RUNNER, "--out"]).arg(self.out()).args(words.split_whitespace());
+        if !words.contains("--plan") {
+            command.args(["--plan", "demo"]);
+        }
         command
     }
 

@@ -32,18 +32,28 @@ impl Places {
     /// of two formats, if several files could be one split, if a split has no sentence, or if a file
     /// cannot be read.
     pub fn dataset(&self, name: &str) -> Result<DatasetFiles, AssetError> {
+        self.dataset_cut(name, false)
+    }
+
+    /// Finds a dataset whose dev split is cut from train if `cut_dev`: then the file of train must exist, and that
+    /// of dev need not.
+    ///
+    /// # Errors
+    /// As [`Places::dataset`].
+    pub fn dataset_cut(&self, name: &str, cut_dev: bool) -> Result<DatasetFiles, AssetError> {
         let place = self.find(AssetKind::Dataset, name)?;
         let files = place.files()?;
         let format = format(&place, &files)?;
         let mut sources = Sources::new();
         for split in SPLITS {
-            if let Some(file) = pick(&place, &files, format, split)? {
+            let required = if cut_dev { split == "train" } else { format.required().contains(&split) };
+            if let Some(file) = pick(&place, &files, format, split, required)? {
                 let source = place.source(file)?;
                 check_not_empty(&source, format, split)?;
                 sources.insert(split.into(), source);
             }
         }
-        let origin = sources["dev"].origin;
+        let origin = sources[if cut_dev { "train" } else { "dev" }].origin;
         Ok(DatasetFiles { name: name.into(), folder: place.show(), origin, format, sources })
     }
 
@@ -80,6 +90,7 @@ fn pick<'f>(
     files: &'f [String],
     format: Format,
     split: &'static str,
+    required: bool,
 ) -> Result<Option<&'f String>, AssetError> {
     let plain = format!("{split}{}", format.extension());
     let (ud, dashed) = (format!("-ud-{plain}"), format!("-{plain}"));
@@ -99,7 +110,7 @@ fn pick<'f>(
             }
         }
     }
-    if !format.required().contains(&split) {
+    if !required {
         return Ok(None);
     }
     let expected = format.expected(split);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use frostline_align::Aligner;
 use frostline_record::{Cell, DataSettings, FileName, Input, Inputs, Settings, TaskSettings};
 
@@ -123,7 +123,7 @@ impl Corpora {
     fn portions(&mut self, cell: &Cell, task: &TaskSettings) -> Result<Portions> {
         let Settings { data, seed, .. } = &cell.settings;
         let files = self.files(cell, task)?;
-        let keys = [files.train.as_ref(), Some(&files.dev), files.test.as_ref()];
+        let keys = [files.train.as_ref(), files.dev.as_ref(), files.test.as_ref()];
         let keys = keys.map(|file| file.map(|file| &file.key));
         let drawn_by = is_drawn(data, files.train.is_some()).then_some(*seed);
         let key = serde_json::to_string(&(keys, data, drawn_by))?;
@@ -137,10 +137,17 @@ impl Corpora {
         let dataset = cell.settings.dataset_of(task);
         let input = |split: &str| cell.inputs.get(&cell.settings.role(dataset, split));
         let format = Format::of(&task.labels);
-        let dev = input("dev").with_context(|| format!("the cell names no dev file of `{dataset}`"))?;
+        let cut_dev = data.cut_dev > 0.0;
+        if let Some(missing) = [("train", cut_dev), ("dev", !cut_dev)]
+            .into_iter()
+            .find_map(|(split, needed)| (needed && input(split).is_none()).then_some(split))
+        {
+            bail!("the cell names no {missing} file of `{dataset}`");
+        }
+        let dev = input("dev").filter(|_| !cut_dev);
         let test = input("test").filter(|_| eval.test && data.cut_test == 0.0);
         Ok(Files {
-            dev: self.file(dev, format)?,
+            dev: dev.map(|input| self.file(input, format)).transpose()?,
             train: input("train").map(|input| self.file(input, format)).transpose()?,
             test: test.map(|input| self.file(input, format)).transpose()?,
         })

@@ -17,13 +17,13 @@ pub(crate) struct File {
     pub document: Arc<Document>,
 }
 
-/// The files of a dataset; train may be missing.
+/// The files of a dataset that a cell reads; either train or dev may be missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     /// `*-train.*`
     pub train: Option<File>,
     /// `*-dev.*`
-    pub dev: File,
+    pub dev: Option<File>,
     /// `*-test.*`
     pub test: Option<File>,
 }
@@ -58,7 +58,7 @@ impl Files {
     /// Chooses the sentences of each split, as the settings say.
     pub fn choose(&self, data: &DataSettings, seed: u64) -> Chosen {
         let all = |file: &File| (0..file.document.len() as u32).collect::<Vec<u32>>();
-        let mut dev = all(&self.dev);
+        let mut dev = self.dev.as_ref().map_or_else(Vec::new, all);
         let mut train = match &self.train {
             Some(file) => all(file),
             None => {
@@ -74,6 +74,9 @@ impl Files {
         } else {
             self.test.as_ref().map(all)
         };
+        if data.cut_dev > 0.0 {
+            (dev, train) = cut(train, data.cut_dev, Stream::new(seed, "dev from train"));
+        }
         let from_genre = |document: &Document, sentence: u32, genre: &str| {
             document.genre(sentence as usize) == Some(genre)
         };
@@ -82,7 +85,7 @@ impl Files {
             train.retain(|&sentence| !from_genre(document, sentence, &data.leave_out));
         }
         if !data.scored_genre.is_empty() {
-            let scored = [(Some(&mut dev), Some(&self.dev)), (test.as_mut(), self.of_test(data))];
+            let scored = [(Some(&mut dev), Some(self.of_dev(data))), (test.as_mut(), self.of_test(data))];
             for (sentences, file) in scored {
                 let (Some(sentences), Some(file)) = (sentences, file) else { continue };
                 sentences.retain(|&sentence| from_genre(&file.document, sentence, &data.scored_genre));
@@ -98,14 +101,22 @@ impl Files {
         let test = self.of_test(data).zip(chosen.test.as_ref());
         Portions {
             train: portion(self.of_train(), &chosen.train),
-            dev: portion(&self.dev, &chosen.dev),
+            dev: portion(self.of_dev(data), &chosen.dev),
             test: test.map(|(file, sentences)| portion(file, sentences)),
         }
     }
 
     /// The file from which train is taken.
     fn of_train(&self) -> &File {
-        self.train.as_ref().unwrap_or(&self.dev)
+        self.train
+            .as_ref()
+            .or(self.dev.as_ref())
+            .expect("train or dev, as was checked when the files were read")
+    }
+
+    /// The file from which dev is taken.
+    fn of_dev(&self, data: &DataSettings) -> &File {
+        self.dev.as_ref().filter(|_| data.cut_dev == 0.0).unwrap_or_else(|| self.of_train())
     }
 
     /// The file from which test is taken.
@@ -131,7 +142,7 @@ impl Portion {
 /// Whether the choice of sentences depends on the seed.
 #[must_use]
 pub(crate) fn is_drawn(data: &DataSettings, has_train: bool) -> bool {
-    seed_chooses(data) || data.cut_test > 0.0 || !has_train
+    seed_chooses(data) || data.cut_test > 0.0 || data.cut_dev > 0.0 || !has_train
 }
 
 /// Whether it is the cell's seed that chooses among the train sentences.
@@ -175,6 +186,7 @@ fn take<T>(all: Vec<T>, count: usize, stream: Stream) -> (Vec<T>, Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Format;
 
     fn sample(sample: usize, draw: u64, seed: u64) -> Vec<usize> {
         choose((0..100).collect(), &DataSettings { sample, draw, ..DataSettings::default() }, seed)
@@ -197,5 +209,50 @@ mod tests {
         assert_ne!(sample(10, 7, 1), sample(10, 8, 1));
         let drawn = |sample, draw| is_drawn(&DataSettings { sample, draw, ..DataSettings::default() }, true);
         assert_eq!([drawn(0, 0), drawn(0, 7), drawn(5, 0), drawn(5, 7)], [false, false, true, false]);
+    }
+
+    /// A treebank of so many sentences in train, with or without dev.
+    fn files(train: usize, dev: usize) -> Files {
+        let file = |split: &str, count: usize| {
+            let sentence = |n| format!("# sent_id = {split}-{n}\n1\tice\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n");
+            let text: String = (0..count).map(sentence).collect();
+            let document = Document::parse(text, split, Format::Conllu).unwrap();
+            (count > 0).then(|| File { path: split.into(), key: split.into(), document: Arc::new(document) })
+        };
+        Files { train: file("train", train), dev: file("dev", dev), test: None }
+    }
+
+    #[test]
+    fn test_and_dev_are_cut_from_train() {
+        let files = files(100, 0);
+        let chosen = |data: &DataSettings, seed| {
+            let portions = files.portions(data, &files.choose(data, seed));
+            assert!(
+                portions.dev.file.path == "train"
+                    && portions.test.as_ref().is_none_or(|test| test.file.path == "train")
+            );
+            let test = portions.test.map_or_else(Vec::new, |test| test.sentences);
+            [portions.train.sentences, portions.dev.sentences, test]
+        };
+        let data = DataSettings { cut_test: 0.2, cut_dev: 0.25, ..DataSettings::default() };
+        let [train, dev, test] = chosen(&data, 1);
+        assert_eq!([train.len(), dev.len(), test.len()], [60, 20, 20]);
+        let mut all = [train, dev.clone(), test.clone()].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..100).collect::<Vec<u32>>(), "every sentence is in one split");
+        // The seed decides, and how much of train is used does not.
+        let [_, same_dev, same_test] = chosen(&DataSettings { first: 5, ..data.clone() }, 1);
+        assert_eq!([&same_dev, &same_test], [&dev, &test]);
+        assert_ne!(chosen(&data, 2)[1], dev);
+        assert_eq!(chosen(&DataSettings { cut_test: 0.0, ..data }, 1).map(|split| split.len()), [75, 25, 0]);
+    }
+
+    #[test]
+    fn a_dev_file_beside_a_cut_is_not_used() {
+        let files = files(10, 3);
+        let data = DataSettings { cut_dev: 0.5, ..DataSettings::default() };
+        let portions = files.portions(&data, &files.choose(&data, 1));
+        assert_eq!((&*portions.dev.file.path, portions.dev.sentences.len()), ("train", 5));
+        assert!(is_drawn(&data, true), "another seed, other sentences");
     }
 }

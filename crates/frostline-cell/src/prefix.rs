@@ -155,18 +155,20 @@ impl Request<'_> {
         let dataset = settings.dataset_of(&task.settings);
         let input = |split: &str| inputs.get(&settings.role(dataset, split)).map(|input| &input.sha256);
         // The file that the split is, or is cut from, and how.
-        let DataSettings { first, fraction, sample, draw, cut_test, train_from_dev, .. } = settings.data;
+        let DataSettings { first, fraction, sample, draw, cut_test, cut_dev, train_from_dev, .. } =
+            settings.data;
         let genres = (&settings.data.leave_out, &settings.data.scored_genre);
         let from_dev = input("train").is_none().then_some(train_from_dev);
-        let cut = (cut_test > 0.0).then_some(cut_test);
+        let cut = (cut_test > 0.0 || cut_dev > 0.0).then_some((cut_test, cut_dev));
         let (file, how, drawn) = match split {
             "train" => {
                 let drawn = seed_chooses(&settings.data) || from_dev.is_some() || cut.is_some();
                 let chosen = Some((first, fraction, sample, draw));
                 (input("train").or(input("dev")), (chosen, from_dev, cut, split), drawn)
             }
+            "dev" if cut_dev > 0.0 => (input("train"), (None, from_dev, cut, split), true),
             "dev" => (input("dev"), (None, from_dev, None, split), from_dev.is_some()),
-            _ => match cut {
+            _ => match cut.filter(|_| cut_test > 0.0) {
                 Some(_) => (input("train").or(input("dev")), (None, from_dev, cut, split), true),
                 None => (input("test"), (None, None, None, ""), false),
             },

@@ -14,7 +14,7 @@ impl Settings {
         let t = &self.train;
         let whole = self.data.first == 0 && self.data.fraction >= 1.0;
         let large = |number: usize| i64::try_from(number).is_err();
-        let rules: [(&str, f64, bool, &str); 22] = [
+        let rules: [(&str, f64, bool, &str); 23] = [
             ("seed", self.seed as f64, i64::try_from(self.seed).is_ok(), "below 2^63, as TOML's numbers are"),
             ("data.first", self.data.first as f64, !large(self.data.first), "below 2^63"),
             ("data.draw", self.data.draw as f64, i64::try_from(self.data.draw).is_ok(), "below 2^63"),
@@ -31,6 +31,7 @@ impl Settings {
                 "0 where `data.first` or `data.fraction` chooses the train sentences",
             ),
             ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
+            ("data.cut_dev", self.data.cut_dev, (0.0..1.0).contains(&self.data.cut_dev), "in [0, 1)"),
             (
                 "data.train_from_dev",
                 self.data.train_from_dev,

@@ -93,6 +93,7 @@ mod tests {
             "train.temperature",
             "data.fraction",
             "data.cut_test",
+            "data.cut_dev",
             "data.train_from_dev",
             "schedule.warmup",
             "dropout.head",

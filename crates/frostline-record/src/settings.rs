@@ -100,6 +100,9 @@ pub struct DataSettings {
     /// The seeded share of the train sentences that is cut off and becomes the test split, in
     /// [0, 1); 0 takes the file.
     pub cut_test: f64,
+    /// The seeded share of the train sentences, of those that `cut_test` leaves, that is cut off and
+    /// becomes the dev split, in [0, 1); 0 takes the file.
+    pub cut_dev: f64,
     /// A genre, the part of `sent_id` before the first `-`, whose sentences are not learned from;
     /// empty leaves none out.
     pub leave_out: String,
@@ -368,6 +371,7 @@ impl Default for DataSettings {
             strict_tags: false,
             padding_tag: false,
             cut_test: 0.0,
+            cut_dev: 0.0,
             leave_out: String::new(),
             scored_genre: String::new(),
             train_from_dev: 0.8,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, anyhow, bail};
-use frostline_assets::{DatasetFiles, Format, Origin, Places, read};
-use frostline_conllu::{Checks, parse_iob2, parse_labelled, read_strict};
+use frostline_assets::{AssetError, DatasetFiles, Format, Origin, Places, read};
+use frostline_conllu::{Checks, Fault, FaultKind, parse_iob2, parse_labelled, read_strict};
 use frostline_record::{Cell, Init, Input, Inputs, Settings};
 
 use crate::args::SweepArgs;
@@ -78,7 +78,8 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
         for (name, task) in &settings.tasks {
             let lang = settings.dataset_of(task);
             if !sources.treebanks.contains_key(lang) {
-                let treebank = treebank(&places, &study.plan.treebanks[lang]).environment()?;
+                let reads = Reads::by(study, lang);
+                let treebank = treebank(&places, &study.plan.treebanks[lang], reads).environment()?;
                 sources.treebanks.insert(lang.into(), treebank);
             }
             let treebank = &sources.treebanks[lang];
@@ -90,6 +91,13 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
                     task.labels,
                     wanted.name(),
                     treebank.format.name()
+                ));
+            }
+            if settings.data.cut_dev > 0.0 && !treebank.files.contains_key("train") {
+                return environment(format!(
+                    "{}: no train file, so no dev split can be cut from it; set data.cut_dev=0, and data.train_from_dev \
+                     decides what is trained on",
+                    treebank.name
                 ));
             }
             let cut = settings.data.cut_test > 0.0;
@@ -137,10 +145,10 @@ impl Sources {
 
     /// The files that a cell with these settings reads.
     fn inputs(&self, settings: &Settings) -> Inputs {
-        let test = settings.eval.test && settings.data.cut_test == 0.0;
         let needed = |role: &str| match role {
             _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,
-            "test" => test,
+            "test" => settings.eval.test && settings.data.cut_test == 0.0,
+            "dev" => settings.data.cut_dev == 0.0,
             _ => true,
         };
         let encoder = &self.encoders[&settings.encoder.name].files;
@@ -164,14 +172,66 @@ fn format_of(labels: &str) -> Format {
     }
 }
 
-/// Finds a dataset, and checks that every split can be parsed and has a sentence.
-fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
-    let DatasetFiles { name, origin, format, sources, .. } = places.dataset(name)?;
+/// Which files of a dataset some cell reads, besides train.
+#[derive(Clone, Copy, Debug)]
+struct Reads {
+    dev: bool,
+    test: bool,
+}
+
+impl Reads {
+    /// What the study's cells read of a dataset.
+    fn by(study: &Study, lang: &str) -> Self {
+        let uses =
+            |settings: &Settings| settings.tasks.values().any(|task| settings.dataset_of(task) == lang);
+        let mut reads = Self { dev: false, test: false };
+        for settings in study.grid.of_langs().filter(uses) {
+            reads.dev |= settings.data.cut_dev == 0.0;
+            reads.test |= settings.eval.test && settings.data.cut_test == 0.0;
+        }
+        reads
+    }
+}
+
+/// Finds a dataset, and checks that every split can be parsed and has a sentence. A test file without labels, as
+/// GLUE's, is left out where no cell reads it.
+fn treebank(places: &Places, name: &str, reads: Reads) -> anyhow::Result<Treebank> {
+    let found = places.dataset_cut(name, !reads.dev);
+    let DatasetFiles { name, origin, format, mut sources, .. } = found.map_err(|error| {
+        let cut = match &error {
+            AssetError::NoSplit { split: "dev", .. } => {
+                "; or cut a dev split from train with --set data.cut_dev=0.1"
+            }
+            _ => "",
+        };
+        anyhow!("{error}{cut}")
+    })?;
     let mut sentences = BTreeMap::new();
+    if let Some(test) = sources.get("test")
+        && has_no_labels(&test.path, format)?
+    {
+        if reads.test {
+            bail!(
+                "{}: it has sentences but no labels, and `eval.test` asks for its score; cut a test split from train with \
+                 --set data.cut_test=0.1, or leave it out with --set eval.test=false",
+                test.path
+            );
+        }
+        sources.remove("test");
+    }
     for (split, source) in &sources {
         sentences.insert(split.clone(), count(&source.path, format)?);
     }
     Ok(Treebank { name, origin, format, files: inputs_of(sources), sentences })
+}
+
+/// Whether a file has sentences but no labels, as GLUE's test files.
+fn has_no_labels(path: &str, format: Format) -> anyhow::Result<bool> {
+    let bytes = read(path)?;
+    let text = std::str::from_utf8(&bytes).unwrap_or_default();
+    let first = || parse_labelled(text).next();
+    Ok(format == Format::Labelled
+        && matches!(first(), Some(Err(Fault { kind: FaultKind::LabelledWithoutLabels, .. }))))
 }
 
 /// Counts the sentences of a split. It is parsed as the cells will parse it, so that a bad line is found before any
@@ -179,7 +239,7 @@ fn treebank(places: &Places, name: &str) -> anyhow::Result<Treebank> {
 fn count(path: &str, format: Format) -> anyhow::Result<usize> {
     let bytes = read(path)?;
     let text = || std::str::from_utf8(&bytes).with_context(|| format!("{path}: not UTF-8; convert it"));
-    let fault = |fault: frostline_conllu::Fault| anyhow!("{}", fault.at(path));
+    let fault = |fault: Fault| anyhow!("{}", fault.at(path));
     let count = match format {
         Format::Conllu => {
             count_all(read_strict(&bytes, Checks::default()).map(|found| found.map_err(fault)))?

@@ -140,6 +140,7 @@ const FACTS: &[Fact] = &[
     ("data.leave_out", "genre left out of train", |s| or_none(&s.data.leave_out)),
     ("data.scored_genre", "genre that is scored", |s| or_none(&s.data.scored_genre)),
     ("data.cut_test", "share of train cut off as test", |s| s.data.cut_test.to_string()),
+    ("data.cut_dev", "share of train cut off as dev", |s| s.data.cut_dev.to_string()),
     ("data.padding_tag", "tag that no word has", |s| if s.data.padding_tag { "yes" } else { "no" }.into()),
     ("train.epochs", "epochs", |s| s.train.epochs.to_string()),
     ("train.batch", "sentences per step", |s| s.train.batch.to_string()),
