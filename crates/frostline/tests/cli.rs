@@ -148,6 +148,10 @@ fn errors_name_the_file_and_the_next_step() {
         (3, "export --run empty --out new"),
         (2, "params --encoder embedded:demo-distilbert --policy first-2,first-9"),
         (2, "params --encoder embedded:demo-distilbert --batch 0"),
+        (2, "params --encoder embedded:demo-distilbert --policy none+head.ner"),
+        (2, "params --encoder embedded:demo-distilbert --policy none+head.ner --task upos=17"),
+        (2, "params --encoder embedded:demo-distilbert --task upos=17 --task upos=3"),
+        (2, "params --encoder embedded:demo-distilbert --task upos=many"),
         (2, "pretrain --folder demo --text words.txt"),
         (2, "pretrain --folder demo --text words.txt --force --epochs 0"),
         (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --steps 0"),
@@ -230,6 +234,26 @@ fn params_count_what_learns_and_predict_what_it_saves() {
         let (found, without) = (speedup(&cached[row]), speedup(&all[row]));
         assert!(if constant { found > without } else { found == without }, "{}", cached[row]);
     }
+}
+
+#[test]
+fn params_count_the_heads_of_several_tasks() {
+    let folder = workplace();
+    let params = ["params", "--encoder", "embedded:demo-distilbert"];
+    let run = |more: &str| {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let text = printed(folder.path(), &[&params[..], &["--json"], &more].concat());
+        let shown: Value = serde_json::from_slice(&text).expect("JSON");
+        (shown["total"].as_u64().expect("a count"), shown["trainable"].as_u64().expect("a count"))
+    };
+    let (total, trainable) = run("--task upos=15 --task ner=7 --policy none+head.ner");
+    let (alone, all) = run("--labels 15");
+    assert_eq!(alone, all);
+    // The second head is a matrix of its labels by the hidden size, and a bias.
+    let second = total - alone;
+    assert_eq!((second % 7, trainable), (0, alone));
+    assert_eq!(run("--task upos=15 --task ner=7 --policy none+head.upos").1, total - second / 7 * 15);
+    assert!(run("--task upos=15 --task mood=pooler:7").0 > total, "a pooler has a layer more");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use frostline_freeze::{LayerDecay, Policy, PrefixMode, Timeline, Workload};
+use frostline_freeze::{FrozenHeads, LayerDecay, Policy, PrefixMode, Timeline, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
-use frostline_record::{AdapterSettings, LoraSettings, Settings};
+use frostline_record::{AdapterSettings, FileName, LoraSettings, Settings};
 use frostline_train::extras;
 
 use super::Stop;
@@ -30,6 +30,10 @@ pub struct Params {
     /// The head: one linear layer, or for sentences DistilBERT's or BERT's head.
     #[arg(long, value_enum, default_value_t = Head::Linear)]
     head: Head,
+    /// A model with several heads: one `NAME=LABELS` for each task, or `NAME=HEAD:LABELS`, as in
+    /// `--task upos=17 --task genre=pooler:5`. Policies name them, as in none+head.genre.
+    #[arg(long, value_name = "NAME=LABELS", value_parser = task, conflicts_with_all = ["labels", "head"])]
+    task: Vec<Task>,
     /// What is frozen, for example first-4+embeddings. Several policies, separated by commas, are
     /// compared in a table with one row each.
     #[arg(long, value_delimiter = ',', default_value = "none")]
@@ -81,6 +85,28 @@ enum Head {
     Pooler,
 }
 
+/// A task of a model with several heads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Task {
+    name: String,
+    head: Head,
+    labels: usize,
+}
+
+/// Reads `NAME=LABELS` or `NAME=HEAD:LABELS`.
+fn task(text: &str) -> Result<Task, String> {
+    let expected =
+        || format!("`{text}`: expected NAME=LABELS or NAME=HEAD:LABELS, as in upos=17 or genre=pooler:5");
+    let (name, rest) = text.split_once('=').ok_or_else(expected)?;
+    let (head, labels) = match rest.split_once(':') {
+        None => (Head::Linear, rest),
+        Some((head, labels)) => (Head::from_str(head, false).map_err(|_| expected())?, labels),
+    };
+    let labels = labels.parse().ok().filter(|labels| *labels > 0).ok_or_else(expected)?;
+    name.parse::<FileName>().map_err(|error| format!("`{name}`: {error}"))?;
+    Ok(Task { name: name.into(), head, labels })
+}
+
 impl Head {
     fn shape(self, labels: usize) -> HeadShape {
         let kind = match self {
@@ -93,12 +119,40 @@ impl Head {
 }
 
 impl Params {
+    /// The heads with their names: the one of `--labels` and `--head`, or those of `--task`.
+    fn heads(&self) -> Result<(Vec<&str>, Vec<HeadShape>)> {
+        if self.task.is_empty() {
+            return Ok((vec!["head"], vec![self.head.shape(self.labels)]));
+        }
+        let names: Vec<&str> = self.task.iter().map(|task| task.name.as_str()).collect();
+        if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(*name)) {
+            return Err(
+                Stop::Arguments(format!("--task names `{}` twice; give each head once", twice.1)).into()
+            );
+        }
+        let shape = |(at, task): (usize, &Task)| {
+            let name = if at == 0 { "head".into() } else { format!("head.{}", task.name) };
+            HeadShape { name, ..task.head.shape(task.labels) }
+        };
+        Ok((names, self.task.iter().enumerate().map(shape).collect()))
+    }
+
+    /// How to describe the heads that a policy names, where it names one.
+    fn about_heads(&self, policy: &Policy) -> String {
+        let FrozenHeads::Named(names) = &policy.frozen().heads else { return String::new() };
+        if !self.task.is_empty() {
+            return String::new();
+        }
+        let each: String = names.iter().map(|name| format!(" --task {name}=LABELS")).collect();
+        format!(". Here there is one head; describe all with --task, as in `--task TAGGER=17{each}`")
+    }
+
     /// Prints parameter counts and predictions.
     ///
     /// # Errors
     /// If the encoder's config cannot be read, a policy does not fit the encoder, or a setting is out of range.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let places = frostline_assets::Places::new(None, self.models);
+        let places = frostline_assets::Places::new(None, self.models.clone());
         let files = places.encoder(&self.encoder, false)?;
         let config = &files.sources["config"];
         let text = String::from_utf8(frostline_assets::read(&config.path)?.into_owned())
@@ -112,7 +166,9 @@ impl Params {
         }
         let workload = Workload::typical(self.batch.into(), self.subwords);
         let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };
-        let heads = [self.head.shape(self.labels)];
+        let (names, heads) = self.heads()?;
+        // A step trains one task; which one is not known here.
+        let labels = heads.iter().map(|head| head.labels).sum::<usize>().div_ceil(heads.len());
         let mut settings = Settings::default();
         settings.lora.rank = self.lora_rank;
         settings.lora.matrices.clone_from(&self.lora_matrices);
@@ -121,11 +177,11 @@ impl Params {
         let outlook = |policy: &Policy| {
             let name = policy.to_string();
             let policy = policy
-                .resolve(config.depth, &["head"])
-                .map_err(|error| Stop::Arguments(error.to_string()))?;
+                .resolve(config.depth, &names)
+                .map_err(|error| Stop::Arguments(format!("{error}{}", self.about_heads(policy))))?;
             let added = extras(&settings, &[&policy], config.depth)?;
             let config = EncoderConfig { extras: added, ..config.clone() };
-            let shape = cost::shape(&config, self.labels, self.word_rows);
+            let shape = cost::shape(&config, labels, self.word_rows);
             let accounts = outcome::accounts(&config, &heads, &policy);
             let cost = cost::predict(&shape, &workload, &policy, prefix);
             let timeline = match self.unfreeze_every {
