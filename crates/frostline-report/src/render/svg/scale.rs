@@ -127,22 +127,33 @@ pub(super) fn nice_step(least: f64) -> f64 {
 
 /// Decimals that write even ticks exactly, and so tell them apart.
 pub(super) fn tick_decimals(ticks: &[f64]) -> usize {
-    let gaps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-    let least = gaps.fold(f64::INFINITY, f64::min).min(1.0) * 1e-3;
-    let exact = |tick: &f64, decimals: i32| {
-        let unit = 10_f64.powi(decimals);
-        ((tick * unit).round() / unit - tick).abs() <= least
-    };
-    (0..15).find(|&decimals| ticks.iter().all(|tick| exact(tick, decimals))).unwrap_or(15) as usize
+    decimals_within(ticks, tolerance(ticks))
 }
 
 /// The label of each tick, all different. Even ticks have as many decimals as their step needs; others as many as
 /// each one needs.
 pub(super) fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let steps: Vec<f64> = ticks.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let is_even = steps.iter().all(|step| (step - steps[0]).abs() <= steps[0].abs() * 1e-6);
-    let decimals = |tick: &f64| if is_even { tick_decimals(ticks) } else { tick_decimals(&[*tick]) };
+    let is_even = steps.iter().all(|step| (step - steps[0]).abs() <= steps[0].abs() * 1e-2);
+    let least = tolerance(ticks);
+    let decimals =
+        |tick: &f64| decimals_within(if is_even { ticks } else { std::slice::from_ref(tick) }, least);
     ticks.iter().map(|tick| fixed(*tick, decimals(tick))).collect()
+}
+
+/// How far a label may be from its tick: a thousandth of the least step.
+fn tolerance(ticks: &[f64]) -> f64 {
+    let steps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let sizes = ticks.iter().map(|tick| tick.abs()).filter(|_| ticks.len() == 1);
+    steps.chain(sizes).filter(|step| *step > 0.0).fold(1.0, f64::min) * 1e-3
+}
+
+fn decimals_within(ticks: &[f64], least: f64) -> usize {
+    let exact = |tick: &f64, decimals: i32| {
+        let unit = 10_f64.powi(decimals);
+        ((tick * unit).round() / unit - tick).abs() <= least
+    };
+    (0..15).find(|&decimals| ticks.iter().all(|tick| exact(tick, decimals))).unwrap_or(15) as usize
 }
 
 /// Accuracies far apart are stretched towards 100 %, so that close ones can be told apart.

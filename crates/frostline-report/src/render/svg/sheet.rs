@@ -52,6 +52,9 @@ impl Area {
     }
 }
 
+/// How much wider bold letters are.
+const BOLD: f64 = 1.08;
+
 /// A figure under construction.
 pub(super) struct Sheet {
     pub svg: Svg,
@@ -63,8 +66,11 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Lays out panels of these titles and writes them.
+    /// Lays out panels of these titles and writes them. Panels are wider than `size` where a title needs it.
     pub fn new(frame: Frame<'_>, figure: &Figure, panels: &[&str], size: (f64, f64)) -> Self {
+        // Letters of titles are bold.
+        let widest = panels.iter().map(|title| text_width(title, PANEL.size) * BOLD).fold(0.0, f64::max);
+        let size = (size.0.max(widest.ceil()), size.1);
         let columns = figure.across.min(panels.len()).clamp(1, 3);
         let width = MARGIN * 2.0 + columns as f64 * (size.0 + GAP) - GAP;
         let mut svg = Svg::default();
