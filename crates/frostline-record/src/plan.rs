@@ -120,7 +120,7 @@ impl TryFrom<f64> for Margin {
         if (0.001..=100.0).contains(&points) {
             Ok(Self(points))
         } else {
-            Err(format!("the margin is {points}, but must be from 0.001 to 100 points"))
+            Err(format!("the margin is {points:?}, but must be from 0.001 to 100 points"))
         }
     }
 }

@@ -141,10 +141,10 @@ pub(super) fn tick_labels(ticks: &[f64]) -> Vec<String> {
     ticks.iter().map(|tick| fixed(*tick, decimals(tick))).collect()
 }
 
-/// How far a label may be from its tick: a thousandth of the least step.
+/// How far a label may be from its tick: a thousandth of the least step. A tick alone is written as it is.
 fn tolerance(ticks: &[f64]) -> f64 {
     let steps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-    let sizes = ticks.iter().map(|tick| tick.abs()).filter(|_| ticks.len() == 1);
+    let sizes = ticks.iter().map(|tick| tick.abs() * 1e-6).filter(|_| ticks.len() == 1);
     steps.chain(sizes).filter(|step| *step > 0.0).fold(1.0, f64::min) * 1e-3
 }
 
