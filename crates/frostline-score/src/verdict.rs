@@ -2,7 +2,7 @@
 //!
 //! A difference is *shown* where its p-value is at most 0.05 after Holm's correction for all comparisons of a table.
 //! The p-value is the larger of two: of the interval over seeds and sentences ([`CrossedDifference::p_value`]), and of
-//! the permutation test over sentences ([`crossed_permutation`](crate::crossed::crossed_permutation)). A and B are
+//! the permutation test over sentences ([`crossed_permutation`]). A and B are
 //! *equivalent* where the 90 % interval lies within the margin (two one-sided tests). One seed shows nothing: it is not
 //! known how much another would differ.
 //!
