@@ -79,6 +79,83 @@ fn value_out_of_range() {
 }
 
 #[test]
+fn a_setting_that_every_stage_overrides() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    let stage = |name: &str, policy: &str| {
+        format!("[[settings.stages]]\nname = '{name}'\npolicy = '{policy}'\ntrain.epochs = 1\n")
+    };
+    let plan = plan.replace("policy = [\"none\", \"all\"]\n", "");
+    world.write("plan.toml", &format!("{plan}\n{}{}", stage("head", "head-only"), stage("full", "none")));
+    insta::assert_snapshot!(refused(&world, &["--set", "train.epochs=2"]));
+    insta::assert_snapshot!(refused(&world, &["--policies", "none,first-4"]));
+    insta::assert_snapshot!(refused(&world, &["--set", "stages.tail.train.epochs=2"]));
+    // What the messages say to write instead is accepted.
+    let listed =
+        Ended::of(&mut world.sweep(&["--list", "--set", "stages.head.train.epochs=[1, 2]", "--seeds", "1"]));
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.out.contains("en none seed 1 stages.head.train.epochs=2"), "{}", listed.out);
+}
+
+#[test]
+fn a_setting_given_twice() {
+    insta::assert_snapshot!(refused(&world(), &["--policies", "none", "--set", "policy=all"]));
+}
+
+#[test]
+fn folders_of_which_nothing_is_read() {
+    insta::assert_snapshot!(refused(&world(), &["--plan", "demo"]));
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    world.write(
+        "plan.toml",
+        &plan.replace("UD_Small-EN", "embedded:en").replace("UD_Small-PCM", "embedded:pcm"),
+    );
+    insta::assert_snapshot!(refused(&world, &[]));
+}
+
+#[test]
+fn no_dev_split_and_no_train_split_to_cut_one_from() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    let task = "[settings.tasks.ner]\nlabels = 'entity'\n";
+    world.write(
+        "plan.toml",
+        &format!("{plan}\n{task}").replace("UD_Small-EN", "LAYER").replace("UD_Small-PCM", "LAYER"),
+    );
+    world.write("data/LAYER/x-ud-dev.iob2", "1\tIce\tO\t-\t-\n\n");
+    insta::assert_snapshot!(refused(&world, &["--set", "data.cut_dev=0.1"]));
+}
+
+#[test]
+fn a_test_file_without_labels_that_is_to_be_scored() {
+    let world = glue();
+    insta::assert_snapshot!(refused(&world, &["--set", "eval.test=true"]));
+    let cut = ["--list", "--set", "eval.test=true", "--set", "data.cut_test=0.5"];
+    for accepted in [&["--list"][..], &cut] {
+        let ended = Ended::of(&mut world.sweep(accepted));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.out.contains("train.tsv") && !ended.out.contains("test.tsv"), "{}", ended.out);
+    }
+}
+
+/// SST-2 as GLUE distributes it: its test file has no labels.
+fn glue() -> frostline_e2e::World {
+    let world = world();
+    let plan = "schema = 4\nname = \"glue\"\n[treebanks]\nsst2 = \"SST-2\"\n[settings]\nlang = \"sst2\"\n\
+                [settings.encoder]\nname = \"tiny\"\n[settings.tasks.sentiment]\nlabels = \"label\"\n";
+    world.write("plan.toml", plan);
+    for (split, lines) in [
+        ("train", "sentence\tlabel\nhide new secretions \t0\na joy \t1\n"),
+        ("dev", "sentence\tlabel\nunflinchingly bleak \t0\n"),
+        ("test", "index\tsentence\n0\tuneasy mishmash \n"),
+    ] {
+        world.write(&format!("data/SST-2/{split}.tsv"), lines);
+    }
+    world
+}
+
+#[test]
 fn no_assignment() {
     insta::assert_snapshot!(refused(&world(), &["--set", "optimizer.lr"]));
 }

@@ -244,3 +244,22 @@ fn the_demo_is_made_again() {
     let weights = std::fs::read_to_string(world.path("demo/demo-distilbert/model.safetensors"));
     assert_eq!(weights.expect("the weights"), "20 sentences, 3 epochs");
 }
+
+#[test]
+fn data_without_a_plan_is_the_study_on_it() {
+    let world = world();
+    for split in ["train", "dev", "test"] {
+        let sentence = "1\tGlaciers\t_\tNOUN\t_\t_\t0\t_\t_\t_\n\n";
+        world.write(&format!("data/UD_English-EWT/x-ud-{split}.conllu"), sentence);
+    }
+    let fixed =
+        ["sweep", "--data", "data", "--models", "models", "--encoder", "tiny", "--lang", "en", "--list"];
+    let ended = Ended::of(&mut world.command(&fixed));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let about: Vec<&str> = ended.out.lines().take(2).collect();
+    assert!(about[0].starts_with("plan      paper (") && about[0].contains("25 cells"), "{about:?}");
+    insta::assert_snapshot!(about[1].trim_start(), @"chosen because --data is given and --plan is not; --plan demo runs the demo, --plan FILE your own");
+    assert!(ended.out.contains("data/UD_English-EWT/x-ud-train.conllu"), "{}", ended.out);
+    let missing = Ended::of(&mut world.command(&["sweep", "--data", "nowhere", "--lang", "en"]));
+    assert_eq!(missing.code, Some(3), "never the demo: {missing:?}");
+}
