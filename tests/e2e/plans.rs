@@ -88,9 +88,14 @@ fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
     let keys = |table: &toml::Table| table.keys().cloned().collect::<BTreeSet<_>>();
     let mut all = toml::Table::try_from(&plan).expect("a table");
     // The default is not written into files, so that those of earlier versions stay as they are.
-    let verdict = toml::Table::try_from(plan.verdict).expect("a table");
-    assert_eq!(written["verdict"].as_table(), Some(&verdict));
-    all.insert("verdict".into(), toml::Value::Table(verdict));
+    let unwritten = [
+        ("verdict", toml::Table::try_from(plan.verdict).expect("a table")),
+        ("timing", toml::Table::try_from(plan.timing).expect("a table")),
+    ];
+    for (key, table) in unwritten {
+        assert_eq!(written[key].as_table(), Some(&table));
+        all.insert(key.into(), toml::Value::Table(table));
+    }
     assert_eq!(keys(&written), keys(&all));
 }
 

@@ -17,6 +17,9 @@ name = "kills"
 synthetic = true
 jobs = 2
 
+[timing]
+limit_s = 0.0
+
 [treebanks]
 en = "embedded:en"
 

@@ -10,6 +10,7 @@ mod prefixes;
 mod repeats;
 mod resumed;
 mod splits;
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -38,8 +39,15 @@ impl Place {
         self.path("out")
     }
 
-    /// `cargo xtask sweep` on the demo plan with these further words.
+    /// `cargo xtask sweep` on the demo plan with these further words, without timing.
     fn sweep(&self, words: &str) -> Command {
+        let mut command = self.timed_sweep(words);
+        command.arg("--no-timing");
+        command
+    }
+
+    /// The same with timing.
+    fn timed_sweep(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-under-test"));
         command.args(["sweep", "--runner", RUNNER, "--out"]).arg(self.out()).args(words.split_whitespace());
         if !words.contains("--plan") {

@@ -181,7 +181,7 @@ impl<'a> Ours<'a> {
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "xtask".into()));
         command.arg("sweep").arg("--plan").arg(&plan_path).arg("--out").arg(&out);
         command.arg("--runner").arg(&self.runner.path);
-        command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1"]);
+        command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1", "--no-timing"]);
         command.args(["--threads", &self.pace.threads.to_string()]);
         command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
         command.args(task.setting.plan.iter().chain(set).flat_map(|assignment| ["--set", assignment]));

@@ -1,0 +1,68 @@
+//! Steps that policies take in turns after the cells of a sweep.
+
+use std::fs;
+
+use frostline_record::{PairedTimes, Record, Sweep};
+
+use crate::{Place, records, result, text};
+
+const WORDS: &str = "--lang en --policies none,first-4,first-4+embeddings,none+lora,none+adaptive --seeds 42,43 --set \
+     data.first=48 --set train.epochs=1 --set eval.baselines=off --set dropout.frozen=off";
+
+fn stored(place: &Place) -> (Vec<PairedTimes>, Vec<String>) {
+    let sweep = Sweep::read(&place.out()).expect("a sweep");
+    let groups = sweep.timed_groups(|_| true);
+    let policies =
+        groups.iter().flatten().map(|cell| format!("{} {}", cell.settings.policy, cell.settings.seed));
+    let times = groups.iter().map(|cells| Sweep::read_times(&place.out(), cells).expect("times"));
+    (times.collect(), policies.collect())
+}
+
+#[test]
+fn policies_of_a_language_are_timed_in_turns_and_only_once() {
+    let place = Place::new();
+    let swept = || {
+        let output = place.timed_sweep(WORDS).output().expect("xtask starts");
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    let said = swept();
+    assert!(said.contains("timing    up to 4 policies take steps in turns, 1 times at most 10 s"), "{said}");
+    let (times, policies) = stored(&place);
+    // What learns changes during an adaptive run, so no step of it stands for all.
+    assert_eq!(policies, ["none 42", "first-4 42", "first-4+embeddings 42", "none+lora 42"]);
+    let [times] = times.as_slice() else { panic!("{} files", times.len()) };
+    let rounds = times.subwords.len();
+    assert!(rounds >= 6, "{rounds} rounds");
+    for policy in &times.policies {
+        assert_eq!(policy.step_ms.len(), rounds);
+        #[cfg(target_os = "linux")]
+        assert!(policy.peak_rss_mib.expect("Linux reports it") > 10.0);
+    }
+    let page = fs::read_to_string(place.out().join("report/report.md")).expect("a report");
+    assert!(page.contains("### What a step costs"), "{page}");
+
+    // Results do not depend on it, nothing is measured twice, and a damaged file is measured again.
+    let results = |records: &[Record]| records.iter().map(result).collect::<Vec<_>>();
+    let before = results(&records(&place.out()));
+    assert!(!swept().contains("timing    "));
+    let folder = place.out().join("timings");
+    let file = folder.read_dir().expect("timings").next().expect("a file").expect("a file").path();
+    let mut bytes = fs::read(&file).expect("times");
+    let last = bytes.len() - 9;
+    bytes[last] ^= 1;
+    fs::write(&file, bytes).expect("written");
+    assert!(swept().contains("timing    "));
+    assert_eq!(stored(&place).0.len(), 1);
+    assert_eq!(results(&records(&place.out())), before);
+}
+
+#[test]
+fn one_policy_is_compared_with_nothing() {
+    let place = Place::new();
+    let words = "--lang en --policies head-only --seeds 42,43 --set data.first=16 --set train.epochs=1 --set \
+         eval.baselines=off";
+    let output = place.timed_sweep(words).output().expect("xtask starts");
+    assert!(output.status.success() && !text(&output).contains("timing    "), "{}", text(&output));
+    assert!(!place.out().join("timings").exists());
+}
