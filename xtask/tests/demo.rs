@@ -286,7 +286,7 @@ fn the_demo_is_found_by_name() {
         assert_eq!((found.format, &*found.folder), (format, &*format!("embedded:{name}")));
     }
     let encoder = places.encoder("embedded:demo-distilbert", false).unwrap();
-    assert_eq!(encoder.sources.keys().collect::<Vec<_>>(), ["config", "tokenizer"]);
+    assert_eq!(encoder.sources.keys().collect::<Vec<_>>(), ["config", "tokenizer", "tokenizer-config"]);
     let with_weights = places.encoder("embedded:demo-distilbert", true);
     assert_eq!(with_weights.is_ok(), embedded::has_weights());
 }

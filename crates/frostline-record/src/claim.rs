@@ -112,11 +112,11 @@ pub enum End {
     Best,
 }
 
-/// Cells that differ in one further axis of the grid.
+/// Cells that differ in their language, or in one further axis of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoreOf {
-    /// The dotted path of the axis.
+    /// The dotted path of the axis, or `lang`.
     pub axis: String,
     /// Its value in the cells that should give less.
     pub from: toml::Value,

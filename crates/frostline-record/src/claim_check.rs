@@ -76,9 +76,9 @@ fn converged(test: &Converged, scope: &Scope<'_>) -> Option<String> {
 }
 
 fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
-    if ["lang", "policy", "seed"].contains(&test.axis.as_str()) {
+    if ["policy", "seed"].contains(&test.axis.as_str()) {
         return Some(format!(
-            "`more-of` compares along a further axis, such as `train.epochs`, not `{}`",
+            "`more-of` compares along `lang` or a further axis, such as `train.epochs`, not `{}`",
             test.axis
         ));
     }
@@ -216,7 +216,7 @@ mod tests {
                 "does not fit the setting `train.epochs`",
             ),
             ("more-of = { axis = 'train.epochs', from = 5, to = 5 }", "`train.epochs = 5` against itself"),
-            ("more-of = { axis = 'seed', from = 5, to = 6 }", "along a further axis"),
+            ("more-of = { axis = 'seed', from = 5, to = 6 }", "or a further axis"),
             ("drift = { task = '', a = ['none'], b = ['last-1'] }", "needs the name of a task"),
             (
                 "drift = { task = 'x', a = ['none'], b = ['last-1'], measure = 'train-time' }",

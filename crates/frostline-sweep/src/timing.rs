@@ -25,7 +25,9 @@ pub(crate) fn measure(study: &Study, folder: &Folder, program: &Program, threads
         return Ok(());
     }
     let most: usize = left.iter().map(|cells| cells.len()).max().unwrap_or(0);
-    say!("timing    up to {most} policies take steps in turns, {} times at most {limit_s} s", left.len());
+    let groups =
+        if left.len() == 1 { "for at most".into() } else { format!("{} times for at most", left.len()) };
+    say!("timing    up to {most} policies take steps in turns, {groups} {limit_s} s");
     for cells in left {
         let measured = times(study, cells, program, threads);
         match measured.and_then(|times| Ok(Sweep::write_times(folder.path(), cells, &times)?)) {

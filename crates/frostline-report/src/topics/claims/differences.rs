@@ -1,4 +1,4 @@
-//! Which cells a test pairs: those that differ in their policy, or in one further axis, alone.
+//! Which cells a test pairs: those that differ in their policy, in their language, or in one further axis, alone.
 
 use frostline_record::{Compared, Drift, MoreOf};
 
@@ -79,15 +79,17 @@ pub(super) fn drift(study: &Study, cells: &[&CellView], test: &Drift) -> Answer<
     )
 }
 
-/// One value of a further axis gives more than another.
+/// One value of a further axis, or one language, gives more than another.
 pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let names = [&test.to, &test.from].map(|value| format!("{} = {}", test.axis, written(value)));
     let margin = by_more_than(test.margin, gauge.difference_unit());
     let asks = format!("{} (A) gives more {} than {} (B){margin}", names[0], gauge.name, names[1]);
-    let Some(axis) = study.axes().iter().position(|axis| *axis == test.axis) else {
+    let axis = study.axes().iter().position(|axis| *axis == test.axis);
+    let of_langs = test.axis == "lang";
+    if axis.is_none() && !of_langs {
         return not_tested(asks, format!("the sweep does not vary `{}`", test.axis));
-    };
+    }
     let of_policy = |view: &CellView| {
         test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
     };
@@ -99,7 +101,7 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
             .find(|view| has(view, &test.axis, &test.from) && are_twins_but_for(axis, a, view));
         let values = [Some(a), b].map(|view| view.and_then(|view| gauge.at_end(view.done()?)));
         if let ([Some(of_a), Some(of_b)], Some(b)) = (values, b) {
-            let cells = format!("{}, {}", place(study, a, Some(axis)), a.cell.settings.policy);
+            let cells = format!("{}, {}", place(study, a, axis), a.cell.settings.policy);
             found.push(Pair::new([a, b], cells, names.clone(), [of_a, of_b]));
         }
     }
@@ -109,7 +111,8 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
             format!("no two cells that are done differ in {} and nothing else", names.join(" against ")),
         );
     }
-    let sentences = by_sentence(study, &gauge, cells);
+    // Two languages have no sentence in common.
+    let sentences = by_sentence(study, &gauge, cells).filter(|_| !of_langs);
     decided(asks, gauge.titled(), &gauge, (&found, sentences), Wanted::Above(test.margin))
 }
 
@@ -135,10 +138,13 @@ fn policies<'a>(
     found
 }
 
-/// Whether cells differ in one further axis alone.
-fn are_twins_but_for(axis: usize, a: &CellView, b: &CellView) -> bool {
+/// Whether cells differ in one further axis alone; in their language, if none is given.
+fn are_twins_but_for(axis: Option<usize>, a: &CellView, b: &CellView) -> bool {
     let mut b = b.clone();
-    b.extras[axis].clone_from(&a.extras[axis]);
+    match axis {
+        Some(axis) => b.extras[axis].clone_from(&a.extras[axis]),
+        None => b.cell.settings.lang.clone_from(&a.cell.settings.lang),
+    }
     a.cell.settings.policy == b.cell.settings.policy && a.is_twin_of(&b)
 }
 
