@@ -216,7 +216,7 @@ mod tests {
         let file = |split: &str, count: usize| {
             let sentence = |n| format!("# sent_id = {split}-{n}\n1\tice\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n");
             let text: String = (0..count).map(sentence).collect();
-            let document = Document::parse(text, split, Format::Conllu).unwrap();
+            let document = Document::parse(text.into(), split, Format::Treebank).unwrap();
             (count > 0).then(|| File { path: split.into(), key: split.into(), document: Arc::new(document) })
         };
         Files { train: file("train", train), dev: file("dev", dev), test: None }

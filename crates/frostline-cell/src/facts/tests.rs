@@ -48,7 +48,7 @@ fn splits(data: &DataSettings) -> Portions {
     let file = |text: &str, name| file(text, name, Format::Treebank);
     let files = Files {
         train: Some(file(&train, "train.conllu")),
-        dev: file(&dev, "dev.conllu"),
+        dev: Some(file(&dev, "dev.conllu")),
         test: Some(file(&test, "test.conllu")),
     };
     files.portions(data, &files.choose(data, 42))
@@ -160,7 +160,7 @@ fn what_was_cut_from_train_is_unknown() {
 fn labelled_sentences_have_words_without_tags() {
     let file = |text: &str| file(text, "x.tsv", Format::Sentences);
     let files =
-        Files { train: Some(file("the dog\t1\nThe dog\t0\n")), dev: file("the fly\t1\n"), test: None };
+        Files { train: Some(file("the dog\t1\nThe dog\t0\n")), dev: Some(file("the fly\t1\n")), test: None };
     let task = TaskSettings { labels: "label".into(), ..TaskSettings::default() };
     let data = DataSettings::default();
     let found = facts(&files.portions(&data, &files.choose(&data, 42)), &task, true);

@@ -42,11 +42,22 @@ fn replace(path: &Path, from: &str, to: &str) {
     });
 }
 
+/// Why a folder cannot be used.
+fn error(folder: &Path, what: &str) -> String {
+    match Tagger::load(folder) {
+        Ok(_) => panic!("{what}: not noticed"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A change of a cell's folder, and what it is.
+type Change = (&'static str, fn(&Path));
+
 #[test]
 fn a_model_that_is_not_the_one_its_cell_saved_is_not_used() {
     let _kept = shared();
     // Each makes a model that opens and tags.
-    let changes: [(&str, fn(&Path)); 6] = [
+    let changes: [Change; 6] = [
         ("a bit of the weights", |cell| {
             edit(&cell.join("model/model.safetensors"), |bytes| *bytes.last_mut().unwrap() ^= 1);
         }),
@@ -75,8 +86,8 @@ fn a_model_that_is_not_the_one_its_cell_saved_is_not_used() {
         let (folder, place) = copy();
         Tagger::load(&place).expect("the copy is whole");
         change(&place);
-        let error = Tagger::load(&place).err().expect(what).to_string();
-        assert_eq!(Tagger::load(place.join("model")).err().expect(what).to_string(), error);
+        let error = error(&place, what);
+        assert_eq!(self::error(&place.join("model"), what), error);
         errors.push(error.replace(&folder.path().display().to_string(), "FOLDER"));
         let commands: [&[&str]; 4] = [
             &["tag", "--run", "cell"],
