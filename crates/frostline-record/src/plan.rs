@@ -18,6 +18,9 @@ pub struct Plan {
     /// One or two sentences for the report.
     #[serde(default)]
     pub about: String,
+    /// What every report of the plan says under "What to keep in mind"; changes no cell.
+    #[serde(default)]
+    pub caveats: Vec<String>,
     /// True where the data is made up, so that every output says so.
     #[serde(default)]
     pub synthetic: bool,

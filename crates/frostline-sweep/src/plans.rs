@@ -27,6 +27,7 @@ macro_rules! built_in {
 /// All plans of `configs/`, by name. A test compares the list with the folder.
 pub const BUILT_IN: &[BuiltIn] = built_in![
     "adaptive",
+    "atlas",
     "claims",
     "claims-forgetting",
     "claims-genres",

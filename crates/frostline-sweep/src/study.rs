@@ -107,7 +107,7 @@ impl Study {
         plan.settings.seed = default.seed;
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
-        plan.timing = TimingSettings::default();
+        (plan.timing, plan.caveats) = (TimingSettings::default(), Vec::new());
         (plan.verdict, plan.reference) = (VerdictRule::default(), String::new());
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");

@@ -17,7 +17,7 @@ pub(crate) struct Provenance;
 
 impl Topic for Provenance {
     fn caveats(&self, study: &Study) -> Vec<String> {
-        let mut points = Vec::new();
+        let mut points = study.sweep.plan.caveats.clone();
         let makers = study.makers().len();
         if makers > 1 {
             points.push(format!(
