@@ -232,7 +232,10 @@ fn an_encoder_is_found_with_or_without_weights() {
     );
     write(&folder.join("tokenizer.json"), "{}");
     let whole = places.encoder("tiny", true).unwrap();
-    assert_eq!(whole.sources.keys().collect::<Vec<_>>(), ["config", "tokenizer", "weights"]);
+    assert_eq!(
+        whole.sources.keys().collect::<Vec<_>>(),
+        ["config", "tokenizer", "tokenizer-config", "weights"]
+    );
 
     let cached = places.encoder("owner/cached", false).unwrap();
     assert_eq!(cached.origin, Origin::Cache);
