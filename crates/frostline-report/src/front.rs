@@ -152,7 +152,7 @@ fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
     page.item(
         "**Frozen** names what does not learn. `none`: everything learns. `all`: all blocks are \
          frozen, embeddings and head learn. `first-K`, `last-K`: so many blocks from the bottom or \
-         top. `alternating`: blocks 0, 2, 4 and so on. `blocks-0.3`: blocks 0 and 3. `top-K`: only the K top \
+         top; `first-25%` is that share of them. `alternating`: blocks 0, 2, 4 and so on. `blocks-0.3`: blocks 0 and 3. `top-K`: only the K top \
          blocks and the head learn. `head-only`: only the head learns. `+embeddings`: the embeddings are frozen too. \
          `+heads`, `+head.TASK`: heads are frozen too. `+lora`, \
          `+adapters`, `+bitfit`, `+norms`: what is not frozen learns by added matrices, added layers, biases \
