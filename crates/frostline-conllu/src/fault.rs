@@ -48,6 +48,23 @@ pub struct At<'a> {
     fault: &'a Fault,
 }
 
+impl FaultKind {
+    /// Whether it is about the order of the rows of a sentence, so that no row is wrong by itself.
+    #[must_use]
+    pub const fn is_about_order(&self) -> bool {
+        matches!(
+            self,
+            Self::WordOrder { .. }
+                | Self::RangeReversed { .. }
+                | Self::RangeMisplaced { .. }
+                | Self::RangeOverlap { .. }
+                | Self::RangeUnfinished { .. }
+                | Self::EmptyNodeOrder { .. }
+                | Self::EmptyNodeInRange { .. }
+        )
+    }
+}
+
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { line, column, sent_id, kind, .. } = self.fault;

@@ -1,6 +1,6 @@
 //! The scanner accepts the rows of the grammar, with the same columns, and no others.
 
-use frostline_conllu::{Checks, FaultKind, Id, grammar, read_lenient};
+use frostline_conllu::{Checks, Id, grammar, read_lenient};
 use proptest::prelude::*;
 
 /// The ID and columns of a line as the scanner reads it, if it finds no fault but those of the order of rows.
@@ -8,20 +8,9 @@ fn scanned(line: &str) -> Option<(Id, Vec<String>)> {
     let text = format!("{line}\n\n");
     let sentences: Vec<_> = read_lenient(text.as_bytes(), Checks::default()).collect();
     let [sentence] = &sentences[..] else { return None };
-    let of_order = |kind: &FaultKind| {
-        matches!(
-            kind,
-            FaultKind::WordOrder { .. }
-                | FaultKind::RangeReversed { .. }
-                | FaultKind::RangeMisplaced { .. }
-                | FaultKind::RangeOverlap { .. }
-                | FaultKind::RangeUnfinished { .. }
-                | FaultKind::EmptyNodeOrder { .. }
-                | FaultKind::EmptyNodeInRange { .. }
-        )
-    };
     let [row] = sentence.rows().as_slice() else { return None };
-    let clean = sentence.comments.is_empty() && sentence.faults().iter().all(|fault| of_order(&fault.kind));
+    let clean =
+        sentence.comments.is_empty() && sentence.faults().iter().all(|fault| fault.kind.is_about_order());
     clean.then(|| (row.key().expect("an ID"), row.columns().map(String::from).to_vec()))
 }
 

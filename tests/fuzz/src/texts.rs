@@ -3,8 +3,8 @@
 use std::io::BufReader;
 
 use frostline_conllu::{
-    Checks, Column, FaultKind, Reader, Sentence, Stats, Writer, grammar, parse_iob2, parse_labelled,
-    read_lenient, read_strict,
+    Checks, Column, Reader, Sentence, Stats, Writer, grammar, parse_iob2, parse_labelled, read_lenient,
+    read_strict,
 };
 
 /// All checks at once, and none.
@@ -54,7 +54,7 @@ pub(crate) fn row(data: &[u8]) {
         [sentence] => match sentence.rows().as_slice() {
             [row]
                 if sentence.comments.is_empty()
-                    && sentence.faults().iter().all(|fault| is_of_order(&fault.kind)) =>
+                    && sentence.faults().iter().all(|fault| fault.kind.is_about_order()) =>
             {
                 row.key().map(|id| (id, row.columns()))
             }
@@ -63,20 +63,6 @@ pub(crate) fn row(data: &[u8]) {
         _ => None,
     };
     assert_eq!(scanned, grammar::row(line), "{line:?}");
-}
-
-/// Whether a fault is about the order of rows.
-fn is_of_order(kind: &FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::WordOrder { .. }
-            | FaultKind::RangeReversed { .. }
-            | FaultKind::RangeMisplaced { .. }
-            | FaultKind::RangeOverlap { .. }
-            | FaultKind::RangeUnfinished { .. }
-            | FaultKind::EmptyNodeOrder { .. }
-            | FaultKind::EmptyNodeInRange { .. }
-    )
 }
 
 /// Asks for every value of every row.
