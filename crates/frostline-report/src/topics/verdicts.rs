@@ -178,8 +178,6 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
     explain(study, &rows, split, page);
     if split == SPLIT {
         page.paragraph(COSTS);
-    }
-    if split == SPLIT {
         let here = study.advice.iter().filter(|advice| advice.langs == [lang]);
         here.for_each(|advice| page.item(recommendation(study, advice)));
     }

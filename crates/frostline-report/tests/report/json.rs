@@ -1,7 +1,11 @@
 //! `report.json`: a small one whole, and a large one against its records.
 
+use std::collections::HashSet;
+use std::fmt;
+
 use frostline_record::{Record, Sweep};
 use frostline_report::Report;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use crate::common::{paper, records, sweep};
@@ -9,7 +13,63 @@ use crate::text;
 
 fn report(sweep: &Sweep, records: &[Record]) -> Value {
     let files = Report::new(sweep, records).files().expect("a report");
-    serde_json::from_str(text(&files, "report.json")).expect("JSON")
+    let text = text(&files, "report.json");
+    serde_json::from_str::<EachOnce>(text).expect("every field once");
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// JSON in which no object has a field twice: a reader would take one of the two and not say which.
+struct EachOnce;
+
+impl<'de> Deserialize<'de> for EachOnce {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for EachOnce {
+    type Value = Self;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        let mut seen = HashSet::new();
+        while let Some((field, Self)) = map.next_entry::<String, Self>()? {
+            assert!(seen.insert(field.clone()), "the field `{field}` stands twice");
+        }
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
     let steps = |policy: &str| {
         let groups = json["groups"].as_array().expect("groups");
         let group = groups.iter().find(|group| group["policy"] == policy).expect(policy);
-        group["step_cost"].clone()
+        group["measured_step"].clone()
     };
     assert!((steps("first-4")["ratio"]["value"].as_f64().expect("a ratio") - 0.7).abs() < 0.01);
     assert_eq!(steps("all")["saved_mib"], 380.0);

@@ -199,7 +199,7 @@ impl Topic for TrainingCost {
             .with("cost", &self.steps(group))
             .with("times", &group.times)
             .with("prefix", &self.prefix(group))
-            .with("step_cost", &study.step_cost(group))
+            .with("measured_step", &study.step_cost(group))
     }
 }
 
