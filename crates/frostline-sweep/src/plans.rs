@@ -49,6 +49,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "sentiment-entities",
     "sst2",
     "subsets",
+    "table-e5",
+    "table-minilm",
     "transfer",
 ];
 
