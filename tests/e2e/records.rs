@@ -1,5 +1,8 @@
 //! Records and resuming: what counts as done, what is run again, what is left unchanged.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use frostline_e2e::{Deed, Ended};
 use frostline_files::unseal_json;
 use frostline_record::SCHEMA;
@@ -230,4 +233,59 @@ fn same_finds_changed_results() {
     assert_eq!(differs.code, Some(1), "{differs:?}");
     assert!(differs.out.contains("pcm none seed 2: other results"), "{}", differs.out);
     assert!(differs.out.contains("differ    1 of 8 cells"), "{}", differs.out);
+}
+
+#[test]
+fn a_published_sweep_gives_the_same_report_without_a_word_of_the_treebank() {
+    let world = world();
+    world.script(&[("en none seed 1", Deed::Fail)]);
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(1));
+    let publish = || Ended::of(&mut world.command(&["publish", "out", "public"]));
+    let ended = publish();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("7 of 8 cells, 7 files of predictions"), "{}", ended.out);
+    assert_eq!(Ended::of(&mut world.command(&["report", "public"])).code, Some(0));
+
+    let texts = |folder: &str| {
+        let mut found = BTreeMap::new();
+        let mut left = vec![world.path(folder)];
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(path.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path()));
+            } else {
+                let text = std::fs::read_to_string(&path).expect("a text");
+                found.insert(path.strip_prefix(world.path(folder)).expect("inside").to_path_buf(), text);
+            }
+        }
+        found
+    };
+    let root = world.path("").display().to_string();
+    for (path, text) in texts("public") {
+        let clean =
+            !text.contains("word7") && !text.contains("frozen weights moved") && !text.contains(&root);
+        assert!(clean, "{} tells too much:\n{text}", path.display());
+    }
+    let (own, public) = (texts("out/report"), texts("public/report"));
+    assert!(own.keys().eq(public.keys()));
+    // Of what they say, only quoted sentences and the message of the cell that failed are gone.
+    for name in ["verdicts.csv", "confusions.csv", "differences.csv", "strata.csv", "epochs.csv"] {
+        assert_eq!(own[Path::new(name)], public[Path::new(name)], "{name}");
+    }
+
+    let again = publish();
+    assert_eq!(again.code, Some(3), "{again:?}");
+    assert!(again.err.contains("public: it is not empty; give a new folder"), "{again:?}");
+}
+
+#[test]
+fn changed_predictions_are_not_published() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    let file = world.cell("en none seed 1").join("dev.tsv");
+    std::fs::write(&file, "sent_id\tid\tform\tgold\tpredicted\ttrain\n").expect("the file");
+    let ended = Ended::of(&mut world.command(&["publish", "out", "public"]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.err.contains("dev.tsv: its bytes are not those that the record names"), "{ended:?}");
+    assert!(ended.err.contains("en none seed 1 cannot be published"), "{ended:?}");
+    assert!(!world.path("public/sweep.json").exists());
 }

@@ -10,7 +10,7 @@ use frostline_e2e::Deed;
 use frostline_record::{
     AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded, LossPoint,
     MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, SavedFiles, Score, SplitFacts, StageOutcome,
-    StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit, sha256,
+    StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit,
 };
 
 use crate::send;
@@ -191,7 +191,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
     if !job.verify {
         frostline_files::write(&folder.join("dev.tsv"), predictions.as_bytes()).expect("predictions");
     }
-    let stored = StoredFile { file: "dev.tsv".into(), sha256: sha256(predictions.as_bytes()) };
+    let stored = StoredFile::new("dev.tsv", predictions.as_bytes());
     let found = TaskOutcome {
         scores: [("dev".to_string(), score(job, 2))].into(),
         predictions: [("dev".to_string(), stored)].into(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use frostline_sweep::args::{Backend, FetchArgs, ReportArgs, SweepArgs};
+use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs};
 
 use crate::bench::Suite;
 
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Sweep(SweepOptions),
     /// Write a sweep's report again from its stored records
     Report(ReportArgs),
+    /// Copy a sweep's records for publication, without words, models and paths
+    Publish(PublishArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
     /// Make the embedded demo's datasets, vocabulary and pretrained encoder again
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Sbom(SbomArgs),
     /// Compare the results of two sweeps bit by bit: whether a change of the code changed any
     Same(SameArgs),
+    /// Compute the pages of docs/study again from the records that lie there
+    Study(StudyArgs),
     /// Run all checks that must pass before a change is merged
     Ci(CiArgs),
 }
@@ -53,6 +57,14 @@ pub(crate) struct SweepOptions {
     /// Use this build of frostline instead of building one
     #[arg(long, value_name = "PATH")]
     pub runner: Option<PathBuf>,
+}
+
+/// `study`.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// Write nothing, and fail if a page differs from what its records say
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// `demo-assets`.

@@ -1,6 +1,6 @@
 //! The workspace's own commands, `cargo xtask COMMAND`.
 //!
-//! `sweep`, `report` and `fetch` are those of `frostline`, over the same library; `sweep` first builds the program for
+//! `sweep`, `report`, `publish` and `fetch` are those of `frostline`, over the same library; `sweep` first builds the program for
 //! the chosen backend. The others are for developers. It does not depend on burn and compiles in seconds. It is a
 //! library so that the end-to-end tests can run the same commands.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod fetch;
 mod fuzz;
 mod same;
 mod sbom;
+mod study;
 mod tidy;
 mod workspace;
 
@@ -48,12 +49,14 @@ fn dispatch(command: &Command) -> Result<Ending> {
     match command {
         Command::Sweep(options) => sweep(options),
         Command::Report(args) => frostline_sweep::report(&args.folder),
+        Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
         Command::Fetch(args) => fetch::fetch(args),
         Command::DemoAssets(args) => demo_assets::make(args),
         Command::Bench(args) => bench::bench(args),
         Command::Same(args) => same::same(&args.before, &args.after),
         Command::Sbom(args) => sbom::sbom(args),
         Command::Fuzz(args) => fuzz::fuzz(args),
+        Command::Study(args) => study::study(args.check),
         Command::Tidy => tidy::tidy(),
         Command::Ci(args) => ci::ci(args),
     }

@@ -196,8 +196,7 @@ impl StageRun<'_> {
                     let name = (number != data.headline).then_some(&task.name);
                     let file = record::prediction_file((!self.last).then_some(&stage.name), name, split);
                     frostline_files::write(&folder.join(&file), text.as_bytes())?;
-                    let sha256 = record::sha256(text.as_bytes());
-                    found.predictions.insert(split.into(), record::StoredFile { file, sha256 });
+                    found.predictions.insert(split.into(), record::StoredFile::new(file, text.as_bytes()));
                 }
             }
             tasks.insert(task.name.to_string(), found);

@@ -16,6 +16,7 @@ mod grid;
 mod limits;
 mod name;
 mod plan;
+mod published;
 mod record;
 mod record_check;
 mod reference;

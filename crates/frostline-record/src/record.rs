@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Baseline, Cell, Precision, SavedFiles, Score, TaskFacts};
+use crate::{Baseline, Cell, Precision, SavedFiles, Score, TaskFacts, sha256};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -229,6 +229,17 @@ pub struct StoredFile {
     pub file: String,
     /// SHA-256 of its bytes.
     pub sha256: String,
+    /// In a published record: SHA-256 of the copy without words that lies beside it instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_words: Option<String>,
+}
+
+impl StoredFile {
+    /// A file with these bytes.
+    #[must_use]
+    pub fn new(file: impl Into<String>, bytes: &[u8]) -> Self {
+        Self { file: file.into(), sha256: sha256(bytes), without_words: None }
+    }
 }
 
 /// The check that every frozen parameter is bit-identical after training and every trainable one has moved.

@@ -96,6 +96,22 @@ pub struct ReportArgs {
     pub folder: PathBuf,
 }
 
+/// `publish`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The copy has the records, the predictions with a blank in the place of every word, and the times: \
+`frostline report` computes the report from it, except for the sentences that it quotes. Models, logs and \
+the messages of failed cells are left out, and paths are cut to a file and its folder. Gold tags stay: \
+whether they may be published is for the treebanks' licences to say.")]
+pub struct PublishArgs {
+    /// The sweep's folder
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The new folder
+    #[arg(value_name = "TO")]
+    pub to: PathBuf,
+}
+
 /// `fetch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -18,7 +18,7 @@ const CONTENTS: &str = "contents.txt";
 ///
 /// # Units
 /// Bytes.
-const MOST_READ: u64 = 4 << 30;
+pub(crate) const MOST_READ: u64 = 4 << 30;
 
 /// Writes a sweep's report again from the stored records.
 ///
@@ -31,6 +31,26 @@ pub fn report(folder: &Path) -> Result<Ending> {
 
 /// Writes the report into `FOLDER/report`, and prints its table and path.
 pub(crate) fn write(folder: &Path) -> Result<()> {
+    let (report, [done, cells]) = compute(folder)?;
+    let into = folder.join("report");
+    replace(&into, &report.files().environment()?).environment()?;
+    let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
+    say!("\n{}", report.terminal_table(width).trim_end());
+    say!("report    {} ({done} of {cells} cells)", place::shown(&into.join("report.md")));
+    Ok(())
+}
+
+/// The files of a report on a sweep's folder; none is written.
+///
+/// # Errors
+/// If the folder is not a sweep's or cannot be read.
+pub fn report_files(folder: &Path) -> anyhow::Result<Vec<ReportFile>> {
+    let (report, _) = compute(folder).map_err(|fault| fault.error)?;
+    Ok(report.files()?)
+}
+
+/// The report, and how many cells are done of how many.
+fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
     let sweep = Sweep::read(folder).environment()?;
     let records = sweep.records(folder).environment()?;
     let read = |cell: &Cell, file: &StoredFile| {
@@ -39,18 +59,9 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     let done = |cell: &Cell| records.iter().any(|record| record.cell.id == cell.id && record.error.is_none());
     let timed = sweep.timed_groups(done);
     let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| Sweep::read_times(folder, cells)).collect();
+    let count = records.iter().filter(|record| record.error.is_none()).count();
     let report = Report::new(&sweep, &records).with_predictions(read).with_times(&times);
-    let into = folder.join("report");
-    replace(&into, &report.files().environment()?).environment()?;
-    let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
-    say!("\n{}", report.terminal_table(width).trim_end());
-    say!(
-        "report    {} ({} of {} cells)",
-        place::shown(&into.join("report.md")),
-        records.iter().filter(|record| record.error.is_none()).count(),
-        sweep.cells.len()
-    );
-    Ok(())
+    Ok((report, [count, sweep.cells.len()]))
 }
 
 /// Writes a report's files and removes those that only the last report had. Until this is complete, the list of

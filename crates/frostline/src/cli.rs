@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use frostline_kernels::backend;
-use frostline_sweep::args::{FetchArgs, ReportArgs, SweepArgs};
+use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs};
 use frostline_sweep::note;
 use frostline_sweep::{Place, Program, exit_code};
 
@@ -32,6 +32,8 @@ enum Command {
     Sweep(SweepArgs),
     /// Write a sweep's report again from its stored records
     Report(ReportArgs),
+    /// Copy a sweep's records for publication, without words, models and paths
+    Publish(PublishArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
     Plans(Plans),
@@ -63,6 +65,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
         }
         Command::Report(args) => exit_code(frostline_sweep::report(&args.folder)),
+        Command::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
         Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args, &Place::here())),
         command => match run_printing(command) {
             Ok(()) => ExitCode::SUCCESS,
@@ -100,7 +103,9 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Version(version) => version.run(&mut out),
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),
-        Command::Sweep(_) | Command::Report(_) | Command::Fetch(_) => unreachable!("handled in `run`"),
+        Command::Sweep(_) | Command::Report(_) | Command::Publish(_) | Command::Fetch(_) => {
+            unreachable!("handled in `run`")
+        }
     };
     // Output that was written before an error is flushed too. Faults that could not all be printed were not printed.
     let flushed = out.flush().map_err(unwritten);

@@ -25,6 +25,8 @@ pub(crate) struct Tagged {
 /// The words of a split, with what is the same in every cell that scored it.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Text {
+    /// Whether the forms are those of the treebank: published records have none.
+    pub has_words: bool,
     pub sentences: Vec<SentenceSpan>,
     pub words: Vec<LabelledWord>,
 }
@@ -67,6 +69,9 @@ impl Tagged {
                 let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
                 let parsed = found.and_then(|text| checked(text, file)).and_then(|text| {
                     read.parse(&text, &mut numbers, &done.result.facts().tags, done.score(split))
+                });
+                let parsed = parsed.map(|(text, predicted)| {
+                    (Text { has_words: file.without_words.is_none(), ..text }, predicted)
                 });
                 match parsed {
                     Ok((text, predicted)) => {
@@ -141,7 +146,7 @@ impl Tagged {
                     score.words
                 ))
             }
-            _ => Ok((Text { sentences, words }, predicted)),
+            _ => Ok((Text { has_words: true, sentences, words }, predicted)),
         }
     }
 }

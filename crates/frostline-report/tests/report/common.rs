@@ -212,7 +212,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
     if settings.eval.test {
         scores.insert("test".into(), score(lang.dev_words + 17, accuracy - 0.002));
     }
-    let file = |split: &str| StoredFile { file: format!("{split}.tsv"), sha256: sha256(split.as_bytes()) };
+    let file = |split: &str| StoredFile::new(format!("{split}.tsv"), split.as_bytes());
     let found = TaskOutcome {
         predictions: scores.keys().map(|split| (split.clone(), file(split))).collect(),
         scores,

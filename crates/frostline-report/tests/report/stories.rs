@@ -81,9 +81,7 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
                 let Some(reached) = reach(&place) else { continue };
                 let text = predictions(&reached);
                 let file = format!("{name}-{task}-{split}.tsv");
-                outcome
-                    .predictions
-                    .insert((*split).into(), StoredFile { file, sha256: sha256(text.as_bytes()) });
+                outcome.predictions.insert((*split).into(), StoredFile::new(file, text.as_bytes()));
                 files.insert(sha256(text.as_bytes()), text);
                 outcome.scores.insert((*split).into(), score(&reached));
             }

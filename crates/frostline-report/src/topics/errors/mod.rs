@@ -25,13 +25,16 @@ pub(crate) struct Errors {
     found: WordErrors,
     /// Files of predictions that could not be used, each with why.
     left_out: Vec<String>,
+    /// Whether some records were published without the words of the treebanks.
+    without_words: bool,
 }
 
 impl Errors {
     /// Those of a study, as far as predictions were read.
     pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
         let found = WordErrors::of(&study.cells, &study.groups, &stored.words);
-        Self { found, left_out: stored.left_out.clone() }
+        let without_words = stored.words.texts.iter().any(|text| !text.has_words);
+        Self { found, left_out: stored.left_out.clone(), without_words }
     }
 }
 
@@ -97,6 +100,9 @@ impl Errors {
         page.section(1, format!("Errors: {}", study.sweep.plan.name));
         banner(study, &mut page);
         how_to_read(study, &mut page);
+        if self.without_words {
+            page.item("Sentences are not quoted: the records were published without their words.");
+        }
         for figure in self.page_figures(study) {
             page.figure(figure.path, figure.title, &figure.about);
         }

@@ -69,7 +69,7 @@ pub(super) fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Ver
             for (cell, view) in cells.iter().enumerate().filter(|(_, view)| group.holds(view)) {
                 let Some((mine, base)) = pair(cells, view, split, read) else { continue };
                 let mut versus = Versus::new(cell, view, split, [base, mine], read);
-                if shows {
+                if shows && read.texts[mine.text].has_words {
                     versus.examples = examples([base, mine], read);
                 }
                 shows = false;

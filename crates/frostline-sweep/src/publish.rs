@@ -1,0 +1,66 @@
+//! Copies a sweep's records for publication, without words of treebanks, saved models, and places on this machine.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use frostline_record::{Cell, Record, Sweep};
+
+use crate::ending::Ending;
+use crate::fault::{Blame as _, Result, environment};
+use crate::place;
+use crate::report::MOST_READ;
+use crate::units::counted;
+
+/// Copies what a report is computed from into a new folder.
+///
+/// # Errors
+/// If `from` is no sweep's folder, a file of predictions is not what its record says, or `to` is not new or empty.
+pub fn publish(from: &Path, to: &Path) -> Result<Ending> {
+    let sweep = Sweep::read(from).environment()?;
+    let records = sweep.records(from).environment()?;
+    if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
+        return environment(format!("{}: it is not empty; give a new folder", place::shown(to)));
+    }
+    let (mut files, mut done) = (0, 0);
+    for record in records {
+        done += usize::from(record.error.is_none());
+        files += copy(from, to, record).environment()?;
+    }
+    let is_done = |cell: &Cell| Sweep::cell_folder(to, cell).join("record.json").exists();
+    for cells in sweep.timed_groups(is_done) {
+        if let Some(times) = Sweep::read_times(from, &cells) {
+            Sweep::write_times(to, &cells, &times).environment()?;
+        }
+    }
+    let cells = sweep.cells.len();
+    // Last: a folder without it is no sweep's.
+    sweep.published().write(to).environment()?;
+    say!(
+        "published {}: {done} of {}, {} of predictions without words",
+        place::shown(to),
+        counted(cells, "cell"),
+        counted(files, "file")
+    );
+    say!("          `frostline report` computes the report from it again");
+    Ok(Ending::Done)
+}
+
+/// Copies a record with its predictions; says how many files these are.
+fn copy(from: &Path, to: &Path, record: Record) -> anyhow::Result<usize> {
+    let [old, new] = [from, to].map(|folder| Sweep::cell_folder(folder, &record.cell));
+    let read = |name: &str| {
+        frostline_files::read_text(&old.join(name), MOST_READ).map_err(|error| error.source.to_string())
+    };
+    let title = record.cell.title();
+    let (record, files) = record
+        .published(read)
+        .map_err(|why| anyhow!("{}/{why}; delete its folder and run the sweep again", place::shown(&old)))
+        .with_context(|| format!("{title} cannot be published"))?;
+    frostline_files::create_own_folder(&new)?;
+    for (name, text) in &files {
+        frostline_files::write(&new.join(name), text.as_bytes())?;
+    }
+    record.write(&new)?;
+    Ok(files.len())
+}

@@ -1,0 +1,129 @@
+//! `cargo xtask study`: computes the pages of `docs/study` again from the records that lie there, packed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::{Ending, report_files, say};
+
+use crate::workspace;
+
+/// How the name of packed records ends.
+const PACKED: &str = ".tar.xz";
+
+/// The kinds of file that are kept as pages; tables for programs are in the report that anyone can compute.
+const KEPT: [&str; 2] = ["md", "svg"];
+
+/// Writes the pages, or says which differ from those that are there.
+pub(crate) fn study(check: bool) -> Result<Ending> {
+    let place = workspace::root().join("docs/study");
+    let mut changed = Vec::new();
+    for packed in packed(&place).environment()? {
+        let name = packed.file_name().unwrap_or_default().to_string_lossy().replace(PACKED, "");
+        let now = pages(&packed, &name).environment()?;
+        let folder = place.join(&name);
+        changed
+            .extend(differences(&stored(&folder).environment()?, &now).map(|path| format!("{name}/{path}")));
+        if !check {
+            replace(&folder, &now).environment()?;
+        }
+        say!("study     {name}: {} pages and figures", now.len());
+    }
+    for path in &changed {
+        say!("{}   docs/study/{path}", if check { "differs" } else { "written" });
+    }
+    if check && !changed.is_empty() {
+        say!("next      run `cargo xtask study` and commit what it writes");
+        return Ok(Ending::Failed);
+    }
+    Ok(Ending::Done)
+}
+
+/// The packed records of a folder, by name.
+fn packed(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut found: Vec<PathBuf> =
+        paths.into_iter().filter(|path| path.to_string_lossy().ends_with(PACKED)).collect();
+    found.sort();
+    Ok(found)
+}
+
+/// The pages of a report on packed records, by path.
+fn pages(packed: &Path, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let into = tempfile::tempdir().context("no temporary folder can be created")?;
+    let ended = Command::new("tar").arg("-xJf").arg(packed).arg("-C").arg(into.path()).status();
+    let ended = ended.context("`tar` cannot be started; install tar and xz")?;
+    if !ended.success() {
+        bail!("{}: tar cannot unpack it ({ended})", packed.display());
+    }
+    let files = report_files(&into.path().join(name))?;
+    let kept = |path: &str| KEPT.iter().any(|kind| path.ends_with(&format!(".{kind}")));
+    Ok(files.into_iter().filter(|file| kept(&file.path)).map(|file| (file.path, file.bytes)).collect())
+}
+
+/// The files of a folder of pages, by path relative to it.
+fn stored(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![String::new()];
+    while let Some(inside) = left.pop() {
+        let Ok(entries) = fs::read_dir(folder.join(&inside)) else { continue };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = if inside.is_empty() { name } else { format!("{inside}/{name}") };
+            if entry.file_type()?.is_dir() {
+                left.push(path);
+            } else {
+                found.insert(path, fs::read(entry.path())?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The paths that only one side has, or that differ.
+fn differences<'a>(
+    before: &'a BTreeMap<String, Vec<u8>>,
+    now: &'a BTreeMap<String, Vec<u8>>,
+) -> impl Iterator<Item = &'a String> {
+    let gone = before.keys().filter(|path| !now.contains_key(*path));
+    gone.chain(now.iter().filter(|(path, bytes)| before.get(*path) != Some(bytes)).map(|(path, _)| path))
+}
+
+fn replace(folder: &Path, pages: &BTreeMap<String, Vec<u8>>) -> anyhow::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    for (path, bytes) in pages {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(&path, bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_new_gone_or_changed_differs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pages = |of: &[(&str, &str)]| {
+            let pages = of.iter().map(|(path, text)| (path.to_string(), text.as_bytes().to_vec()));
+            pages.collect::<BTreeMap<_, _>>()
+        };
+        let before = pages(&[("gone.md", ""), ("report.md", "old"), ("figures/a.svg", "same")]);
+        replace(folder.path(), &before).expect("written");
+        assert_eq!(stored(folder.path()).expect("read"), before);
+        let now = pages(&[("report.md", "new"), ("figures/a.svg", "same"), ("figures/b.svg", "")]);
+        let found: Vec<&str> = differences(&before, &now).map(String::as_str).collect();
+        assert_eq!(found, ["gone.md", "figures/b.svg", "report.md"]);
+        replace(folder.path(), &now).expect("written");
+        assert_eq!(stored(folder.path()).expect("read"), now);
+    }
+}
