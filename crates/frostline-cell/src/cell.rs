@@ -11,9 +11,11 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::Work;
 use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, SavedFiles, read_record,
+    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, SavedFiles, Settings, read_record,
 };
 use frostline_train::{Saved, extras};
+use tracing::field::Empty;
+use tracing::{debug_span, info_span};
 
 use crate::history::ms;
 use crate::load::load;
@@ -67,7 +69,15 @@ impl Work for CellTask<'_> {
             bail!("another sweep is working on {}; wait for it or choose another --out", folder.display());
         }
         let id = job.cell.id.clone();
-        match run_cell::<B>(job, device, shared, tell) {
+        let Settings { lang, policy, seed, .. } = &job.cell.settings;
+        let told = info_span!("cell", id, %lang, %policy, seed, error = Empty);
+        let outcome = told.in_scope(|| run_cell::<B>(job, device, shared, tell));
+        if let Err(error) = &outcome {
+            told.record("error", format!("{error:#}"));
+        }
+        // Whoever hears of the end may end this process.
+        drop(told);
+        match outcome {
             Ok(None) => tell(Event::Done { id }),
             Ok(Some((result, timing))) => {
                 write_record(job, made_by, Ok((result, timing)))?;
@@ -109,6 +119,7 @@ fn run_cell<B: Train>(
     let clock = Instant::now();
     let Job { cell, folder, verify, .. } = job;
     let (settings, folder) = (&cell.settings, Path::new(folder));
+    let loading = debug_span!("load").entered();
     let data = load(cell, *verify, shared)?;
     let stages = Stage::all(settings, &data, *verify)?;
     let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
@@ -128,6 +139,7 @@ fn run_cell<B: Train>(
         if *verify { Default::default() } else { history::resume(folder, &cell.id, &isa) };
     history.steps_in_all = stages.iter().map(|stage| stage.steps(&data)).sum();
     let load_ms = ms(clock);
+    drop(loading);
     let last = &stages[stages.len() - 1];
     tell(Event::Loaded(record::Loaded {
         id: cell.id.clone(),
@@ -157,7 +169,8 @@ fn run_cell<B: Train>(
     let baselines = if *verify {
         Default::default()
     } else {
-        baselines::of_cell(cell, &data, &model.valid(), &mut shared.probes)?
+        let baselines = || baselines::of_cell(cell, &data, &model.valid(), &mut shared.probes);
+        debug_span!("baselines").in_scope(baselines)?
     };
     let baselines_ms = ms(clock);
     let begun = history.stages.len();
@@ -171,6 +184,7 @@ fn run_cell<B: Train>(
     if *verify {
         return Ok(None);
     }
+    let _saving = debug_span!("save").entered();
     let clock = Instant::now();
     if settings.save.model {
         let trained = Trained {

@@ -13,6 +13,7 @@ use frostline_record::{self as record, Checkpoints, Event, FileName, Job, Settin
 use frostline_train::{
     Finished, Run, RunEvent, Saved, Task as Learned, evaluate, features, settling_rule, timeline, train,
 };
+use tracing::{debug_span, info_span};
 
 use crate::data::{Data, TaskData};
 use crate::heads::head_names;
@@ -118,6 +119,7 @@ impl StageRun<'_> {
     ) -> Result<(Network<B>, StageOutcome)> {
         let Self { job, data, encoder, stage, .. } = *self;
         let Job { cell, prefix_cache, verify, .. } = job;
+        let _told = info_span!("stage", name = %stage.name, policy = %stage.settings.policy).entered();
         let request = Request {
             cell,
             place: prefix_cache.as_ref().filter(|_| !*verify),
@@ -126,7 +128,8 @@ impl StageRun<'_> {
             data,
             isa: self.isa,
         };
-        let splits = request.splits(&model.valid(), &mut shared.prefixes, tell)?;
+        let prefix = || request.splits(&model.valid(), &mut shared.prefixes, tell);
+        let splits = debug_span!("prefix").in_scope(prefix)?;
         history.add_prefix(splits.used);
         let tasks = stage.learned(data, Some(&splits));
         let mut run = stage.as_run(data, encoder, &tasks, history.before());
@@ -177,6 +180,7 @@ impl StageRun<'_> {
         let Self { job, data, encoder, stage, .. } = *self;
         let folder = Path::new(&job.folder);
         let save = &stage.settings.save;
+        let _told = debug_span!("evaluate", split = "test").entered();
         let clock = Instant::now();
         let model = finished.model.valid();
         let mut tasks = BTreeMap::new();

@@ -86,6 +86,9 @@ pub struct SweepArgs {
     /// Do not time the policies' steps in turns after the cells
     #[arg(long)]
     pub no_timing: bool,
+    /// Write what every process did when, down to single steps, as a trace that Perfetto and Chrome show
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 /// `report`.

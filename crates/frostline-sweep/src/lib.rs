@@ -25,6 +25,7 @@ mod sets;
 mod study;
 mod sweep;
 mod timing;
+pub mod trace;
 pub mod units;
 mod worker;
 mod workers;

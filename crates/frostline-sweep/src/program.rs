@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::Backend;
 use crate::fault::{Blame as _, Result};
+use crate::trace;
 
 /// A program that can be started as a worker.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Program {
     pub about: About,
     /// The git revision of its sources, for the records; empty if unknown.
     pub revision: String,
+    /// Where its processes append their spans.
+    pub trace: Option<PathBuf>,
 }
 
 /// The output of `frostline version --json`. Further keys are ignored.
@@ -46,7 +49,7 @@ impl Program {
     pub fn at(path: &Path, backend: Backend, revision: String) -> Result<Self> {
         let path = std::path::absolute(path).environment()?;
         let about = describe(&path, backend).environment()?;
-        Ok(Self { path, backend, about, revision })
+        Ok(Self { path, backend, about, revision, trace: None })
     }
 
     /// The program that is currently running.
@@ -84,11 +87,21 @@ impl Program {
         Ok(times)
     }
 
+    /// The program with the variables that it reads.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.env("FROSTLINE_REVISION", &self.revision);
+        if let Some(trace) = &self.trace {
+            command.env(trace::VARIABLE, trace);
+        }
+        command
+    }
+
     /// Runs a command that reads a value as JSON from standard input, and returns its output.
     fn output_for(&self, input: &(impl Serialize + ?Sized), arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
-        let mut child = Command::new(&self.path)
+        let mut child = self
+            .command()
             .args(arguments)
-            .env("FROSTLINE_REVISION", &self.revision)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

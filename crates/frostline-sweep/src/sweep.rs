@@ -2,6 +2,8 @@
 //!
 //! Every check that needs no training is made before anything is written.
 
+use tracing::info_span;
+
 use crate::args::SweepArgs;
 use crate::ending::Ending;
 use crate::executor::Executor as _;
@@ -11,6 +13,7 @@ use crate::place::Place;
 use crate::program::Program;
 use crate::progress::Screen;
 use crate::study::Study;
+use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
 use crate::{data, inputs, list, report, say, timing};
 
@@ -20,6 +23,14 @@ use crate::{data, inputs, list, report, say, timing};
 /// If the plan is invalid, inputs are missing or faulty, the folder cannot be written, or the program cannot run on
 /// this machine. Failed cells are not an error but [`Ending::Failed`].
 pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
+    let trace = Trace::begin(args.trace.as_ref())?;
+    let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
+    let ending = info_span!("sweep").in_scope(|| run(args, place, program))?;
+    trace.end()?;
+    Ok(ending)
+}
+
+fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
     let mut study = Study::read(args, place)?;
     let sources = inputs::find(&mut study, args)?;
     let out = study.folder(args, place);
@@ -40,7 +51,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     // Once, except in a greedy search, where the records of a round decide the cells of the next one.
     loop {
         let cells = sources.cells(&study, &program);
-        program.check(&cells)?;
+        info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
         let folder =
             if args.verify { Folder::temporary(cells)? } else { Folder::open(&out, study.sweep(cells))? };
         let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs())
@@ -48,7 +59,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
         let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
         let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
         let mut screen = Screen::new(&study, &jobs, folder.done());
-        let outcome = executor.run(jobs, &mut screen)?;
+        let outcome = info_span!("cells", jobs = jobs.len()).in_scope(|| executor.run(jobs, &mut screen))?;
         drop(screen);
         let complete = !args.verify && !outcome.interrupted;
         if complete
@@ -59,8 +70,8 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete {
-            timing::measure(&study, &folder, &program, args.threads)?;
-            report::write(folder.path())?;
+            info_span!("timing").in_scope(|| timing::measure(&study, &folder, &program, args.threads))?;
+            info_span!("report").in_scope(|| report::write(folder.path()))?;
         }
         return Ok(folder.close(&outcome));
     }

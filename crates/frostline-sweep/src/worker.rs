@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -55,11 +55,10 @@ impl Worker {
         let log = logs.join(format!("worker-{number}.log"));
         let file = frostline_files::append(&log)?.into_file();
         let log_start = file.metadata().map_or(0, |about| about.len());
-        let mut command = Command::new(&program.path);
+        let mut command = program.command();
         command
             .args(["worker", "--threads", &threads.to_string()])
             .args(["--backend", &program.backend.to_string()])
-            .env("FROSTLINE_REVISION", &program.revision)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file);

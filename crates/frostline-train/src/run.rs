@@ -7,6 +7,8 @@ use frostline_kernels::Train;
 use frostline_model::Network;
 use frostline_random::Stream;
 use frostline_record::{Select, SelectBy, Settings};
+use tracing::field::Empty;
+use tracing::{debug_span, info_span};
 
 use crate::batch::Batch;
 use crate::freezer::Freezer;
@@ -41,6 +43,7 @@ pub fn train<B: Train>(
     let mut last_checkpoint = Instant::now();
 
     for epoch in at.epoch..=epochs {
+        let told = info_span!("epoch", epoch, of = epochs, loss_nats = Empty, dev = Empty).entered();
         let planned = plan(tasks, headline, settings, before.0 + u64::from(epoch));
         while at.done < planned.len() {
             let clock = Instant::now();
@@ -49,6 +52,8 @@ pub fn train<B: Train>(
             let task = freezer.tasks()[*task];
             let batch = Batch::new(task.train, sentences, true);
             let subwords = batch.rows.len();
+            let told =
+                debug_span!("step", step = at.step + 1, subwords, loss_nats = Empty, lr = Empty).entered();
             let pass = pass::training(masks.child(before.1 + at.step), encoder, freezer.policy(), settings);
             let lr = schedule.at(at.step);
             let learns = freezer.policy().learns_through(task.head);
@@ -56,6 +61,7 @@ pub fn train<B: Train>(
             let taken;
             (model, taken) = step.take(model, &mut optimizer);
             at.add_step(taken.loss, subwords);
+            told.record("loss_nats", taken.loss).record("lr", lr);
             if !taken.loss.is_finite() {
                 return Err(TrainError::Diverged { step: at.step, loss: taken.loss, lr });
             }
@@ -71,21 +77,27 @@ pub fn train<B: Train>(
                 sink.event(RunEvent::Loss { point, epoch, steps, tokens_per_s: at.tokens_per_s(), times });
             }
             if run.checkpoint_is_due(at.step, last_checkpoint) {
-                sink.event(RunEvent::Checkpoint(&save(&at, &freezer, &model, best.as_ref(), &optimizer)));
+                debug_span!("checkpoint").in_scope(|| {
+                    sink.event(RunEvent::Checkpoint(&save(&at, &freezer, &model, best.as_ref(), &optimizer)));
+                });
                 last_checkpoint = Instant::now();
             }
         }
         let clock = Instant::now();
         // The last update has no later step whose loss would tell.
-        let dev = run.score(&model, &freezer.tasks()).map_err(|error| match error {
-            TrainError::NotFinite { .. } => TrainError::Diverged {
-                step: at.step,
-                loss: f32::NAN,
-                lr: schedule.at(at.step.saturating_sub(1)),
-            },
-            other => other,
-        })?;
+        let evaluation = debug_span!("evaluate", split = "dev");
+        let dev =
+            evaluation.in_scope(|| run.score(&model, &freezer.tasks())).map_err(|error| match error {
+                TrainError::NotFinite { .. } => TrainError::Diverged {
+                    step: at.step,
+                    loss: f32::NAN,
+                    lr: schedule.at(at.step.saturating_sub(1)),
+                },
+                other => other,
+            })?;
         at.add_epoch(epoch, planned.len(), &dev, ms(clock));
+        let row = &at.epochs[at.epochs.len() - 1];
+        told.record("loss_nats", row.train_loss_nats).record("dev", dev[headline].tally.accuracy_all_words());
         sink.event(RunEvent::Epoch(&at.epochs[at.epochs.len() - 1], &dev, freezer.policy()));
         if is_best(settings, epochs, headline, &at.epochs) {
             at.best = Some((epoch, at.untouched));

@@ -4,6 +4,7 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network, Pass};
+use tracing::trace_span;
 
 use crate::batch::Batch;
 use crate::prefix::logits;
@@ -43,16 +44,19 @@ impl Step<'_> {
         if self.batch.label_rows.is_empty() {
             return (model, Taken { loss: 0.0, norms: Norms::default(), updated: false });
         }
+        let forward = trace_span!("forward").entered();
         let logits = logits(&model, self.head, self.encoder, &mut self.batch, self.pass);
         let labels = &self.batch.labels;
         let mean = B::k_cross_entropy(logits, labels).div_scalar(labels.len() as f64);
         let loss: f32 = mean.clone().into_scalar().elem();
+        drop(forward);
         if !self.learns {
             return (model, Taken { loss, norms: Norms::default(), updated: false });
         }
         let weighted = if self.weight == 1.0 { mean } else { mean.mul_scalar(self.weight) };
-        let gradients = GradientsParams::from_grads(weighted.backward(), &model);
-        let (model, norms) = optimizer.step(self.lr, model, gradients);
+        let backward = || GradientsParams::from_grads(weighted.backward(), &model);
+        let gradients = trace_span!("backward").in_scope(backward);
+        let (model, norms) = trace_span!("update").in_scope(|| optimizer.step(self.lr, model, gradients));
         (model, Taken { loss, norms, updated: true })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -9,14 +10,15 @@ use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use frostline_kernels::backend;
 use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs};
-use frostline_sweep::note;
 use frostline_sweep::{Place, Program, exit_code};
+use frostline_sweep::{note, trace};
 
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
     data::Data, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
     pretrain::Pretrain, score::Score, tag::Tag, time::Time, unwritten, version::Version, worker::Worker,
 };
+use crate::log;
 
 /// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use the trained models.
 #[derive(Parser)]
@@ -60,7 +62,13 @@ enum Command {
 
 /// Runs one command and returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match Cli::parse_from(arguments).command {
+    let command = Cli::parse_from(arguments).command;
+    let trace = match &command {
+        Command::Sweep(args) => args.trace.clone(),
+        _ => std::env::var_os(trace::VARIABLE).map(PathBuf::from),
+    };
+    log::start(trace.as_deref());
+    match command {
         Command::Sweep(args) => {
             exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
         }

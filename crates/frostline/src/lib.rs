@@ -3,5 +3,6 @@
 
 mod cli;
 pub mod commands;
+mod log;
 
 pub use cli::run;

@@ -18,11 +18,5 @@ fn keep_pages() {
 
 fn main() -> ExitCode {
     keep_pages();
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-        .with_writer(std::io::stderr)
-        // It would report a closed standard error there, and panic.
-        .log_internal_errors(false)
-        .init();
     frostline::run(std::env::args_os())
 }

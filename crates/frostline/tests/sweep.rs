@@ -43,6 +43,96 @@ fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     assert!(printed(folder.path(), &["report", &path]).contains("1 of 1 cells"));
 }
 
+/// A span of a trace: its name, process, and start and end in microseconds.
+struct Span {
+    name: String,
+    process: u64,
+    time: [f64; 2],
+}
+
+impl Span {
+    fn of(event: &serde_json::Value) -> Self {
+        let number = |key: &str| event[key].as_f64().unwrap_or_else(|| panic!("{event} has no {key}"));
+        let (start, length) = (number("ts"), number("dur"));
+        let name = event["name"].as_str().expect("a name").to_string();
+        Self { name, process: event["pid"].as_u64().expect("a process"), time: [start, start + length] }
+    }
+
+    /// Whether it lies within another of the same process. Clocks of one process agree to the microsecond.
+    fn within(&self, other: &Self) -> bool {
+        let [start, end] = self.time;
+        self.process == other.process && start >= other.time[0] - 1.0 && end <= other.time[1] + 1.0
+    }
+}
+
+#[test]
+fn a_trace_shows_every_step_in_its_epoch_stage_and_cell() {
+    let folder = TempDir::new().unwrap();
+    let sweep = [
+        "sweep",
+        "--lang",
+        "en",
+        "--policies",
+        "none,first-2",
+        "--seeds",
+        "42",
+        "--jobs",
+        "2",
+        "--no-timing",
+    ];
+    let small =
+        ["--set", "train.epochs=2", "--set", "data.first=40", "--out", "out", "--trace", "trace.json"];
+    printed(folder.path(), &[&sweep[..], &small].concat());
+    let text = std::fs::read_to_string(folder.path().join("trace.json")).unwrap();
+    let events: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
+    let spans: Vec<Span> = events.iter().filter(|event| event["ph"] == "X").map(Span::of).collect();
+    let named = |name: &'static str| spans.iter().filter(move |span| span.name == name);
+    let written = Sweep::read(&folder.path().join("out")).unwrap();
+    let records = written.records(&folder.path().join("out")).unwrap();
+    let steps: u64 = records.iter().map(|record| record.result.as_ref().expect("a result").steps).sum();
+    assert!(steps > 0);
+    for (name, count) in
+        [("sweep", 1), ("report", 1), ("cell", 2), ("stage", 2), ("epoch", 4), ("step", steps)]
+    {
+        assert_eq!(named(name).count() as u64, count, "{name}");
+    }
+    for (inner, outer) in
+        [("cells", "sweep"), ("stage", "cell"), ("epoch", "stage"), ("step", "epoch"), ("backward", "step")]
+    {
+        let inside = |span: &Span| named(outer).filter(|other| span.within(other)).count() == 1;
+        assert!(named(inner).all(inside), "a span `{inner}` is in no span `{outer}`, or in several");
+    }
+    let epoch = events.iter().find(|event| event["name"] == "epoch").expect("an epoch");
+    let loss = epoch["args"]["loss_nats"].as_f64().expect("a loss");
+    let known = |record: &frostline_record::Record| {
+        record.result.iter().flat_map(|result| &result.epochs).any(|row| row.train_loss_nats == loss)
+    };
+    assert!(records.iter().any(known), "{loss} is no epoch's loss");
+
+    let nowhere =
+        frostline(folder.path(), &["sweep", "--lang", "en", "--trace", "no/such/folder/trace.json"]);
+    assert_eq!(nowhere.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("no/such/folder/trace.json"));
+}
+
+#[test]
+fn a_log_tells_the_story_with_fields() {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+    command.args(["sweep", "--lang", "en", "--policies", "head-only", "--seeds", "42", "--out", "out"]);
+    command.args(["--set", "train.epochs=1", "--set", "data.first=40"]);
+    let ended = command.current_dir(folder.path()).env("RUST_LOG", "frostline=debug").output().unwrap();
+    let own = String::from_utf8_lossy(&ended.stderr);
+    assert!(own.contains("INFO sweep:report: "), "{own}");
+    let log = std::fs::read_to_string(folder.path().join("out/workers/worker-1.log")).unwrap();
+    for part in [
+        "lang=en policy=head-only seed=42}:load: ",
+        ":stage{name=train policy=head-only}:epoch{epoch=1 of=1}:step{step=1 ",
+    ] {
+        assert!(log.contains(part), "{part} is not in\n{log}");
+    }
+}
+
 #[test]
 fn plans_are_listed_and_printed() {
     let folder = TempDir::new().unwrap();
