@@ -185,6 +185,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         stage: 1,
         trainable: accounts(job).trainable,
         dev: score(job, epoch.into()),
+        dev_f1: BTreeMap::new(),
         others: BTreeMap::new(),
     };
     let predictions = predictions(&score(job, 2));

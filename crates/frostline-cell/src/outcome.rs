@@ -1,11 +1,13 @@
 //! From what a run found to what a record says.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::{Result, ensure};
 use frostline_freeze::{Accounts, Group, Parameter, ResolvedPolicy};
 use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record as record;
-use frostline_score::Prediction;
 use frostline_score::entity::{EntityScores, Scheme};
+use frostline_score::{Confusion, Prediction};
 use frostline_train::{Epoch, Evaluation};
 
 use crate::data::{Data, Key, KeyWord, Scored, TaskData};
@@ -52,6 +54,7 @@ pub(crate) fn epoch_row(
         trainable,
         train_loss_nats: epoch.train_loss_nats,
         dev: score(data.headline),
+        dev_f1: f1(&dev[data.headline], &data.main().dev, data.main()),
         others: others.map(|task| (data.tasks[task].name.to_string(), score(task))).collect(),
     }
 }
@@ -81,6 +84,25 @@ pub(crate) fn score(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -
         unseen_tags: scored.set.unseen_tags.clone(),
         entities: names_entities.then(|| entities(evaluation, &task.keys(scored), &task.tags)),
     }
+}
+
+/// F1 of each label in gold or prediction. Gold labels are the data's own, since train may lack some.
+fn f1(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -> BTreeMap<String, f64> {
+    let keys = task.keys(scored);
+    let gold = keys.iter().flat_map(|key| key.words.iter().map(|word| word.gold));
+    let labels: BTreeSet<&str> = gold.clone().chain(task.tags.iter().map(String::as_str)).collect();
+    let labels: Vec<&str> = labels.into_iter().collect();
+    let place = |label: &str| labels.binary_search(&label).ok();
+    let mut counts = Confusion::new(labels.iter().copied());
+    for (gold, outcome) in gold.zip(evaluation.words.iter().flatten()) {
+        let predicted = match outcome.predicted {
+            Prediction::Tag(tag) => place(&task.tags[tag]),
+            _ => None,
+        };
+        counts.add(place(gold), predicted);
+    }
+    let seen = counts.per_tag().into_iter().filter(|label| label.support + label.predicted > 0);
+    seen.map(|label| (label.tag, label.prf.f1)).collect()
 }
 
 /// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any. Gold tags

@@ -205,8 +205,20 @@ pub struct EpochRow {
     pub train_loss_nats: f64,
     /// The headline task's dev split after this epoch.
     pub dev: Score,
+    /// F1 of each label that its gold or its predictions have, in [0, 1].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dev_f1: BTreeMap<String, f64>,
     /// That of every other task.
     pub others: BTreeMap<String, Score>,
+}
+
+impl EpochRow {
+    /// The mean of the labels' F1; nothing in records of before it was counted.
+    #[must_use]
+    pub fn dev_macro_f1(&self) -> Option<f64> {
+        let labels = self.dev_f1.len();
+        (labels > 0).then(|| self.dev_f1.values().sum::<f64>() / labels as f64)
+    }
 }
 
 /// A point of the train-loss curve.

@@ -1,10 +1,12 @@
 //! The installed program in an empty folder: plans by name, a whole sweep with the program as its own worker, the
 //! report, completions and manual pages.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use frostline_record::Sweep;
+use frostline_score::Confusion;
 use tempfile::TempDir;
 
 fn frostline(folder: &Path, arguments: &[&str]) -> Output {
@@ -35,6 +37,16 @@ fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     let records = written.records(&sweeps[0].path()).unwrap();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].error, None);
+    let result = records[0].result.as_ref().unwrap();
+    let predictions = Sweep::cell_folder(&sweeps[0].path(), &records[0].cell).join("dev.tsv");
+    let predictions = std::fs::read_to_string(predictions).unwrap();
+    let pairs = predictions.lines().skip(1).map(|line| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        (columns[3], columns[4])
+    });
+    let counted = Confusion::from_pairs(pairs).per_tag();
+    let f1: BTreeMap<String, f64> = counted.into_iter().map(|tag| (tag.tag, tag.prf.f1)).collect();
+    assert_eq!(result.epochs[0].dev_f1, f1, "F1 of the only epoch is that of the predictions");
     assert!(sweeps[0].path().join("report/report.md").exists());
 
     // The same command again finds the cell done, and the report can be written again.

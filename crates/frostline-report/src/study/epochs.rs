@@ -21,6 +21,9 @@ pub(crate) struct EpochStats {
     pub trainable_parameters: Option<u64>,
     pub dev_accuracy: MeanStd,
     pub dev_study_accuracy: MeanStd,
+    /// Of the labels' F1; nothing where a cell's record lacks it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev_macro_f1: Option<MeanStd>,
     pub dev_loss_nats: MeanStd,
     pub train_loss_nats: MeanStd,
 }
@@ -45,11 +48,18 @@ pub(crate) fn of(done: &[&Done]) -> Vec<EpochStats> {
                 trainable_parameters: rows.first().filter(|_| thaws).map(|row| row.trainable),
                 dev_accuracy: MeanStd::of(&over(&rows, |row| row.dev.accuracy()))?,
                 dev_study_accuracy: MeanStd::of(&over(&rows, |row| row.dev.study_accuracy()))?,
+                dev_macro_f1: f1(&rows),
                 dev_loss_nats: MeanStd::of(&over(&rows, |row| row.dev.loss_nats))?,
                 train_loss_nats: MeanStd::of(&over(&rows, |row| row.train_loss_nats))?,
             })
         })
         .collect()
+}
+
+/// The macro F1 of an epoch, if all cells have it.
+fn f1(rows: &[&EpochRow]) -> Option<MeanStd> {
+    let all: Option<Vec<f64>> = rows.iter().map(|row| row.dev_macro_f1()).collect();
+    MeanStd::of(&all?)
 }
 
 /// Whether what learns changes from epoch to epoch.

@@ -96,6 +96,7 @@ fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
         .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.3.dev.loss_nats)
         .column("dev_accuracy", Quantity::Share(2), |row| row.3.dev.accuracy())
         .column("dev_study_accuracy", Quantity::Share(2), |row| row.3.dev.study_accuracy())
+        .column("dev_macro_f1", Quantity::Share(2), |row| row.3.dev_macro_f1())
         .column("train_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.train_ms))
         .column("eval_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.eval_ms))
         .column_if(changing, "stage", Quantity::Text, |row| {
@@ -112,24 +113,27 @@ fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
 
 /// Dev accuracy, dev loss and train loss after every epoch.
 fn epochs(study: &Study, lang: &str, page: &mut Page) {
-    type Get = fn(&EpochStats) -> MeanStd;
+    type Get = fn(&EpochStats) -> Option<MeanStd>;
     let per = units(study).one;
-    let tables: [(String, Quantity, Get); 3] = [
-        ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| row.dev_accuracy),
+    let tables: [(String, Quantity, Get); 4] = [
+        ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
+        ("Dev macro F1 % after each epoch".into(), Quantity::Share(2), |row| row.dev_macro_f1),
         (format!("Dev loss after each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
-            row.dev_loss_nats
+            Some(row.dev_loss_nats)
         }),
         (format!("Train loss of each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
-            row.train_loss_nats
+            Some(row.train_loss_nats)
         }),
     ];
     let all = study.groups_of(lang).flat_map(|group| group.epochs.iter().map(|row| row.epoch));
     let last = all.max().unwrap_or(0);
-    for (title, unit, get) in tables {
+    let is_known =
+        |get: &Get| study.groups_of(lang).any(|group| group.epochs.iter().any(|row| get(row).is_some()));
+    for (title, unit, get) in tables.into_iter().filter(|(.., get)| is_known(get)) {
         page.section(3, title);
         let columns =
             heads(study, lang, last).into_iter().fold(keys::of_group(study), |columns, (epoch, head)| {
-                columns.optional(head, unit, move |group| row_of(group, epoch).map(get))
+                columns.optional(head, unit, move |group| row_of(group, epoch).and_then(get))
             });
         page.table(columns.table(study.groups_of(lang)));
         stages(study, lang, page);

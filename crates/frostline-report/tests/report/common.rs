@@ -200,6 +200,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
                 stage: 1,
                 trainable,
                 dev: score(lang.dev_words, 1.0 - missing),
+                dev_f1: BTreeMap::new(),
                 others: BTreeMap::new(),
             }
         })

@@ -102,6 +102,9 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
                 step: 10 * (epochs.len() as u64 + 1),
                 trainable: trainable(of_stage.policy.as_str()).min(thawed),
                 train_loss_nats: 0.5 / f64::from(epoch),
+                dev_f1: [("0", 0.0), ("1", 0.1)]
+                    .map(|(label, less)| (label.to_string(), head.accuracy() - less))
+                    .into(),
                 dev: head,
                 others: others.map(|task| (task.to_string(), dev(task))).collect(),
             });
