@@ -20,7 +20,7 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
         code: code().into(),
         revision: std::env::var("FROSTLINE_REVISION").unwrap_or_default(),
         backend: backend.into(),
-        device: processor(),
+        device: backend::device(backend)?.unwrap_or_else(processor),
         isa: isa(backend)?,
         threads: rayon::current_num_threads(),
     })

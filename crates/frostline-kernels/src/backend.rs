@@ -13,17 +13,48 @@ pub enum BackendError {
     InstructionSet(String),
     /// This build does not have the backend.
     #[error(
-        "this build has no backend `{0}`; it has: {list}. Build frostline with `--features {0}` (flex, ndarray and \
-         cuda exist), or let `cargo xtask sweep --backend {0}` do it",
+        "this build has no backend `{0}`; it has: {list}. Build frostline with `--features {0}` (flex, ndarray, cuda \
+         and wgpu exist), or let `cargo xtask sweep --backend {0}` do it",
         list = names().join(", ")
     )]
     NotBuilt(String),
     /// The backend's device is missing.
     #[error(
-        "the backend `cuda` needs an NVIDIA GPU with its driver, and none could be opened here; `nvidia-smi` shows \
-         what the system sees. The backend `flex` runs on any processor"
+        "the backend `{backend}` needs {needs}, and none could be opened here; `{look}` shows what the system sees. The \
+         backend `flex` runs on any processor",
+        needs = if *backend == "cuda" { "an NVIDIA GPU with its driver" } else { "a GPU with Vulkan, Metal or DirectX 12" },
+        look = if *backend == "cuda" { "nvidia-smi" } else { "vulkaninfo --summary" }
     )]
-    NoDevice,
+    NoDevice {
+        /// Its name.
+        backend: &'static str,
+    },
+    /// There is no GPU, only a processor that takes its place.
+    #[error(
+        "the backend `{backend}` finds no GPU here, only {about}, which is much slower than the backend `flex`; \
+         FROSTLINE_DEVICE=software uses it nevertheless"
+    )]
+    Software {
+        /// Its name.
+        backend: &'static str,
+        /// The device.
+        about: String,
+    },
+    /// There is no device of this number.
+    #[error(
+        "FROSTLINE_DEVICE is `{asked}`, but the backend `{backend}` finds {count} GPUs here, counted from 0"
+    )]
+    NoSuchDevice {
+        /// Its name.
+        backend: &'static str,
+        /// What was asked for.
+        asked: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// `FROSTLINE_DEVICE` does not name a device.
+    #[error("FROSTLINE_DEVICE is `{0}`, which is neither a device's number, counted from 0, nor `software`")]
+    Asked(String),
 }
 
 /// The result of choosing a backend.
@@ -42,6 +73,9 @@ pub fn names() -> Vec<&'static str> {
     if cfg!(feature = "cuda") {
         names.push("cuda");
     }
+    if cfg!(feature = "wgpu") {
+        names.push("wgpu");
+    }
     names
 }
 
@@ -58,7 +92,7 @@ pub trait Work {
 /// # Errors
 /// If this build lacks the backend, the machine lacks its device, or `FROSTLINE_ISA` does not name a
 /// supported instruction set.
-#[cfg_attr(not(any(feature = "flex", feature = "ndarray", feature = "cuda")), allow(unused_variables))]
+#[cfg_attr(not(any(feature = "flex", feature = "ndarray", feature = "gpu")), allow(unused_variables))]
 pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
     let requested = std::env::var("FROSTLINE_ISA").unwrap_or_default();
     if !["", "avx2", "portable"].contains(&requested.as_str()) {
@@ -71,8 +105,15 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
         "ndarray" => Ok(work.run::<burn::backend::Autodiff<burn::backend::NdArray>>(&Default::default())),
         #[cfg(feature = "cuda")]
         "cuda" => {
-            cuda_device()?;
-            Ok(work.run::<burn::backend::Autodiff<burn::backend::Cuda>>(&Default::default()))
+            let chosen = crate::gpu::devices::cuda()?;
+            opened::<burn::backend::Cuda>(name, &chosen.device)?;
+            Ok(work.run::<burn::backend::Autodiff<burn::backend::Cuda>>(&chosen.device))
+        }
+        #[cfg(feature = "wgpu")]
+        "wgpu" => {
+            let chosen = crate::gpu::devices::wgpu()?;
+            opened::<burn::backend::Wgpu>(name, &chosen.device)?;
+            Ok(work.run::<burn::backend::Autodiff<burn::backend::Wgpu>>(&chosen.device))
         }
         other => Err(BackendError::NotBuilt(other.into())),
     }
@@ -91,21 +132,48 @@ pub fn check(name: &str) -> Result<()> {
     on(name, Nothing)
 }
 
-/// Opens the GPU once, since burn panics if there is none.
-#[cfg(feature = "cuda")]
-fn cuda_device() -> Result<()> {
-    use burn::backend::{Cuda, cuda::CudaDevice};
-    use burn::tensor::Tensor;
+/// Opens a GPU once, since burn panics where that fails.
+#[cfg(feature = "gpu")]
+fn opened<B: burn::prelude::Backend>(name: &str, device: &B::Device) -> Result<()> {
+    let open = || burn::tensor::Tensor::<B, 1>::ones([1], device).into_data();
+    let backend = if name == "cuda" { "cuda" } else { "wgpu" };
+    quietly(std::panic::AssertUnwindSafe(open)).map(drop).ok_or(BackendError::NoDevice { backend })
+}
+
+/// What something yields; nothing where it panics, of which nothing is printed.
+#[cfg(feature = "gpu")]
+pub(crate) fn quietly<T>(of: impl FnOnce() -> T + std::panic::UnwindSafe) -> Option<T> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
-    let opened = std::panic::catch_unwind(|| {
-        Tensor::<Cuda, 1>::ones([1], &CudaDevice::default()).into_data();
-    });
+    let found = std::panic::catch_unwind(of);
     std::panic::set_hook(hook);
-    if opened.is_err() {
-        return Err(BackendError::NoDevice);
+    found.ok()
+}
+
+/// The device that a GPU backend computes on; nothing for a backend on the processor.
+///
+/// # Errors
+/// As [`on`].
+pub fn device(name: &str) -> Result<Option<String>> {
+    match name {
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(Some(crate::gpu::devices::cuda()?.about.clone())),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => Ok(Some(crate::gpu::devices::wgpu()?.about.clone())),
+        _ => check(name).map(|()| None),
     }
-    Ok(())
+}
+
+/// How many GPUs a backend can compute on here; 0 for a backend on the processor.
+#[must_use]
+pub fn gpus(name: &str) -> usize {
+    match name {
+        #[cfg(feature = "cuda")]
+        "cuda" => crate::gpu::devices::cuda_gpus(),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => crate::gpu::devices::wgpu_gpus(),
+        _ => 0,
+    }
 }
 
 /// The instruction set of the kernels on this backend, and whether products of bf16 operands are native.

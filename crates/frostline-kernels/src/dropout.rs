@@ -33,11 +33,15 @@ impl Dropout {
     #[must_use]
     #[inline]
     pub fn row(self, identity: u64, part: u64) -> RowMask {
-        RowMask {
-            key: mix64(self.key ^ identity ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15)) as u32,
-            threshold: (f64::from(self.rate) * 4_294_967_296.0) as u32,
-            scale: 1.0 / (1.0 - self.rate),
-        }
+        let (key, threshold, scale) = self.words();
+        let key = mix64(key ^ identity ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15)) as u32;
+        RowMask { key, threshold, scale }
+    }
+
+    /// The key, the hash below which a unit is dropped, and the factor of the others.
+    #[inline]
+    pub(crate) fn words(self) -> (u64, u32, f32) {
+        (self.key, (f64::from(self.rate) * 4_294_967_296.0) as u32, 1.0 / (1.0 - self.rate))
     }
 }
 

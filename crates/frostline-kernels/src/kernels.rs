@@ -6,7 +6,7 @@
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{AdamW, Dropout, Pack, Precision, Rows, stock};
+use crate::{Dropout, Index, Pack, Precision, Rows, Update, Updated, stock};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
@@ -77,7 +77,7 @@ pub trait Kernels: Backend {
     ///
     /// # Shapes
     /// table \[V, H\], N row numbers below V -> \[N, H\]
-    fn k_gather(table: Tensor<Self, 2>, rows: &[u32]) -> Tensor<Self, 2> {
+    fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
         stock::gather(table, rows)
     }
 
@@ -85,26 +85,29 @@ pub trait Kernels: Backend {
     ///
     /// # Shapes
     /// logits \[N, C\], N labels below C -> \[1\]
-    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &[u32]) -> Tensor<Self, 1> {
+    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
         stock::cross_entropy(logits, labels)
     }
 
-    /// Sum of squares of all elements, summed in a fixed order.
-    fn k_sum_squares<const D: usize>(x: &Tensor<Self, D>) -> f64 {
-        stock::sum_squares(x)
-    }
-
-    /// One AdamW update of a parameter and its moments `[first, second]`.
+    /// The sum of the squares of each tensor, in a fixed order. There is at least one.
     ///
     /// # Shapes
-    /// All of one shape.
-    fn k_adamw<const D: usize>(
-        rule: &AdamW,
-        parameter: Tensor<Self, D>,
-        gradient: Tensor<Self, D>,
-        moments: [Tensor<Self, D>; 2],
-    ) -> (Tensor<Self, D>, [Tensor<Self, D>; 2]) {
-        stock::adamw(rule, parameter, gradient, moments)
+    /// T tensors -> \[T\]
+    fn k_squares(tensors: &[Tensor<Self, 1>]) -> Tensor<Self, 1> {
+        stock::squares(tensors)
+    }
+
+    /// The AdamW updates of parameters, in the order of the updates. Gradients are first multiplied by one factor, so
+    /// that their global norm, the root of the sum of `squares`, is at most `clip`.
+    ///
+    /// # Shapes
+    /// The tensors of an update are of one length; squares \[T\]
+    fn k_adamw(
+        updates: Vec<Update<Self>>,
+        squares: &Tensor<Self, 1>,
+        clip: Option<f64>,
+    ) -> Vec<Updated<Self>> {
+        stock::adamw(updates, squares, clip)
     }
 }
 

@@ -3,19 +3,21 @@
 pub mod backend;
 mod dropout;
 mod kernels;
+mod numbers;
 mod options;
 mod pack;
 pub mod stock;
 
 #[cfg(feature = "flex")]
 mod cpu;
-#[cfg(feature = "cuda")]
-mod cuda;
+#[cfg(feature = "gpu")]
+mod gpu;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
 pub use kernels::{Kernels, Train};
-pub use options::AdamW;
-pub use pack::{Pack, Rows};
+pub use numbers::{Index, Rows, Shared, share};
+pub use options::{AdamW, Update, Updated};
+pub use pack::{Pack, Picked};

@@ -1,4 +1,6 @@
-//! The hyperparameters of an update.
+//! Updates of parameters.
+
+use burn::prelude::*;
 
 /// The hyperparameters of one AdamW update.
 ///
@@ -18,6 +20,38 @@ pub struct AdamW {
     pub weight_decay: f64,
     /// The number of this step, from 1.
     pub step: u64,
-    /// The factor by which gradients are multiplied first (clipping).
-    pub gradient_scale: f64,
+}
+
+impl AdamW {
+    /// What corrects the two moments for having begun at 0.
+    pub(crate) fn bias(&self) -> [f64; 2] {
+        let step = self.step as i32;
+        [1.0 - self.beta1.powi(step), 1.0 - self.beta2.powi(step)]
+    }
+}
+
+/// A parameter and what its update needs, as vectors of one length.
+#[derive(Debug)]
+pub struct Update<B: Backend> {
+    /// The hyperparameters.
+    pub rule: AdamW,
+    /// The parameter.
+    pub parameter: Tensor<B, 1>,
+    /// Its gradient.
+    pub gradient: Tensor<B, 1>,
+    /// Its first and second moment.
+    pub moments: [Tensor<B, 1>; 2],
+}
+
+/// A parameter and its moments after an update.
+pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
+
+/// What gradients whose squares have these sums are multiplied with, so that their global norm is at most `clip`.
+///
+/// # Source
+/// PyTorch's `clip_grad_norm_`.
+pub(crate) fn clipping<B: Backend>(squares: &Tensor<B, 1>, clip: Option<f64>) -> f64 {
+    let Some(clip) = clip else { return 1.0 };
+    let norm = squares.to_data().iter::<f64>().sum::<f64>().sqrt();
+    (clip / (norm + 1e-6)).min(1.0)
 }

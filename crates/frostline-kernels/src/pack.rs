@@ -4,28 +4,22 @@ use std::sync::Arc;
 
 use frostline_random::mix64;
 
-/// The identity of every row of a packed matrix, so that a row's dropout mask depends only on its
-/// sentence and position.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows(Arc<[u64]>);
+use crate::numbers::Shared;
+use crate::{Index, Rows};
 
-impl Rows {
-    /// Rows with these identities.
-    #[must_use]
-    pub fn new(identities: Vec<u64>) -> Self {
-        Self(identities.into())
-    }
+/// Some rows of a packed matrix.
+#[derive(Clone, Debug)]
+pub struct Picked {
+    /// Their numbers.
+    pub rows: Index,
+    /// Their identities.
+    pub identities: Rows,
+}
 
-    /// The identities.
-    #[must_use]
-    pub fn identities(&self) -> &[u64] {
-        &self.0
-    }
-
-    /// The identities of some of the rows.
-    #[must_use]
-    pub fn select(&self, rows: &[u32]) -> Self {
-        Self(rows.iter().map(|&row| self.0[row as usize]).collect())
+impl Picked {
+    /// The numbers that a device needs, to be transferred with others.
+    pub fn shared(&mut self) -> [Shared<'_>; 2] {
+        [Shared::Index(&mut self.rows), Shared::Rows(&mut self.identities)]
     }
 }
 
@@ -33,7 +27,9 @@ impl Rows {
 #[derive(Clone, Debug)]
 pub struct Pack {
     offsets: Arc<[usize]>,
-    rows: Rows,
+    /// The same numbers for kernels.
+    pub(crate) boundaries: Index,
+    pub(crate) rows: Rows,
 }
 
 impl Pack {
@@ -53,7 +49,8 @@ impl Pack {
             identities.extend((0..length as u64).map(|position| mix64(key ^ position)));
             offsets.push(identities.len());
         }
-        Self { offsets: offsets.into(), rows: Rows::new(identities) }
+        let boundaries = offsets.iter().map(|&offset| offset as u32).collect::<Vec<u32>>().into();
+        Self { offsets: offsets.into(), boundaries, rows: Rows::new(identities) }
     }
 
     /// The number of rows, N.
@@ -84,6 +81,17 @@ impl Pack {
     #[must_use]
     pub fn longest(&self) -> usize {
         self.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+    }
+
+    /// Some rows, with their identities.
+    #[must_use]
+    pub fn pick(&self, rows: Vec<u32>) -> Picked {
+        Picked { identities: self.rows.select(&rows), rows: rows.into() }
+    }
+
+    /// The numbers that a device needs, to be transferred with others.
+    pub fn shared(&mut self) -> [Shared<'_>; 2] {
+        [Shared::Index(&mut self.boundaries), Shared::Rows(&mut self.rows)]
     }
 
     /// The rows' identities.

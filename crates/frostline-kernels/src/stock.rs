@@ -5,7 +5,8 @@
 use burn::prelude::*;
 use burn::tensor::{FloatDType, activation};
 
-use crate::{AdamW, Dropout, Pack, Rows};
+use crate::options::clipping;
+use crate::{Dropout, Pack, Rows, Update, Updated};
 
 /// See [`crate::Kernels::k_linear`].
 pub fn linear<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
@@ -157,23 +158,27 @@ pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, labels: &[u32]) -> Tensor
     activation::log_softmax(logits, 1).gather(1, labels).sum().neg()
 }
 
-/// See [`crate::Kernels::k_sum_squares`].
-pub fn sum_squares<B: Backend, const D: usize>(x: &Tensor<B, D>) -> f64 {
-    x.clone().square().sum().into_scalar().elem()
+/// See [`crate::Kernels::k_squares`].
+pub fn squares<B: Backend>(tensors: &[Tensor<B, 1>]) -> Tensor<B, 1> {
+    Tensor::cat(tensors.iter().map(|tensor| tensor.clone().square().sum()).collect(), 0)
 }
 
 /// See [`crate::Kernels::k_adamw`].
-pub fn adamw<B: Backend, const D: usize>(
-    rule: &AdamW,
-    parameter: Tensor<B, D>,
-    gradient: Tensor<B, D>,
-    [first, second]: [Tensor<B, D>; 2],
-) -> (Tensor<B, D>, [Tensor<B, D>; 2]) {
-    let gradient = gradient.mul_scalar(rule.gradient_scale);
+pub fn adamw<B: Backend>(
+    updates: Vec<Update<B>>,
+    squares: &Tensor<B, 1>,
+    clip: Option<f64>,
+) -> Vec<Updated<B>> {
+    let scale = clipping(squares, clip);
+    updates.into_iter().map(|update| adamw_one(update, scale)).collect()
+}
+
+fn adamw_one<B: Backend>(update: Update<B>, scale: f64) -> Updated<B> {
+    let Update { rule, parameter, gradient, moments: [first, second] } = update;
+    let gradient = gradient.mul_scalar(scale);
     let first = first.mul_scalar(rule.beta1) + gradient.clone().mul_scalar(1.0 - rule.beta1);
     let second = second.mul_scalar(rule.beta2) + gradient.square().mul_scalar(1.0 - rule.beta2);
-    let step = rule.step as i32;
-    let (bias1, bias2) = (1.0 - rule.beta1.powi(step), 1.0 - rule.beta2.powi(step));
+    let [bias1, bias2] = rule.bias();
     let root = second.clone().div_scalar(bias2).sqrt().add_scalar(rule.eps);
     let moved = parameter.mul_scalar(1.0 - rule.lr * rule.weight_decay)
         - (first.clone() / root).mul_scalar(rule.lr / bias1);

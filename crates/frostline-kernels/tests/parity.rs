@@ -5,7 +5,7 @@
 
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
-use frostline_kernels::{AdamW, Dropout, Kernels, Pack, Precision, stock};
+use frostline_kernels::{AdamW, Dropout, Index, Kernels, Pack, Precision, Update, stock};
 use frostline_random::Stream;
 use frostline_testing::{Lack, skipped};
 use proptest::prelude::*;
@@ -176,36 +176,50 @@ proptest! {
     #[test]
     fn gather(rows in prop::collection::vec(0u32..30, 1..80), h in 1usize..40, seed in 0u64..999) {
         let table = leaf(seed, [30, h]);
+        let rows = Index::from(rows);
         same(std::slice::from_ref(&table), || B::k_gather(table.clone(), &rows), || stock::gather(table.clone(), &rows))?;
     }
 
     #[test]
     fn cross_entropy(labels in prop::collection::vec(0u32..7, 1..80), seed in 0u64..999) {
-        let logits = leaf(seed, [labels.len(), 7]);
+        let (logits, labels) = (leaf(seed, [labels.len(), 7]), Index::from(labels));
         same(std::slice::from_ref(&logits), || B::k_cross_entropy(logits.clone(), &labels), || stock::cross_entropy(logits.clone(), &labels))?;
     }
 
     #[test]
-    fn adamw(n in 1usize..40, h in 1usize..900, step in 1u64..2000, seed in 0u64..999) {
-        let inner = |i| random(seed + i, [n, h]).inner();
-        let rule = AdamW { lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.1, step, gradient_scale: 0.7 };
-        let args = || (inner(0), inner(1), [inner(2), inner(3).abs()]);
-        let (p, g, m) = args();
-        let (ours, our_moments) = Flex::k_adamw(&rule, p, g, m);
-        let (p, g, m) = args();
-        let (theirs, their_moments) = stock::adamw(&rule, p, g, m);
-        close("parameter", &values(ours), &values(theirs))?;
-        for (a, b) in our_moments.into_iter().zip(their_moments) {
-            close("moment", &values(a), &values(b))?;
+    fn adamw(lengths in prop::collection::vec(1usize..9000, 1..4), step in 1u64..2000, clip in prop::option::of(0.1f64..100.0), seed in 0u64..999) {
+        let rule = AdamW { lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.1, step };
+        let inner = |seed, n: usize| random::<1>(seed, [n]).inner();
+        let update = |(at, &n): (usize, &usize)| {
+            let seed = seed + 10 * at as u64;
+            let moments = [inner(seed + 2, n), inner(seed + 3, n).abs()];
+            Update { rule, parameter: inner(seed, n), gradient: inner(seed + 1, n), moments }
+        };
+        let updates = || lengths.iter().enumerate().map(update).collect::<Vec<Update<Flex>>>();
+        let gradients: Vec<_> = updates().into_iter().map(|update| update.gradient).collect();
+        let squares = Flex::k_squares(&gradients);
+        for (gradient, sum) in gradients.iter().zip(values(squares.clone())) {
+            let exact: f64 = values(gradient.clone()).iter().map(|&x| f64::from(x).powi(2)).sum();
+            prop_assert!((f64::from(sum) - exact).abs() < 1e-5 * exact.max(1e-3));
+        }
+        close("squares", &values(squares.clone()), &values(stock::squares(&gradients)))?;
+        let (ours, theirs) = (Flex::k_adamw(updates(), &squares, clip), stock::adamw(updates(), &squares, clip));
+        for ((ours, our_moments), (theirs, their_moments)) in ours.into_iter().zip(theirs) {
+            close("parameter", &values(ours), &values(theirs))?;
+            for (a, b) in our_moments.into_iter().zip(their_moments) {
+                close("moment", &values(a), &values(b))?;
+            }
         }
         // A view of part of a tensor is updated like a tensor of its own.
-        let part = |i| random(seed + i, [n + 2, h]).inner().slice([2..n + 2]);
-        let (ours, _) = Flex::k_adamw(&rule, part(0), inner(1), [inner(2), inner(3).abs()]);
-        let (theirs, _) = stock::adamw(&rule, part(0), inner(1), [inner(2), inner(3).abs()]);
-        close("a view", &values(ours), &values(theirs))?;
-        let sum = Flex::k_sum_squares(&inner(0));
-        let exact: f64 = values(inner(0)).iter().map(|&x| f64::from(x).powi(2)).sum();
-        prop_assert!((sum - exact).abs() < 1e-5 * exact.max(1e-3));
+        let view = |update: Update<Flex>| {
+            let n = update.parameter.dims()[0];
+            let longer = Tensor::cat(vec![update.parameter.clone().slice([0..1]), update.parameter], 0);
+            Update { parameter: longer.slice([1..n + 1]), ..update }
+        };
+        let views = Flex::k_adamw(updates().into_iter().map(view).collect(), &squares, clip);
+        for ((view, _), (whole, _)) in views.into_iter().zip(Flex::k_adamw(updates(), &squares, clip)) {
+            prop_assert_eq!(values(view), values(whole));
+        }
     }
 }
 

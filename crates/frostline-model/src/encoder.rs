@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Kernels, Pack, Precision};
+use frostline_kernels::{Dropout, Kernels, Pack, Picked, Precision};
 
 use crate::adapter::Adapter;
 use crate::linear::{Builder, Linear, Norm};
-use crate::{EncoderConfig, Matrix, ModelError, ParameterSource, Vocabulary};
+use crate::{EncoderConfig, Matrix, ModelError, PackedInput, ParameterSource, Vocabulary};
 
 /// Word, position and token-type tables, and the LayerNorm of their sum.
 #[derive(Module, Debug)]
@@ -54,17 +54,6 @@ pub struct Encoder<B: Backend> {
     pub embeddings: Embeddings<B>,
     /// The blocks, from the input to the output.
     pub blocks: Vec<Block<B>>,
-}
-
-/// A packed batch.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedInput<'a> {
-    /// The compact row of every subword, N.
-    pub ids: &'a [u32],
-    /// The position of every subword in its sentence, N; 0 is the first in every family.
-    pub positions: &'a [u32],
-    /// The boundaries of the sentences.
-    pub pack: &'a Pack,
 }
 
 /// The settings of one forward pass: its precision and its dropout.
@@ -116,17 +105,17 @@ impl<B: Kernels> Block<B> {
         pack: &Pack,
         drop: &BlockDropout,
         precision: Precision,
-        only: Option<&[u32]>,
+        only: Option<&Picked>,
     ) -> Tensor<B, 2> {
         let linear = |part: &Linear<B>, x| part.forward(x, precision);
         let qkv = [&self.query, &self.key, &self.value].map(|part| linear(part, x.clone()));
         let context = B::k_attention(qkv, config.heads, pack, drop.attention);
         let (context, x, rows) = match only {
-            None => (context, x, pack.rows().clone()),
-            Some(only) => (B::k_gather(context, only), B::k_gather(x, only), pack.rows().select(only)),
+            None => (context, x, pack.rows()),
+            Some(only) => (B::k_gather(context, &only.rows), B::k_gather(x, &only.rows), &only.identities),
         };
         let norm = |x, residual, norm: &Norm<B>, drop| {
-            B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, &rows)
+            B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, rows)
         };
         let context = linear(&self.attention_output, context);
         let x = norm(context, x, &self.attention_norm, drop.attention_output);
@@ -192,9 +181,9 @@ impl<B: Kernels> Encoder<B> {
     /// # Shapes
     /// N subwords -> \[N, H\]
     #[must_use]
-    pub fn forward(&self, config: &EncoderConfig, input: PackedInput<'_>, pass: &Pass) -> Tensor<B, 2> {
+    pub fn forward(&self, config: &EncoderConfig, input: &PackedInput, pass: &Pass) -> Tensor<B, 2> {
         let x = self.embed(config, input, pass);
-        self.forward_blocks(config, x, 0..self.blocks.len(), input.pack, pass)
+        self.forward_blocks(config, x, 0..self.blocks.len(), &input.pack, pass)
     }
 
     /// The embeddings: the input of the first block.
@@ -202,14 +191,12 @@ impl<B: Kernels> Encoder<B> {
     /// # Shapes
     /// N subwords -> \[N, H\]
     #[must_use]
-    pub fn embed(&self, config: &EncoderConfig, input: PackedInput<'_>, pass: &Pass) -> Tensor<B, 2> {
+    pub fn embed(&self, config: &EncoderConfig, input: &PackedInput, pass: &Pass) -> Tensor<B, 2> {
         let tables = &self.embeddings;
-        let positions: Vec<u32> =
-            input.positions.iter().map(|position| position + config.first_position as u32).collect();
         let mut x =
-            B::k_gather(tables.word.val(), input.ids) + B::k_gather(tables.position.val(), &positions);
+            B::k_gather(tables.word.val(), &input.ids) + B::k_gather(tables.position.val(), &input.positions);
         if let Some(token_type) = &tables.token_type {
-            x = x + B::k_gather(token_type.val(), &[0]);
+            x = x + token_type.val().narrow(0, 0, 1);
         }
         let rows = input.pack.rows();
         let x = B::k_drop_add_norm(x, None, tables.norm.parts(), config.norm_eps, Dropout::OFF, rows);

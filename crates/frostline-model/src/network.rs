@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::prelude::*;
-use frostline_kernels::{Kernels, Pack};
+use frostline_kernels::Kernels;
 
 use crate::linear::Builder;
 use crate::{
@@ -50,13 +50,12 @@ impl<B: Kernels> Network<B> {
         &self,
         head: usize,
         config: &EncoderConfig,
-        input: PackedInput<'_>,
-        label_rows: &[u32],
+        input: &PackedInput,
         pass: &Pass,
     ) -> Tensor<B, 2> {
         let x = self.encoder.embed(config, input, pass);
-        let x = self.features(0, config, x, input.pack, label_rows, pass);
-        self.heads[head].forward(x, pass, &input.pack.rows().select(label_rows))
+        let x = self.features(0, config, x, input, pass);
+        self.heads[head].forward(x, pass, &input.labels.identities)
     }
 
     /// The input of a head at the label rows, from `x`: the input of block `first`, or with `first`
@@ -73,21 +72,20 @@ impl<B: Kernels> Network<B> {
         first: usize,
         config: &EncoderConfig,
         x: Tensor<B, 2>,
-        pack: &Pack,
-        label_rows: &[u32],
+        input: &PackedInput,
         pass: &Pass,
     ) -> Tensor<B, 2> {
         if let Some(mix) = &self.mix {
-            return mix.forward(self.layers(first, config, x, pack, label_rows, pass));
+            return mix.forward(self.layers(first, config, x, input, pass));
         }
         let encoder = &self.encoder;
         match encoder.blocks[first..].split_last() {
-            None => B::k_gather(x, label_rows),
+            None => B::k_gather(x, &input.labels.rows),
             // The last block is needed only at the label rows.
             Some((last, _)) => {
                 let top = encoder.blocks.len() - 1;
-                let x = encoder.forward_blocks(config, x, first..top, pack, pass);
-                last.forward(x, config, pack, &pass.blocks[top], pass.precision, Some(label_rows))
+                let x = encoder.forward_blocks(config, x, first..top, &input.pack, pass);
+                last.forward(x, config, &input.pack, &pass.blocks[top], pass.precision, Some(&input.labels))
             }
         }
     }
@@ -105,16 +103,15 @@ impl<B: Kernels> Network<B> {
         first: usize,
         config: &EncoderConfig,
         x: Tensor<B, 2>,
-        pack: &Pack,
-        label_rows: &[u32],
+        input: &PackedInput,
         pass: &Pass,
     ) -> Vec<Tensor<B, 2>> {
         assert_eq!(first, 0, "every block's output is needed, but the input is that of block {first}");
-        let mut layers = vec![B::k_gather(x.clone(), label_rows)];
+        let mut layers = vec![B::k_gather(x.clone(), &input.labels.rows)];
         let mut x = x;
         for block in 0..self.encoder.blocks.len() {
-            x = self.encoder.forward_blocks(config, x, block..block + 1, pack, pass);
-            layers.push(B::k_gather(x.clone(), label_rows));
+            x = self.encoder.forward_blocks(config, x, block..block + 1, &input.pack, pass);
+            layers.push(B::k_gather(x.clone(), &input.labels.rows));
         }
         layers
     }

@@ -48,7 +48,7 @@ fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
         for some in all.chunks(size) {
             let packed = Packed::new(some);
             let off = Pass::plain(config.depth);
-            ours.extend(numbers(model.forward(0, &config, packed.input(), &packed.label_rows, &off)));
+            ours.extend(numbers(model.forward(0, &config, &packed.input(&config), &off)));
         }
         let (shape, theirs) = Tensors::open(&references().join(format!("{name}.safetensors"))).get("logits");
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
@@ -103,8 +103,9 @@ fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BT
         *id = vocabulary.row(*id).unwrap();
     }
     let off = Pass::plain(config.depth);
-    let logits = model.forward(0, &config, packed.input(), &packed.label_rows, &off);
-    let loss = B::k_cross_entropy(logits, &packed.labels).div_scalar(packed.labels.len() as f64);
+    let logits = model.forward(0, &config, &packed.input(&config), &off);
+    let loss =
+        B::k_cross_entropy(logits, &packed.labels.clone().into()).div_scalar(packed.labels.len() as f64);
     let value = loss.clone().into_scalar().elem();
     let all = GradientsParams::from_grads(loss.backward(), &model);
     let mut gradients = Gradients { all: &all, path: Vec::new(), found: BTreeMap::new() };
@@ -193,7 +194,7 @@ fn hidden_states_agree<B: Kernels>() {
         let vocabulary = Vocabulary::full(config.vocabulary);
         let encoder =
             Encoder::<B>::build(&config, &vocabulary, [&weights, &weights], &B::Device::default()).unwrap();
-        let hidden = encoder.forward(&config, packed.input(), &Pass::plain(config.depth));
+        let hidden = encoder.forward(&config, &packed.input(&config), &Pass::plain(config.depth));
         let far = apart(&numbers(hidden), &references_file.get(kind).1);
         println!("{kind}: hidden states within {far:.1e}");
         assert!(far <= 1e-4, "{kind}: {far:e}");

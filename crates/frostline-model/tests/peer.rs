@@ -20,10 +20,9 @@ fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
 
 /// Logits at every position of every sentence.
 fn logits(config: &EncoderConfig, model: &Network<Flex>, sentences: &[ReferenceSentence]) -> Vec<f32> {
-    let packed = Packed::new(sentences);
-    let every: Vec<u32> = (0..packed.ids.len() as u32).collect();
-    let off = Pass::plain(config.depth);
-    numbers(model.forward(0, config, packed.input(), &every, &off))
+    let mut packed = Packed::new(sentences);
+    packed.label_rows = (0..packed.ids.len() as u32).collect();
+    numbers(model.forward(0, config, &packed.input(config), &Pass::plain(config.depth)))
 }
 
 /// A tagger as a Hugging Face folder; only the rows of `vocabulary` come from the model itself.
@@ -120,7 +119,7 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let encoder =
         Encoder::<Flex>::build(&config, &vocabulary, [&weights, &weights], &Default::default()).unwrap();
     let packed = Packed::new(&all);
-    let ours = numbers(encoder.forward(&config, packed.input(), &Pass::plain(config.depth)));
+    let ours = numbers(encoder.forward(&config, &packed.input(&config), &Pass::plain(config.depth)));
     let theirs: Vec<Vec<f32>> = peer(&python, "hidden", &folder, &ids);
     let far = apart(&ours, &theirs.concat());
     println!("all-MiniLM-L6-v2: hidden states within {far:.1e}");

@@ -71,15 +71,14 @@ impl<B: Kernels> Engine for Loaded<B> {
         let lengths: Vec<usize> = windows.iter().map(|window| window.ids.len()).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
         let ids: Vec<u32> = windows.iter().flat_map(|window| window.ids.iter().copied()).collect();
-        let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let mut label_rows = Vec::new();
         let mut start = 0;
         for window in windows {
             label_rows.extend(window.label_positions.iter().map(|&(position, _)| start + position));
             start += window.ids.len() as u32;
         }
-        let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
-        let logits = self.model.forward(0, &self.config, input, &label_rows, &self.pass);
+        let input = PackedInput::new(&self.config, pack, ids, label_rows);
+        let logits = self.model.forward(0, &self.config, &input, &self.pass);
         logits.into_data().into_vec::<f32>().expect("logits are f32")
     }
 }

@@ -79,16 +79,13 @@ impl Positions<'_> {
             return Vec::new();
         }
         let ids: Vec<u32> = batch.iter().flatten().filter_map(|&id| vocabulary.row(id)).collect();
-        let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
-        let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
+        let all = (0..ids.len() as u32).collect();
+        let input = PackedInput::new(config, pack, ids, all);
         let off = Pass::plain(config.depth);
         let states = match model {
-            Model::Bare(encoder) => encoder.forward(config, input, &off),
-            Model::Tagger(tagger) => {
-                let all: Vec<u32> = (0..ids.len() as u32).collect();
-                tagger.forward(0, config, input, &all, &off)
-            }
+            Model::Bare(encoder) => encoder.forward(config, &input, &off),
+            Model::Tagger(tagger) => tagger.forward(0, config, &input, &off),
         };
         states.into_data().into_vec::<f32>().expect("states are f32")
     }

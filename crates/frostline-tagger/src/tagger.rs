@@ -45,7 +45,7 @@ pub struct Options {
     /// The precision of linear layers. By default as in training if Frostline saved the model,
     /// otherwise f32.
     pub precision: Option<Precision>,
-    /// `flex`, `ndarray` or `cuda`, if this build has it; by default the first one that it has.
+    /// `flex`, `ndarray`, `cuda` or `wgpu`, if this build has it; by default the first one that it has.
     pub backend: Option<String>,
     /// The number of threads; by default one per core.
     pub threads: Option<usize>,

@@ -1,18 +1,16 @@
 //! Packed batches: some sentences of a dataset, end to end without padding.
 
-use frostline_kernels::Pack;
+use frostline_kernels::{Index, Pack, Shared, share};
+use frostline_model::{EncoderConfig, PackedInput};
 
 use crate::{Dataset, View};
 
 /// Some sentences of a dataset, packed.
 pub(crate) struct Batch {
-    pub rows: Vec<u32>,
-    pub positions: Vec<u32>,
-    pub pack: Pack,
-    /// The packed rows at label positions.
-    pub label_rows: Vec<u32>,
-    /// Their labels.
-    pub labels: Vec<u32>,
+    /// Their subwords, and the rows at label positions.
+    pub input: PackedInput,
+    /// The labels at these rows, M.
+    pub labels: Index,
     /// Blocks of the constant prefix, and the hidden states above it, \[N, H\].
     pub prefix: Option<(usize, Vec<f32>)>,
 }
@@ -20,18 +18,17 @@ pub(crate) struct Batch {
 impl Batch {
     /// Packs these sentences. Words whose tag train lacks have no label; unless `only_known`, they have
     /// the label 0, so that they are predicted.
-    pub fn new(view: View<'_>, sentences: &[usize], only_known: bool) -> Self {
+    pub fn new(encoder: &EncoderConfig, view: View<'_>, sentences: &[usize], only_known: bool) -> Self {
         let data = view.data;
         let lengths: Vec<usize> = sentences.iter().map(|&s| data.examples[s].ids.len()).collect();
         let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
         let pack = Pack::new(&lengths, &numbers);
-        let (mut rows, mut positions) = (Vec::with_capacity(pack.len()), Vec::with_capacity(pack.len()));
+        let mut ids = Vec::with_capacity(pack.len());
         let (mut label_rows, mut labels) = (Vec::new(), Vec::new());
         for &sentence in sentences {
             let example = &data.examples[sentence];
-            let start = rows.len() as u32;
-            rows.extend_from_slice(&example.rows);
-            positions.extend(0..example.ids.len() as u32);
+            let start = ids.len() as u32;
+            ids.extend_from_slice(&example.rows);
             for (word, gold) in example.words.iter().zip(&example.gold) {
                 if let Ok(position) = word
                     && (gold.is_some() || !only_known)
@@ -42,7 +39,10 @@ impl Batch {
             }
         }
         let prefix = view.prefix.map(|prefix| (prefix.blocks, prefix.gather(data, sentences)));
-        Self { rows, positions, pack, label_rows, labels, prefix }
+        let mut labels = Index::from(labels);
+        let mut input = PackedInput::new(encoder, pack, ids, label_rows);
+        share(input.shared().chain([Shared::Index(&mut labels)]));
+        Self { input, labels, prefix }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use burn::prelude::*;
 use frostline_freeze::Group;
 use frostline_kernels::Kernels;
-use frostline_model::{EncoderConfig, Network, PackedInput, Values};
+use frostline_model::{EncoderConfig, Network, Values};
 use frostline_record::Settings;
 
 use crate::batch::{Batch, batches};
@@ -50,14 +50,13 @@ pub fn linear_cka<B: Kernels>(
     let whole = View { prefix: None, ..view };
     let mut sums: Vec<Products<B>> = Vec::new();
     for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
-        let batch = Batch::new(whole, sentences, false);
-        if batch.label_rows.is_empty() {
+        let batch = Batch::new(config, whole, sentences, false);
+        if batch.labels.is_empty() {
             continue;
         }
         let [before, after] = models.map(|model| {
-            let input = PackedInput { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
-            let x = model.encoder.embed(config, input, &pass);
-            model.layers(0, config, x, &batch.pack, &batch.label_rows, &pass)
+            let x = model.encoder.embed(config, &batch.input, &pass);
+            model.layers(0, config, x, &batch.input, &pass)
         });
         for (layer, pair) in before.into_iter().zip(after).enumerate() {
             if sums.len() == layer {

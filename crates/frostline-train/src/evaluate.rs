@@ -58,14 +58,14 @@ pub fn evaluate<B: Kernels>(
     let (mut tally, mut loss) = (Tally::default(), 0f64);
     let pass = pass::scoring(config, settings);
     for sentences in batches(data, &order, settings.eval.batch_tokens) {
-        let mut batch = Batch::new(view, sentences, false);
-        let logits = if batch.label_rows.is_empty() {
+        let mut batch = Batch::new(config, view, sentences, false);
+        let logits = if batch.labels.is_empty() {
             Vec::new()
         } else {
             let logits = logits(model, head, config, &mut batch, &pass);
             logits.into_data().into_vec::<f32>().expect("logits are f32")
         };
-        let tags = logits.len() / batch.label_rows.len().max(1);
+        let tags = logits.len() / batch.labels.len().max(1);
         let mut rows = logits.chunks_exact(tags.max(1));
         for &sentence in sentences {
             let example = &data.examples[sentence];
@@ -101,8 +101,8 @@ pub fn features<B: Kernels>(
     let pass = pass::scoring(config, settings);
     let mut all = Vec::new();
     for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
-        let mut batch = Batch::new(view, sentences, false);
-        if !batch.label_rows.is_empty() {
+        let mut batch = Batch::new(config, view, sentences, false);
+        if !batch.labels.is_empty() {
             let rows = label_states(model, config, &mut batch, &pass);
             all.extend(rows.into_data().into_vec::<f32>().expect("hidden states are f32"));
         }

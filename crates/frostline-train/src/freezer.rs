@@ -46,12 +46,13 @@ impl<'a> Freezer<'a> {
     pub fn after_step<B: Train>(
         &mut self,
         step: u64,
-        norms: &Norms,
+        norms: &Norms<B::InnerBackend>,
         mut model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> Network<B> {
         let Some(rule) = self.run.settling else { return model };
         let policy = self.run.timeline.at(step);
+        let norms = norms.read();
         if self.settling.note(step, &rule, policy, |group| norms.of(group)) {
             model = self.apply(step, model);
             optimizer.forget(&model, |path| self.policy.freezes(path));

@@ -8,7 +8,7 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_freeze::{Group, LayerDecay};
-use frostline_kernels::{AdamW, Kernels, Train};
+use frostline_kernels::{AdamW, Kernels, Train, Update};
 use frostline_record::OptimizerSettings;
 
 /// The optimiser with its state.
@@ -56,32 +56,58 @@ impl<B: Kernels> Optimizer<B> {
 
     /// Takes a step with this learning rate. Returns the model and the gradients' norms before
     /// clipping.
-    pub fn step<A, M>(&mut self, lr: f64, model: M, gradients: GradientsParams) -> (M, Norms)
+    pub fn step<A, M>(&mut self, lr: f64, model: M, gradients: GradientsParams) -> (M, Norms<B>)
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        let mut squares = Squares { gradients: &gradients, of: Vec::new() };
-        model.visit(&mut squares);
-        let squares = squares.of;
-        if squares.iter().any(|(id, _)| !self.places.contains_key(id)) {
+        let mut taken = Taken { gradients, all: Vec::new() };
+        let model = model.map(&mut taken);
+        let Taken { all, .. } = taken;
+        if all.is_empty() {
+            return (model, Norms::NONE);
+        }
+        if all.iter().any(|part| !self.places.contains_key(&part.id)) {
             self.places = places(&model);
         }
-        let norm = squares.iter().map(|(_, squares)| squares).sum::<f64>().sqrt();
-        let clip = self.settings.clip_norm;
-        let gradient_scale = if clip > 0.0 { (clip / (norm + 1e-6)).min(1.0) } else { 1.0 };
-        let rule = AdamW {
-            lr,
-            beta1: self.settings.beta1,
-            beta2: self.settings.beta2,
-            eps: self.settings.eps,
-            weight_decay: self.settings.decay(),
-            step: 0,
-            gradient_scale,
-        };
-        let norms = Norms(squares.iter().map(|(id, squares)| (self.places[id].group, *squares)).collect());
-        let Self { rates, places, moments, .. } = self;
-        (model.map(&mut Update { rule, rates, places, gradients, moments }), norms)
+        let squares = B::k_squares(&all.iter().map(|part| part.gradient.clone()).collect::<Vec<_>>());
+        let norms =
+            Norms(Some((all.iter().map(|part| self.places[&part.id].group).collect(), squares.clone())));
+        let mut kept = Vec::with_capacity(all.len());
+        let updates = all.into_iter().map(|Part { id, shape, parameter, gradient }| {
+            let Moments { steps, values: moments } = self.moments.remove(&id).unwrap_or_else(|| {
+                let ([count], device) = (parameter.dims(), parameter.device());
+                Moments {
+                    steps: 0,
+                    values: [Tensor::zeros([count], &device), Tensor::zeros([count], &device)],
+                }
+            });
+            kept.push((id, shape, steps + 1));
+            Update { rule: self.rule(lr, self.places[&id], steps + 1), parameter, gradient, moments }
+        });
+        let updates = updates.collect();
+        let clip = Some(self.settings.clip_norm).filter(|&clip| clip > 0.0);
+        let mut after = HashMap::new();
+        for ((id, shape, steps), (parameter, values)) in
+            kept.into_iter().zip(B::k_adamw(updates, &squares, clip))
+        {
+            self.moments.insert(id, Moments { steps, values });
+            after.insert(id, (shape, parameter));
+        }
+        (model.map(&mut Put { after }), norms)
+    }
+
+    /// The hyperparameters of a parameter's update.
+    fn rule(&self, lr: f64, place: Place, step: u64) -> AdamW {
+        let Self { settings, rates, .. } = self;
+        AdamW {
+            lr: lr * rates.of(place.group),
+            beta1: settings.beta1,
+            beta2: settings.beta2,
+            eps: settings.eps,
+            weight_decay: if place.decays { settings.decay() } else { 0.0 },
+            step,
+        }
     }
 
     /// Drops the state of what is frozen from now on.
@@ -157,11 +183,27 @@ fn places<A: Backend, M: Module<A>>(model: &M) -> HashMap<ParamId, Place> {
     ids(model).into_iter().map(|(path, id)| (id, place(&path))).collect()
 }
 
-/// The squared norms of a step's gradients, with the group of each parameter.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Norms(Vec<(Group, f64)>);
+/// The squared norms of a step's gradients, with the group of each parameter; nothing where there was no gradient. They
+/// stay on the device until they are [read](Norms::read).
+pub struct Norms<B: Backend>(Option<(Vec<Group>, Tensor<B, 1>)>);
 
-impl Norms {
+/// The norms of a step's gradients, read from the device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadNorms(Vec<(Group, f64)>);
+
+impl<B: Backend> Norms<B> {
+    /// Those of a step without a gradient.
+    pub(crate) const NONE: Self = Self(None);
+
+    /// Waits for the device.
+    #[must_use]
+    pub fn read(&self) -> ReadNorms {
+        let Some((groups, squares)) = &self.0 else { return ReadNorms(Vec::new()) };
+        ReadNorms(groups.iter().copied().zip(squares.to_data().iter::<f64>()).collect())
+    }
+}
+
+impl ReadNorms {
     /// The norm of a group's gradient; 0 where it has none.
     #[must_use]
     pub fn of(&self, group: Group) -> f64 {
@@ -170,53 +212,44 @@ impl Norms {
     }
 }
 
-/// The sum of the squares of each gradient, in the order of the model's parameters.
-struct Squares<'a> {
-    gradients: &'a GradientsParams,
-    of: Vec<(ParamId, f64)>,
+/// A parameter that has a gradient, flattened.
+struct Part<B: Backend> {
+    id: ParamId,
+    shape: Shape,
+    parameter: Tensor<B, 1>,
+    gradient: Tensor<B, 1>,
 }
 
-impl<A: Train> ModuleVisitor<A> for Squares<'_> {
-    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<A, D>>) {
-        if let Some(gradient) = self.gradients.get::<A::InnerBackend, D>(parameter.id) {
-            self.of.push((parameter.id, <A::InnerBackend as Kernels>::k_sum_squares(&gradient)));
-        }
-    }
-}
-
-struct Update<'a, B: Backend> {
-    rule: AdamW,
-    rates: &'a LayerDecay,
-    places: &'a HashMap<ParamId, Place>,
+/// Takes the parameters that have a gradient out of a model, so that they can be updated in place.
+struct Taken<B: Backend> {
     gradients: GradientsParams,
-    moments: &'a mut HashMap<ParamId, Moments<B>>,
+    all: Vec<Part<B>>,
 }
 
-impl<A: Train> ModuleMapper<A> for Update<'_, A::InnerBackend> {
+impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some(gradient) = self.gradients.remove::<A::InnerBackend, D>(parameter.id) else {
             return parameter;
         };
-        let (id, tensor, mapper) = parameter.consume();
-        let shape = tensor.dims();
-        let count: usize = shape.iter().product();
-        let tensor = tensor.inner().reshape([count]);
-        let Moments { steps, values } = self.moments.remove(&id).unwrap_or_else(|| {
-            let device = tensor.device();
-            Moments { steps: 0, values: [Tensor::zeros([count], &device), Tensor::zeros([count], &device)] }
-        });
-        let steps = steps + 1;
-        let place = self.places[&id];
-        let rule = AdamW {
-            lr: self.rule.lr * self.rates.of(place.group),
-            weight_decay: if place.decays { self.rule.weight_decay } else { 0.0 },
-            step: steps,
-            ..self.rule
-        };
-        let gradient = gradient.reshape([count]);
-        let (tensor, values) = <A::InnerBackend as Kernels>::k_adamw(&rule, tensor, gradient, values);
-        self.moments.insert(id, Moments { steps, values });
+        let (id, tensor, _) = parameter.consume();
+        let (shape, device) = (tensor.shape(), tensor.device());
+        let count = shape.num_elements();
+        let parameter = tensor.inner().reshape([count]);
+        self.all.push(Part { id, shape: shape.clone(), parameter, gradient: gradient.reshape([count]) });
+        let empty = |_: &A::Device, _: bool| unreachable!("the parameter is put back before it is read");
+        Param::uninitialized(id, empty, device, true, shape)
+    }
+}
+
+/// Puts them back.
+struct Put<B: Backend> {
+    after: HashMap<ParamId, (Shape, Tensor<B, 1>)>,
+}
+
+impl<A: Train> ModuleMapper<A> for Put<A::InnerBackend> {
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
+        let Some((shape, tensor)) = self.after.remove(&parameter.id) else { return parameter };
         let tensor = Tensor::from_inner(tensor.reshape(shape)).require_grad();
-        Param::from_mapped_value(id, tensor, mapper)
+        Param::initialized(parameter.id, tensor)
     }
 }

@@ -6,7 +6,7 @@
 
 use burn::prelude::*;
 use frostline_kernels::Kernels;
-use frostline_model::{EncoderConfig, Network, PackedInput, Pass};
+use frostline_model::{EncoderConfig, Network, Pass};
 use frostline_record::Settings;
 
 use crate::batch::{Batch, batches};
@@ -28,10 +28,9 @@ pub fn compute_prefix<B: Kernels, E>(
     let pass = pass::scoring(config, settings);
     let order: Vec<usize> = (0..data.examples.len()).collect();
     for sentences in batches(data, &order, settings.eval.batch_tokens) {
-        let batch = Batch::new(data.into(), sentences, true);
-        let input = PackedInput { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
-        let x = model.encoder.embed(config, input, &pass);
-        let x = model.encoder.forward_blocks(config, x, 0..blocks, &batch.pack, &pass);
+        let batch = Batch::new(config, data.into(), sentences, true);
+        let x = model.encoder.embed(config, &batch.input, &pass);
+        let x = model.encoder.forward_blocks(config, x, 0..blocks, batch.input.pack(), &pass);
         take(&x.into_data().into_vec::<f32>().expect("hidden states are f32"))?;
     }
     Ok(())
@@ -45,16 +44,13 @@ pub(crate) fn label_states<B: Kernels>(
     pass: &Pass,
 ) -> Tensor<B, 2> {
     let (first, x) = match batch.prefix.take() {
-        None => {
-            let input = PackedInput { ids: &batch.rows, positions: &batch.positions, pack: &batch.pack };
-            (0, model.encoder.embed(config, input, pass))
-        }
+        None => (0, model.encoder.embed(config, &batch.input, pass)),
         Some((blocks, rows)) => {
-            let shape = [batch.pack.len(), config.hidden];
+            let shape = [batch.input.pack().len(), config.hidden];
             (blocks, Tensor::from_data(TensorData::new(rows, shape), &model.device()))
         }
     };
-    model.features(first, config, x, &batch.pack, &batch.label_rows, pass)
+    model.features(first, config, x, &batch.input, pass)
 }
 
 /// The logits at a batch's label positions.
@@ -66,5 +62,5 @@ pub(crate) fn logits<B: Kernels>(
     pass: &Pass,
 ) -> Tensor<B, 2> {
     let x = label_states(model, config, batch, pass);
-    model.heads[head].forward(x, pass, &batch.pack.rows().select(&batch.label_rows))
+    model.heads[head].forward(x, pass, &batch.input.label_rows().identities)
 }

@@ -4,7 +4,7 @@
 use burn::module::{AutodiffModule, Module, Param};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Kernels, Pack, Precision, Train};
+use frostline_kernels::{Dropout, Index, Kernels, Pack, Precision, Train};
 use frostline_model::{
     Encoder, EncoderConfig, Linear, ModelError, Norm, PackedInput, ParameterSource, RandomInit, Vocabulary,
 };
@@ -74,19 +74,18 @@ pub fn pretrain<B: Train>(
     let (mut step, mut sum, mut count) = (0, 0.0, 0.0);
     for epoch in 0..u64::from(config.epochs) {
         for sentences in order.child(epoch).permutation(text.len()).chunks(config.batch) {
-            let batch = Masked::new(text, sentences, encoder.vocabulary, config, masks.child(epoch));
+            let batch = Masked::new(text, sentences, encoder, config, masks.child(epoch));
             let pass = pass::encoder_dropout(dropout.child(step), encoder, &|_| true);
             let lr = schedule.at(step);
             step += 1;
             if batch.labels.is_empty() {
                 continue;
             }
-            let input = PackedInput { ids: &batch.ids, positions: &batch.positions, pack: &batch.pack };
-            let x = B::k_gather(model.encoder.forward(encoder, input, &pass), &batch.rows);
+            let rows = batch.input.label_rows();
+            let x = B::k_gather(model.encoder.forward(encoder, &batch.input, &pass), &rows.rows);
             let x = B::k_gelu(model.transform.forward(x, Precision::F32));
-            let rows = batch.pack.rows().select(&batch.rows);
             let affine = [model.norm.gamma.val(), model.norm.beta.val()];
-            let x = B::k_drop_add_norm(x, None, affine, encoder.norm_eps, Dropout::OFF, &rows);
+            let x = B::k_drop_add_norm(x, None, affine, encoder.norm_eps, Dropout::OFF, &rows.identities);
             let words = model.encoder.embeddings.word.val().transpose();
             let logits = B::k_linear(x, words, model.bias.val(), Precision::F32);
             let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
@@ -133,27 +132,24 @@ fn build<B: Kernels>(
 
 /// A packed batch in which some subwords are hidden.
 struct Masked {
-    ids: Vec<u32>,
-    positions: Vec<u32>,
-    pack: Pack,
-    /// Rows to predict.
-    rows: Vec<u32>,
+    /// Its subwords, and the rows to predict.
+    input: PackedInput,
     /// What stood there.
-    labels: Vec<u32>,
+    labels: Index,
 }
 
 impl Masked {
     fn new(
         text: &[Vec<u32>],
         sentences: &[usize],
-        vocabulary: usize,
+        encoder: &EncoderConfig,
         config: &PretrainConfig,
         masks: Stream,
     ) -> Self {
         let lengths: Vec<usize> = sentences.iter().map(|&s| text[s].len()).collect();
         let numbers: Vec<u64> = sentences.iter().map(|&s| s as u64).collect();
         let pack = Pack::new(&lengths, &numbers);
-        let (mut ids, mut positions, mut rows, mut labels) = (vec![], vec![], vec![], vec![]);
+        let (mut ids, mut rows, mut labels) = (vec![], vec![], vec![]);
         for &sentence in sentences {
             let draw = masks.child(sentence as u64);
             for (i, &id) in text[sentence].iter().enumerate() {
@@ -165,14 +161,13 @@ impl Masked {
                     // BERT's rule: 80 % hidden, 10 % replaced, 10 % left.
                     shown = match draw.unit(at + 1) {
                         kind if kind < 0.8 => config.mask_id,
-                        kind if kind < 0.9 => draw.below(at + 2, vocabulary as u64) as u32,
+                        kind if kind < 0.9 => draw.below(at + 2, encoder.vocabulary as u64) as u32,
                         _ => id,
                     };
                 }
                 ids.push(shown);
-                positions.push(i as u32);
             }
         }
-        Self { ids, positions, pack, rows, labels }
+        Self { input: PackedInput::new(encoder, pack, ids, rows), labels: labels.into() }
     }
 }

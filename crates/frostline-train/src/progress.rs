@@ -42,11 +42,15 @@ impl Progress {
         Self { epoch: 1, untouched: 1.0, start, ..Self::default() }
     }
 
-    /// Counts a step.
-    pub fn add_step(&mut self, loss: f32, subwords: usize) {
+    /// Counts a step. Its loss is added when it is read.
+    pub fn add_step(&mut self, subwords: usize) {
         self.step += 1;
         self.done += 1;
         self.tokens += subwords;
+    }
+
+    /// Adds a step's loss.
+    pub fn add_loss(&mut self, loss: f32) {
         self.epoch_loss.add(loss.into());
         self.since.add(loss.into());
     }

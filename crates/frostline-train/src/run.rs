@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use burn::prelude::Backend;
 use frostline_freeze::{Group, LayerDecay};
 use frostline_kernels::Train;
 use frostline_model::Network;
@@ -12,8 +13,10 @@ use tracing::{debug_span, info_span};
 
 use crate::batch::Batch;
 use crate::freezer::Freezer;
+use crate::losses::Losses;
 use crate::mix::plan;
 use crate::pass;
+use crate::progress::Progress;
 use crate::resume::{Start, resume, save};
 use crate::step::Step;
 use crate::{Epoch, Finished, LrSchedule, Optimizer, Run, RunEvent, Saved, Sink, TrainError};
@@ -41,6 +44,7 @@ pub fn train<B: Train>(
     let schedule = LrSchedule::new(&settings.schedule, settings.optimizer.lr, steps);
     let masks = Stream::new(settings.seed, "dropout");
     let mut last_checkpoint = Instant::now();
+    let mut losses = Losses::new();
 
     for epoch in at.epoch..=epochs {
         let told = info_span!("epoch", epoch, of = epochs, loss_nats = Empty, dev = Empty).entered();
@@ -50,33 +54,35 @@ pub fn train<B: Train>(
             model = freezer.before_step(at.step, model);
             let (task, sentences) = &planned[at.done];
             let task = freezer.tasks()[*task];
-            let batch = Batch::new(task.train, sentences, true);
-            let subwords = batch.rows.len();
-            let told =
-                debug_span!("step", step = at.step + 1, subwords, loss_nats = Empty, lr = Empty).entered();
+            let batch = Batch::new(encoder, task.train, sentences, true);
+            let subwords = batch.input.pack().len();
+            let told = debug_span!("step", step = at.step + 1, subwords, lr = Empty).entered();
             let pass = pass::training(masks.child(before.1 + at.step), encoder, freezer.policy(), settings);
             let lr = schedule.at(at.step);
             let learns = freezer.policy().learns_through(task.head);
             let step = Step { encoder, head: task.head, weight: task.weight, batch, pass: &pass, lr, learns };
             let taken;
             (model, taken) = step.take(model, &mut optimizer);
-            at.add_step(taken.loss, subwords);
-            told.record("loss_nats", taken.loss).record("lr", lr);
-            if !taken.loss.is_finite() {
-                return Err(TrainError::Diverged { step: at.step, loss: taken.loss, lr });
-            }
+            at.add_step(subwords);
+            losses.push(taken.loss);
+            told.record("lr", lr);
             // A step without a gradient decays nothing, nor does what is frozen.
             if taken.updated && !freezer.policy().freezes("encoder.embeddings.word") {
                 at.untouched *= 1.0 - embeddings_decay(settings, encoder.depth, lr);
             }
             model = freezer.after_step(at.step, &taken.norms, model, &mut optimizer);
+            let logs = at.step.is_multiple_of(settings.train.log_every) || at.step == steps;
+            let saves = run.checkpoint_is_due(at.step, last_checkpoint);
+            if logs || saves || at.done == planned.len() {
+                read(&mut losses, &mut at, &schedule)?;
+            }
             at.times.steps_ms.push(ms(clock));
-            if at.step.is_multiple_of(settings.train.log_every) || at.step == steps {
+            if logs {
                 at.add_loss_point(lr);
                 let (point, times) = (&at.losses[at.losses.len() - 1], &at.times);
                 sink.event(RunEvent::Loss { point, epoch, steps, tokens_per_s: at.tokens_per_s(), times });
             }
-            if run.checkpoint_is_due(at.step, last_checkpoint) {
+            if saves {
                 debug_span!("checkpoint").in_scope(|| {
                     sink.event(RunEvent::Checkpoint(&save(&at, &freezer, &model, best.as_ref(), &optimizer)));
                 });
@@ -106,6 +112,22 @@ pub fn train<B: Train>(
         (at.epoch, at.done) = (epoch + 1, 0);
     }
     Finished::select(run, &freezer, at, model, best, optimizer.states())
+}
+
+/// Adds the losses that are still on the device.
+fn read<B: Backend>(
+    losses: &mut Losses<B>,
+    at: &mut Progress,
+    schedule: &LrSchedule,
+) -> Result<(), TrainError> {
+    let losses = losses.read();
+    for (step, loss) in (at.step + 1 - losses.len() as u64..).zip(losses) {
+        if !loss.is_finite() {
+            return Err(TrainError::Diverged { step, loss, lr: schedule.at(step - 1) });
+        }
+        at.add_loss(loss);
+    }
+    Ok(())
 }
 
 /// The share by which weight decay shrinks the embeddings in one step.

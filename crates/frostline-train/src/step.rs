@@ -25,11 +25,11 @@ pub(crate) struct Step<'a> {
 }
 
 /// What a step found.
-pub(crate) struct Taken {
-    /// Mean over its labels, in nats; 0 where there is none.
-    pub loss: f32,
+pub(crate) struct Taken<B: Backend> {
+    /// Mean over its labels, in nats, still on the device; nothing where there is no label.
+    pub loss: Option<Tensor<B, 1>>,
     /// Of the gradients, before clipping.
-    pub norms: Norms,
+    pub norms: Norms<B>,
     /// Whether there was a gradient, and so an update.
     pub updated: bool,
 }
@@ -40,18 +40,18 @@ impl Step<'_> {
         mut self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
-    ) -> (Network<B>, Taken) {
-        if self.batch.label_rows.is_empty() {
-            return (model, Taken { loss: 0.0, norms: Norms::default(), updated: false });
+    ) -> (Network<B>, Taken<B::InnerBackend>) {
+        if self.batch.labels.is_empty() {
+            return (model, Taken { loss: None, norms: Norms::NONE, updated: false });
         }
         let forward = trace_span!("forward").entered();
         let logits = logits(&model, self.head, self.encoder, &mut self.batch, self.pass);
         let labels = &self.batch.labels;
         let mean = B::k_cross_entropy(logits, labels).div_scalar(labels.len() as f64);
-        let loss: f32 = mean.clone().into_scalar().elem();
+        let loss = Some(mean.clone().inner());
         drop(forward);
         if !self.learns {
-            return (model, Taken { loss, norms: Norms::default(), updated: false });
+            return (model, Taken { loss, norms: Norms::NONE, updated: false });
         }
         let weighted = if self.weight == 1.0 { mean } else { mean.mul_scalar(self.weight) };
         let backward = || GradientsParams::from_grads(weighted.backward(), &model);

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use burn::module::Module as _;
+use burn::prelude::*;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network, set_trainable};
@@ -79,7 +80,7 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = set_trainable(model, |path| !policy.freezes(path));
         let masks = Stream::new(settings.seed, "dropout").child(round);
         let clock = Instant::now();
-        let batch = Batch::new(task.train, &self.batches[at], true);
+        let batch = Batch::new(encoder, task.train, &self.batches[at], true);
         let pass = pass::training(masks, encoder, policy, settings);
         let learns = policy.learns_through(task.head);
         let step =
@@ -91,9 +92,10 @@ impl<'a, B: Train> Turns<'a, B> {
         }
         let elapsed_ms = clock.elapsed().as_secs_f64() * 1e3;
         self.models[*place] = Some(model);
-        match taken.loss.is_finite() {
+        let loss = taken.loss.map_or(0.0, |loss| loss.into_scalar().elem::<f32>());
+        match loss.is_finite() {
             true => Ok(elapsed_ms),
-            false => Err(TrainError::Diverged { step: 1, loss: taken.loss, lr: 0.0 }),
+            false => Err(TrainError::Diverged { step: 1, loss, lr: 0.0 }),
         }
     }
 }

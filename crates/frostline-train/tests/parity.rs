@@ -8,7 +8,7 @@ use burn::backend::{Autodiff, Flex};
 use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
 use frostline_freeze::ResolvedPolicy;
-use frostline_kernels::{Kernels, Pack};
+use frostline_kernels::{Index, Kernels, Pack};
 use frostline_model::{
     Checkpoint, EncoderConfig, HeadShape, Network, PackedInput, Pass, Vocabulary, set_trainable,
 };
@@ -144,15 +144,15 @@ fn changing_batches_have_pytorchs_losses() {
                 let lengths: Vec<usize> = batch.iter().map(|sentence| sentence.ids.len()).collect();
                 let pack = Pack::new(&lengths, &vec![0; lengths.len()]);
                 let ids: Vec<u32> = batch.iter().flat_map(|sentence| sentence.ids.clone()).collect();
-                let positions: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
                 let starts = pack.offsets().to_vec();
                 let speaking = batch.iter().zip(starts).flat_map(|(sentence, start)| {
                     sentence.speaking.iter().map(move |position| start as u32 + position)
                 });
                 let speaking: Vec<u32> = speaking.collect();
                 let labels: Vec<u32> = batch.iter().flat_map(|sentence| sentence.labels.clone()).collect();
-                let input = PackedInput { ids: &ids, positions: &positions, pack: &pack };
-                let logits = model.forward(0, &encoder, input, &speaking, &off);
+                let labels = Index::from(labels);
+                let input = PackedInput::new(&encoder, pack, ids, speaking);
+                let logits = model.forward(0, &encoder, &input, &off);
                 let loss = B::k_cross_entropy(logits, &labels).div_scalar(labels.len() as f64);
                 ours.push(loss.clone().into_scalar().elem());
                 let gradients = GradientsParams::from_grads(loss.backward(), &model);

@@ -8,24 +8,31 @@ use crate::AdamW;
 const CHUNK: usize = 1 << 13;
 const MIN_TASKS: usize = 8;
 
-/// Updates parameter and moments in place.
-pub fn step(rule: &AdamW, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+/// Updates parameter and moments in place, with the gradient times `scale`.
+pub fn step(
+    rule: &AdamW,
+    scale: f64,
+    parameter: &mut [f32],
+    gradient: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
     let n = parameter.len();
     assert!(
         [gradient.len(), first.len(), second.len()] == [n; 3],
         "a parameter, its gradient and its moments differ in size"
     );
-    let step = rule.step as i32;
+    let [bias1, bias2] = rule.bias();
     let scaled = StepConstants {
-        gradient_scale: rule.gradient_scale as f32,
+        gradient_scale: scale as f32,
         beta1: rule.beta1 as f32,
         rest1: (1.0 - rule.beta1) as f32,
         beta2: rule.beta2 as f32,
         rest2: (1.0 - rule.beta2) as f32,
-        root_scale: (1.0 / (1.0 - rule.beta2.powi(step))).sqrt() as f32,
+        root_scale: (1.0 / bias2).sqrt() as f32,
         eps: rule.eps as f32,
         keep: (1.0 - rule.lr * rule.weight_decay) as f32,
-        move_by: (-rule.lr / (1.0 - rule.beta1.powi(step))) as f32,
+        move_by: (-rule.lr / bias1) as f32,
     };
     parameter
         .par_chunks_mut(CHUNK)

@@ -11,7 +11,8 @@ use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
 use super::{adamw, attention, gather, gelu, linear, loss, norm, product, simd};
-use crate::{AdamW, Dropout, Kernels, Pack, Precision, Rows};
+use crate::options::clipping;
+use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
 
 /// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
 type Tracked = FloatTensor<Autodiff<Flex>>;
@@ -123,35 +124,40 @@ impl Kernels for Flex {
         wrap(flex(attention::forward(data(&q), data(&k), data(&v), h, heads, pack, dropout).0, [n, h]))
     }
 
-    fn k_gather(table: Tensor<Self, 2>, rows: &[u32]) -> Tensor<Self, 2> {
+    fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
         let h = table.dims()[1];
         wrap(flex(gather::forward(data(&raw(table)), h, rows), [rows.len(), h]))
     }
 
-    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &[u32]) -> Tensor<Self, 1> {
+    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
         wrap(flex(vec![loss::forward(data(&raw(logits)), labels).0], [1]))
     }
 
-    fn k_sum_squares<const D: usize>(x: &Tensor<Self, D>) -> f64 {
-        adamw::sum_squares(data(&raw(x.clone())))
+    fn k_squares(tensors: &[Tensor<Self, 1>]) -> Tensor<Self, 1> {
+        let sums = tensors.iter().map(|tensor| adamw::sum_squares(data(&raw(tensor.clone()))) as f32);
+        wrap(flex(sums.collect(), [tensors.len()]))
     }
 
-    fn k_adamw<const D: usize>(
-        rule: &AdamW,
-        parameter: Tensor<Self, D>,
-        gradient: Tensor<Self, D>,
-        [first, second]: [Tensor<Self, D>; 2],
-    ) -> (Tensor<Self, D>, [Tensor<Self, D>; 2]) {
-        let gradient = raw(gradient);
-        let [mut parameter, mut first, mut second] = [parameter, first, second].map(whole);
-        adamw::step(
-            rule,
-            parameter.storage_mut(),
-            data(&gradient),
-            first.storage_mut(),
-            second.storage_mut(),
-        );
-        (wrap(parameter), [wrap(first), wrap(second)])
+    fn k_adamw(
+        updates: Vec<Update<Self>>,
+        squares: &Tensor<Self, 1>,
+        clip: Option<f64>,
+    ) -> Vec<Updated<Self>> {
+        let scale = clipping(squares, clip);
+        let update = |Update { rule, parameter, gradient, moments: [first, second] }| {
+            let gradient = raw(gradient);
+            let [mut parameter, mut first, mut second] = [parameter, first, second].map(whole);
+            adamw::step(
+                &rule,
+                scale,
+                parameter.storage_mut(),
+                data(&gradient),
+                first.storage_mut(),
+                second.storage_mut(),
+            );
+            (wrap(parameter), [wrap(first), wrap(second)])
+        };
+        updates.into_iter().map(update).collect()
     }
 }
 
@@ -247,14 +253,14 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         finish!(AttentionOp, C, [q.node, k.node, v.node], state, flex(out, [n, h]))
     }
 
-    fn k_gather(table: Tensor<Self, 2>, rows: &[u32]) -> Tensor<Self, 2> {
+    fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
         let [height, h] = table.dims();
         let table = tracked(table);
         let out = gather::forward(data(&table.primitive), h, rows);
-        finish!(GatherOp, C, [table.node], (height, rows.to_vec()), flex(out, [rows.len(), h]))
+        finish!(GatherOp, C, [table.node], (height, rows.clone()), flex(out, [rows.len(), h]))
     }
 
-    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &[u32]) -> Tensor<Self, 1> {
+    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
         let shape = logits.dims();
         let logits = tracked(logits);
         let (total, slope) = loss::forward(data(&logits.primitive), labels);
@@ -393,7 +399,7 @@ impl Backward<Flex, 3> for AttentionOp {
 #[derive(Debug)]
 struct GatherOp;
 impl Backward<Flex, 1> for GatherOp {
-    type State = (usize, Vec<u32>);
+    type State = (usize, Index);
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let [_, h] = shape2(&gradient);

@@ -73,7 +73,6 @@ impl Tensors {
 /// A packed batch of sentences.
 pub struct Packed {
     pub ids: Vec<u32>,
-    pub positions: Vec<u32>,
     pub pack: Pack,
     pub label_rows: Vec<u32>,
     pub labels: Vec<u32>,
@@ -84,19 +83,17 @@ impl Packed {
         let lengths: Vec<usize> = sentences.iter().map(|sentence| sentence.ids.len()).collect();
         let numbers: Vec<u64> = (0..sentences.len() as u64).collect();
         let (mut ids, mut label_rows, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-        let mut positions = Vec::new();
         for sentence in sentences {
             let start = ids.len() as u32;
             label_rows.extend(sentence.label_positions.iter().map(|position| start + position));
             labels.extend(&sentence.labels);
             ids.extend(&sentence.ids);
-            positions.extend(0..sentence.ids.len() as u32);
         }
-        Self { ids, positions, pack: Pack::new(&lengths, &numbers), label_rows, labels }
+        Self { ids, pack: Pack::new(&lengths, &numbers), label_rows, labels }
     }
 
-    pub fn input(&self) -> PackedInput<'_> {
-        PackedInput { ids: &self.ids, positions: &self.positions, pack: &self.pack }
+    pub fn input(&self, config: &EncoderConfig) -> PackedInput {
+        PackedInput::new(config, self.pack.clone(), self.ids.clone(), self.label_rows.clone())
     }
 }
 

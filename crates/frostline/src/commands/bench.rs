@@ -52,7 +52,7 @@ struct Machine {
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
-    /// flex, ndarray or cuda, if this build has it
+    /// flex, ndarray, cuda or wgpu, if this build has it
     #[arg(long)]
     backend: Option<String>,
 }

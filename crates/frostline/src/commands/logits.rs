@@ -30,7 +30,7 @@ pub struct Logits {
     /// Lowercase every word first.
     #[arg(long)]
     lowercase: bool,
-    /// flex, ndarray or cuda, if this build has it.
+    /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]
     backend: Option<String>,
 }

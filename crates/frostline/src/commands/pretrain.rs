@@ -33,7 +33,7 @@ pub struct Pretrain {
     /// Seed of the initial weights, order, masks and dropout.
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// flex, ndarray or cuda, if this build has it.
+    /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]
     backend: Option<String>,
 }

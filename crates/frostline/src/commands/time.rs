@@ -11,7 +11,7 @@ use super::{named, pool};
 /// cells, and what to measure) and prints the times as JSON.
 #[derive(Args)]
 pub struct Time {
-    /// flex, ndarray or cuda, if this build has it.
+    /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]
     backend: Option<String>,
     /// Threads to compute with; all processors by default.

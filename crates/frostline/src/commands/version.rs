@@ -35,6 +35,7 @@ impl Version {
                 "backends": backends,
                 "isa": made_by.isa,
                 "device": made_by.device,
+                "gpus": backend::gpus(&made_by.backend),
             });
             writeln!(out, "{about}")?;
         } else {

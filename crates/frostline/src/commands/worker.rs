@@ -8,7 +8,7 @@ use super::{named, pool};
 /// Run cells: read jobs from standard input and write events to standard output, as JSON lines.
 #[derive(Args)]
 pub struct Worker {
-    /// flex, ndarray or cuda, if this build has it.
+    /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]
     backend: Option<String>,
     /// Threads to compute with; all processors by default.

@@ -69,7 +69,7 @@ pub struct Tag {
     /// Threads [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// flex, ndarray or cuda, if this build has it.
+    /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]
     backend: Option<String>,
 }

@@ -1,0 +1,82 @@
+//! Operations with gradients of their own in burn's differentiating backend.
+
+use std::fmt;
+
+use burn::backend::Autodiff;
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::prelude::*;
+use burn::tensor::ops::FloatTensor;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use burn_cubecl::{BoolElement, CubeRuntime};
+
+use super::{Cube, wrap};
+
+/// A tensor of the differentiating backend.
+pub(super) type Tracked<R, BT> = FloatTensor<Autodiff<Cube<R, BT>>>;
+
+/// The contiguous values of a tensor with its place in the graph.
+pub(super) fn tracked<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy, const D: usize>(
+    tensor: Tensor<Autodiff<Cube<R, BT>, C>, D>,
+) -> Tracked<R, BT> {
+    let mut tensor = tensor.into_primitive().tensor();
+    tensor.primitive = into_contiguous(tensor.primitive);
+    tensor
+}
+
+/// The gradients of an operation's parents, from what was kept, the gradient of its output, and which parents need one.
+pub(super) type Gradient<R, S, const N: usize> =
+    fn(S, CubeTensor<R>, [bool; N]) -> [Option<CubeTensor<R>>; N];
+
+struct Own<R: CubeRuntime, S, const N: usize> {
+    gradient: Gradient<R, S, N>,
+}
+
+impl<R: CubeRuntime, S, const N: usize> fmt::Debug for Own<R, S, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an operation of {N} parents")
+    }
+}
+
+impl<R, BT, S, const N: usize> Backward<Cube<R, BT>, N> for Own<R, S, N>
+where
+    R: CubeRuntime,
+    BT: BoolElement,
+    S: Clone + Send + fmt::Debug + 'static,
+{
+    type State = S;
+
+    fn backward(self, ops: Ops<S, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = into_contiguous(gradients.consume::<Cube<R, BT>>(&ops.node));
+        let needed = std::array::from_fn(|at| ops.parents[at].is_some());
+        let found = (self.gradient)(ops.state, gradient, needed);
+        for (parent, gradient) in ops.parents.into_iter().zip(found) {
+            if let (Some(parent), Some(gradient)) = (parent, gradient) {
+                gradients.register::<Cube<R, BT>>(parent.id, gradient);
+            }
+        }
+    }
+}
+
+/// An operation's output as a node of the graph. What was kept is dropped where no parent needs a gradient.
+pub(super) fn node<R, BT, C, S, const N: usize, const D: usize>(
+    parents: [&Tracked<R, BT>; N],
+    out: CubeTensor<R>,
+    kept: S,
+    gradient: Gradient<R, S, N>,
+) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
+where
+    R: CubeRuntime,
+    BT: BoolElement,
+    C: CheckpointStrategy,
+    S: Clone + Send + fmt::Debug + 'static,
+{
+    let op = Own { gradient };
+    let nodes = parents.map(|parent| parent.node.clone());
+    wrap(match Backward::<Cube<R, BT>, N>::prepare::<C>(op, nodes).compute_bound().stateful() {
+        OpsKind::Tracked(prepared) => prepared.finish(kept, out),
+        OpsKind::UnTracked(prepared) => prepared.finish(out),
+    })
+}

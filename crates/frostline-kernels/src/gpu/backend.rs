@@ -1,0 +1,177 @@
+//! The operations as burn backends: a runtime's devices for evaluation and updates, and their differentiating backend for
+//! training. A gradient is computed only for parents that need one.
+
+use burn::backend::Autodiff;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::prelude::*;
+use burn::tensor::DType;
+use burn_cubecl::tensor::CubeTensor;
+use burn_cubecl::{BoolElement, CubeRuntime};
+
+use super::autodiff::{node, tracked};
+use super::{Cube, adamw, attention, gather, gelu, loss, mask, norm, product, raw, sides, wrap};
+use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
+
+impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
+    fn k_isa() -> &'static str {
+        "gpu"
+    }
+
+    fn k_bf16(device: &Self::Device) -> bool {
+        Self::supports_dtype(device, DType::BF16)
+    }
+
+    fn k_linear(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        wrap(product::forward([raw(x), raw(weight), raw(bias)], precision, [false; 2]).0)
+    }
+
+    fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        wrap(gelu::forward(raw(x)))
+    }
+
+    fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
+        if dropout.is_off() { x } else { wrap(mask::masked(raw(x), dropout, rows)) }
+    }
+
+    fn k_drop_add_norm(
+        x: Tensor<Self, 2>,
+        residual: Option<Tensor<Self, 2>>,
+        affine: [Tensor<Self, 1>; 2],
+        eps: f64,
+        dropout: Dropout,
+        rows: &Rows,
+    ) -> Tensor<Self, 2> {
+        wrap(norm::forward(raw(x), residual.map(raw), affine.map(raw), eps, dropout, rows).0)
+    }
+
+    fn k_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        wrap(attention::forward(qkv.map(raw), heads, pack, dropout).0)
+    }
+
+    fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
+        wrap(gather::forward(raw(table), rows))
+    }
+
+    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
+        wrap(loss::forward(raw(logits), labels).0)
+    }
+
+    fn k_squares(tensors: &[Tensor<Self, 1>]) -> Tensor<Self, 1> {
+        wrap(adamw::squares(&tensors.iter().cloned().map(raw).collect::<Vec<_>>()))
+    }
+
+    fn k_adamw(
+        updates: Vec<Update<Self>>,
+        squares: &Tensor<Self, 1>,
+        clip: Option<f64>,
+    ) -> Vec<Updated<Self>> {
+        let inner = |tensor: Tensor<Self, 1>| tensor.into_primitive().tensor();
+        let updates = updates.into_iter().map(|Update { rule, parameter, gradient, moments }| {
+            (rule, inner(parameter), inner(gradient), moments.map(inner))
+        });
+        let done = adamw::step(updates.collect(), raw(squares.clone()), clip);
+        done.into_iter().map(|(parameter, moments)| (wrap(parameter), moments.map(wrap))).collect()
+    }
+}
+
+impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodiff<Cube<R, BT>, C> {
+    fn k_isa() -> &'static str {
+        Cube::<R, BT>::k_isa()
+    }
+
+    fn k_bf16(device: &Self::Device) -> bool {
+        Cube::<R, BT>::k_bf16(device)
+    }
+
+    fn k_linear(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let [x, weight, bias] = [tracked(x), tracked(weight), tracked(bias)];
+        let needed = [x.is_tracked(), weight.is_tracked()];
+        let operands = [&x, &weight, &bias].map(|tensor| tensor.primitive.clone());
+        let (out, saved) = product::forward(operands, precision, needed);
+        node([&x, &weight, &bias], out, saved, product::backward)
+    }
+
+    fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        let x = tracked(x);
+        let out = gelu::forward(x.primitive.clone());
+        node([&x], out, x.primitive.clone(), |x, gradient, _| [Some(gelu::backward(x, gradient))])
+    }
+
+    fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
+        if dropout.is_off() {
+            return x;
+        }
+        let x = tracked(x);
+        let out = mask::masked(x.primitive.clone(), dropout, rows);
+        node([&x], out, (dropout, rows.clone()), |(dropout, rows), gradient, _| {
+            [Some(mask::masked(gradient, dropout, &rows))]
+        })
+    }
+
+    fn k_drop_add_norm(
+        x: Tensor<Self, 2>,
+        residual: Option<Tensor<Self, 2>>,
+        affine: [Tensor<Self, 1>; 2],
+        eps: f64,
+        dropout: Dropout,
+        rows: &Rows,
+    ) -> Tensor<Self, 2> {
+        let with_residual = residual.is_some();
+        // An untracked leaf replaces a missing residual.
+        let residual = residual.unwrap_or_else(|| x.clone().detach());
+        let ([x, residual], [gamma, beta]) = ([x, residual].map(tracked), affine.map(tracked));
+        let (out, saved) = norm::forward(
+            x.primitive.clone(),
+            with_residual.then(|| residual.primitive.clone()),
+            [gamma.primitive.clone(), beta.primitive.clone()],
+            eps,
+            dropout,
+            rows,
+        );
+        node([&x, &residual, &gamma, &beta], out, saved, norm::backward)
+    }
+
+    fn k_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        let [q, k, v] = qkv.map(tracked);
+        let primitives = [&q, &k, &v].map(|tensor| tensor.primitive.clone());
+        let (out, saved) = attention::forward(primitives, heads, pack, dropout);
+        node([&q, &k, &v], out, saved, attention::backward)
+    }
+
+    fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
+        let table = tracked(table);
+        let [size, _] = sides(&table.primitive);
+        let out = gather::forward(table.primitive.clone(), rows);
+        node([&table], out, (rows.clone(), size), |(rows, size), gradient, _| {
+            [Some(gather::backward(gradient, &rows, size))]
+        })
+    }
+
+    fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
+        let logits = tracked(logits);
+        let (out, of_logits) = loss::forward(logits.primitive.clone(), labels);
+        node([&logits], out, of_logits, |of_logits: CubeTensor<R>, gradient, _| {
+            [Some(loss::backward(of_logits, gradient))]
+        })
+    }
+}
