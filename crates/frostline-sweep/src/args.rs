@@ -172,6 +172,8 @@ pub enum Backend {
     Ndarray,
     /// An NVIDIA GPU
     Cuda,
+    /// Any GPU with Vulkan, Metal or DirectX 12; FROSTLINE_DEVICE selects one of several
+    Wgpu,
 }
 
 impl fmt::Display for Backend {
@@ -180,6 +182,7 @@ impl fmt::Display for Backend {
             Self::Flex => "flex",
             Self::Ndarray => "ndarray",
             Self::Cuda => "cuda",
+            Self::Wgpu => "wgpu",
         })
     }
 }

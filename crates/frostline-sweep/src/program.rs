@@ -37,8 +37,11 @@ pub struct About {
     pub backends: Vec<String>,
     /// The instruction set that its kernels use on this machine.
     pub isa: String,
-    /// The processor.
+    /// The processor or the GPU.
     pub device: String,
+    /// How many GPUs the backend can compute on.
+    #[serde(default)]
+    pub gpus: usize,
 }
 
 impl Program {

@@ -42,6 +42,9 @@ pub(crate) struct Worker {
     pub kill_reason: Option<String>,
 }
 
+/// The environment variable that tells a worker its GPU.
+const DEVICE: &str = "FROSTLINE_DEVICE";
+
 impl Worker {
     /// Starts a worker in its own process group, so that Ctrl-C at the terminal reaches only this
     /// program. Its output is sent as [`Message`]s with this number.
@@ -62,6 +65,10 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file);
+        // Each GPU has its own worker, unless the user has chosen one.
+        if program.about.gpus > 1 && std::env::var_os(DEVICE).is_none() {
+            command.env(DEVICE, (number % program.about.gpus).to_string());
+        }
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command
