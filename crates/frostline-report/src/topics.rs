@@ -19,6 +19,7 @@ pub(crate) mod stages;
 mod tasks;
 mod train_loss;
 mod verdicts;
+mod weights;
 
 use crate::study::{Stored, Study};
 use crate::topic::Topic;
@@ -41,6 +42,7 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
         Box::new(train_loss::TrainLoss),
         Box::new(baselines::Baselines::of(study)),
         Box::new(claims::Claims::of(study)),
+        Box::new(weights::Weights),
         Box::new(provenance::Provenance),
         Box::new(precision::LayerPrecision),
         Box::new(errors::Errors::of(study, stored)),

@@ -13,6 +13,7 @@ mod references;
 mod stories;
 mod turns;
 mod verdicts;
+mod weights;
 
 use std::path::PathBuf;
 
