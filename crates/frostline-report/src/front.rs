@@ -13,6 +13,8 @@ use crate::study::{BASELINE, CellView, State, Study, distinct};
 use crate::table::{Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
+mod stages;
+
 use frostline_record::{Precision, PrefixUse, SCHEMA};
 use frostline_score::MeanStd;
 use serde::Serialize;
@@ -92,6 +94,7 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
             .optional(format!("{lang}: time saving"), Quantity::Percent(1), move |row| row.of[at].1.clone())
     });
     page.table(columns.table(policy_rows(study).into_iter().chain(baseline_rows(study))));
+    stages_of(study, page);
     for lang in study.langs() {
         if let Some((dev_units, half)) = words::sampling(study, lang) {
             page.item(format!(
@@ -106,6 +109,18 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
         }
     }
     topics.iter().flat_map(|topic| topic.remarks(study)).for_each(|remark| page.item(remark));
+}
+
+/// What each stage led to, where cells have stages.
+fn stages_of(study: &Study, page: &mut Page) {
+    if !study.is_staged() {
+        return;
+    }
+    for lang in study.langs() {
+        page.paragraph(format!("**{lang}** after each stage:"));
+        page.table(stages::table(study, lang));
+    }
+    page.paragraph(stages::ABOUT);
 }
 
 fn policy_rows(study: &Study) -> Vec<SideRow> {
@@ -187,8 +202,15 @@ fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
     }
 }
 
+/// The tables of a language for a terminal: policies, and stages where cells have stages.
+pub(crate) fn terminal_tables(study: &Study, lang: &str) -> Vec<Table> {
+    let policies = (!stages::say_all(study, lang)).then(|| terminal_table(study, lang));
+    let staged = study.groups_of(lang).any(Group::is_staged);
+    policies.into_iter().chain(staged.then(|| stages::terminal_table(study, lang))).collect()
+}
+
 /// The study's table of a language for a terminal.
-pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
+fn terminal_table(study: &Study, lang: &str) -> Table {
     let test = study.groups_of(lang).any(|group| group.test.is_some());
     let other = |group: &&Group| group.policy != BASELINE;
     let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
@@ -200,8 +222,8 @@ pub(crate) fn terminal_table(study: &Study, lang: &str) -> Table {
         .ranked(if test { 4 } else { 9 }, "test acc.", Quantity::Percent(2), |group| {
             group.test.as_ref().map(|test| test.accuracy)
         })
-        .ranked(5, "trainable", Quantity::Count, |group| group.parameters.as_ref().map(|p| p.trainable))
-        .ranked(6, "saved", Quantity::Percent(1), |group| group.parameters.as_ref().map(|p| p.saving))
+        .ranked(5, "trainable", Quantity::Count, |group| group.plain_parameters().map(|p| p.trainable))
+        .ranked(6, "saved", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
         .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
         .ranked(2, "saved time", Quantity::Percent(1), move |group| {
             Some(group).filter(|group| other(group)).map(|group| turns::saving(group, study.step_cost(group)))

@@ -153,7 +153,9 @@ impl Report {
         }
         for lang in study.langs() {
             text += &format!("\n{}\n", study.lang_title(lang));
-            text += &terminal::table(&front::terminal_table(study, lang), width);
+            let tables = front::terminal_tables(study, lang);
+            let tables: Vec<String> = tables.iter().map(|table| terminal::table(table, width)).collect();
+            text += &tables.join("\n");
             if let Some((dev_units, half)) = words::sampling(study, lang) {
                 text += &format!(
                     "dev has {} {}: each accuracy is good to about ±{} points\n",

@@ -59,7 +59,7 @@ impl Candidate<'_> {
     /// The p-value of "worse by more than the margin in at least one language": the largest of theirs.
     fn p(&self, margin: f64) -> f64 {
         let of_row = |row: &&PolicyVerdict| match row.judged() {
-            Some(judged) if row.seeds.len() > 1 => judged.difference.p_at_most(-margin / 100.0),
+            Some(judged) if row.compared.seeds.len() > 1 => judged.difference.p_at_most(-margin / 100.0),
             _ => 1.0,
         };
         self.rows.iter().map(of_row).fold(0.0, f64::max)
@@ -68,7 +68,7 @@ impl Candidate<'_> {
     /// Whether some language shows that it is worse by more than the margin.
     fn is_worse(&self, margin: f64) -> bool {
         self.rows.iter().any(|row| {
-            let judged = row.judged().filter(|_| row.seeds.len() > 1);
+            let judged = row.judged().filter(|_| row.compared.seeds.len() > 1);
             judged.is_some_and(|judged| judged.difference.p_at_most(-margin / 100.0) >= 1.0 - ALPHA)
         })
     }
@@ -140,7 +140,7 @@ fn advice(
     let open = before.iter().find(|one| cheaper(one) && !one.is_worse(margin)).map(|one| Open {
         policy: one.policy.into(),
         step_cost: one.step_cost,
-        needed: one.rows.iter().find_map(|row| row.would_decide()),
+        needed: one.rows.iter().find_map(|row| row.compared.would_decide()),
     });
     let langs = langs.iter().map(ToString::to_string).collect();
     Some(Advice { langs, extras: extras.to_vec(), margin, policies: candidates.len(), choice, open })

@@ -15,6 +15,16 @@ impl Group {
         let settings = &view.cell.settings;
         *settings.lang == *self.lang && settings.policy == self.policy && view.extras == self.extras
     }
+
+    /// Whether its cells have several stages, which may freeze different parts.
+    pub fn is_staged(&self) -> bool {
+        self.stages.len() > 1
+    }
+
+    /// How much learns where that is the same from start to end: those of several stages stand with the stages.
+    pub fn plain_parameters(&self) -> Option<&ParameterCounts> {
+        self.parameters.as_ref().filter(|_| !self.is_staged())
+    }
 }
 
 /// Cells that differ only in their seed, in numbers. Accuracies, shares and savings are in [0, 1].

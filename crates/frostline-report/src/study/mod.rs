@@ -4,12 +4,15 @@
 pub(crate) mod advice;
 pub(crate) mod baselines;
 pub(crate) mod cells;
+pub(crate) mod comparison;
 pub(crate) mod epochs;
 pub(crate) mod groups;
 pub(crate) mod outcomes;
 pub(crate) mod paired;
 pub(crate) mod panels;
 pub(crate) mod predictions;
+pub(crate) mod right;
+mod stage_verdicts;
 pub(crate) mod stages;
 pub(crate) mod stored;
 pub(crate) mod tagged;

@@ -1,62 +1,93 @@
-//! How many words of each sentence every cell has right, so that cells can be compared on the same sentences.
+//! How many words of each sentence every cell has right after each stage, so that cells and stages can be compared on the
+//! same sentences.
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Cell, Unit, sha256};
+use frostline_record::Cell;
 use frostline_score::Stratum;
 
 use crate::study::cells::{CellView, SPLITS, distinct};
+use crate::study::right::{self, Right};
 use crate::study::stored::Stored;
-use crate::study::tagged::{Tagged, Text};
 
-/// Two cells, A and B, of one seed.
-pub(crate) type Twins<'a> = (&'a Cell, &'a Cell);
+/// A cell after a stage, counted from 0, as a task scores it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct After<'a> {
+    pub cell: &'a Cell,
+    pub stage: usize,
+    pub task: &'a str,
+}
 
-/// The outcomes of every cell whose headline's predictions were read.
+/// Two cells of one seed, or two stages of one cell: A and B.
+pub(crate) type Twins<'a> = (After<'a>, After<'a>);
+
+/// A cell's id, a stage, a task and a split.
+type Key = (String, usize, String, &'static str);
+
+/// The outcomes of every cell, stage and task whose predictions were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcomes {
     /// The number of words of each sentence, by text.
     texts: BTreeMap<String, Vec<u32>>,
-    of: BTreeMap<(String, &'static str), Right>,
+    of: BTreeMap<Key, OfText>,
 }
 
-/// What a cell has right in a text.
+/// What a cell has right, by sentence.
 #[derive(Clone, Debug)]
-struct Right {
+struct OfText {
     text: String,
-    /// Words by sentence.
     words: Vec<u32>,
 }
 
+impl<'a> After<'a> {
+    /// A cell at its end, as its headline scores it; nothing where it is not done.
+    pub fn end(view: &'a CellView) -> Option<Self> {
+        let result = &view.done()?.result;
+        Some(Self { cell: &view.cell, stage: result.stages.len().checked_sub(1)?, task: &result.headline })
+    }
+
+    fn key(&self, split: &'static str) -> Key {
+        (self.cell.id.clone(), self.stage, self.task.into(), split)
+    }
+}
+
 impl Outcomes {
-    /// Those of all predictions of the headline at the end of a cell.
+    /// Those of all predictions that were read.
     pub fn of(cells: &[CellView], stored: &Stored<'_>) -> Self {
         let mut all = Self::default();
-        let names: Vec<String> = stored.words.texts.iter().map(|text| name(text, &stored.words)).collect();
+        let texts = &stored.words.texts;
+        let names: Vec<String> = texts.iter().map(|text| right::name(text, &stored.words.tags)).collect();
         for view in cells {
-            let Some(done) = view.done() else { continue };
-            let result = &done.result;
+            let Some((done, end)) = view.done().zip(After::end(view)) else { continue };
             for split in SPLITS {
-                let found = match result.facts().unit {
-                    Unit::Words => of_words(&view.cell, split, &names, &stored.words),
-                    Unit::Sentences => result.stages.len().checked_sub(1).and_then(|last| {
-                        let items = stored.sentences.items(&view.cell, last, &result.headline, split)?;
-                        let right = items.right.iter().map(|&right| u32::from(right)).collect();
-                        Some((vec![1; items.right.len()], Right { text: items.text.clone(), words: right }))
-                    }),
-                };
-                if let Some((lengths, right)) = found {
-                    all.texts.entry(right.text.clone()).or_insert(lengths);
-                    all.of.insert((view.cell.id.clone(), split), right);
+                let said = stored.words.get(&view.cell, split);
+                let right =
+                    said.map(|said| Right::of_words(names[said.text].clone(), &texts[said.text], said));
+                all.add(&end, split, right);
+            }
+            for (stage, outcome) in done.result.stages.iter().enumerate() {
+                for (task, split) in outcome.tasks.keys().flat_map(|task| SPLITS.map(|split| (task, split))) {
+                    let after = After { cell: &view.cell, stage, task };
+                    let items = stored.sentences.items(&view.cell, stage, task, split);
+                    all.add(&after, split, items.map(Right::of_sentences));
+                    all.add(&after, split, stored.by_stage.get(&view.cell, stage, task, split).cloned());
                 }
             }
         }
         all
     }
 
+    /// Adds what a cell has right, where it is known.
+    fn add(&mut self, after: &After<'_>, split: &'static str, right: Option<Right>) {
+        if let Some(Right { text, lengths, words }) = right {
+            self.texts.entry(text.clone()).or_insert(lengths);
+            self.of.insert(after.key(split), OfText { text, words });
+        }
+    }
+
     /// Whether both cells of a pair have predictions of a split.
     pub fn has(&self, (a, b): Twins<'_>, split: &'static str) -> bool {
-        [a, b].iter().all(|cell| self.of.contains_key(&(cell.id.clone(), split)))
+        [a, b].iter().all(|after| self.of.contains_key(&after.key(split)))
     }
 
     /// Comparisons as strata: those on the same sentences are averaged sentence by sentence, others are strata of
@@ -88,8 +119,8 @@ impl Outcomes {
 
     /// The words by which A has more right than B, by seed and sentence, and the text.
     fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(&str, Vec<Vec<f64>>), String> {
-        let right = |cell: &Cell| {
-            self.of.get(&(cell.id.clone(), split)).ok_or("the stored predictions are missing".to_string())
+        let right = |after: &After<'_>| {
+            self.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
         };
         let mut gains = Vec::new();
         let mut texts = Vec::new();
@@ -120,26 +151,4 @@ fn mean_of(all: Vec<Vec<Vec<f64>>>) -> Vec<Vec<f64>> {
     }
     sum.iter_mut().flatten().for_each(|gain| *gain /= count);
     sum
-}
-
-/// A text's name: the same for the same sentences and gold tags, whatever train contains of their words.
-fn name(text: &Text, read: &Tagged) -> String {
-    let mut whole = String::new();
-    for (sentence, range) in text.ranges() {
-        whole += &format!("{}\n", sentence.id);
-        for word in &text.words[range] {
-            whole += &format!("{}\t{}\n", word.form, read.tags[usize::from(word.gold)]);
-        }
-    }
-    sha256(whole.as_bytes())
-}
-
-fn of_words(cell: &Cell, split: &'static str, names: &[String], read: &Tagged) -> Option<(Vec<u32>, Right)> {
-    let said = read.get(cell, split)?;
-    let text = &read.texts[said.text];
-    let lengths = text.ranges().map(|(_, range)| range.len() as u32).collect();
-    let right = text
-        .ranges()
-        .map(|(_, range)| range.filter(|&at| said.predicted[at] == Some(text.words[at].gold)).count() as u32);
-    Some((lengths, Right { text: names[said.text].clone(), words: right.collect() }))
 }

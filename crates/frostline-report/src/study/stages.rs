@@ -5,8 +5,8 @@ use frostline_record::{EpochRow, Outcome, Score, Settings, StageOutcome, Unit};
 use serde::Serialize;
 
 use crate::study::cells::{CellView, Done};
-use frostline_score::MeanInterval;
-use frostline_score::{MeanStd, ShareInterval};
+use crate::study::comparison::Comparison;
+use frostline_score::{Judged, MeanInterval, MeanStd, ShareInterval};
 
 /// One stage.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +18,8 @@ pub(crate) struct StageStats {
     pub trainable_parameters: u64,
     pub epochs: usize,
     pub steps: u64,
+    /// Time of its training steps.
+    pub train_s: Option<MeanStd>,
     /// The headline's task first, the others by name.
     pub tasks: Vec<TaskStats>,
 }
@@ -90,6 +92,30 @@ pub(crate) struct StageChange {
     pub compared: usize,
     /// Those in which they are equal bit for bit.
     pub identical: usize,
+    /// The stage beside the one before it, where the task is scored by its accuracy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Comparison>,
+}
+
+impl StageChange {
+    /// After minus before with a 95 % interval: over seeds and sentences where there is a verdict, else Student's over
+    /// seeds.
+    pub fn difference(&self) -> MeanInterval {
+        match self.judged() {
+            Some(judged) => MeanInterval { interval: Some(judged.interval), ..self.points },
+            None => self.points,
+        }
+    }
+
+    /// What was found, where predictions could be compared.
+    pub fn judged(&self) -> Option<&Judged> {
+        self.verdict.as_ref()?.judged()
+    }
+
+    /// The verdict in words, where there is one.
+    pub fn told(&self) -> Option<String> {
+        self.judged().and(self.verdict.as_ref()).map(Comparison::words)
+    }
 }
 
 /// The stages of cells that differ only in their seed; none where there is nothing beyond the plain.
@@ -103,7 +129,19 @@ pub(crate) fn of(members: &[&CellView]) -> Vec<StageStats> {
     let settings = settings.in_stages().unwrap_or_default();
     let done: Vec<&Outcome> = cells.iter().map(|(_, done)| &done.result).collect();
     let stages = first.result.stages.iter().enumerate();
-    stages.map(|(at, stage)| of_stage(at, stage, settings.get(at).map(|(_, s)| s), &done)).collect()
+    let stages = stages.map(|(at, stage)| {
+        let train_s: Vec<f64> = cells.iter().filter_map(|(_, done)| train_s(done, at)).collect();
+        let stats = of_stage(at, stage, settings.get(at).map(|(_, s)| s), &done);
+        StageStats { train_s: MeanStd::of(&train_s), ..stats }
+    });
+    stages.collect()
+}
+
+/// The time of a stage's training steps, in seconds.
+pub(crate) fn train_s(done: &Done, at: usize) -> Option<f64> {
+    let times = &done.timing.as_ref()?.epochs;
+    let of_stage = done.result.epochs.iter().zip(times).filter(|(epoch, _)| epoch.stage as usize == at + 1);
+    Some(of_stage.map(|(_, time)| time.train_ms * 1e-3).sum())
 }
 
 /// Whether a cell is one stage of one task, scored by the accuracy of words.
@@ -141,6 +179,7 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
         trainable_parameters: stage.accounts.trainable,
         epochs: result.epochs.iter().filter(is_here).count(),
         steps: stage.steps,
+        train_s: None,
         tasks: tasks.collect(),
     }
 }
@@ -191,5 +230,6 @@ fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Stage
         error_reduction: MeanStd::of(&over(|old, new| (old < 1.0).then(|| (new - old) / (1.0 - old)))),
         compared: same.len(),
         identical: same.iter().filter(|&&same| same).count(),
+        verdict: None,
     })
 }

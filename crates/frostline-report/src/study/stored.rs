@@ -4,6 +4,7 @@ use frostline_record::{Cell, StoredFile};
 
 use crate::study::cells::CellView;
 use crate::study::predictions::SentencePredictions;
+use crate::study::right::StageWords;
 use crate::study::tagged::Tagged;
 
 /// Gives the text of a cell's file, or nothing where it is not there.
@@ -17,6 +18,8 @@ pub(crate) struct Stored<'a> {
     pub sentences: SentencePredictions,
     /// Of the headline where it labels words.
     pub words: Tagged,
+    /// Of tasks that label words, after every stage but the headline at its end.
+    pub by_stage: StageWords,
     /// Files that were left out, each with why.
     pub left_out: Vec<String>,
 }
@@ -26,9 +29,11 @@ impl<'a> Stored<'a> {
     pub fn read(cells: &[CellView], mut read: ReadFile<'a>) -> Self {
         let mut sentences = SentencePredictions::read(cells, &mut read);
         let mut words = Tagged::read(cells, &mut read);
+        let mut by_stage = StageWords::read(cells, &mut read);
         let mut left_out = std::mem::take(&mut sentences.left_out);
         left_out.append(&mut words.left_out);
-        Self { read: Some(read), sentences, words, left_out }
+        left_out.append(&mut by_stage.left_out);
+        Self { read: Some(read), sentences, words, by_stage, left_out }
     }
 
     /// Whether the caller can give files at all.

@@ -87,6 +87,13 @@ impl Tagged {
         read
     }
 
+    /// What a single file says, with the names of its tags.
+    pub fn one(text: &str, train: &[String], score: &Score) -> Result<(Vec<String>, Text, Said), String> {
+        let mut read = Self::default();
+        let (text, predicted) = read.parse(text, &mut HashMap::new(), train, Some(score))?;
+        Ok((read.tags, text, Said { text: 0, predicted }))
+    }
+
     /// What a cell said about a split.
     pub fn get(&self, cell: &Cell, split: &'static str) -> Option<&Said> {
         self.of.get(&(cell.id.clone(), split))

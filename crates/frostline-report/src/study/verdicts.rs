@@ -1,23 +1,17 @@
 //! Every policy beside the one that freezes nothing, judged by one rule: paired by seed and by sentence. All places of
 //! a report that speak of a policy's accuracy take the verdict from here.
 
-use frostline_score::crossed::RESAMPLES;
-use frostline_score::verdict::judge;
-use frostline_score::{
-    Judged, Measured, Needed, Resampling, StochasticOrder, Verdict, almost_stochastic_order,
-};
+use frostline_score::{Judged, Resampling, StochasticOrder, Verdict, almost_stochastic_order};
 use serde::Serialize;
 
-use crate::number::{count, fixed};
+use crate::number::fixed;
 use crate::study::cells::{BASELINE, CellView, SPLITS};
+use crate::study::comparison::{Comparison, SEED, compare};
 use crate::study::groups::Group;
-use crate::study::outcomes::{Outcomes, Twins};
+use crate::study::outcomes::{After, Outcomes, Twins};
 
 /// Seeds from which stochastic order says something.
 const SEEDS_FOR_ORDER: usize = 5;
-
-/// The seed of all resampling.
-const SEED: u64 = 0;
 
 /// A policy beside `none` on a split.
 #[derive(Clone, Debug, Serialize)]
@@ -30,71 +24,18 @@ pub(crate) struct PolicyVerdict {
     pub extras: Vec<String>,
     #[serde(skip)]
     pub split: &'static str,
-    /// The seeds that are paired.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub seeds: Vec<u64>,
     #[serde(flatten)]
-    pub found: Found,
+    pub compared: Comparison,
     /// Almost stochastic order over seeds: the policy above `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stochastic_order: Option<StochasticOrder>,
 }
 
-/// The verdict, or why there is none.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Found {
-    Judged(Box<Judged>),
-    Unpaired { unpaired: String },
-}
-
 impl PolicyVerdict {
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
-        match &self.found {
-            Found::Judged(judged) => Some(judged),
-            Found::Unpaired { .. } => None,
-        }
+        self.compared.judged()
     }
-
-    /// The verdict in words.
-    pub fn words(&self) -> String {
-        let judged = match &self.found {
-            Found::Judged(judged) => judged,
-            Found::Unpaired { unpaired } => return format!("not paired: {unpaired}"),
-        };
-        match (judged.verdict, self.seeds.len()) {
-            (Verdict::Undecided, 1) => "undecided (one seed)".into(),
-            (Verdict::Better | Verdict::Worse, _) if judged.within_margin => {
-                format!("{}, within the margin", judged.verdict.name())
-            }
-            (verdict, _) => verdict.name().into(),
-        }
-    }
-
-    /// What would decide, in words; nothing where it is decided.
-    pub fn would_decide(&self) -> Option<String> {
-        let judged = self.judged().filter(|judged| judged.verdict == Verdict::Undecided)?;
-        Some(match judged.needed {
-            None => "3 seeds or more".into(),
-            Some(Needed { seeds: None, sentences: None }) => "more seeds and more sentences together".into(),
-            Some(Needed { seeds: Some(seeds), sentences: None }) => {
-                format!("about {seeds} seeds; more sentences alone do not suffice")
-            }
-            Some(Needed { seeds: None, sentences: Some(sentences) }) => {
-                format!("about {} sentences; more seeds alone do not suffice", rounded(sentences))
-            }
-            Some(Needed { seeds: Some(seeds), sentences: Some(sentences) }) => {
-                format!("about {seeds} seeds or {} sentences", rounded(sentences))
-            }
-        })
-    }
-}
-
-/// Two digits of a count: more would pretend to know it.
-fn rounded(value: usize) -> String {
-    let scale = 10_usize.pow((value.max(1).ilog10()).saturating_sub(1));
-    count((value.div_ceil(scale) * scale) as u64)
 }
 
 /// The verdicts of a study.
@@ -146,44 +87,29 @@ fn table<'a>(
     split: &'static str,
     margin: f64,
 ) -> Vec<PolicyVerdict> {
-    let mut rows = Vec::new();
-    let mut measured = Vec::new();
-    for group in groups {
-        let twins = twins(cells, group, split);
-        if twins.is_empty() {
-            continue;
-        }
-        let has = |(a, b): &(&CellView, &CellView)| outcomes.has((&a.cell, &b.cell), split);
-        let paired: Vec<(&CellView, &CellView)> = twins.into_iter().filter(has).collect();
-        let pairs: Vec<Twins<'_>> = paired.iter().map(|(a, b)| (&a.cell, &b.cell)).collect();
-        let row = |found, paired: &[(&CellView, &CellView)], stochastic_order| PolicyVerdict {
+    let groups = groups.map(|group| (group, twins(cells, group, split)));
+    let groups: Vec<_> = groups.filter(|(_, twins)| !twins.is_empty()).collect();
+    let rows: Vec<Vec<(u64, Twins<'_>)>> =
+        groups.iter().map(|(_, twins)| twins.iter().filter_map(|(a, b)| ends(a, b)).collect()).collect();
+    let compared = compare(&rows, outcomes, split, margin);
+    let mut found = Vec::new();
+    for ((group, mut twins), compared) in groups.into_iter().zip(compared) {
+        twins.retain(|(view, _)| compared.seeds.contains(&view.cell.settings.seed));
+        found.push(PolicyVerdict {
             lang: group.lang.clone(),
             policy: group.policy.clone(),
             extras: group.extras.clone(),
             split,
-            seeds: paired.iter().map(|(view, _)| view.cell.settings.seed).collect(),
-            found,
-            stochastic_order,
-        };
-        let found = match pairs.as_slice() {
-            [] => Err("the stored predictions are missing".into()),
-            _ => outcomes.strata(&[pairs], split),
-        };
-        match found.and_then(|strata| Measured::of(&strata, RESAMPLES, SEED).map_err(|e| e.to_string())) {
-            Err(unpaired) => rows.push(row(Found::Unpaired { unpaired }, &[], None)),
-            Ok(found) => {
-                measured.push((rows.len(), found));
-                // Replaced below, once all rows of the table are measured.
-                let unpaired = String::new();
-                rows.push(row(Found::Unpaired { unpaired }, &paired, order(&paired, split)));
-            }
-        }
+            compared,
+            stochastic_order: order(&twins, split),
+        });
     }
-    let (places, measured): (Vec<usize>, Vec<Measured>) = measured.into_iter().unzip();
-    for (place, judged) in places.into_iter().zip(judge(measured, margin / 100.0)) {
-        rows[place].found = Found::Judged(Box::new(judged));
-    }
-    rows
+    found
+}
+
+/// The ends of two cells, with their seed.
+fn ends<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>)> {
+    Some((a.cell.settings.seed, (After::end(a)?, After::end(b)?)))
 }
 
 /// The cells of a group that were scored on a split, each with that of its seed in which everything learns.

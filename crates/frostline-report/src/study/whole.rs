@@ -6,6 +6,7 @@ use crate::study::advice::{self, Advice, Standing};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
 use crate::study::groups::{self, Group};
 use crate::study::outcomes::Outcomes;
+use crate::study::stage_verdicts;
 use crate::study::stored::Stored;
 use crate::study::turns::{StepCost, StepCosts};
 use crate::study::verdicts::Verdicts;
@@ -68,9 +69,11 @@ impl Study {
     }
 
     fn judged(mut self, outcomes: Outcomes) -> Self {
-        self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, self.margin());
+        let margin = self.margin();
+        self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, margin);
+        stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
-        self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, self.margin());
+        self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, margin);
         self
     }
 
@@ -119,7 +122,7 @@ impl Study {
 
     /// Whether cells have several stages.
     pub fn is_staged(&self) -> bool {
-        self.groups.iter().any(|group| group.stages.len() > 1)
+        self.groups.iter().any(Group::is_staged)
     }
 
     /// Whether any seed is one of several.

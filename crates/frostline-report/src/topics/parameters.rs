@@ -24,11 +24,11 @@ impl Topic for Parameters {
     }
 
     fn study_columns<'a>(&self, _: &'a Study) -> Columns<'a, StudyRow<'a>> {
-        let of = |row: &StudyRow<'a>| row.group().and_then(|group| group.parameters.as_ref());
+        let of = |row: &StudyRow<'a>| row.group()?.plain_parameters();
         Columns::default()
-            .column("Trainable parameters", Quantity::Count, move |row| of(row).map(|p| p.trainable))
-            .column("Trainable", Quantity::Percent(1), move |row| of(row).map(|p| p.trainable_share))
-            .column("Parameter saving", Quantity::Percent(1), move |row| of(row).map(|p| p.saving))
+            .optional("Trainable parameters", Quantity::Count, move |row| of(row).map(|p| p.trainable))
+            .optional("Trainable", Quantity::Percent(1), move |row| of(row).map(|p| p.trainable_share))
+            .optional("Parameter saving", Quantity::Percent(1), move |row| of(row).map(|p| p.saving))
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {

@@ -151,13 +151,20 @@ fn scores(study: &Study, lang: &str, page: &mut Page) {
                 Some(scored(headline(row.1)?, split)?.score)
             })
             .optional(format!("{capital}: change"), Quantity::Points(2), move |row| {
-                Some(change(headline(row.1)?, split)?.points)
+                Some(change(headline(row.1)?, split)?.difference())
+            })
+            .optional(format!("{capital}: verdict"), Quantity::Text, move |row| {
+                change(headline(row.1)?, split)?.told()
+            })
+            .optional(format!("{capital}: what would decide"), Quantity::Text, move |row| {
+                change(headline(row.1)?, split)?.verdict.as_ref()?.would_decide()
             })
     });
     page.table(columns.table(rows(study, lang)));
     page.paragraph(
         "A change is the score after a stage minus that of the same cell before it: the mean over \
-         seeds and, in brackets, Student's 95 % interval of this mean. One seed gives no interval.",
+         seeds and, in brackets, its 95 % interval. With a verdict, this is for other seeds and other sentences, \
+         as for policies; without, it is Student's over seeds, and one seed gives none.",
     );
 }
 

@@ -196,8 +196,11 @@ fn gains(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
     let columns = SPLITS.into_iter().fold(keyed(study, true), |columns, split| {
         let columns =
             columns.optional(format!("{}: change", capital(split)), Quantity::Points(2), move |row| {
-                change(row.2, split).map(|change| change.points)
+                change(row.2, split).map(StageChange::difference)
             });
+        let columns = columns.optional(format!("{}: verdict", capital(split)), Quantity::Text, move |row| {
+            change(row.2, split).and_then(StageChange::told)
+        });
         relative(columns, split, move |row: &TaskRow<'_>| change(row.2, split))
     });
     page.table(columns.table(rows));
@@ -211,15 +214,19 @@ fn drift(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
     }
     page.section(4, "Drift of tasks that a stage did not learn");
     let points =
-        |split: &'static str| move |row: &TaskRow<'_>| change(row.2, split).map(|change| change.points);
+        |split: &'static str| move |row: &TaskRow<'_>| change(row.2, split).map(StageChange::difference);
+    let verdict =
+        |split: &'static str| move |row: &TaskRow<'_>| change(row.2, split).and_then(StageChange::told);
     let columns = keyed(study, true)
         .column("Dev: drift", Quantity::Points(2), points("dev"))
+        .optional("Dev: verdict", Quantity::Text, verdict("dev"))
         .optional("Test: drift", Quantity::Points(2), points("test"))
+        .optional("Test: verdict", Quantity::Text, verdict("test"))
         .optional("Predictions", Quantity::Text, |row| identical(SPLITS.map(|split| change(row.2, split))));
     page.table(columns.table(rows));
     page.paragraph(
         "Drift is the score after the stage minus that of the same cell before it: the mean over seeds \
-         and Student's 95 % interval. **Bit-identical** means that the files of predictions before and \
+         and its 95 % interval, as in the table of stages. **Bit-identical** means that the files of predictions before and \
          after the stage have the same SHA-256.",
     );
 }

@@ -79,7 +79,7 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
         listed(&tally(rows.iter().copied())),
         points(study.margin())
     )];
-    if rows.iter().all(|row| row.seeds.len() < 2) {
+    if rows.iter().all(|row| row.compared.seeds.len() < 2) {
         said.push(
             "With one seed nothing can be said of a policy, only of two trained models: another seed may reverse any \
              difference. Run at least three seeds."
@@ -95,7 +95,7 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
 
 /// Why no row has a verdict.
 fn unpaired(rows: &[&PolicyVerdict]) -> String {
-    let why = rows.first().map_or_else(String::new, |row| row.words());
+    let why = rows.first().map_or_else(String::new, |row| row.compared.words());
     format!("No policy can be judged against `none`: {why}.")
 }
 
@@ -162,9 +162,9 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
             judged(group).map(|judged| judged.interval)
         })
         .optional("p, Holm", Quantity::Probability, move |group| judged(group).map(|judged| judged.holm_p))
-        .optional("Verdict", Quantity::Text, move |group| row(group).map(PolicyVerdict::words))
+        .optional("Verdict", Quantity::Text, move |group| row(group).map(|row| row.compared.words()))
         .optional("What would decide", Quantity::Text, move |group| {
-            row(group).and_then(PolicyVerdict::would_decide)
+            row(group).and_then(|row| row.compared.would_decide())
         })
         .optional("Stochastic order", Quantity::Number(2, ""), move |group| {
             Some(row(group)?.stochastic_order?.bound)
@@ -173,7 +173,7 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
             Some(study.standing(group)?.step_cost)
         })
         .column_if(split == SPLIT, "Pareto front", Quantity::Text, |group| study.standing(group)?.on_front)
-        .optional("Seeds", Quantity::Count, move |group| row(group).map(|row| row.seeds.len()));
+        .optional("Seeds", Quantity::Count, move |group| row(group).map(|row| row.compared.seeds.len()));
     page.table(columns.table(study.groups_of(lang)));
     explain(study, &rows, split, page);
     if split == SPLIT {
@@ -195,7 +195,7 @@ fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page)
         count(sentences as u64),
         points(study.margin())
     ));
-    if rows.iter().any(|row| row.seeds.len() == 1) {
+    if rows.iter().any(|row| row.compared.seeds.len() == 1) {
         page.paragraph(
             "**One seed**: its interval and p are about two trained models on other sentences. They say nothing about \
              the policy, since another seed may reverse the difference.",
@@ -226,7 +226,7 @@ fn file(study: &Study) -> Option<DataFile> {
         .column("policy", Quantity::Text, |row| row.policy.clone())
         .and(keys::raw_axes(study, |row: &&PolicyVerdict| &row.extras))
         .column("split", Quantity::Text, |row| row.split)
-        .column("seeds", Quantity::Count, |row| row.seeds.len())
+        .column("seeds", Quantity::Count, |row| row.compared.seeds.len())
         .column("sentences", Quantity::Count, |row| row.judged().map(|found| found.difference.sentences))
         .column("difference", Quantity::Change(2), |row| row.judged().map(|found| found.difference.value))
         .column("low", Quantity::Change(2), |row| row.judged().map(|found| found.interval[0]))

@@ -8,10 +8,13 @@ use crate::common::{Lang, paper, reference};
 use crate::stories::{Files, Place, Reached, records, sweep};
 use crate::{keep, text};
 
-fn files(scenario: &str, sweep: &Sweep, records: &[Record], predictions: &Files) -> Vec<ReportFile> {
+fn report(sweep: &Sweep, records: &[Record], predictions: &Files) -> Report {
     let report = Report::new(sweep, records);
-    let report = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned());
-    let files = report.files().expect("a report");
+    report.with_predictions(|_, file| predictions.get(&file.sha256).cloned())
+}
+
+fn files(scenario: &str, sweep: &Sweep, records: &[Record], predictions: &Files) -> Vec<ReportFile> {
+    let files = report(sweep, records, predictions).files().expect("a report");
     keep(scenario, &files);
     files
 }
@@ -156,6 +159,39 @@ fn stages_of_a_sentence_task() {
     assert_eq!(found[0]["cells"], 3);
     let page = text(&files, "report.md");
     assert!(!page.contains(" words"), "this sweep labels sentences: {page}");
+}
+
+#[test]
+fn a_terminal_has_each_stage_with_its_verdict() {
+    let (sweep, records, predictions) = sentiment();
+    insta::assert_snapshot!("sentiment_terminal", report(&sweep, &records, &predictions).terminal_table(160));
+    let (sweep, records, predictions) = forgetting();
+    insta::assert_snapshot!(
+        "forgetting_terminal",
+        report(&sweep, &records, &predictions).terminal_table(160)
+    );
+}
+
+#[test]
+fn a_stage_is_judged_as_a_policy_would_be() {
+    let (sweep, records, predictions) = sentiment();
+    let verdict = |sweep: &Sweep, predictions: &Files| {
+        let files = report(sweep, &records, predictions).files().expect("a report");
+        let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+        json["groups"][0]["stages"][1]["tasks"][0]["dev"]["change"]["verdict"].clone()
+    };
+    let found = verdict(&sweep, &predictions);
+    assert_eq!((&found["verdict"], &found["seeds"]), (&"better".into(), &serde_json::json!([42, 43, 44])));
+    // 56 of 872 sentences more are right, with every seed.
+    let gain = found["difference"]["value"].as_f64().expect("a difference");
+    assert!((gain - 56.0 / 872.0).abs() < 1e-12, "{gain}");
+    let [low, high] = [0, 1].map(|end| found["interval"][end].as_f64().expect("an end"));
+    assert!(low > 0.0 && low < gain - 0.005 && high > gain + 0.005, "sentences are a sample: {found}");
+
+    // One seed decides nothing; without predictions nothing is compared.
+    let cells = sweep.cells.iter().filter(|cell| cell.settings.seed == 42).cloned().collect();
+    assert_eq!(verdict(&Sweep { cells, ..sweep.clone() }, &predictions)["verdict"], "undecided");
+    assert_eq!(verdict(&sweep, &Files::new())["unpaired"], "the stored predictions are missing");
 }
 
 #[test]

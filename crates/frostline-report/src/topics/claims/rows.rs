@@ -6,7 +6,7 @@ use frostline_score::crossed::RESAMPLES;
 use frostline_score::{CrossedDifference, MeanInterval};
 use serde::Serialize;
 
-use crate::study::outcomes::{Outcomes, Twins};
+use crate::study::outcomes::{After, Outcomes, Twins};
 use crate::study::{CellView, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::verdict::{Verdict, Wanted};
@@ -78,7 +78,7 @@ impl<'a> Pair<'a> {
     pub fn new([a, b]: [&'a CellView; 2], cells: String, names: [String; 2], values: [f64; 2]) -> Self {
         let settings = &a.cell.settings;
         let lang = settings.lang.to_string();
-        Self { twins: Some((&a.cell, &b.cell)), cells, lang, names, seed: settings.seed, values }
+        Self { twins: After::end(a).zip(After::end(b)), cells, lang, names, seed: settings.seed, values }
     }
 }
 

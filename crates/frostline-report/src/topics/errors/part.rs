@@ -6,7 +6,6 @@ use crate::keys;
 use crate::number::{NONE, count, fixed};
 use crate::page::Page;
 use crate::page::code;
-use crate::study::verdicts::PolicyVerdict;
 use crate::study::{BASELINE, Study, named};
 use crate::table::{Columns, Quantity, Table, Value};
 use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
@@ -185,7 +184,9 @@ impl<'a> SplitPart<'a> {
                 .column("Both wrong", Quantity::Count, |one| one.both_wrong)
                 .column("Verdict on the policy", Quantity::Text, |one| {
                     let verdicts = &self.study.verdicts;
-                    verdicts.find(&one.lang, &one.policy, &one.extras, self.split).map(PolicyVerdict::words)
+                    verdicts
+                        .find(&one.lang, &one.policy, &one.extras, self.split)
+                        .map(|row| row.compared.words())
                 });
         page.table(columns.table(self.versus.iter().copied()));
         page.paragraph(

@@ -1,0 +1,127 @@
+//! The table of cells that have stages: a row per stage and task, since each stage may freeze something else.
+
+use crate::keys;
+use crate::study::baselines::{self, BaselineStats};
+use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
+use crate::study::{Group, Study, distinct};
+use crate::table::{Columns, Quantity, Table, Value};
+use crate::topics::stages::{capital, change, scored};
+
+/// What is said below the table.
+pub(super) const ABOUT: &str = "**Change** is the score after a stage minus that of the same cell after the stage before, with a 95 % \
+     interval and a verdict by the rule of all verdicts: for other seeds and other sentences, corrected for all stages and tasks of a language \
+     on a split. Scores other than accuracies, and cells without stored predictions, have Student's interval over seeds and no verdict.";
+
+/// A task after a stage, or what needs no training of the encoder.
+enum Row<'a> {
+    Stage(&'a Group, &'a StageStats, &'a TaskStats),
+    Baseline(&'a BaselineStats),
+}
+
+impl<'a> Row<'a> {
+    fn group(&self) -> Option<&'a Group> {
+        match self {
+            Self::Stage(group, ..) => Some(group),
+            Self::Baseline(_) => None,
+        }
+    }
+
+    fn stage(&self) -> Option<&'a StageStats> {
+        match self {
+            Self::Stage(_, stage, _) => Some(stage),
+            Self::Baseline(_) => None,
+        }
+    }
+
+    fn task(&self) -> Option<&'a TaskStats> {
+        match self {
+            Self::Stage(.., task) => Some(task),
+            Self::Baseline(_) => None,
+        }
+    }
+
+    fn change(&self, split: &str) -> Option<&'a StageChange> {
+        change(self.task()?, split)
+    }
+
+    fn score(&self, split: &str) -> Value {
+        match self {
+            Self::Stage(.., task) => scored(task, split).map(|scored| scored.score).into(),
+            Self::Baseline(one) if split == "dev" => one.dev.as_ref().map(|dev| dev.accuracy).into(),
+            Self::Baseline(one) => one.test.as_ref().map(|test| test.accuracy).into(),
+        }
+    }
+}
+
+/// Whether a language's only row would be that of cells with stages, which says less than a row per stage.
+pub(super) fn say_all(study: &Study, lang: &str) -> bool {
+    study.groups_of(lang).count() == 1 && study.groups_of(lang).all(Group::is_staged)
+}
+
+/// The stages of a language.
+pub(super) fn table(study: &Study, lang: &str) -> Table {
+    let below = if say_all(study, lang) { baselines::of(study, lang) } else { Vec::new() };
+    let rows: Vec<Row<'_>> = rows(study, lang).chain(below.iter().map(Row::Baseline)).collect();
+    let several_tasks = distinct(rows.iter().filter_map(Row::task).map(|task| &task.task)).len() > 1;
+    let accuracy = rows.iter().filter_map(Row::task).all(|task| task.metric == ScoredBy::Accuracy);
+    let name = if accuracy { "accuracy" } else { "score" };
+    let columns = keyed(study, lang)
+        .ranked(2, "Frozen in it", Quantity::Text, |row| row.stage().map(|stage| stage.policy.clone()))
+        .column_if(several_tasks, "Task", Quantity::Text, |row| row.task().map(|task| task.task.clone()));
+    let columns = ["dev", "test"].into_iter().zip([0, 4]).fold(columns, |columns, (split, rank)| {
+        let title = capital(split);
+        columns
+            .ranked(rank, format!("{title} {name}"), Quantity::Percent(2), move |row| row.score(split))
+            .ranked(rank + 1, format!("{title}: change"), Quantity::Points(2), move |row| {
+                row.change(split).map(StageChange::difference)
+            })
+            .ranked(rank + 1, format!("{title}: verdict"), Quantity::Text, move |row| {
+                row.change(split).and_then(StageChange::told)
+            })
+    });
+    let columns = columns
+        .ranked(3, "Trainable", Quantity::Count, |row| row.stage().map(|stage| stage.trainable_parameters))
+        .ranked(6, "Parameter saving", Quantity::Percent(1), |row| {
+            let stage = row.stage()?;
+            Some(1.0 - stage.trainable_parameters as f64 / stage.total_parameters.max(1) as f64)
+        })
+        .ranked(3, "Training", Quantity::Fine("s"), |row| row.stage().map(|stage| stage.train_s));
+    columns.table(rows)
+}
+
+fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = Row<'a>> {
+    let staged = study.groups_of(lang).filter(|group| group.is_staged());
+    let stages = staged.flat_map(|group| group.stages.iter().map(move |stage| (group, stage)));
+    stages.flat_map(|(group, stage)| stage.tasks.iter().map(move |task| Row::Stage(group, stage, task)))
+}
+
+fn extras<'b>(row: &'b Row<'_>) -> &'b [String] {
+    row.group().map_or(&[], |group| &group.extras)
+}
+
+/// The first columns: the stage, and what tells a group from others where there are others.
+fn keyed<'a>(study: &Study, lang: &str) -> Columns<'a, Row<'a>> {
+    if say_all(study, lang) {
+        return Columns::default().column("Stage", Quantity::Text, |row: &Row<'a>| match row {
+            Row::Stage(_, stage, _) => stage.name.clone(),
+            Row::Baseline(one) => format!("*{}*", one.title()),
+        });
+    }
+    let policy = |row: &Row<'a>| row.group().map_or_else(String::new, |group| group.policy.clone());
+    keys::frozen(study, policy, extras)
+        .column("Stage", Quantity::Text, |row| row.stage().map(|stage| stage.name.clone()))
+}
+
+/// The same for a terminal, which has no marks and whose heads are lower case.
+pub(super) fn terminal_table(study: &Study, lang: &str) -> Table {
+    let mut table = table(study, lang);
+    for head in &mut table.heads {
+        head.name = head.name.to_lowercase().replace('`', "");
+    }
+    for value in table.rows.iter_mut().flatten() {
+        if let Value::Text(text) = value {
+            *text = text.replace('*', "");
+        }
+    }
+    table
+}

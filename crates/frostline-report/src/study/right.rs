@@ -1,0 +1,109 @@
+//! How many words of each sentence a file of predictions has right. Files of tasks that label words are read here for all
+//! stages and tasks but the headline at its end, whose words several topics need.
+
+use std::collections::BTreeMap;
+
+use frostline_record::{Cell, StoredFile, Unit, sha256};
+
+use crate::study::cells::{CellView, SPLITS};
+use crate::study::predictions::{Items, checked};
+use crate::study::tagged::{Said, Tagged, Text};
+
+/// What a file has right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Right {
+    /// The same for files with the same sentences and gold labels.
+    pub text: String,
+    /// The number of labelled words of each sentence; 1 where sentences are labelled.
+    pub lengths: Vec<u32>,
+    /// How many of them are right.
+    pub words: Vec<u32>,
+}
+
+/// A text's name: the same for the same sentences and gold tags, whatever train contains of their words.
+pub(crate) fn name(text: &Text, tags: &[String]) -> String {
+    let mut whole = String::new();
+    for (sentence, range) in text.ranges() {
+        whole += &format!("{}\n", sentence.id);
+        for word in &text.words[range] {
+            whole += &format!("{}\t{}\n", word.form, tags[usize::from(word.gold)]);
+        }
+    }
+    sha256(whole.as_bytes())
+}
+
+impl Right {
+    /// Of words; `text` is the name of `words`.
+    pub fn of_words(text: String, words: &Text, said: &Said) -> Self {
+        let is_right = |at: &usize| said.predicted[*at] == Some(words.words[*at].gold);
+        Self {
+            text,
+            lengths: words.ranges().map(|(_, range)| range.len() as u32).collect(),
+            words: words.ranges().map(|(_, range)| range.filter(is_right).count() as u32).collect(),
+        }
+    }
+
+    /// Of sentences.
+    pub fn of_sentences(items: &Items) -> Self {
+        Self {
+            text: items.text.clone(),
+            lengths: vec![1; items.right.len()],
+            words: items.right.iter().map(|&right| u32::from(right)).collect(),
+        }
+    }
+}
+
+/// A cell's id, a stage, a task and a split.
+type Key = (String, usize, String, &'static str);
+
+/// What was right after every stage in tasks that label words and are scored by their accuracy.
+#[derive(Default)]
+pub(crate) struct StageWords {
+    of: BTreeMap<Key, Right>,
+    /// Files that were left out, each with why.
+    pub left_out: Vec<String>,
+}
+
+impl StageWords {
+    /// Reads the files of all cells; `text` gives a file of a cell.
+    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
+        let mut read = Self::default();
+        for view in cells {
+            let Some(done) = view.done() else { continue };
+            let result = &done.result;
+            for (stage, outcome) in result.stages.iter().enumerate() {
+                let is_end = stage + 1 == result.stages.len();
+                for (task, outcome) in &outcome.tasks {
+                    let facts = &result.tasks[task];
+                    if facts.unit != Unit::Words || (is_end && *task == result.headline) {
+                        continue;
+                    }
+                    for split in SPLITS {
+                        let scored = (outcome.predictions.get(split), outcome.scores.get(split));
+                        let (Some(file), Some(score)) = scored else { continue };
+                        if score.entities.is_some() {
+                            continue;
+                        }
+                        let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
+                        let found = found.and_then(|text| checked(text, file));
+                        match found.and_then(|text| Tagged::one(&text, &facts.tags, score)) {
+                            Ok((tags, text, said)) => {
+                                let right = Right::of_words(name(&text, &tags), &text, &said);
+                                read.of.insert((view.cell.id.clone(), stage, task.clone(), split), right);
+                            }
+                            Err(why) => {
+                                read.left_out.push(format!("{}/{}: {why}", view.cell.folder(), file.file));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        read
+    }
+
+    /// What a cell had right after a stage.
+    pub fn get(&self, cell: &Cell, stage: usize, task: &str, split: &'static str) -> Option<&Right> {
+        self.of.get(&(cell.id.clone(), stage, task.into(), split))
+    }
+}

@@ -1,0 +1,71 @@
+//! Every stage beside the one before it in the same cells, judged by the rule of all verdicts: paired by seed and by
+//! sentence.
+
+use crate::study::cells::{CellView, SPLITS, distinct};
+use crate::study::comparison::compare;
+use crate::study::groups::Group;
+use crate::study::outcomes::{After, Outcomes, Twins};
+use crate::study::stages::{ScoredBy, StageChange, TaskStats, score_at};
+
+/// A task after a stage of a group, by their places.
+type Place = (usize, usize, usize);
+
+/// Judges what every stage changed of every task that is scored by its accuracy. Holm's correction is for all stages
+/// and tasks of a language on a split. `margin` is in points.
+pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
+    for lang in distinct(groups.iter().map(|group| group.lang.clone())) {
+        for split in SPLITS {
+            let places: Vec<Place> = changed(groups, &lang, split);
+            let rows: Vec<Vec<(u64, Twins<'_>)>> =
+                places.iter().map(|&place| pairs(groups, cells, split, place)).collect();
+            let verdicts = compare(&rows, outcomes, split, margin);
+            for ((group, stage, task), verdict) in places.into_iter().zip(verdicts) {
+                let task = &mut groups[group].stages[stage].tasks[task];
+                if let Some(change) = change_of(task, split) {
+                    change.verdict = Some(verdict);
+                }
+            }
+        }
+    }
+}
+
+/// What a stage changed of a task on a split.
+fn change_of<'a>(task: &'a mut TaskStats, split: &str) -> Option<&'a mut StageChange> {
+    let scored = if split == "dev" { task.dev.as_mut() } else { task.test.as_mut() };
+    scored?.change.as_mut()
+}
+
+/// The places with a change of an accuracy.
+fn changed(groups: &mut [Group], lang: &str, split: &str) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (at_group, group) in groups.iter_mut().enumerate().filter(|(_, group)| group.lang == lang) {
+        for (at_stage, stage) in group.stages.iter_mut().enumerate() {
+            for (at_task, task) in stage.tasks.iter_mut().enumerate() {
+                if task.metric == ScoredBy::Accuracy && change_of(task, split).is_some() {
+                    places.push((at_group, at_stage, at_task));
+                }
+            }
+        }
+    }
+    places
+}
+
+/// Every cell of the group after the stage and before it.
+fn pairs<'a>(
+    groups: &[Group],
+    cells: &'a [CellView],
+    split: &str,
+    (group, stage, task): Place,
+) -> Vec<(u64, Twins<'a>)> {
+    let name = &groups[group].stages[stage].tasks[task].task;
+    let pair = |view: &'a CellView| {
+        let result = &view.done()?.result;
+        let (task, _) = result.tasks.get_key_value(name)?;
+        let after = |stage: usize| {
+            score_at(result, stage, task, split)?;
+            Some(After { cell: &view.cell, stage, task })
+        };
+        Some((view.cell.settings.seed, (after(stage)?, after(stage.checked_sub(1)?)?)))
+    };
+    cells.iter().filter(|view| groups[group].holds(view)).filter_map(pair).collect()
+}
