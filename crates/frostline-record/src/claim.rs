@@ -112,15 +112,16 @@ pub enum End {
     Best,
 }
 
-/// Cells that differ in their language, or in one further axis of the grid.
+/// Cells that differ in their language, or in one further axis of the grid; or a cell after one of its stages and after
+/// another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoreOf {
-    /// The dotted path of the axis, or `lang`.
+    /// The dotted path of the axis, `lang`, or [`MoreOf::STAGE`].
     pub axis: String,
-    /// Its value in the cells that should give less.
+    /// Its value in the cells that should give less; the name of a stage.
     pub from: toml::Value,
-    /// Its value in those that should give more.
+    /// Its value in those that should give more; the name of a stage.
     pub to: toml::Value,
     /// Only cells with these policies; empty means all.
     #[serde(default)]
@@ -131,9 +132,23 @@ pub struct MoreOf {
     /// Whose score; empty means the headline's.
     #[serde(default)]
     pub task: String,
-    /// The gain that must be exceeded: points of a score, percent for a time.
+    /// The gain that is claimed: points of a score, percent for a time. Without it, any gain above the margin will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
+    /// The gain that must be exceeded, or how near it must be to the one that is claimed.
     #[serde(default)]
     pub margin: f64,
+}
+
+impl MoreOf {
+    /// The axis whose values are the names of stages.
+    pub const STAGE: &str = "stage";
+
+    /// Whether it compares stages of the same cell.
+    #[must_use]
+    pub fn is_of_stages(&self) -> bool {
+        self.axis == Self::STAGE
+    }
 }
 
 /// What a stage costs a task: its score after the stage minus that before it, in the same cell.

@@ -78,17 +78,42 @@ fn converged(test: &Converged, scope: &Scope<'_>) -> Option<String> {
 fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
     if ["policy", "seed"].contains(&test.axis.as_str()) {
         return Some(format!(
-            "`more-of` compares along `lang` or a further axis, such as `train.epochs`, not `{}`",
+            "`more-of` compares along `lang`, `stage` or a further axis, such as `train.epochs`, not `{}`",
             test.axis
         ));
     }
     if test.from == test.to {
         return Some(format!("it holds `{} = {}` against itself", test.axis, test.from));
     }
-    let values = [&test.from, &test.to].into_iter();
-    let unfit = values.filter_map(|value| unfit(scope.settings, &test.axis, value)).next();
+    let mut values = [&test.from, &test.to].into_iter();
+    let unfit = values.find_map(|value| match test.is_of_stages() {
+        true => no_stage(value, scope),
+        false => unfit(scope.settings, &test.axis, value),
+    });
     let rest = || timed(test.measure, &test.task).or_else(|| unknown(&test.policies, scope));
-    unfit.or_else(|| margin(test.margin)).or_else(rest)
+    unfit.or_else(|| gain(test)).or_else(|| margin(test.margin)).or_else(rest)
+}
+
+/// Why a value names no stage of the plan's cells.
+fn no_stage(value: &toml::Value, scope: &Scope<'_>) -> Option<String> {
+    // An error in the stages has a message of its own; then there are no names.
+    let stages = scope.settings.in_stages().unwrap_or_default();
+    let names: Vec<&str> = stages.iter().map(|(name, _)| name.as_str()).collect();
+    match names.as_slice() {
+        [_] => Some("it compares stages, but the plan has only one".into()),
+        [] => None,
+        names if value.as_str().is_some_and(|value| names.contains(&value)) => None,
+        names => Some(format!("the stage {value} is not one of the plan's, which are: {}", names.join(", "))),
+    }
+}
+
+/// Why a gain cannot be claimed.
+fn gain(test: &MoreOf) -> Option<String> {
+    let gain = test.gain?;
+    if !gain.is_finite() {
+        return Some(format!("its gain is {gain}, but must be a number"));
+    }
+    (test.margin == 0.0).then(|| "a `gain` needs a margin above 0: how near the measured gain must be".into())
 }
 
 fn drift(test: &Drift, scope: &Scope<'_>) -> Option<String> {
@@ -169,7 +194,7 @@ mod tests {
              [[claims]]\nsays = 'Either is enough.'\nneeds = 'any'\n\
              tests = [\n{ equal-within = { a = ['first-1'], b = ['none'], margin = 0.5 } },\n\
              { converged = { epoch = 4, within = 0.2, of = 'best' } },\n\
-             { more-of = { axis = 'train.epochs', from = 5, to = 15, policies = ['none'] } },\n\
+             { more-of = { axis = 'train.epochs', from = 5, to = 15, policies = ['none'], gain = 1.5, margin = 0.5 } },\n\
              { drift = { task = 'en', a = ['first-1', 'first-2'], b = ['none'] } } ]",
         );
         let plan = plan.expect("a plan");
@@ -217,6 +242,9 @@ mod tests {
             ),
             ("more-of = { axis = 'train.epochs', from = 5, to = 5 }", "`train.epochs = 5` against itself"),
             ("more-of = { axis = 'seed', from = 5, to = 6 }", "or a further axis"),
+            ("more-of = { axis = 'stage', from = 'a', to = 'b' }", "the plan has only one"),
+            ("more-of = { axis = 'train.epochs', from = 5, to = 15, gain = 1 }", "needs a margin above 0"),
+            ("more-of = { axis = 'train.epochs', from = 5, to = 15, gain = inf }", "must be a number"),
             ("drift = { task = '', a = ['none'], b = ['last-1'] }", "needs the name of a task"),
             (
                 "drift = { task = 'x', a = ['none'], b = ['last-1'], measure = 'train-time' }",
@@ -235,6 +263,25 @@ mod tests {
             "[[claims]]\nsays = 'x'\nonly.seeds = 1\ntests = [{ less = { a = ['last-1'], b = ['none'] } }]";
         let error = parse(only).expect_err("no such setting").to_string();
         assert!(error.contains("there is no setting `seeds`"), "{error}");
+    }
+
+    #[test]
+    fn stages_are_compared_by_their_names() {
+        let stages = "[[settings.stages]]\nname = 'head'\n[[settings.stages]]\nname = 'full'\n";
+        let claim = |from: &str, to: &str| {
+            let test = format!("{{ more-of = {{ axis = 'stage', from = {from}, to = {to} }} }}");
+            parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
+        };
+        assert!(claim("'head'", "'full'").is_ok());
+        let cases = [
+            ("'head'", "'all'", "the stage \"all\" is not one of the plan's, which are: head, full"),
+            ("1", "'full'", "the stage 1 is not one of the plan's"),
+            ("'full'", "'full'", "against itself"),
+        ];
+        for (from, to, expected) in cases {
+            let error = claim(from, to).expect_err(to).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reports of cells that have stages, several tasks, sentences or gradual unfreezing, and of plans that
 //! claim something.
 
-use frostline_record::{Record, Sweep};
+use frostline_record::{ClaimTest, Record, Sweep};
 use frostline_report::{Report, ReportFile};
 
 use crate::common::{Lang, paper, reference};
@@ -36,7 +36,12 @@ pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
          [settings.eval]\ntest = true\n\
          [settings.data]\ncut_test = 0.1\n\
          [[settings.stages]]\nname = 'head'\npolicy = 'head-only'\n\
-         [[settings.stages]]\nname = 'all of it'\noptimizer.lr = 2e-5",
+         [[settings.stages]]\nname = 'all of it'\noptimizer.lr = 2e-5\n\
+         [[claims]]\nsays = 'Everything gains 6.4 points over the head alone.'\n\
+         tests = [{ more-of = { axis = 'stage', from = 'head', to = 'all of it', gain = 6.4, margin = 2 } }]\n\
+         [[claims]]\nsays = 'The head alone is better, or faster by half.'\nneeds = 'any'\n\
+         tests = [\n{ more-of = { axis = 'stage', from = 'all of it', to = 'head' } },\n\
+         { more-of = { axis = 'stage', from = 'head', to = 'all of it', measure = 'train-time', margin = 50 } },\n]",
     );
     sweep.reference = reference("sst2-sentiment");
     let reach = |place: &Place<'_>| {
@@ -170,6 +175,26 @@ fn a_terminal_has_each_stage_with_its_verdict() {
         "forgetting_terminal",
         report(&sweep, &records, &predictions).terminal_table(160)
     );
+}
+
+#[test]
+fn stages_decide_claims() {
+    let (mut sweep, records, predictions) = sentiment();
+    let files = files("sentiment", &sweep, &records, &predictions);
+    insta::assert_snapshot!("sentiment_claims", text(&files, "claims.md"));
+    let verdicts = |sweep: &Sweep| {
+        let files = report(sweep, &records, &predictions).files().expect("a report");
+        let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+        json["claims"].as_array().expect("claims").iter().map(|c| c["verdict"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(&sweep), ["supported", "contradicted"]);
+    // The interval is about 3.3 points wide.
+    let ClaimTest::MoreOf(test) = &mut sweep.plan.claims[0].tests[0] else { panic!("not of stages") };
+    test.margin = 1.0;
+    assert_eq!(verdicts(&sweep)[0], "not_decided");
+    let ClaimTest::MoreOf(test) = &mut sweep.plan.claims[0].tests[0] else { panic!("not of stages") };
+    test.gain = Some(12.0);
+    assert_eq!(verdicts(&sweep)[0], "contradicted");
 }
 
 #[test]

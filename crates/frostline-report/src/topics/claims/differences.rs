@@ -1,10 +1,12 @@
-//! Which cells a test pairs: those that differ in their policy, in their language, or in one further axis, alone.
+//! Which cells a test pairs: those that differ in their policy, in their language, or in one further axis, alone; or the
+//! stages of a cell.
 
 use frostline_record::{Compared, Drift, MoreOf};
 
 use crate::number::listed;
 use crate::study::cells::shown;
-use crate::study::{CellView, Done, Study};
+use crate::study::outcomes::After;
+use crate::study::{CellView, Study};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::rows::{BySentence, Differences, Pair, rows};
 use crate::topics::claims::verdict::{Answer, Verdict, Wanted, by_more_than, has, short};
@@ -33,9 +35,9 @@ fn between(
     asks: String,
     wanted: Wanted,
 ) -> Answer<Differences> {
-    let found = policies(study, cells, &test.pairs(), |done| gauge.at_end(done));
+    let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
     if found.is_empty() {
-        let measured = |view: &CellView| view.done().is_some_and(|done| gauge.at_end(done).is_some());
+        let measured = |view: &CellView| gauge.end(view).is_some();
         if cells.iter().any(|view| view.done().is_some()) && !cells.iter().any(|view| measured(view)) {
             return not_tested(asks, format!("no cell that is done has a {}", gauge.name));
         }
@@ -45,7 +47,7 @@ fn between(
 }
 
 /// Over a stage, a task falls less under A than under B.
-pub(super) fn drift(study: &Study, cells: &[&CellView], test: &Drift) -> Answer<Differences> {
+pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let stage = match test.stage.as_str() {
         "" => "the last stage".into(),
@@ -54,17 +56,18 @@ pub(super) fn drift(study: &Study, cells: &[&CellView], test: &Drift) -> Answer<
     let margin = by_more_than(test.margin, gauge.difference_unit());
     let asks =
         format!("over {stage}, {} falls less, or rises more, under A than under B{margin}", gauge.name);
-    let of_cell = |done: &Done| {
+    let of_cell = |view: &'a CellView| {
+        let (end, done) = (gauge.end(view)?.0, view.done()?);
         let stages = &done.result.stages;
         let at = match test.stage.as_str() {
             "" => stages.len().checked_sub(1)?,
             name => stages.iter().position(|stage| stage.name == name)?,
         };
-        Some(gauge.after(done, at)? - gauge.after(done, at.checked_sub(1)?)?)
+        Some((end, gauge.after(done, at)? - gauge.after(done, at.checked_sub(1)?)?))
     };
-    let found = policies(study, cells, &test.pairs(), of_cell);
+    let found = policies(study, cells, &test.pairs(), &of_cell);
     if found.is_empty() {
-        if !cells.iter().any(|view| view.done().is_some_and(|done| of_cell(done).is_some())) {
+        if !cells.iter().any(|view| of_cell(view).is_some()) {
             let why = format!("no cell that is done scored a task `{}` before and after {stage}", test.task);
             return not_tested(asks, why);
         }
@@ -79,41 +82,62 @@ pub(super) fn drift(study: &Study, cells: &[&CellView], test: &Drift) -> Answer<
     )
 }
 
-/// One value of a further axis, or one language, gives more than another.
+/// One value of a further axis, one language, or one stage gives more than another.
 pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let names = [&test.to, &test.from].map(|value| format!("{} = {}", test.axis, written(value)));
-    let margin = by_more_than(test.margin, gauge.difference_unit());
-    let asks = format!("{} (A) gives more {} than {} (B){margin}", names[0], gauge.name, names[1]);
+    let (asks, wanted) = more(test, &gauge, &names);
     let axis = study.axes().iter().position(|axis| *axis == test.axis);
     let of_langs = test.axis == "lang";
-    if axis.is_none() && !of_langs {
+    if axis.is_none() && !of_langs && !test.is_of_stages() {
         return not_tested(asks, format!("the sweep does not vary `{}`", test.axis));
     }
-    let of_policy = |view: &CellView| {
+    let of_policy = |view: &&CellView| {
         test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
     };
     let mut found = Vec::new();
-    for &a in cells.iter().filter(|view| of_policy(view) && has(view, &test.axis, &test.to)) {
-        let b = cells
-            .iter()
-            .copied()
-            .find(|view| has(view, &test.axis, &test.from) && are_twins_but_for(axis, a, view));
-        let values = [Some(a), b].map(|view| view.and_then(|view| gauge.at_end(view.done()?)));
-        if let ([Some(of_a), Some(of_b)], Some(b)) = (values, b) {
-            let cells = format!("{}, {}", place(study, a, axis), a.cell.settings.policy);
+    for &view in cells.iter().filter(|view| of_policy(view)) {
+        let ends = if test.is_of_stages() {
+            [&test.to, &test.from].map(|name| gauge.stage(view, name.as_str()?))
+        } else {
+            let b = cells.iter().find(|b| has(b, &test.axis, &test.from) && are_twins_but_for(axis, view, b));
+            let a = Some(view).filter(|view| has(view, &test.axis, &test.to));
+            [a, b.copied()].map(|view| gauge.end(view?))
+        };
+        if let [Some((a, of_a)), Some((b, of_b))] = ends {
+            let cells = format!("{}, {}", place(study, view, axis), view.cell.settings.policy);
             found.push(Pair::new([a, b], cells, names.clone(), [of_a, of_b]));
         }
     }
     if found.is_empty() {
+        let names = names.join(" against ");
         return not_tested(
             asks,
-            format!("no two cells that are done differ in {} and nothing else", names.join(" against ")),
+            match test.is_of_stages() {
+                true => format!("no cell that is done has a {} after {names}", gauge.name),
+                false => format!("no two cells that are done differ in {names} and nothing else"),
+            },
         );
     }
     // Two languages have no sentence in common.
     let sentences = by_sentence(study, &gauge, cells).filter(|_| !of_langs);
-    decided(asks, gauge.titled(), &gauge, (&found, sentences), Wanted::Above(test.margin))
+    decided(asks, gauge.titled(), &gauge, (&found, sentences), wanted)
+}
+
+/// What the test asks, in words and as a rule.
+fn more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (String, Wanted) {
+    let (name, unit) = (&gauge.name, gauge.difference_unit());
+    match test.gain {
+        None => {
+            let margin = by_more_than(test.margin, unit);
+            (format!("{a} (A) gives more {name} than {b} (B){margin}"), Wanted::Above(test.margin))
+        }
+        Some(gain) => {
+            let (shown, margin) = (short(gain), short(test.margin));
+            let asks = format!("{a} (A) gives {shown} ± {margin} {unit} more {name} than {b} (B)");
+            (asks, Wanted::Near { gain, margin: test.margin })
+        }
+    }
 }
 
 /// Cells that differ in their policy alone, those of A with those of B.
@@ -121,17 +145,17 @@ fn policies<'a>(
     study: &Study,
     cells: &[&'a CellView],
     pairs: &[(&str, &str)],
-    measured: impl Fn(&Done) -> Option<f64>,
+    measured: &dyn Fn(&'a CellView) -> Option<(After<'a>, f64)>,
 ) -> Vec<Pair<'a>> {
     let mut found = Vec::new();
     for &(a, b) in pairs {
         for &view in cells.iter().filter(|view| view.cell.settings.policy == a) {
             let twin =
                 cells.iter().copied().find(|other| other.cell.settings.policy == b && other.is_twin_of(view));
-            let values = [Some(view), twin].map(|view| view.and_then(|view| measured(view.done()?)));
-            if let ([Some(of_a), Some(of_b)], Some(twin)) = (values, twin) {
+            let values = [Some(view), twin].map(|view| view.and_then(measured));
+            if let [Some((end_a, of_a)), Some((end_b, of_b))] = values {
                 let names = [a, b].map(String::from);
-                found.push(Pair::new([view, twin], place(study, view, None), names, [of_a, of_b]));
+                found.push(Pair::new([end_a, end_b], place(study, view, None), names, [of_a, of_b]));
             }
         }
     }
@@ -156,12 +180,11 @@ fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
     [view.cell.settings.lang.to_string()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
 }
 
-/// Where the sentences of a gauge are, if it is the accuracy of every cell's headline.
+/// Where the sentences of a gauge are, if it is an accuracy in every cell.
 fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>, cells: &[&CellView]) -> Option<BySentence<'a>> {
     let split = gauge.split()?;
     let mut done = cells.iter().filter_map(|view| view.done());
-    done.all(|done| gauge.is_headline_accuracy(done))
-        .then_some(BySentence { outcomes: &study.outcomes, split })
+    done.all(|done| gauge.is_accuracy(done)).then_some(BySentence { outcomes: &study.outcomes, split })
 }
 
 fn decided(

@@ -3,7 +3,8 @@
 
 use frostline_record::Measure;
 
-use crate::study::stages::{ScoredBy, score_at, value};
+use crate::study::outcomes::After;
+use crate::study::stages::{ScoredBy, score_at, train_s, value};
 use crate::study::{CellView, Done};
 
 /// What is measured of a cell.
@@ -39,6 +40,7 @@ impl<'a> Gauge<'a> {
         }
     }
 
+    /// The task whose score it is.
     fn task<'b>(&self, done: &'b Done) -> &'b str
     where
         'a: 'b,
@@ -46,25 +48,44 @@ impl<'a> Gauge<'a> {
         if self.task.is_empty() { &done.result.headline } else { self.task }
     }
 
-    /// Whether it is the accuracy of a cell's headline at its end.
-    pub fn is_headline_accuracy(&self, done: &Done) -> bool {
-        let Some(last) = done.result.stages.len().checked_sub(1) else { return false };
-        let score = self.split().and_then(|split| score_at(&done.result, last, self.task(done), split));
-        self.task(done) == done.result.headline
-            && score.is_some_and(|score| ScoredBy::of(score) == ScoredBy::Accuracy)
+    /// Whether it is an accuracy of every stage of a cell.
+    pub fn is_accuracy(&self, done: &Done) -> bool {
+        let score = |stage: usize| {
+            self.split().and_then(|split| score_at(&done.result, stage, self.task(done), split))
+        };
+        let is_accuracy = |stage| score(stage).is_some_and(|score| ScoredBy::of(score) == ScoredBy::Accuracy);
+        (0..done.result.stages.len()).all(is_accuracy)
     }
 
-    /// A cell's score at its end in percent, or its time in seconds.
-    pub fn at_end(&self, done: &Done) -> Option<f64> {
-        let last = done.result.stages.len().checked_sub(1)?;
-        match self.measure {
-            Measure::TrainTime => done.timing.as_ref().map(|timing| timing.train_ms * 1e-3),
-            _ => self.after(done, last),
-        }
+    /// A cell at its end with its score in percent, or its time in seconds.
+    pub fn end<'b>(&self, view: &'b CellView) -> Option<(After<'b>, f64)>
+    where
+        'a: 'b,
+    {
+        let done = view.done()?;
+        let stage = done.result.stages.len().checked_sub(1)?;
+        let value = match self.measure {
+            Measure::TrainTime => done.timing.as_ref()?.train_ms * 1e-3,
+            _ => self.after(done, stage)?,
+        };
+        Some((After { cell: &view.cell, stage, task: self.task(done) }, value))
     }
 
-    /// A cell's score after a stage, in percent.
+    /// The same after the stage of this name.
+    pub fn stage<'b>(&self, view: &'b CellView, name: &str) -> Option<(After<'b>, f64)>
+    where
+        'a: 'b,
+    {
+        let done = view.done()?;
+        let stage = done.result.stages.iter().position(|stage| stage.name == name)?;
+        Some((After { cell: &view.cell, stage, task: self.task(done) }, self.after(done, stage)?))
+    }
+
+    /// A cell's score after a stage in percent, or the time of the stage in seconds.
     pub fn after(&self, done: &Done, stage: usize) -> Option<f64> {
+        if self.measure == Measure::TrainTime {
+            return train_s(done, stage);
+        }
         Some(100.0 * value(score_at(&done.result, stage, self.task(done), self.split()?)?))
     }
 

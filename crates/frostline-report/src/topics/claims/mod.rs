@@ -56,8 +56,8 @@ impl Topic for Claims {
         banner(study, &mut page);
         page.paragraph(
             "Each claim stands in the plan with the tests that decide it. Cells are compared in pairs that \
-             differ in nothing but what the test names; both have the same seed. A mean difference of the \
-             headline's accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
+             differ in nothing but what the test names; both have the same seed. A mean difference of an \
+             accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
              difference of anything else, or without stored predictions, has Student's over seeds. A test is **supported** where the whole interval is where \
              the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
              otherwise, always so with a single seed, or where all seeds differ by the very same amount other \

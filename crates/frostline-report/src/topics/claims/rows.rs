@@ -6,8 +6,8 @@ use frostline_score::crossed::RESAMPLES;
 use frostline_score::{CrossedDifference, MeanInterval};
 use serde::Serialize;
 
+use crate::study::distinct;
 use crate::study::outcomes::{After, Outcomes, Twins};
-use crate::study::{CellView, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::verdict::{Verdict, Wanted};
 
@@ -64,7 +64,7 @@ impl Differences {
     }
 }
 
-/// Two cells, A and B.
+/// Two cells of one seed, or a cell after two stages: A and B.
 pub(super) struct Pair<'a> {
     twins: Option<Twins<'a>>,
     cells: String,
@@ -75,10 +75,10 @@ pub(super) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    pub fn new([a, b]: [&'a CellView; 2], cells: String, names: [String; 2], values: [f64; 2]) -> Self {
+    pub fn new([a, b]: [After<'a>; 2], cells: String, names: [String; 2], values: [f64; 2]) -> Self {
         let settings = &a.cell.settings;
         let lang = settings.lang.to_string();
-        Self { twins: After::end(a).zip(After::end(b)), cells, lang, names, seed: settings.seed, values }
+        Self { twins: Some((a, b)), cells, lang, names, seed: settings.seed, values }
     }
 }
 

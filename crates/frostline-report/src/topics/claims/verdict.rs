@@ -46,16 +46,23 @@ pub(crate) enum Wanted {
     Above(f64),
     /// At most this far from 0.
     Within(f64),
+    /// At most so far from a gain.
+    Near { gain: f64, margin: f64 },
 }
 
 impl Wanted {
     /// What an interval says; without one nothing is decided.
     pub fn verdict(self, interval: Option<[f64; 2]>) -> Verdict {
         let Some([low, high]) = interval else { return Verdict::NotDecided };
+        let near = |gain: f64, margin: f64| {
+            let [low, high] = [low - gain, high - gain];
+            (low >= -margin && high <= margin, low > margin || high < -margin)
+        };
         let (holds, fails) = match self {
             Self::Below(margin) => (high < -margin, low > -margin),
             Self::Above(margin) => (low > margin, high < margin),
-            Self::Within(margin) => (low >= -margin && high <= margin, low > margin || high < -margin),
+            Self::Within(margin) => near(0.0, margin),
+            Self::Near { gain, margin } => near(gain, margin),
         };
         match (holds, fails) {
             (true, _) => Verdict::Supported,
@@ -108,6 +115,11 @@ mod tests {
             (Wanted::Within(0.5), [-0.6, 0.4], NotDecided),
             (Wanted::Within(0.5), [0.6, 0.7], Contradicted),
             (Wanted::Within(0.5), [-0.7, -0.6], Contradicted),
+            (Wanted::Near { gain: 8.0, margin: 1.0 }, [7.5, 8.5], Supported),
+            (Wanted::Near { gain: 8.0, margin: 1.0 }, [6.5, 8.5], NotDecided),
+            (Wanted::Near { gain: 8.0, margin: 1.0 }, [5.0, 6.5], Contradicted),
+            (Wanted::Near { gain: 8.0, margin: 1.0 }, [9.5, 11.0], Contradicted),
+            (Wanted::Near { gain: 8.0, margin: 1.0 }, [-0.5, 0.5], Contradicted),
         ];
         for (wanted, interval, expected) in cases {
             assert_eq!(wanted.verdict(Some(interval)), expected, "{wanted:?} {interval:?}");
