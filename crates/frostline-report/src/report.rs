@@ -172,6 +172,12 @@ impl Report {
         for sentence in said {
             text += &format!("  {}\n", sentence.replace(['*', '`'], ""));
         }
+        for (title, lines) in self.topics.iter().filter_map(|topic| topic.closing(study)) {
+            text += &format!("\n{title}\n");
+            for line in lines {
+                text += &format!("  {}\n", line.replace(['*', '`'], ""));
+            }
+        }
         let undone = words::undone(study);
         if !undone.is_empty() {
             text += "\nNot done\n";

@@ -32,6 +32,11 @@ pub(crate) trait Topic {
         Vec::new()
     }
 
+    /// A terminal, below its tables: a title and a line for each thing that came out.
+    fn closing(&self, _study: &Study) -> Option<(&'static str, Vec<String>)> {
+        None
+    }
+
     /// `report.md`, at the top: what concerns all languages.
     fn summary(&self, _study: &Study, _page: &mut Page) {}
 

@@ -35,6 +35,12 @@ impl Claims {
 }
 
 impl Topic for Claims {
+    fn closing(&self, _: &Study) -> Option<(&'static str, Vec<String>)> {
+        let says = |claim: &Judged| claim.says.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let line = |claim: &Judged| format!("{:<12}  {}", claim.verdict.name(), says(claim));
+        (!self.judged.is_empty()).then(|| ("Claims", self.judged.iter().map(line).collect()))
+    }
+
     fn summary(&self, _: &Study, page: &mut Page) {
         if self.judged.is_empty() {
             return;
