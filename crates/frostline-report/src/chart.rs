@@ -189,17 +189,29 @@ pub(crate) struct Line {
     pub points: Vec<(f64, MeanStd)>,
 }
 
-/// Points: accuracy against a count.
+/// Points: accuracy against a count or a share.
 pub(crate) struct Scatter {
     pub panels: Vec<ScatterPanel>,
+    pub across: Across,
     pub x_title: &'static str,
     pub y_title: &'static str,
+}
+
+/// What a point's place from left to right is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Across {
+    /// A count, from 0 or by factors.
+    Count,
+    /// Percent, from where there are points.
+    Percent,
 }
 
 /// A panel of points.
 pub(crate) struct ScatterPanel {
     pub title: String,
     pub points: Vec<ScatterPoint>,
+    /// Places of a step line, from left to right: each height holds from its place on.
+    pub front: Vec<(f64, f64)>,
 }
 
 /// One point; its height is a share of 1.

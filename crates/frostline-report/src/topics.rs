@@ -11,6 +11,7 @@ mod curves;
 pub(crate) mod data;
 mod errors;
 mod parameters;
+mod pareto;
 mod precision;
 mod provenance;
 mod reference;
@@ -29,6 +30,7 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
     vec![
         Box::new(accuracy::Accuracies),
         Box::new(verdicts::Verdicts),
+        Box::new(pareto::Pareto),
         Box::new(curves::LearningCurves::of(study)),
         Box::new(blocks::Blocks::of(study, stored)),
         Box::new(stages::Stages),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use frostline_record::Accounts;
 
-use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Tone};
+use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Tone};
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::study::{CellView, Done, Group, Panel, Study, named, panels, unnamed_note};
@@ -101,6 +101,7 @@ fn figure(study: &Study) -> Figure {
             .into(),
         chart: Chart::Scatter(Scatter {
             panels: panels.iter().map(|panel| points(study, panel)).collect(),
+            across: Across::Count,
             x_title: "trainable parameters",
             y_title: "dev accuracy, %",
         }),
@@ -122,5 +123,5 @@ fn points(study: &Study, panel: &Panel<'_>) -> ScatterPanel {
         y: dev.accuracy.mean,
         interval: dev.accuracy_interval.map(|ends| [ends.low, ends.high]),
     });
-    ScatterPanel { title: panel.title.clone(), points: points.collect() }
+    ScatterPanel { title: panel.title.clone(), points: points.collect(), front: Vec::new() }
 }

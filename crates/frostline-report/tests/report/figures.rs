@@ -45,7 +45,7 @@ fn figures() -> Vec<(String, String)> {
         }
     }
     // Dev beside test where test was scored.
-    assert_eq!(figures.len(), 51);
+    assert_eq!(figures.len(), 56);
     for (name, (sweep, records, _)) in [("sentiment", sentiment()), ("forgetting", forgetting())] {
         let files = Report::new(&sweep, &records).files().expect("a report");
         keep(&format!("figures-{name}"), &files);
@@ -56,7 +56,7 @@ fn figures() -> Vec<(String, String)> {
             }
         }
     }
-    assert_eq!(figures.len(), 51 + 7 + 6);
+    assert_eq!(figures.len(), 56 + 7 + 6);
     // Those of errors, which only predictions give.
     for (name, (sweep, records, predictions)) in [("six words", six_words()), ("many policies", many(2))] {
         let report = Report::new(&sweep, &records);
@@ -72,7 +72,7 @@ fn figures() -> Vec<(String, String)> {
             }),
         );
     }
-    assert_eq!(figures.len(), 51 + 7 + 6 + 4);
+    assert_eq!(figures.len(), 56 + 7 + 6 + 4);
     figures
 }
 

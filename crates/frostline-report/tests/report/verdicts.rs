@@ -110,6 +110,28 @@ fn policies_are_judged_and_the_cheapest_that_is_not_worse_is_named() {
 }
 
 #[test]
+fn the_pareto_front_joins_what_no_policy_beats() {
+    let (sweep, mut records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
+    // A policy that costs more than `none` and is no better.
+    let dear = |policy: &str| policy == "first-4";
+    let corners = |records: &[Record]| -> Vec<usize> {
+        let files = report(&sweep, records, &predictions).files().expect("a report");
+        let figure = text(&files, "figures/pareto.svg");
+        assert!(figure.contains("Whisker: 95 % interval of the difference from none"), "all are judged");
+        let svg = roxmltree::Document::parse(figure).expect("SVG");
+        let lines = svg.descendants().filter(|node| node.has_tag_name("polyline"));
+        lines.map(|line| line.attribute("points").expect("points").split(' ').count()).collect()
+    };
+    // Each policy of the front after the first adds two corners, and the line goes on to the right end. In Naija `none`
+    // is on it too.
+    assert_eq!(corners(&records), [2 + 2 * 2, 2 + 2 * 3]);
+    for record in records.iter_mut().filter(|record| dear(record.cell.settings.policy.as_str())) {
+        record.result.as_mut().expect("a result").cost.predicted_speedup = 0.9;
+    }
+    assert_eq!(corners(&records), [2 + 2 * 3, 2 + 2 * 2]);
+}
+
+#[test]
 fn one_seed_never_gives_a_verdict_or_a_recommendation() {
     let (sweep, records, predictions) = study("[42]", &|_, lines| lines);
     let report = report(&sweep, &records, &predictions);

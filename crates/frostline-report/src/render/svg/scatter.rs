@@ -1,7 +1,7 @@
 //! Points of one quantity against another. Names move until they cover neither points nor each other, with a line to
 //! their point.
 
-use crate::chart::{Figure, Scatter, ScatterPanel};
+use crate::chart::{Across, Figure, Scatter, ScatterPanel};
 use crate::number::{count, plural};
 use crate::render::svg::canvas::{Anchor, text_width};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range, tick_labels};
@@ -34,8 +34,11 @@ impl Dot {
 /// A rectangle that is taken: left, top, right, bottom.
 type Taken = (f64, f64, f64, f64);
 
+/// The owner of what is taken by no point.
+const NOBODY: usize = usize::MAX;
+
 /// The horizontal axis.
-struct CountAxis {
+struct XAxis {
     spacing: Spacing,
     /// In units.
     range: (f64, f64),
@@ -43,11 +46,26 @@ struct CountAxis {
     unit_name: &'static str,
 }
 
-impl CountAxis {
-    /// From 0 in equal steps, unless most points would then crowd at its left end.
+impl XAxis {
     fn of(scatter: &Scatter) -> Self {
         let points = scatter.panels.iter().flat_map(|panel| &panel.points);
         let all: Vec<f64> = points.map(|point| point.x.max(1.0)).collect();
+        match scatter.across {
+            Across::Count => Self::of_counts(&all),
+            Across::Percent => Self::of_percent(&all),
+        }
+    }
+
+    /// From a tenth before the first to a little after the last.
+    fn of_percent(all: &[f64]) -> Self {
+        let least = all.iter().copied().fold(100.0, f64::min);
+        let most = all.iter().copied().fold(least, f64::max);
+        let range = ((least - 10.0).max(0.0), most + 4.0);
+        Self { spacing: Spacing::Even, range, unit: 1.0, unit_name: "" }
+    }
+
+    /// From 0 in equal steps, unless most points would then crowd at its left end.
+    fn of_counts(all: &[f64]) -> Self {
         let most = all.iter().copied().fold(1.0, f64::max);
         let crowded = all.iter().filter(|&&x| x < CROWDED * most).count();
         if 2 * crowded > all.len() {
@@ -76,7 +94,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
     let lows = all().map(|point| point.interval.map_or(point.y, |ends| ends[0]));
     let highs = all().map(|point| point.interval.map_or(point.y, |ends| ends[1]));
     let (spacing, range) = accuracy_range(lows.fold(1.0, f64::min), highs.fold(0.0, f64::max));
-    let axis = CountAxis::of(scatter);
+    let axis = XAxis::of(scatter);
     let titles: Vec<&str> = scatter.panels.iter().map(|panel| panel.title.as_str()).collect();
     let mut sheet = Sheet::new(frame, figure, &titles, SIZE);
     let mut unplaced = 0;
@@ -86,13 +104,32 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         sheet.y_axis(plot, &y, scatter.y_title, 100.0);
         sheet.x_axis(plot, &x, &axis.ticks(&x), &format!("{}{}", scatter.x_title, axis.unit_name));
-        unplaced += draw_points(&mut sheet, plot, &points(panel, axis.unit, &x, &y));
+        let front = front(panel, plot, &x, &y);
+        if !front.is_empty() {
+            sheet.svg.polyline(&front, SOFT, 1.6, "5 3");
+        }
+        unplaced += draw_points(&mut sheet, plot, &points(panel, axis.unit, &x, &y), &front);
     }
     let mut notes = notes(figure, axis.spacing, (spacing, range));
+    if axis.spacing == Spacing::Even && axis.range.0 > 0.0 {
+        notes.push("The horizontal axis does not start at 0.".into());
+    }
     if unplaced > 0 {
         notes.push(format!("{} found no room.", plural(unplaced, "more name")));
     }
     sheet.finish(&notes)
+}
+
+/// The corners of a panel's step line in pixels, to the right end of the plot.
+fn front(panel: &ScatterPanel, plot: Area, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+    let mut corners: Vec<(f64, f64)> = Vec::new();
+    for &(at, height) in &panel.front {
+        let next = (x.at(at), y.at(height));
+        corners.extend(corners.last().map(|last| (next.0, last.1)));
+        corners.push(next);
+    }
+    corners.extend(corners.last().map(|last| (plot.right(), last.1)));
+    corners
 }
 
 /// A panel's points in pixels, those with names last.
@@ -109,7 +146,7 @@ fn points(panel: &ScatterPanel, unit: f64, x: &Scale, y: &Scale) -> Vec<Dot> {
 }
 
 /// Draws points, whiskers and names; returns how many names found no room.
-fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot]) -> usize {
+fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot], front: &[(f64, f64)]) -> usize {
     for point in points {
         let (x, colour) = (point.at.0, point.style.colour);
         let Some((low, high)) = point.seen_whisker() else { continue };
@@ -118,7 +155,7 @@ fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot]) -> usize {
             sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
         }
     }
-    let labels = best_labels(plot, points);
+    let labels = best_labels(plot, points, front);
     for (point, label) in points.iter().zip(&labels) {
         if let Some(end) = label.as_ref().and_then(|label| label.leader) {
             sheet.svg.line(point.at, end, SOFT, 0.8);
@@ -143,12 +180,12 @@ fn unplaced_labels(points: &[Dot], labels: &[Option<NameLabel>]) -> usize {
 
 /// Who chooses a place first decides who finds one: several orders are tried, and the one that
 /// leaves the fewest names without a place, then the shortest leaders, is taken.
-fn best_labels(plot: Area, points: &[Dot]) -> Vec<Option<NameLabel>> {
+fn best_labels(plot: Area, points: &[Dot], front: &[(f64, f64)]) -> Vec<Option<NameLabel>> {
     let keys: [fn(&Dot) -> f64; 4] = [|p| -p.at.0, |p| p.at.0, |p| p.at.1, |p| -p.at.1];
     let tries = keys.map(|key| {
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by(|&a, &b| key(&points[a]).total_cmp(&key(&points[b])).then(a.cmp(&b)));
-        labels(plot, points, &order)
+        labels(plot, points, front, &order)
     });
     let cost = |labels: &Vec<Option<NameLabel>>| {
         let leaders: f64 = points.iter().zip(labels).map(|(point, label)| leader_length(point, label)).sum();
@@ -164,8 +201,8 @@ fn leader_length(point: &Dot, label: &Option<NameLabel>) -> f64 {
 }
 
 /// A place for every name, chosen in this order; the answer is in the order of the points.
-fn labels(plot: Area, points: &[Dot], order: &[usize]) -> Vec<Option<NameLabel>> {
-    let mut taken: Vec<(usize, Taken)> = Vec::new();
+fn labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> Vec<Option<NameLabel>> {
+    let mut taken: Vec<(usize, Taken)> = front.windows(2).map(|ends| (NOBODY, around(ends))).collect();
     for (i, point) in points.iter().enumerate() {
         let (x, y) = point.at;
         taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
@@ -182,6 +219,12 @@ fn labels(plot: Area, points: &[Dot], order: &[usize]) -> Vec<Option<NameLabel>>
         labels[i] = Some(label);
     }
     labels
+}
+
+/// What an upright or level line takes.
+fn around(ends: &[(f64, f64)]) -> Taken {
+    let [from, to] = [ends[0], ends[1]];
+    (from.0.min(to.0) - 1.0, from.1.min(to.1) - 1.0, from.0.max(to.0) + 1.0, from.1.max(to.1) + 1.0)
 }
 
 /// Where a name goes.
