@@ -9,6 +9,7 @@ use crate::fault::{Blame as _, Result};
 use crate::folder::Folder;
 use crate::program::Program;
 use crate::study::Study;
+use crate::units::{clock, counted};
 
 /// Measures each group of cells that is done and was not measured before. A group that cannot be measured is named, and
 /// costs nothing else.
@@ -24,10 +25,8 @@ pub(crate) fn measure(study: &Study, folder: &Folder, program: &Program, threads
     if left.is_empty() {
         return Ok(());
     }
-    let most: usize = left.iter().map(|cells| cells.len()).max().unwrap_or(0);
-    let groups =
-        if left.len() == 1 { "for at most".into() } else { format!("{} times for at most", left.len()) };
-    say!("timing    up to {most} policies take steps in turns, {groups} {limit_s} s");
+    let policies: Vec<usize> = left.iter().map(|cells| cells.len()).collect();
+    say!("timing    {}", announcement(&policies, limit_s));
     for cells in left {
         let measured = times(study, cells, program, threads);
         match measured.and_then(|times| Ok(Sweep::write_times(folder.path(), cells, &times)?)) {
@@ -36,6 +35,22 @@ pub(crate) fn measure(study: &Study, folder: &Folder, program: &Program, threads
         }
     }
     Ok(())
+}
+
+/// What will be measured, given the number of policies of each group, and how long it takes at most.
+fn announcement(policies: &[usize], limit_s: f64) -> String {
+    let most = policies.iter().copied().max().unwrap_or(0);
+    let comparisons = match policies {
+        [_] => format!("1 comparison of {most} policies, at most {} of steps", clock(limit_s)),
+        all => format!(
+            "{} comparisons of up to {most} policies, at most {} of steps each and {} in all",
+            all.len(),
+            clock(limit_s),
+            clock(all.len() as f64 * limit_s)
+        ),
+    };
+    let runs = counted(policies.iter().sum(), "short run");
+    format!("how long a training step takes under each policy: {comparisons}; then {runs} to measure memory")
 }
 
 fn times(
@@ -57,4 +72,30 @@ fn times(
         policy.peak_rss_mib = alone.policies.first().and_then(|only| only.peak_rss_mib);
     }
     Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_announcement_says_what_happens_and_how_long_it_takes() {
+        let start = "how long a training step takes under each policy:";
+        let cases: [(&[usize], f64, &str); 2] = [
+            (
+                &[5],
+                60.0,
+                "1 comparison of 5 policies, at most 1:00 of steps; then 5 short runs to measure memory",
+            ),
+            (
+                &[2, 3],
+                10.0,
+                "2 comparisons of up to 3 policies, at most 0:10 of steps each and 0:20 in all; then 5 short runs to \
+                 measure memory",
+            ),
+        ];
+        for (policies, limit_s, expected) in cases {
+            assert_eq!(announcement(policies, limit_s), format!("{start} {expected}"));
+        }
+    }
 }
