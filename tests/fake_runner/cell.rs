@@ -209,6 +209,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
             context_subwords: 5.0,
             speaking_per_step: 9.0,
             word_rows: 20,
+            memory: None,
         },
         steps: STEPS,
         epochs: vec![epoch(1), epoch(2)],

@@ -1,8 +1,9 @@
 //! From an encoder and data to the cost model's question, and its answer as a record shows it.
 
-use frostline_freeze::{Cost, Machine, Policy, PrefixMode, ResolvedPolicy, Shape, Workload};
+use frostline_freeze::{Cost, Machine, Policy, PrefixMode, ResolvedPolicy, Shape, StepMemory, Workload};
 use frostline_model::EncoderConfig;
 use frostline_record as record;
+use frostline_train::Example;
 
 use crate::data::Data;
 
@@ -41,10 +42,24 @@ pub fn predict(
         context_subwords: workload.context,
         speaking_per_step: workload.labels,
         word_rows: shape.word_rows as u64,
+        memory: None,
     }
 }
 
-/// The prediction for a cell, from its own train sentences.
+/// What a step on this workload keeps under a policy.
+fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {
+    let kept = StepMemory::of(shape, workload, policy);
+    let [gradients, moments, activations] =
+        [kept.gradients, kept.moments, kept.activations].map(|bytes| bytes.round() as u64);
+    record::PredictedMemory { gradients, moments, activations }
+}
+
+/// The label positions of an example.
+fn labels(example: &Example) -> u64 {
+    example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count() as u64
+}
+
+/// The prediction for a cell, from its own train sentences; its memory is that of the longest batch.
 pub(crate) fn of_cell(
     data: &Data,
     encoder: &EncoderConfig,
@@ -54,14 +69,14 @@ pub(crate) fn of_cell(
     let task = data.main();
     let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
-    let label_positions: usize = examples
-        .iter()
-        .map(|example| {
-            example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count()
-        })
-        .sum();
     let steps = examples.len().div_ceil(batch);
-    let workload = Workload::of(lengths, label_positions as u64, steps as u64);
+    let workload = Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64);
+    let mut longest: Vec<&Example> = examples.iter().collect();
+    longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
+    longest.truncate(batch);
+    let lengths = longest.iter().map(|example| example.ids.len());
+    let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
     let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
-    predict(&shape, &workload, policy, PrefixMode::Computed)
+    let cost = predict(&shape, &workload, policy, PrefixMode::Computed);
+    record::Cost { memory: Some(memory(&shape, &largest, policy)), ..cost }
 }

@@ -4,10 +4,10 @@
 use crate::{Group, ResolvedPolicy};
 
 /// Bytes of a number.
-const F32: f64 = 4.0;
+pub(crate) const F32: f64 = 4.0;
 /// Bytes that AdamW moves per trainable number: it reads parameter, gradient and two moments, and
 /// writes all but the gradient; the gradient's norm reads it once more.
-const ADAMW: f64 = 8.0 * F32;
+pub(crate) const ADAMW: f64 = 8.0 * F32;
 /// Tensor operations of a block in one direction: six linear layers, GELU, attention, two norms.
 const BLOCK_OPERATIONS: f64 = 10.0;
 /// Parameter tensors of a block: weight and bias of six linear layers, gamma and beta of two norms.
@@ -150,20 +150,15 @@ impl Cost {
         let mut groups = vec![(Group::Embeddings, first)];
         for block in 0..shape.depth {
             let group = Group::Block(block);
-            let learns = !policy.freezes_group(group);
             let cached = constant.is_some_and(|blocks| block < blocks);
             // Above its attention, the last block is computed only at label positions, unless a mix takes
             // every block's output.
             let last = block + 1 == shape.depth && !policy.mixes();
             let rows = if last { workload.labels } else { workload.subwords };
-            let own = match (learns, whole) {
-                (false, _) => Learning::Nothing,
-                (true, true) => Learning::Weights,
-                (true, false) => Learning::Peft,
-            };
+            let own = Learning::of(policy, group);
             let work = if cached { Work::default() } else { step.block(rows, own, learns_below) };
             groups.push((group, work));
-            learns_below |= learns;
+            learns_below |= own != Learning::Nothing;
         }
         // A mix learns from the gradient of what the head reads.
         let learns_below = learns_below || policy.mixes();
@@ -186,11 +181,22 @@ impl Cost {
 
 /// What learns in a block.
 #[derive(Clone, Copy, PartialEq)]
-enum Learning {
+pub(crate) enum Learning {
     Nothing,
     /// What is added to it, or a few parameters such as biases.
     Peft,
     Weights,
+}
+
+impl Learning {
+    /// What learns in this block under a policy.
+    pub fn of(policy: &ResolvedPolicy, block: Group) -> Self {
+        match (policy.freezes_group(block), policy.policy().tuning().is_full()) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Weights,
+            (false, false) => Self::Peft,
+        }
+    }
 }
 
 /// What the groups' counts share.

@@ -5,6 +5,7 @@ mod accounts;
 mod cost;
 mod group;
 mod machine;
+mod memory;
 mod peft;
 mod policy;
 mod rates;
@@ -17,6 +18,7 @@ pub use accounts::{Account, Accounts, Parameter};
 pub use cost::{Cost, PrefixMode, Shape, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;
+pub use memory::StepMemory;
 pub use peft::PeftMethod;
 pub use policy::{
     BlockCount, FreezeSchedule, Frozen, FrozenBlocks, FrozenHeads, Policy, PolicyError, Tuning,

@@ -187,6 +187,32 @@ pub struct Cost {
     pub speaking_per_step: f64,
     /// Rows that the trained word table carries.
     pub word_rows: u64,
+    /// What a step on the longest sentences should keep in memory; missing in records of before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<PredictedMemory>,
+}
+
+/// What a training step should keep in memory besides the model and the data, counted from shapes.
+///
+/// # Units
+/// Bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PredictedMemory {
+    /// Gradients of what learns.
+    pub gradients: u64,
+    /// AdamW's two moments of what learns.
+    pub moments: u64,
+    /// Activations that backward needs.
+    pub activations: u64,
+}
+
+impl PredictedMemory {
+    /// All of it.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.gradients + self.moments + self.activations
+    }
 }
 
 /// One epoch.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Forms, FreezeCheck, Input, LossPoint, MadeBy,
-    Outcome, Plan, Record, Reference, SCHEMA, SavedFiles, Score, Settings, Spelled, SplitFacts, StageOutcome,
-    StoredFile, Sweep, TaskFacts, TaskOutcome, Timing, Unit, sha256,
+    Outcome, Plan, PredictedMemory, Record, Reference, SCHEMA, SavedFiles, Score, Settings, Spelled,
+    SplitFacts, StageOutcome, StoredFile, Sweep, TaskFacts, TaskOutcome, Timing, Unit, sha256,
 };
 
 /// What a policy reaches: accuracy after the last epoch, trainable parameters, seconds.
@@ -297,7 +297,13 @@ fn cost(trainable: u64, total: u64) -> Cost {
         context_subwords: 33.0,
         speaking_per_step: 256.0,
         word_rows: 12_000,
+        memory: Some(memory(trainable)),
     }
+}
+
+/// What a step keeps: 12 bytes per trainable parameter, and activations that shrink with them.
+fn memory(trainable: u64) -> PredictedMemory {
+    PredictedMemory { gradients: 4 * trainable, moments: 8 * trainable, activations: (60 << 20) + trainable }
 }
 
 fn score(words: u64, accuracy: f64) -> Score {

@@ -160,6 +160,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
             context_subwords: 33.0,
             speaking_per_step: 16.0,
             word_rows: 12_000,
+            memory: None,
         },
         steps: epochs.last().map_or(0, |row| row.step),
         train_loss: Vec::new(),

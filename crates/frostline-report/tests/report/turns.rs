@@ -62,6 +62,27 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
 }
 
 #[test]
+fn memory_is_predicted_beside_the_measured_peak_where_records_have_it() {
+    let (sweep, mut records) = whole();
+    let page = |records: &[frostline_record::Record]| {
+        let files = Report::new(&sweep, records).with_times(&times(&sweep)).files().expect("a report");
+        text(&files, "report.md").to_string()
+    };
+    assert!(
+        page(&records)
+            .contains("| Memory saved MiB | Predicted memory saved MiB | Predicted step memory MiB |")
+    );
+    for record in &mut records {
+        record.result.as_mut().expect("a result").cost.memory = None;
+    }
+    let page = page(&records);
+    assert!(
+        page.contains("| Memory saved MiB | Rounds |") && !page.contains("Predicted step memory"),
+        "{page}"
+    );
+}
+
+#[test]
 fn times_of_other_cells_are_left_out() {
     let (sweep, records) = whole();
     let plain = Report::new(&sweep, &records).files().expect("a report");

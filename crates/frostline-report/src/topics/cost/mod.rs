@@ -6,7 +6,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use frostline_record::{PrefixState, Timing};
+use frostline_record::{PredictedMemory, PrefixState, Timing};
 use frostline_score::MeanStd;
 use serde::Serialize;
 
@@ -24,6 +24,7 @@ use crate::table::{Columns, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
 use prefix::PrefixStats;
+use turns::Predicted;
 
 /// TrainingCost, by group.
 pub(crate) struct TrainingCost {
@@ -44,7 +45,40 @@ struct StepCost {
     predicted_speedup: MeanStd,
     /// The baseline's median step time over this one's, paired by seed.
     measured_speedup: Option<MeanStd>,
+    /// What a step on the longest sentences should keep in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted_memory: Option<StepMemory>,
 }
+
+/// What a step should keep in memory besides the model and the data, in MiB; a mean over seeds.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct StepMemory {
+    gradients_mib: f64,
+    moments_mib: f64,
+    activations_mib: f64,
+}
+
+impl StepMemory {
+    fn of(done: &[&Done]) -> Option<Self> {
+        let all: Vec<PredictedMemory> =
+            done.iter().map(|done| done.result.cost.memory).collect::<Option<_>>()?;
+        let mean = |get: fn(&PredictedMemory) -> u64| {
+            all.iter().map(|memory| get(memory) as f64).sum::<f64>() / all.len() as f64 / MIB
+        };
+        Some(Self {
+            gradients_mib: mean(|memory| memory.gradients),
+            moments_mib: mean(|memory| memory.moments),
+            activations_mib: mean(|memory| memory.activations),
+        })
+    }
+
+    fn total_mib(&self) -> f64 {
+        self.gradients_mib + self.moments_mib + self.activations_mib
+    }
+}
+
+/// Bytes of a MiB.
+const MIB: f64 = (1 << 20) as f64;
 
 fn key(group: &Group) -> (String, String, Vec<String>) {
     (group.lang.clone(), group.policy.clone(), group.extras.clone())
@@ -80,6 +114,7 @@ fn step_cost(done: &[&Done], speedups: &[f64]) -> Option<StepCost> {
         gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
         predicted_speedup: MeanStd::of(&over(done, predicted_speedup))?,
         measured_speedup: MeanStd::of(speedups),
+        predicted_memory: StepMemory::of(done),
     })
 }
 
@@ -142,9 +177,7 @@ impl Topic for TrainingCost {
         self.prefixes(study, lang, page);
         match study.step_costs.is_empty() {
             true => self.speedups(study, lang, page),
-            false => {
-                turns::section(study, lang, &|group| Some(self.steps(group)?.predicted_speedup.mean), page)
-            }
+            false => turns::section(study, lang, &|group| self.predicted(study, group), page),
         }
     }
 
@@ -204,6 +237,20 @@ impl Topic for TrainingCost {
 }
 
 impl TrainingCost {
+    /// What was predicted of a group's steps, beside `none` of the same language and further axes.
+    fn predicted(&self, study: &Study, group: &Group) -> Predicted {
+        let memory = |group: &Group| Some(self.steps(group)?.predicted_memory?.total_mib());
+        let is_base = |other: &&Group| {
+            other.policy == BASELINE && other.extras == group.extras && other.lang == group.lang
+        };
+        let base = study.groups.iter().find(is_base).and_then(memory);
+        Predicted {
+            speedup: self.steps(group).map(|cost| cost.predicted_speedup.mean),
+            memory_mib: memory(group),
+            saved_mib: base.zip(memory(group)).map(|(base, own)| base - own),
+        }
+    }
+
     /// Where the time of a cell goes.
     fn times(&self, study: &Study, lang: &str, page: &mut Page) {
         page.section(3, "Where the time goes");

@@ -13,8 +13,18 @@ pub(super) const READING: &str = "**Time saving** is how much less time a traini
      ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). *not measurable here*: the interval \
      includes 0 and is wider than 4 points.";
 
+/// What was predicted of a policy's steps.
+pub(super) struct Predicted {
+    /// How many times as fast as one of `none` a step should be.
+    pub speedup: Option<f64>,
+    /// What a step should keep in memory besides the model and the data.
+    pub memory_mib: Option<f64>,
+    /// That of `none` minus it.
+    pub saved_mib: Option<f64>,
+}
+
 /// The section of a language.
-pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> Option<f64>, page: &mut Page) {
+pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> Predicted, page: &mut Page) {
     page.section(3, "What a step costs");
     let cost = |group: &Group| study.step_cost(group);
     let other = |group: &Group| group.policy != BASELINE;
@@ -27,13 +37,19 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> O
             None => Value::Missing,
         })
         .optional("Predicted time saving", Quantity::Percent(1), |group| {
-            predicted(group).filter(|_| other(group)).map(|speedup| 1.0 - 1.0 / speedup)
+            predicted(group).speedup.filter(|_| other(group)).map(|speedup| 1.0 - 1.0 / speedup)
         })
         .optional("Peak memory", Quantity::Number(0, "MiB"), move |group| {
             number(group, |cost| cost.peak_rss_mib)
         })
         .optional("Memory saved", Quantity::Number(0, "MiB"), move |group| {
             number(group, |cost| cost.saved_mib).filter(|_| other(group))
+        })
+        .optional("Predicted memory saved", Quantity::Number(0, "MiB"), move |group| {
+            predicted(group).saved_mib.filter(|_| other(group) && cost(group).is_some())
+        })
+        .optional("Predicted step memory", Quantity::Number(0, "MiB"), move |group| {
+            predicted(group).memory_mib.filter(|_| cost(group).is_some())
         })
         .column("Rounds", Quantity::Count, |group| cost(group).map(|cost| cost.rounds as u64));
     page.table(columns.table(study.groups_of(lang)));
@@ -42,6 +58,13 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> O
          was taken, for Frostline's own kernels on two processor cores. Peak memory is that of a process that read the \
          data and took three steps of this policy alone, on the longest sentences.",
     );
+    if study.groups_of(lang).any(|group| predicted(group).memory_mib.is_some()) {
+        page.paragraph(
+            "**Predicted step memory**: gradients and AdamW's moments of what learns, and the activations that backward \
+             needs, in a step on the longest sentences (docs/policies.md has the formula). The peak also holds the program, the \
+             data and the model, which are the same for all policies.",
+        );
+    }
     if study.groups_of(lang).any(|group| cost(group).is_none() && group.times.is_some()) {
         page.paragraph(
             "Where what learns changes on the way, no step stands for all: there the training time and its saving say \

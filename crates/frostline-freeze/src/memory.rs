@@ -1,0 +1,131 @@
+//! What a training step keeps in memory besides the model and the data, counted from shapes alone: what freezing saves.
+//! The rule for activations is that of Frostline's own kernels, which keep only what backward needs.
+
+use crate::cost::{ADAMW, F32, Learning};
+use crate::{Cost, Group, ResolvedPolicy, Shape, Workload};
+
+/// What a step keeps.
+///
+/// # Units
+/// Bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepMemory {
+    /// Gradients of what learns.
+    pub gradients: f64,
+    /// AdamW's two moments of what learns.
+    pub moments: f64,
+    /// Activations that backward needs.
+    pub activations: f64,
+}
+
+impl StepMemory {
+    /// Counts what a step on this workload keeps.
+    #[must_use]
+    pub fn of(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> Self {
+        let learned = Cost::of(shape, workload, policy).total().optimiser_bytes / ADAMW;
+        Self {
+            gradients: learned * F32,
+            moments: 2.0 * learned * F32,
+            activations: activations(shape, workload, policy) * F32,
+        }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.gradients + self.moments + self.activations
+    }
+}
+
+/// How many numbers backward needs.
+fn activations(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> f64 {
+    let (n, m, h) = (workload.subwords, workload.labels, shape.hidden as f64);
+    let mut learns_below = !policy.freezes_group(Group::Embeddings);
+    // The normalised rows of the embeddings' norm, and what each was divided by.
+    let mut kept = if learns_below { n * (h + 1.0) } else { 0.0 };
+    for block in 0..shape.depth {
+        let own = Learning::of(policy, Group::Block(block));
+        if own != Learning::Nothing || learns_below {
+            let last = block + 1 == shape.depth && !policy.mixes();
+            kept += of_block(shape, workload, if last { m } else { n }, own);
+        }
+        learns_below |= own != Learning::Nothing;
+    }
+    let head_learns = !policy.freezes_group(Group::Head);
+    if head_learns {
+        kept += m * h;
+    }
+    // The slope of the loss at every logit.
+    if head_learns || learns_below || policy.mixes() {
+        kept += m * shape.tags as f64;
+    }
+    kept
+}
+
+/// What a block keeps that learns itself or passes a gradient on; after attention it works on so many rows.
+fn of_block(shape: &Shape, workload: &Workload, rows: f64, own: Learning) -> f64 {
+    let (n, m) = (workload.subwords, rows);
+    let (h, i) = (shape.hidden as f64, shape.intermediate as f64);
+    // Queries, keys, values and attention's probabilities; the input of GELU; the normalised rows of two norms.
+    let always = 3.0 * n * h + n * workload.context * shape.heads as f64 + m * i + 2.0 * m * (h + 1.0);
+    // The inputs of linear layers whose weights learn.
+    let [before, after] = shape.added.map(|numbers| if numbers > 0 { 1.0 } else { 0.0 });
+    let inputs = match own {
+        Learning::Nothing => 0.0,
+        Learning::Weights => n * h + m * (2.0 * h + i),
+        Learning::Peft => before * n * h + after * m * h,
+    };
+    always + inputs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of 2 heads and width 4, feed-forward 8, seen by 10 subwords in sentences of 5, of which 7 have labels.
+    fn memory(policy: &str) -> StepMemory {
+        let shape = Shape {
+            hidden: 4,
+            intermediate: 8,
+            depth: 2,
+            heads: 2,
+            tags: 3,
+            word_rows: 20,
+            other_rows: 6,
+            added: [6, 10],
+        };
+        let workload = Workload::of([5, 5], 7, 1);
+        StepMemory::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
+    }
+
+    #[test]
+    fn what_learns_has_a_gradient_and_two_moments() {
+        // Weights and biases of six layers and two norms; tables of 26 rows and a norm; the classifier.
+        let (block, embeddings, head) = (128.0 + 28.0 + 16.0, 26.0 * 4.0 + 8.0, 15.0);
+        let none = memory("none");
+        assert_eq!(none.gradients, 4.0 * (2.0 * block + embeddings + head));
+        assert_eq!(none.moments, 2.0 * none.gradients);
+        assert_eq!(memory("first-1").gradients, 4.0 * (block + embeddings + head));
+        assert_eq!(memory("head-only").moments, 8.0 * head);
+        assert_eq!(none.total(), none.gradients + none.moments + none.activations);
+    }
+
+    #[test]
+    fn backward_keeps_what_is_counted_by_hand() {
+        let numbers = |policy: &str| memory(policy).activations / 4.0;
+        let (embeddings, head, slope) = (10.0 * 5.0, 7.0 * 4.0, 7.0 * 3.0);
+        // 3 · 10 · 4 of queries, keys and values, 10 · 5 · 2 probabilities, GELU and norms of 10 rows or of 7.
+        let block = |rows: f64| 120.0 + 100.0 + rows * 8.0 + 2.0 * rows * 5.0;
+        let inputs = |rows: f64| 40.0 + rows * (8.0 + 8.0);
+        let whole = |rows: f64| block(rows) + inputs(rows);
+        assert_eq!(numbers("none"), embeddings + whole(10.0) + whole(7.0) + head + slope);
+        // A frozen block above something that learns passes a gradient on, so it saves the inputs alone.
+        assert_eq!(numbers("first-1"), embeddings + block(10.0) + whole(7.0) + head + slope);
+        // Below everything that learns nothing is kept.
+        assert_eq!(numbers("first-1+embeddings"), whole(7.0) + head + slope);
+        assert_eq!(numbers("head-only"), head + slope);
+        assert_eq!(numbers("head-only+heads+mix"), slope);
+        // Added matrices read the block's input and, after attention, one more row.
+        assert_eq!(numbers("first-1+lora"), block(7.0) + 40.0 + 28.0 + head + slope);
+    }
+}
