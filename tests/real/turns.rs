@@ -27,7 +27,7 @@ fn policies_of_a_language_are_timed_in_turns_and_only_once() {
         text(&output)
     };
     let said = swept();
-    assert!(said.contains("timing    up to 4 policies take steps in turns, for at most 10 s"), "{said}");
+    assert!(said.contains("1 comparison of 4 policies, at most 0:10 of steps; then 4 short runs"), "{said}");
     let (times, policies) = stored(&place);
     // What learns changes during an adaptive run, so no step of it stands for all.
     assert_eq!(policies, ["none 42", "first-4 42", "first-4+embeddings 42", "none+lora 42"]);
