@@ -90,6 +90,14 @@ fn a_small_sweep_is_told_whole() {
     assert_eq!(whole.remove("inputs"), Some(json!({ "en": [inputs] })));
     let made_by = whole.remove("made_by").expect("who made the records");
     assert_eq!((&made_by[0]["records"], &made_by[0]["version"]), (&json!(4), &json!("0.1.0")));
+    for group in whole["groups"].as_array_mut().expect("groups") {
+        let trainable = group["parameters"]["trainable"].as_f64().expect("a count");
+        let cost = group["cost"].as_object_mut().expect("a cost");
+        let memory = cost.remove("predicted_memory").expect("what a step keeps");
+        let mib = |part: &str| memory[part].as_f64().expect(part) * f64::from(1 << 20);
+        assert_eq!([mib("gradients_mib"), mib("moments_mib")], [4.0 * trainable, 8.0 * trainable]);
+        assert!(mib("activations_mib") > trainable);
+    }
     insta::assert_snapshot!("small_json", serde_json::to_string_pretty(whole).expect("JSON"));
 }
 
