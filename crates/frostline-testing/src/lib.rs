@@ -28,6 +28,8 @@ pub enum Lack {
     Build,
     /// Another operating system.
     Platform,
+    /// A GPU, or software that takes its place.
+    Device,
 }
 
 impl Lack {
@@ -40,6 +42,7 @@ impl Lack {
             Self::Processor => "processor",
             Self::Build => "build",
             Self::Platform => "platform",
+            Self::Device => "device",
         }
     }
 }

@@ -158,7 +158,7 @@ mod tests {
             [FILE, SHARED, PYTHON],
             [frostline_testing::SKIPS, frostline_testing::SHARED, frostline_testing::PYTHON]
         );
-        for lack in [Lack::Data, Lack::Python, Lack::Processor, Lack::Build, Lack::Platform] {
+        for lack in [Lack::Data, Lack::Python, Lack::Processor, Lack::Build, Lack::Platform, Lack::Device] {
             let line = frostline_testing::line(lack, "a\treason");
             let skip = Skip::parse(line.trim_end(), "test").expect("four fields");
             assert_eq!(skip.lack, lack.name());

@@ -75,6 +75,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         // As a user runs it: the command builds the runner in release mode.
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
         step("cuda", [cuda()]),
+        gpu(),
         asan(),
         fuzz(),
     ]
@@ -94,6 +95,14 @@ fn cuda() -> Call {
     let arguments =
         "run --profile quick -p frostline --no-default-features --features cuda -- version --backend cuda";
     Call { variables: &[("RUSTFLAGS", "-Dwarnings")], lacks_device: Some(3), ..call(arguments) }
+}
+
+/// The kernels for GPUs on whatever adapter there is, Mesa's software Vulkan too, against the processor. The flags are those
+/// of `cuda`, so that both share the build of what they have in common.
+fn gpu() -> Step {
+    let arguments = "test --profile quick -p frostline-kernels --features wgpu --test gpu";
+    let variables = &[("RUSTFLAGS", "-Dwarnings"), ("FROSTLINE_DEVICE", "software")];
+    step("gpu", [Call { variables, ..call(arguments) }])
 }
 
 /// The unsafe code of the kernels under AddressSanitizer: the tests that call it, and not those of the stock backend
@@ -135,7 +144,7 @@ mod tests {
             let Work::Cargo(calls) = &step.work else { continue };
             for call in calls.iter().filter(|call| call.arguments.first().is_some_and(|word| word == "test"))
             {
-                if step.name != "asan" {
+                if !["asan", "gpu"].contains(&step.name) {
                     let line = call.arguments.join(" ");
                     assert!(line.starts_with("test --workspace") && !line.contains("--features"), "{line}");
                     tests += 1;

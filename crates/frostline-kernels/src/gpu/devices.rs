@@ -97,8 +97,10 @@ fn wgpu_devices() -> Vec<GpuDevice<burn::backend::wgpu::WgpuDevice>> {
     use burn::backend::wgpu::WgpuDevice;
     use burn::backend::wgpu::graphics::{AutoGraphicsApi, GraphicsApi as _};
     use wgpu::DeviceType::{Cpu, DiscreteGpu, IntegratedGpu, Other, VirtualGpu};
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapters = cubecl::future::block_on(instance.enumerate_adapters(AutoGraphicsApi::backend().into()));
+    let backends = AutoGraphicsApi::backend().into();
+    let plain = wgpu::InstanceDescriptor::new_without_display_handle();
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor { backends, ..plain });
+    let adapters = cubecl::future::block_on(instance.enumerate_adapters(backends));
     let mut counts = [0usize; 3];
     let mut next = |kind: usize| {
         counts[kind] += 1;
