@@ -1,83 +1,12 @@
 //! The backends of this build, and the one `match` that selects one of them at run time.
 
 use crate::Train;
-
-/// Why a backend cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum BackendError {
-    /// `FROSTLINE_ISA` does not name an instruction set.
-    #[error(
-        "FROSTLINE_ISA is `{0}`, which is no instruction set to step down to: `avx2` and `portable` are; unset it to \
-         use all that the processor has"
-    )]
-    InstructionSet(String),
-    /// This build does not have the backend.
-    #[error(
-        "this build has no backend `{0}`; it has: {list}. Build frostline with `--features {0}` (flex, ndarray, cuda \
-         and wgpu exist), or let `cargo xtask sweep --backend {0}` do it",
-        list = names().join(", ")
-    )]
-    NotBuilt(String),
-    /// The backend's device is missing.
-    #[error(
-        "the backend `{backend}` needs {needs}, and none could be opened here; `{look}` shows what the system sees. The \
-         backend `flex` runs on any processor",
-        needs = if *backend == "cuda" { "an NVIDIA GPU with its driver" } else { "a GPU with Vulkan, Metal or DirectX 12" },
-        look = if *backend == "cuda" { "nvidia-smi" } else { "vulkaninfo --summary" }
-    )]
-    NoDevice {
-        /// Its name.
-        backend: &'static str,
-    },
-    /// There is no GPU, only a processor that takes its place.
-    #[error(
-        "the backend `{backend}` finds no GPU here, only {about}, which is much slower than the backend `flex`; \
-         FROSTLINE_DEVICE=software uses it nevertheless"
-    )]
-    Software {
-        /// Its name.
-        backend: &'static str,
-        /// The device.
-        about: String,
-    },
-    /// There is no device of this number.
-    #[error(
-        "FROSTLINE_DEVICE is `{asked}`, but the backend `{backend}` finds {count} GPUs here, counted from 0"
-    )]
-    NoSuchDevice {
-        /// Its name.
-        backend: &'static str,
-        /// What was asked for.
-        asked: String,
-        /// How many there are.
-        count: usize,
-    },
-    /// `FROSTLINE_DEVICE` does not name a device.
-    #[error("FROSTLINE_DEVICE is `{0}`, which is neither a device's number, counted from 0, nor `software`")]
-    Asked(String),
-}
+pub use crate::built::{BackendError, names};
+#[cfg(feature = "gpu")]
+use crate::gpu::quiet::quietly;
 
 /// The result of choosing a backend.
 type Result<T> = std::result::Result<T, BackendError>;
-
-/// The names of the backends of this build, the preferred one first.
-#[must_use]
-pub fn names() -> Vec<&'static str> {
-    let mut names = Vec::new();
-    if cfg!(feature = "flex") {
-        names.push("flex");
-    }
-    if cfg!(feature = "ndarray") {
-        names.push("ndarray");
-    }
-    if cfg!(feature = "cuda") {
-        names.push("cuda");
-    }
-    if cfg!(feature = "wgpu") {
-        names.push("wgpu");
-    }
-    names
-}
 
 /// Work that is generic over the differentiating backend.
 pub trait Work {
@@ -138,16 +67,6 @@ fn opened<B: burn::prelude::Backend>(name: &str, device: &B::Device) -> Result<(
     let open = || burn::tensor::Tensor::<B, 1>::ones([1], device).into_data();
     let backend = if name == "cuda" { "cuda" } else { "wgpu" };
     quietly(std::panic::AssertUnwindSafe(open)).map(drop).ok_or(BackendError::NoDevice { backend })
-}
-
-/// What something yields; nothing where it panics, of which nothing is printed.
-#[cfg(feature = "gpu")]
-pub(crate) fn quietly<T>(of: impl FnOnce() -> T + std::panic::UnwindSafe) -> Option<T> {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| ()));
-    let found = std::panic::catch_unwind(of);
-    std::panic::set_hook(hook);
-    found.ok()
 }
 
 /// The device that a GPU backend computes on; nothing for a backend on the processor.

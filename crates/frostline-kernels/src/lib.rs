@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backend;
+mod built;
 mod dropout;
 mod kernels;
 mod numbers;

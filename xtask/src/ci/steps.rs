@@ -74,6 +74,8 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("sweep-ndarray", [call("test --workspace --test tag --no-run"), ndarray]),
         // As a user runs it: the command builds the runner in release mode.
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
+        // The pages of docs/study follow from the records that lie there.
+        step("study", [call("xtask study --check")]),
         step("cuda", [cuda()]),
         gpu(),
         asan(),

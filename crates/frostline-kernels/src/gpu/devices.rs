@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::backend::BackendError;
+use crate::built::BackendError;
 
 /// The environment variable that selects one of several devices: its number, or [`SOFTWARE`].
 const ASKED: &str = "FROSTLINE_DEVICE";
@@ -140,7 +140,7 @@ fn cuda_devices() -> Vec<GpuDevice<burn::backend::cuda::CudaDevice>> {
         let count = CudaContext::device_count().unwrap_or(0).max(0) as usize;
         (0..count).filter_map(|number| Some((number, about(number)?))).collect()
     };
-    let found: Vec<(usize, String)> = crate::backend::quietly(all).unwrap_or_default();
+    let found: Vec<(usize, String)> = super::quiet::quietly(all).unwrap_or_default();
     let device = |(number, about)| GpuDevice { device: CudaDevice::new(number), about, software: false };
     found.into_iter().map(device).collect()
 }

@@ -15,6 +15,7 @@ mod loss;
 mod mask;
 mod norm;
 mod product;
+pub(crate) mod quiet;
 mod reduce;
 
 use burn::prelude::*;
