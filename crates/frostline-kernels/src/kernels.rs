@@ -10,7 +10,7 @@ use crate::{Dropout, Index, Pack, Precision, Rows, Update, Updated, stock};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
-    /// The name of the instruction set: `avx512`, `avx2`, `portable`, or `stock` for a backend without
+    /// The name of the instruction set: `avx512`, `avx2`, `portable`, `gpu`, or `stock` for a backend without
     /// kernels of this crate.
     fn k_isa() -> &'static str {
         "stock"
