@@ -35,13 +35,13 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
         #[cfg(feature = "cuda")]
         "cuda" => {
             let chosen = crate::gpu::devices::cuda()?;
-            opened::<burn::backend::Cuda>(name, &chosen.device)?;
+            opened::<burn::backend::Cuda>("cuda", &chosen.device)?;
             Ok(work.run::<burn::backend::Autodiff<burn::backend::Cuda>>(&chosen.device))
         }
         #[cfg(feature = "wgpu")]
         "wgpu" => {
             let chosen = crate::gpu::devices::wgpu()?;
-            opened::<burn::backend::Wgpu>(name, &chosen.device)?;
+            opened::<burn::backend::Wgpu>("wgpu", &chosen.device)?;
             Ok(work.run::<burn::backend::Autodiff<burn::backend::Wgpu>>(&chosen.device))
         }
         other => Err(BackendError::NotBuilt(other.into())),
@@ -63,9 +63,8 @@ pub fn check(name: &str) -> Result<()> {
 
 /// Opens a GPU once, since burn panics where that fails.
 #[cfg(feature = "gpu")]
-fn opened<B: burn::prelude::Backend>(name: &str, device: &B::Device) -> Result<()> {
+fn opened<B: burn::prelude::Backend>(backend: &'static str, device: &B::Device) -> Result<()> {
     let open = || burn::tensor::Tensor::<B, 1>::ones([1], device).into_data();
-    let backend = if name == "cuda" { "cuda" } else { "wgpu" };
     quietly(std::panic::AssertUnwindSafe(open)).map(drop).ok_or(BackendError::NoDevice { backend })
 }
 
