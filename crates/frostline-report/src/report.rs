@@ -86,7 +86,14 @@ impl Report {
     /// Groups the records of a sweep. Records may be missing, failed or in any order.
     #[must_use]
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
-        let study = Study::new(sweep, records);
+        Self::timed(sweep, records, &[])
+    }
+
+    /// The same with the times of steps that policies took in turns: savings in time and memory, and verdicts on
+    /// training times, come from these.
+    #[must_use]
+    pub fn timed(sweep: &Sweep, records: &[Record], times: &[PairedTimes]) -> Self {
+        let study = Study::new(sweep, records).with_times(times);
         let topics = topics::all(&study, &mut Stored::default());
         Self { topics, fault: fault(sweep, records), study }
     }
@@ -100,13 +107,6 @@ impl Report {
         let mut stored = Stored::read(&self.study.cells, Box::new(read));
         self.study = self.study.with(&stored);
         self.topics = topics::all(&self.study, &mut stored);
-        self
-    }
-
-    /// The same report with the times of steps that policies took in turns: savings in time and memory come from these.
-    #[must_use]
-    pub fn with_times(mut self, times: &[PairedTimes]) -> Self {
-        self.study = self.study.with_times(times);
         self
     }
 

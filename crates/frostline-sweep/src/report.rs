@@ -60,7 +60,7 @@ fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
     let timed = sweep.timed_groups(done);
     let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| Sweep::read_times(folder, cells)).collect();
     let count = records.iter().filter(|record| record.error.is_none()).count();
-    let report = Report::new(&sweep, &records).with_predictions(read).with_times(&times);
+    let report = Report::timed(&sweep, &records, &times).with_predictions(read);
     Ok((report, [count, sweep.cells.len()]))
 }
 

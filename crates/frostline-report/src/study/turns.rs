@@ -17,6 +17,9 @@ const MOST_WIDTH: f64 = 0.04;
 pub(crate) struct StepCost {
     /// Median, in milliseconds.
     pub step_ms: f64,
+    /// Each round's step, in milliseconds.
+    #[serde(skip)]
+    by_round: Vec<f64>,
     /// The median of its time over the baseline's, round by round, with a 95 % interval; absent without a baseline.
     pub ratio: Option<Estimate>,
     /// Rounds: steps of each policy.
@@ -28,6 +31,11 @@ pub(crate) struct StepCost {
 }
 
 impl StepCost {
+    /// The median of its time over another's of the same language, round by round, with a 95 % interval.
+    pub fn over(&self, other: &Self) -> Estimate {
+        ratio(&self.by_round, &other.by_round)
+    }
+
     /// The share of a baseline step's time that is saved.
     pub fn saving(&self) -> Option<Estimate> {
         self.ratio.map(|ratio| Estimate {
@@ -71,14 +79,11 @@ impl StepCosts {
             let base =
                 timed.iter().find(|(view, _)| view.cell.settings.policy == BASELINE).map(|(_, one)| *one);
             for (view, one) in &timed {
-                let ratio = base.map(|base| {
-                    let pairs = one.step_ms.iter().zip(&base.step_ms);
-                    median(&pairs.map(|(own, base)| own / base).collect::<Vec<_>>(), 0.95)
-                });
                 let settings = &view.cell.settings;
                 let cost = StepCost {
                     step_ms: median(&one.step_ms, 0.95).value,
-                    ratio,
+                    by_round: one.step_ms.clone(),
+                    ratio: base.map(|base| ratio(&one.step_ms, &base.step_ms)),
                     rounds: one.step_ms.len(),
                     peak_rss_mib: one.peak_rss_mib,
                     saved_mib: base.and_then(|base| Some(base.peak_rss_mib? - one.peak_rss_mib?)),
@@ -104,6 +109,10 @@ impl StepCosts {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+}
+
+fn ratio(own: &[f64], other: &[f64]) -> Estimate {
+    median(&own.iter().zip(other).map(|(own, other)| own / other).collect::<Vec<_>>(), 0.95)
 }
 
 /// The time that a group saves as a table shows it: of steps in turns, or of its cells' training times where there are

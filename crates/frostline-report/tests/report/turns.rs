@@ -35,7 +35,7 @@ fn times(sweep: &Sweep) -> Vec<PairedTimes> {
 #[test]
 fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
     let (sweep, records) = whole();
-    let report = Report::new(&sweep, &records).with_times(&times(&sweep));
+    let report = Report::timed(&sweep, &records, &times(&sweep));
     let files = report.files().expect("a report");
     keep("turns", &files);
     let page = text(&files, "report.md");
@@ -62,10 +62,41 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
 }
 
 #[test]
+fn claims_on_training_time_are_decided_by_steps_in_turns() {
+    let (mut sweep, records) = whole();
+    let saves = |policy: &str, percent: f64| {
+        let test = format!(
+            "less = {{ a = ['{policy}'], b = ['none'], measure = 'train-time', margin = {percent} }}"
+        );
+        format!(
+            "[[claims]]\nsays = '{policy} saves {percent} % of the training time'\n[[claims.tests]]\n{test}\n"
+        )
+    };
+    let claims = [("first-4", 24.8), ("first-4", 42.5), ("first-2", 0.0)]
+        .map(|(policy, percent)| saves(policy, percent));
+    sweep.plan.claims = toml::from_str::<Claims>(&claims.concat()).expect("claims").claims;
+    let shown = |times: &[PairedTimes]| {
+        let files = Report::timed(&sweep, &records, times).files().expect("a report");
+        let lines = text(&files, "claims.md").lines();
+        lines.filter(|line| line.starts_with(['#', '|', '*'])).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!("claims_in_turns", shown(&times(&sweep)));
+    // A comparison whose steps were not timed: all of them by wall time.
+    let mut some = times(&sweep);
+    some.truncate(1);
+    assert!(shown(&some).contains("| A: training time, s |"));
+}
+
+#[derive(serde::Deserialize)]
+struct Claims {
+    claims: Vec<frostline_record::Claim>,
+}
+
+#[test]
 fn memory_is_predicted_beside_the_measured_peak_where_records_have_it() {
     let (sweep, mut records) = whole();
     let page = |records: &[frostline_record::Record]| {
-        let files = Report::new(&sweep, records).with_times(&times(&sweep)).files().expect("a report");
+        let files = Report::timed(&sweep, records, &times(&sweep)).files().expect("a report");
         text(&files, "report.md").to_string()
     };
     assert!(
@@ -90,5 +121,5 @@ fn times_of_other_cells_are_left_out() {
     for one in foreign.iter_mut().flat_map(|times| &mut times.policies) {
         one.cell = "0123456789abcdef".into();
     }
-    assert_eq!(Report::new(&sweep, &records).with_times(&foreign).files().expect("a report"), plain);
+    assert_eq!(Report::timed(&sweep, &records, &foreign).files().expect("a report"), plain);
 }

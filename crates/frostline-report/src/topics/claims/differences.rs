@@ -1,7 +1,7 @@
 //! Which cells a test pairs: those that differ in their policy, in their language, or in one further axis, alone; or the
 //! stages of a cell.
 
-use frostline_record::{Compared, Drift, MoreOf};
+use frostline_record::{Compared, Drift, Measure, MoreOf};
 
 use crate::number::listed;
 use crate::study::cells::shown;
@@ -9,6 +9,7 @@ use crate::study::outcomes::After;
 use crate::study::{CellView, Study};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::rows::{BySentence, Differences, Pair, rows};
+use crate::topics::claims::steps;
 use crate::topics::claims::verdict::{Answer, Verdict, Wanted, by_more_than, has, short};
 
 /// A has less than B.
@@ -35,6 +36,12 @@ fn between(
     asks: String,
     wanted: Wanted,
 ) -> Answer<Differences> {
+    if test.measure == Measure::TrainTime
+        && let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), wanted)
+    {
+        let measured = "a step in turns, ms".into();
+        return answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together });
+    }
     let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
     if found.is_empty() {
         let measured = |view: &CellView| gauge.end(view).is_some();
@@ -173,7 +180,7 @@ fn are_twins_but_for(axis: Option<usize>, a: &CellView, b: &CellView) -> bool {
 }
 
 /// The language and further axes of a cell, one axis left out.
-fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
+pub(super) fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
     let axes = study.axes().into_iter().zip(&view.extras).enumerate();
     let extras = axes.filter(|(at, _)| Some(*at) != without);
     let extras = extras.map(|(_, (axis, value))| format!("{axis} = {value}"));
@@ -195,7 +202,10 @@ fn decided(
     wanted: Wanted,
 ) -> Answer<Differences> {
     let (rows, together) = rows(gauge, pairs, by_sentence, wanted);
-    let found = Differences { measured, unit: gauge.difference_unit(), rows, together };
+    answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together })
+}
+
+fn answer(asks: String, found: Differences) -> Answer<Differences> {
     let verdict = found.deciding().map_or(Verdict::NotDecided, |row| row.verdict);
     Answer { asks, verdict, found: Ok(found) }
 }

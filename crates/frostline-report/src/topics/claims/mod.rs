@@ -5,6 +5,7 @@ mod differences;
 mod gauge;
 mod judge;
 mod rows;
+mod steps;
 mod verdict;
 
 use frostline_record::Needs;
@@ -64,7 +65,9 @@ impl Topic for Claims {
             "Each claim stands in the plan with the tests that decide it. Cells are compared in pairs that \
              differ in nothing but what the test names; both have the same seed. A mean difference of an \
              accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
-             difference of anything else, or without stored predictions, has Student's over seeds. A test is **supported** where the whole interval is where \
+             difference of anything else, or without stored predictions, has Student's over seeds. Training times are \
+             compared by steps that policies took in turns, where all of them did: the interval is that of the median \
+             ratio over rounds, and seeds have no part in it. A test is **supported** where the whole interval is where \
              the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
              otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
              than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
@@ -113,7 +116,7 @@ fn gist(test: &Tested) -> String {
                 signed(row.mean.mean, 2),
                 found.unit,
                 interval(row),
-                plural(row.seeds.len(), "seed")
+                row.count()
             ),
         },
     }
@@ -160,17 +163,21 @@ fn differences(page: &mut Page, found: &Differences) {
         .column("B", Quantity::Text, move |row| name(row, 1))
         .column(format!("A: {}", found.measured), Quantity::Number(2, ""), |row| row.means[0])
         .column("B", Quantity::Number(2, ""), |row| row.means[1])
-        .column(format!("A − B by seed, {}", found.unit), Quantity::Text, |row| {
+        .optional(format!("A − B by seed, {}", found.unit), Quantity::Text, |row| {
+            if row.over == Over::Rounds {
+                return Value::Missing;
+            }
             let by_seed = row.seeds.iter().zip(&row.differences);
             let by_seed = by_seed.map(|(seed, value)| format!("{seed}: {}", signed(*value, 2)));
-            by_seed.collect::<Vec<_>>().join(", ")
+            by_seed.collect::<Vec<_>>().join(", ").into()
         })
         .column("Mean", Quantity::Signed(2), |row| row.mean.mean)
         .column("95 % interval", Quantity::Signed(2), |row| row.mean.interval)
-        .column("Seeds", Quantity::Count, |row| row.seeds.len())
+        .column("Of", Quantity::Text, |row| row.count())
         .column("Interval over", Quantity::Text, |row| match row.over {
             Over::SeedsAndSentences => "seeds and sentences",
             Over::Seeds => "seeds",
+            Over::Rounds => "rounds",
         })
         .column("Verdict", Quantity::Text, |row| row.verdict.name());
     page.table(columns.table(found.rows.iter().chain(&found.together)));

@@ -6,6 +6,7 @@ use frostline_score::crossed::RESAMPLES;
 use frostline_score::{CrossedDifference, MeanInterval};
 use serde::Serialize;
 
+use crate::number::plural;
 use crate::study::distinct;
 use crate::study::outcomes::{After, Outcomes, Twins};
 use crate::topics::claims::gauge::Gauge;
@@ -33,6 +34,7 @@ pub(crate) struct PairedComparison {
     pub names: Option<[String; 2]>,
     /// The means of A and B.
     pub means: [f64; 2],
+    /// None where rounds are compared.
     pub seeds: Vec<u64>,
     /// A − B by seed.
     pub differences: Vec<f64>,
@@ -48,6 +50,8 @@ pub(crate) struct PairedComparison {
 pub(crate) enum Over {
     Seeds,
     SeedsAndSentences,
+    /// Rounds of steps that policies took in turns.
+    Rounds,
 }
 
 /// Where the sentences of an accuracy are: what each cell has right, and the split.
@@ -61,6 +65,16 @@ impl Differences {
     /// The row that decides: all comparisons together, or the only one.
     pub fn deciding(&self) -> Option<&PairedComparison> {
         if self.rows.len() == 1 { self.rows.first() } else { self.together.as_ref() }
+    }
+}
+
+impl PairedComparison {
+    /// How many of what it is over: `5 seeds`, `300 rounds`.
+    pub fn count(&self) -> String {
+        match self.over {
+            Over::Rounds => plural(self.mean.n, "round"),
+            Over::Seeds | Over::SeedsAndSentences => plural(self.seeds.len(), "seed"),
+        }
     }
 }
 

@@ -1,0 +1,96 @@
+//! Training times by steps that policies took in turns. Rounds take the place of seeds: in each, both policies take a
+//! step on the same batch, one right after the other, so that what else the machine does falls on both.
+
+use frostline_score::{Estimate, MeanInterval};
+
+use crate::study::{CellView, Study, distinct};
+use crate::topics::claims::differences::place;
+use crate::topics::claims::rows::{Over, PairedComparison};
+use crate::topics::claims::verdict::Wanted;
+
+/// A's step over B's in one language and one value of each further axis.
+struct Ratio {
+    lang: String,
+    cells: String,
+    names: [String; 2],
+    step_ms: [f64; 2],
+    rounds: usize,
+    ratio: Estimate,
+}
+
+/// One row per comparison and one per language that has several, then one for all; nothing unless the steps of every
+/// comparison were timed.
+pub(super) fn rows(
+    study: &Study,
+    cells: &[&CellView],
+    pairs: &[(&str, &str)],
+    wanted: Wanted,
+) -> Option<(Vec<PairedComparison>, Option<PairedComparison>)> {
+    let found: Vec<Ratio> = ratios(study, cells, pairs)?;
+    let all: Vec<&Ratio> = found.iter().collect();
+    let langs = distinct(all.iter().map(|one| one.lang.as_str()));
+    let mut rows = Vec::new();
+    for lang in &langs {
+        let of_lang: Vec<&Ratio> = all.iter().filter(|one| one.lang == *lang).copied().collect();
+        rows.extend(
+            of_lang.iter().map(|one| row(&[one], one.cells.clone(), Some(one.names.clone()), wanted)),
+        );
+        if of_lang.len() > 1 && langs.len() > 1 {
+            rows.push(row(&of_lang, (*lang).into(), None, wanted));
+        }
+    }
+    let together = (rows.len() > 1).then(|| row(&all, langs.join(" and "), None, wanted));
+    (!rows.is_empty()).then_some((rows, together))
+}
+
+/// Those of all twins, whatever their seed; nothing if one is missing.
+fn ratios(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<Vec<Ratio>> {
+    let mut found: Vec<Ratio> = Vec::new();
+    for &(a, b) in pairs {
+        for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
+            let is_twin = |other: &&&CellView| other.cell.settings.policy == b && other.is_twin_of(view);
+            let Some(twin) = cells.iter().find(is_twin) else { continue };
+            let (cells, names) = (place(study, view, None), [a, b].map(String::from));
+            if found.iter().any(|one| one.cells == cells && one.names == names) {
+                continue;
+            }
+            let costs = [study.step_costs.find(view)?, study.step_costs.find(twin)?];
+            found.push(Ratio {
+                lang: view.cell.settings.lang.to_string(),
+                cells,
+                names,
+                step_ms: costs.map(|cost| cost.step_ms),
+                rounds: costs[0].rounds,
+                ratio: costs[0].over(costs[1]),
+            });
+        }
+    }
+    Some(found)
+}
+
+/// The mean of ratios that were measured apart: the squares of their intervals' halves add up.
+fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wanted) -> PairedComparison {
+    let n = ratios.len() as f64;
+    let sum = |of: &dyn Fn(&Ratio) -> f64| ratios.iter().map(|one| of(one)).sum::<f64>();
+    let mean = |of: &dyn Fn(&Ratio) -> f64| sum(of) / n;
+    let half = |of: &dyn Fn(&Ratio) -> f64| sum(&|one| of(one).powi(2)).sqrt() / n;
+    let value = mean(&|one| one.ratio.value);
+    let low = value - half(&|one| one.ratio.value - one.ratio.low);
+    let high = value + half(&|one| one.ratio.high - one.ratio.value);
+    let interval = Some([low, high]).filter(|ends| ends.iter().all(|end| end.is_finite()));
+    let interval = interval.map(|ends| ends.map(|end| 100.0 * (end - 1.0)));
+    PairedComparison {
+        cells,
+        names,
+        means: [0, 1].map(|side| mean(&|one| one.step_ms[side])),
+        seeds: Vec::new(),
+        differences: Vec::new(),
+        mean: MeanInterval {
+            n: ratios.iter().map(|one| one.rounds).sum(),
+            mean: 100.0 * (value - 1.0),
+            interval,
+        },
+        over: Over::Rounds,
+        verdict: wanted.verdict(interval),
+    }
+}
