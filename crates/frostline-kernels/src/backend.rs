@@ -82,16 +82,42 @@ pub fn device(name: &str) -> Result<Option<String>> {
     }
 }
 
+/// A device that a backend can compute on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The number by which `FROSTLINE_DEVICE` names it; `software` for what is not a GPU.
+    pub asked: String,
+    /// Its name, kind and driver.
+    pub about: String,
+    /// Whether it is a GPU, and not a processor that takes its place.
+    pub gpu: bool,
+}
+
+/// The devices that a GPU backend finds; none for a backend on the processor.
+#[must_use]
+pub fn devices(name: &str) -> Vec<Found> {
+    match name {
+        #[cfg(feature = "cuda")]
+        "cuda" => crate::gpu::devices::cuda_found(),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => crate::gpu::devices::wgpu_found(),
+        _ => Vec::new(),
+    }
+}
+
+/// The fastest backend of this build that can compute here: CUDA, then any other GPU, then a processor.
+#[must_use]
+pub fn best() -> Option<&'static str> {
+    let names = names();
+    let has_gpu = |name: &str| devices(name).iter().any(|device| device.gpu);
+    let gpu = ["cuda", "wgpu"].into_iter().find(|name| names.contains(name) && has_gpu(name));
+    gpu.or_else(|| names.iter().copied().find(|name| check(name).is_ok()))
+}
+
 /// How many GPUs a backend can compute on here; 0 for a backend on the processor.
 #[must_use]
 pub fn gpus(name: &str) -> usize {
-    match name {
-        #[cfg(feature = "cuda")]
-        "cuda" => crate::gpu::devices::cuda_gpus(),
-        #[cfg(feature = "wgpu")]
-        "wgpu" => crate::gpu::devices::wgpu_gpus(),
-        _ => 0,
-    }
+    devices(name).iter().filter(|device| device.gpu).count()
 }
 
 /// The instruction set of the kernels on this backend, and whether products of bf16 operands are native.

@@ -40,6 +40,19 @@ pub trait Kernels: Backend {
         stock::gelu(x)
     }
 
+    /// `GELU(x W + b)`.
+    ///
+    /// # Shapes
+    /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\]
+    fn k_linear_gelu(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        Self::k_gelu(Self::k_linear(x, weight, bias, precision))
+    }
+
     /// Dropout, with a mask that depends only on the rows' identities.
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
         stock::dropout(x, dropout, rows)
@@ -71,6 +84,22 @@ pub trait Kernels: Backend {
         dropout: Dropout,
     ) -> Tensor<Self, 2> {
         stock::attention([q, k, v], heads, pack, dropout)
+    }
+
+    /// Attention of x with itself: its queries, keys and values come from three linear layers, each a weight and a bias.
+    ///
+    /// # Shapes
+    /// x \[N, I\], weights \[I, H\], biases \[H\] -> \[N, H\]; H is a multiple of `heads`
+    fn k_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let qkv = layers.map(|(weight, bias)| Self::k_linear(x.clone(), weight, bias, precision));
+        Self::k_attention(qkv, heads, pack, dropout)
     }
 
     /// Selects rows of a table.

@@ -2,6 +2,9 @@
 
 pub mod backend;
 mod built;
+#[cfg(feature = "flex")]
+pub mod conformance;
+mod device_calls;
 mod dropout;
 mod kernels;
 mod numbers;
@@ -16,6 +19,7 @@ mod gpu;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
+pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
 pub use kernels::{Kernels, Train};

@@ -108,8 +108,17 @@ impl<B: Kernels> Block<B> {
         only: Option<&Picked>,
     ) -> Tensor<B, 2> {
         let linear = |part: &Linear<B>, x| part.forward(x, precision);
-        let qkv = [&self.query, &self.key, &self.value].map(|part| linear(part, x.clone()));
-        let context = B::k_attention(qkv, config.heads, pack, drop.attention);
+        let layers = [&self.query, &self.key, &self.value];
+        let context = match layers.map(Linear::plain) {
+            [Some(query), Some(key), Some(value)] => {
+                let layers = [query, key, value];
+                B::k_self_attention(x.clone(), layers, config.heads, pack, drop.attention, precision)
+            }
+            _ => {
+                let qkv = layers.map(|part| linear(part, x.clone()));
+                B::k_attention(qkv, config.heads, pack, drop.attention)
+            }
+        };
         let (context, x, rows) = match only {
             None => (context, x, pack.rows()),
             Some(only) => (B::k_gather(context, &only.rows), B::k_gather(x, &only.rows), &only.identities),
@@ -119,7 +128,7 @@ impl<B: Kernels> Block<B> {
         };
         let context = linear(&self.attention_output, context);
         let x = norm(context, x, &self.attention_norm, drop.attention_output);
-        let inner = linear(&self.output, B::k_gelu(linear(&self.intermediate, x.clone())));
+        let inner = linear(&self.output, self.intermediate.forward_gelu(x.clone(), precision));
         let inner = match &self.adapter {
             None => inner,
             Some(adapter) => adapter.forward(inner, precision),

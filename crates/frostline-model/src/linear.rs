@@ -93,6 +93,11 @@ impl<B: Backend> Builder<'_, B> {
 }
 
 impl<B: Kernels> Linear<B> {
+    /// The weight and the bias, where these are all there is.
+    pub(crate) fn plain(&self) -> Option<(Tensor<B, 2>, Tensor<B, 1>)> {
+        self.lora.is_none().then(|| (self.weight.val(), self.bias.val()))
+    }
+
     /// x \[N, in\] -> \[N, out\].
     #[must_use]
     pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
@@ -100,6 +105,16 @@ impl<B: Kernels> Linear<B> {
         match &self.lora {
             None => own(x),
             Some(lora) => own(x.clone()) + lora.forward(x, precision),
+        }
+    }
+}
+
+impl<B: Kernels> Linear<B> {
+    /// The GELU of the layer: x \[N, in\] -> \[N, out\].
+    pub(crate) fn forward_gelu(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
+        match self.plain() {
+            Some((weight, bias)) => B::k_linear_gelu(x, weight, bias, precision),
+            None => B::k_gelu(self.forward(x, precision)),
         }
     }
 }

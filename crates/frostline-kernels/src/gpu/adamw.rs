@@ -19,7 +19,7 @@ const CUBES: usize = 64;
 const MOST_CUBES: usize = 1024;
 
 /// Most tensors of a kernel that reads one buffer of each, and of one that has four.
-const MOST: [usize; 2] = [32, 8];
+const MOST: [usize; 2] = [32, 16];
 
 /// The hyperparameters of an update as a kernel's arguments.
 #[derive(CubeLaunch, CubeType, Clone, Copy)]

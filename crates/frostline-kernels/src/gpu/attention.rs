@@ -20,7 +20,8 @@ const TILE: usize = 32;
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
 pub(super) struct Saved<R: CubeRuntime> {
-    qkv: [CubeTensor<R>; 3],
+    /// Side by side, \[N, 3H\].
+    qkv: CubeTensor<R>,
     context: CubeTensor<R>,
     /// The logarithm of the sum of the exponentials of each row's scores, \[N, heads\].
     logarithm: CubeTensor<R>,
@@ -36,7 +37,7 @@ fn load(
     tile: &mut SharedMemory<f32>,
     start: usize,
     end: usize,
-    h: usize,
+    stride: usize,
     first: usize,
     #[comptime] d: usize,
 ) {
@@ -44,7 +45,7 @@ fn load(
     while at < comptime!(TILE * d) {
         let row = start + at / d;
         if row < end {
-            tile[at] = from[row * h + first + at % d];
+            tile[at] = from[row * stride + first + at % d];
         }
         at += TILE;
     }
@@ -63,9 +64,7 @@ fn dot(row: &Array<f32>, tile: &SharedMemory<f32>, at: usize, #[comptime] d: usi
 
 #[cube(launch_unchecked)]
 fn forward_kernel(
-    q: &Array<f32>,
-    k: &Array<f32>,
-    v: &Array<f32>,
+    qkv: &Array<f32>,
     boundaries: &Array<u32>,
     identities: &Array<u32>,
     context: &mut Array<f32>,
@@ -92,7 +91,7 @@ fn forward_kernel(
     if row < end {
         #[unroll]
         for channel in 0..d {
-            query[channel] = q[row * h + head * d + channel] * scale;
+            query[channel] = qkv[3 * row * h + head * d + channel] * scale;
             sum_of_values[channel] = 0.0;
         }
         if drops {
@@ -103,8 +102,8 @@ fn forward_kernel(
     let mut sum = 0.0f32;
     let mut from = first;
     while from < end {
-        load(k, &mut keys, from, end, h, head * d, d);
-        load(v, &mut values, from, end, h, head * d, d);
+        load(qkv, &mut keys, from, end, 3 * h, h + head * d, d);
+        load(qkv, &mut values, from, end, 3 * h, 2 * h + head * d, d);
         sync_cube();
         if row < end {
             let mut count = end - from;
@@ -143,15 +142,13 @@ fn forward_kernel(
 /// The gradient of the queries, and of each row the product of context and gradient.
 #[cube(launch_unchecked)]
 fn queries_kernel(
-    q: &Array<f32>,
-    k: &Array<f32>,
-    v: &Array<f32>,
+    qkv: &Array<f32>,
     boundaries: &Array<u32>,
     identities: &Array<u32>,
     context: &Array<f32>,
     gradient: &Array<f32>,
     logarithm: &Array<f32>,
-    of_q: &mut Array<f32>,
+    of_qkv: &mut Array<f32>,
     along: &mut Array<f32>,
     scale: f32,
     site: Site,
@@ -179,7 +176,7 @@ fn queries_kernel(
         #[unroll]
         for channel in 0..d {
             let at = row * h + head * d + channel;
-            query[channel] = q[at] * scale;
+            query[channel] = qkv[3 * row * h + head * d + channel] * scale;
             outer[channel] = gradient[at];
             product += gradient[at] * context[at];
             sum[channel] = 0.0;
@@ -192,8 +189,8 @@ fn queries_kernel(
     }
     let mut from = first;
     while from < end {
-        load(k, &mut keys, from, end, h, head * d, d);
-        load(v, &mut values, from, end, h, head * d, d);
+        load(qkv, &mut keys, from, end, 3 * h, h + head * d, d);
+        load(qkv, &mut values, from, end, 3 * h, 2 * h + head * d, d);
         sync_cube();
         if row < end {
             let mut count = end - from;
@@ -219,7 +216,7 @@ fn queries_kernel(
     if row < end {
         #[unroll]
         for channel in 0..d {
-            of_q[row * h + head * d + channel] = sum[channel];
+            of_qkv[3 * row * h + head * d + channel] = sum[channel];
         }
     }
 }
@@ -227,16 +224,13 @@ fn queries_kernel(
 /// The gradients of the keys and the values.
 #[cube(launch_unchecked)]
 fn keys_kernel(
-    q: &Array<f32>,
-    k: &Array<f32>,
-    v: &Array<f32>,
+    qkv: &Array<f32>,
     boundaries: &Array<u32>,
     identities: &Array<u32>,
     gradient: &Array<f32>,
     logarithm: &Array<f32>,
     along: &Array<f32>,
-    of_k: &mut Array<f32>,
-    of_v: &mut Array<f32>,
+    of_qkv: &mut Array<f32>,
     scale: f32,
     site: Site,
     heads: usize,
@@ -264,16 +258,16 @@ fn keys_kernel(
     if row < end {
         #[unroll]
         for channel in 0..d {
-            let at = row * h + head * d + channel;
-            key[channel] = k[at] * scale;
-            value[channel] = v[at];
+            let at = 3 * row * h + h + head * d + channel;
+            key[channel] = qkv[at] * scale;
+            value[channel] = qkv[at + h];
             sum_k[channel] = 0.0;
             sum_v[channel] = 0.0;
         }
     }
     let mut from = first;
     while from < end {
-        load(q, &mut queries, from, end, h, head * d, d);
+        load(qkv, &mut queries, from, end, 3 * h, head * d, d);
         load(gradient, &mut outers, from, end, h, head * d, d);
         let own = from + unit;
         if own < end {
@@ -312,9 +306,9 @@ fn keys_kernel(
     if row < end {
         #[unroll]
         for channel in 0..d {
-            let at = row * h + head * d + channel;
-            of_k[at] = sum_k[channel];
-            of_v[at] = sum_v[channel];
+            let at = 3 * row * h + h + head * d + channel;
+            of_qkv[at] = sum_k[channel];
+            of_qkv[at + h] = sum_v[channel];
         }
     }
 }
@@ -324,26 +318,25 @@ fn count(pack: &Pack, heads: usize) -> CubeCount {
     CubeCount::Static(pack.longest().div_ceil(TILE) as u32, heads as u32, pack.sentences() as u32)
 }
 
-/// The context \[N, H\], and what the backward pass needs.
+/// The context \[N, H\] of queries, keys and values side by side \[N, 3H\], and what the backward pass needs.
 pub(super) fn forward<R: CubeRuntime>(
-    [q, k, v]: [CubeTensor<R>; 3],
+    qkv: CubeTensor<R>,
     heads: usize,
     pack: &Pack,
     dropout: Dropout,
 ) -> (CubeTensor<R>, Saved<R>) {
-    let [n, h] = sides(&q);
+    let [n, sides] = sides(&qkv);
+    let h = sides / 3;
     let d = h / heads;
-    let (context, logarithm) = (fresh(&q, [n, h]), fresh(&q, [n, heads]));
-    let [boundaries, identities] = [list(&pack.boundaries, &q), list(&pack.rows, &q)];
+    let (context, logarithm) = (fresh(&qkv, [n, h]), fresh(&qkv, [n, heads]));
+    let [boundaries, identities] = [list(&pack.boundaries, &qkv), list(&pack.rows, &qkv)];
     // Sound: rows lie within their sentence, and sentences within the pack.
     unsafe {
         forward_kernel::launch_unchecked::<R>(
-            &q.client,
+            &qkv.client,
             count(pack, heads),
             CubeDim::new_1d(TILE as u32),
-            q.clone().into_array_arg(),
-            k.clone().into_array_arg(),
-            v.clone().into_array_arg(),
+            qkv.clone().into_array_arg(),
             boundaries,
             identities,
             context.clone().into_array_arg(),
@@ -355,38 +348,32 @@ pub(super) fn forward<R: CubeRuntime>(
             !dropout.is_off(),
         );
     }
-    let saved =
-        Saved { qkv: [q, k, v], context: context.clone(), logarithm, heads, pack: pack.clone(), dropout };
+    let saved = Saved { qkv, context: context.clone(), logarithm, heads, pack: pack.clone(), dropout };
     (context, saved)
 }
 
-/// The gradients of q, k and v, \[N, H\] each, from that of the context.
-pub(super) fn backward<R: CubeRuntime>(
-    saved: Saved<R>,
-    gradient: CubeTensor<R>,
-    [_, keys, values]: [bool; 3],
-) -> [Option<CubeTensor<R>>; 3] {
-    let Saved { qkv: [q, k, v], context, logarithm, heads, pack, dropout } = saved;
-    let [n, h] = sides(&q);
-    let (d, client) = (h / heads, q.client.clone());
-    let [of_q, of_k, of_v] = [(); 3].map(|()| fresh(&q, [n, h]));
-    let along = fresh(&q, [n, heads]);
+/// The gradients of queries, keys and values side by side \[N, 3H\], from that of the context.
+pub(super) fn backward<R: CubeRuntime>(saved: Saved<R>, gradient: CubeTensor<R>) -> CubeTensor<R> {
+    let Saved { qkv, context, logarithm, heads, pack, dropout } = saved;
+    let [n, h] = sides(&context);
+    let (d, client) = (h / heads, qkv.client.clone());
+    let (of_qkv, along) = (fresh(&qkv, [n, 3 * h]), fresh(&qkv, [n, heads]));
     let (dim, scale, drops) = (CubeDim::new_1d(TILE as u32), 1.0 / (d as f32).sqrt(), !dropout.is_off());
+    let lists = || [list(&pack.boundaries, &qkv), list(&pack.rows, &qkv)];
+    let ([boundaries, identities], [boundaries_again, identities_again]) = (lists(), lists());
     // As above. The products that the first kernel writes are read by the second.
     unsafe {
         queries_kernel::launch_unchecked::<R>(
             &client,
             count(&pack, heads),
             dim,
-            q.clone().into_array_arg(),
-            k.clone().into_array_arg(),
-            v.clone().into_array_arg(),
-            list(&pack.boundaries, &q),
-            list(&pack.rows, &q),
+            qkv.clone().into_array_arg(),
+            boundaries,
+            identities,
             context.into_array_arg(),
             gradient.clone().into_array_arg(),
             logarithm.clone().into_array_arg(),
-            of_q.clone().into_array_arg(),
+            of_qkv.clone().into_array_arg(),
             along.clone().into_array_arg(),
             scale,
             site(dropout),
@@ -394,27 +381,17 @@ pub(super) fn backward<R: CubeRuntime>(
             d,
             drops,
         );
-    }
-    if !keys && !values {
-        return [Some(of_q), None, None];
-    }
-    let [boundaries, identities] = [list(&pack.boundaries, &q), list(&pack.rows, &q)];
-    // As above.
-    unsafe {
         keys_kernel::launch_unchecked::<R>(
             &client,
             count(&pack, heads),
             dim,
-            q.into_array_arg(),
-            k.into_array_arg(),
-            v.into_array_arg(),
-            boundaries,
-            identities,
+            qkv.clone().into_array_arg(),
+            boundaries_again,
+            identities_again,
             gradient.into_array_arg(),
             logarithm.into_array_arg(),
             along.into_array_arg(),
-            of_k.clone().into_array_arg(),
-            of_v.clone().into_array_arg(),
+            of_qkv.clone().into_array_arg(),
             scale,
             site(dropout),
             heads,
@@ -422,5 +399,5 @@ pub(super) fn backward<R: CubeRuntime>(
             drops,
         );
     }
-    [Some(of_q), Some(of_k), Some(of_v)]
+    of_qkv
 }

@@ -8,8 +8,11 @@ use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeRuntime};
 
-use super::autodiff::{node, tracked};
-use super::{Cube, adamw, attention, gather, gelu, loss, mask, norm, product, raw, sides, wrap};
+use super::autodiff::{Tracked, node, tracked};
+use super::{
+    Cube, adamw, attention, columns, gather, gelu, loss, mask, norm, product, raw, self_attention, sides,
+    wrap,
+};
 use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
 
 impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
@@ -34,6 +37,16 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
         wrap(gelu::forward(raw(x)))
     }
 
+    fn k_linear_gelu(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let (inner, _) = product::without_bias([raw(x), raw(weight)], precision, [false; 2]);
+        wrap(gelu::biased(&inner, raw(bias)))
+    }
+
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
         if dropout.is_off() { x } else { wrap(mask::masked(raw(x), dropout, rows)) }
     }
@@ -55,7 +68,21 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
         pack: &Pack,
         dropout: Dropout,
     ) -> Tensor<Self, 2> {
-        wrap(attention::forward(qkv.map(raw), heads, pack, dropout).0)
+        wrap(attention::forward(columns::join(qkv.map(raw)), heads, pack, dropout).0)
+    }
+
+    fn k_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let [(w1, b1), (w2, b2), (w3, b3)] = layers;
+        let layers = ([w1, w2, w3].map(raw), [b1, b2, b3].map(raw));
+        let attention = (heads, pack, dropout);
+        wrap(self_attention::forward(raw(x), layers, attention, precision, [false; 2]).0)
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
@@ -112,6 +139,23 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         node([&x], out, x.primitive.clone(), |x, gradient, _| [Some(gelu::backward(x, gradient))])
     }
 
+    fn k_linear_gelu(
+        x: Tensor<Self, 2>,
+        weight: Tensor<Self, 2>,
+        bias: Tensor<Self, 1>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let [x, weight, bias] = [tracked(x), tracked(weight), tracked(bias)];
+        let needed = [x.is_tracked(), weight.is_tracked()];
+        let operands = [&x, &weight].map(|tensor| tensor.primitive.clone());
+        let (inner, saved) = product::without_bias(operands, precision, needed);
+        let out = gelu::biased(&inner, bias.primitive.clone());
+        let kept: (CubeTensor<R>, product::Saved<R>) = (inner, saved);
+        node([&x, &weight, &bias], out, kept, |(inner, saved), gradient, needed| {
+            product::backward(saved, gelu::backward(inner, gradient), needed)
+        })
+    }
+
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
         if dropout.is_off() {
             return x;
@@ -153,9 +197,32 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         dropout: Dropout,
     ) -> Tensor<Self, 2> {
         let [q, k, v] = qkv.map(tracked);
-        let primitives = [&q, &k, &v].map(|tensor| tensor.primitive.clone());
-        let (out, saved) = attention::forward(primitives, heads, pack, dropout);
-        node([&q, &k, &v], out, saved, attention::backward)
+        let joined = columns::join([&q, &k, &v].map(|tensor| tensor.primitive.clone()));
+        let (out, saved) = attention::forward(joined, heads, pack, dropout);
+        node([&q, &k, &v], out, saved, |saved: attention::Saved<R>, gradient, _| {
+            let shape = sides(&gradient);
+            columns::split(attention::backward(saved, gradient), shape).map(Some)
+        })
+    }
+
+    fn k_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let x = tracked(x);
+        let [(w1, b1), (w2, b2), (w3, b3)] = layers;
+        let (weights, biases) = ([w1, w2, w3].map(tracked), [b1, b2, b3].map(tracked));
+        let needed = [x.is_tracked(), weights.iter().any(|weight| weight.is_tracked())];
+        let primitives = |three: &[Tracked<R, BT>; 3]| [0, 1, 2].map(|at: usize| three[at].primitive.clone());
+        let layers = (primitives(&weights), primitives(&biases));
+        let attention = (heads, pack, dropout);
+        let (out, saved) = self_attention::forward(x.primitive.clone(), layers, attention, precision, needed);
+        let ([w1, w2, w3], [b1, b2, b3]) = (&weights, &biases);
+        node([&x, w1, w2, w3, b1, b2, b3], out, saved, self_attention::backward)
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {

@@ -1,10 +1,10 @@
-//! Sums over the rows of a matrix: gradients of biases and of LayerNorms.
+//! Columns of matrices: their sums, which are gradients of biases and of LayerNorms, and matrices side by side.
 
 use burn_cubecl::CubeRuntime;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::{cubes, fresh, sides};
+use super::{cubes, fresh, per_element, sides};
 
 /// Columns of a cube.
 const WIDTH: usize = 32;
@@ -102,4 +102,64 @@ fn launch<R: CubeRuntime>(
             with_factors,
         );
     }
+}
+
+#[cube(launch_unchecked)]
+fn join_kernel(a: &Array<f32>, b: &Array<f32>, c: &Array<f32>, out: &mut Array<f32>, h: usize) {
+    if ABSOLUTE_POS < out.len() {
+        let (row, column) = (ABSOLUTE_POS / (3 * h), ABSOLUTE_POS % (3 * h));
+        let at = row * h + column % h;
+        if column < h {
+            out[ABSOLUTE_POS] = a[at];
+        } else if column < 2 * h {
+            out[ABSOLUTE_POS] = b[at];
+        } else {
+            out[ABSOLUTE_POS] = c[at];
+        }
+    }
+}
+
+#[cube(launch_unchecked)]
+fn split_kernel(from: &Array<f32>, a: &mut Array<f32>, b: &mut Array<f32>, c: &mut Array<f32>, h: usize) {
+    if ABSOLUTE_POS < from.len() {
+        let (row, column) = (ABSOLUTE_POS / (3 * h), ABSOLUTE_POS % (3 * h));
+        let at = row * h + column % h;
+        if column < h {
+            a[at] = from[ABSOLUTE_POS];
+        } else if column < 2 * h {
+            b[at] = from[ABSOLUTE_POS];
+        } else {
+            c[at] = from[ABSOLUTE_POS];
+        }
+    }
+}
+
+/// Three matrices side by side: \[N, H\] each, or vectors \[H\] -> \[N, 3H\].
+pub(super) fn join<R: CubeRuntime>(parts: [CubeTensor<R>; 3]) -> CubeTensor<R> {
+    let h = *parts[0].meta.shape().last().expect("a dimension");
+    let elements = 3 * parts[0].meta.num_elements();
+    let out = fresh(&parts[0], [elements / (3 * h), 3 * h]);
+    let (count, dim) = per_element(elements);
+    let [a, b, c] = parts.map(CubeTensor::into_array_arg);
+    // Sound: the kernel checks its bound, and the parts have the same shape.
+    unsafe {
+        join_kernel::launch_unchecked::<R>(&out.client, count, dim, a, b, c, out.clone().into_array_arg(), h);
+    }
+    out
+}
+
+/// The parts of \[N, 3H\], of this shape each.
+pub(super) fn split<R: CubeRuntime, const D: usize>(
+    from: CubeTensor<R>,
+    shape: [usize; D],
+) -> [CubeTensor<R>; 3] {
+    let parts = [(); 3].map(|()| fresh(&from, shape));
+    let (count, dim) = per_element(from.meta.num_elements());
+    let (client, h) = (from.client.clone(), shape[D - 1]);
+    let [a, b, c] = parts.clone().map(CubeTensor::into_array_arg);
+    // As above.
+    unsafe {
+        split_kernel::launch_unchecked::<R>(&client, count, dim, from.into_array_arg(), a, b, c, h);
+    }
+    parts
 }

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::backend::Found;
 use crate::built::BackendError;
 
 /// The environment variable that selects one of several devices: its number, or [`SOFTWARE`].
@@ -69,16 +70,27 @@ pub(crate) fn cuda() -> Result<&'static GpuDevice<burn::backend::cuda::CudaDevic
     remembered(&CHOSEN, || choose("cuda", &cuda_devices()))
 }
 
-/// How many GPUs wgpu finds.
+/// The devices that wgpu finds.
 #[cfg(feature = "wgpu")]
-pub(crate) fn wgpu_gpus() -> usize {
-    wgpu_devices().iter().filter(|device| !device.software).count()
+pub(crate) fn wgpu_found() -> Vec<Found> {
+    found(wgpu_devices())
 }
 
-/// How many GPUs CUDA finds.
+/// The devices that CUDA finds.
 #[cfg(feature = "cuda")]
-pub(crate) fn cuda_gpus() -> usize {
-    cuda_devices().len()
+pub(crate) fn cuda_found() -> Vec<Found> {
+    found(cuda_devices())
+}
+
+/// Devices with what [`ASKED`] calls them: GPUs are counted from 0.
+fn found<D>(all: Vec<GpuDevice<D>>) -> Vec<Found> {
+    let mut gpus = 0..;
+    let name = |device: GpuDevice<D>| {
+        let number = if device.software { None } else { gpus.next() };
+        let asked = number.map_or_else(|| SOFTWARE.into(), |number: usize| number.to_string());
+        Found { asked, about: device.about, gpu: !device.software }
+    };
+    all.into_iter().map(name).collect()
 }
 
 fn remembered<D>(
@@ -163,6 +175,8 @@ mod tests {
         assert!(chosen(&all, "2").is_err_and(|error| error.contains("2 GPUs")));
         assert!(chosen(&all, "first").is_err_and(|error| error.contains("`first`")));
         assert!(chosen(&all[1..2], "").is_err_and(|error| error.contains("adapter 2")));
+        let asked: Vec<String> = found(all.to_vec()).into_iter().map(|device| device.asked).collect();
+        assert_eq!(asked, ["0", "software", "1"]);
         assert!(chosen(&[], "software").is_err_and(|error| error.contains("none could be opened")));
     }
 }

@@ -26,11 +26,25 @@ fn erf(x: f32) -> f32 {
     x * p / q
 }
 
+#[cube]
+fn gelu(x: f32) -> f32 {
+    0.5 * x * (1.0 + erf(x * 0.707_106_77))
+}
+
 #[cube(launch_unchecked)]
 fn forward_kernel(x: &Array<f32>, out: &mut Array<f32>) {
     if ABSOLUTE_POS < out.len() {
-        let x = x[ABSOLUTE_POS];
-        out[ABSOLUTE_POS] = 0.5 * x * (1.0 + erf(x * 0.707_106_77));
+        out[ABSOLUTE_POS] = gelu(x[ABSOLUTE_POS]);
+    }
+}
+
+/// Adds the bias to x in place.
+#[cube(launch_unchecked)]
+fn biased_kernel(x: &mut Array<f32>, bias: &Array<f32>, out: &mut Array<f32>) {
+    if ABSOLUTE_POS < out.len() {
+        let value = x[ABSOLUTE_POS] + bias[ABSOLUTE_POS % bias.len()];
+        x[ABSOLUTE_POS] = value;
+        out[ABSOLUTE_POS] = gelu(value);
     }
 }
 
@@ -56,6 +70,25 @@ pub(super) fn forward<R: CubeRuntime>(x: CubeTensor<R>) -> CubeTensor<R> {
             count,
             dim,
             x.into_array_arg(),
+            out.clone().into_array_arg(),
+        );
+    }
+    out
+}
+
+/// The GELU of x \[N, O\] and a bias \[O\], which is added to x in place.
+pub(super) fn biased<R: CubeRuntime>(x: &CubeTensor<R>, bias: CubeTensor<R>) -> CubeTensor<R> {
+    let [n, o] = sides(x);
+    let (count, dim) = per_element(n * o);
+    let out = fresh(x, [n, o]);
+    // As above; nothing else has seen x yet.
+    unsafe {
+        biased_kernel::launch_unchecked::<R>(
+            &out.client,
+            count,
+            dim,
+            x.clone().into_array_arg(),
+            bias.into_array_arg(),
             out.clone().into_array_arg(),
         );
     }

@@ -17,6 +17,7 @@ mod norm;
 mod product;
 pub(crate) mod quiet;
 mod reduce;
+mod self_attention;
 
 use burn::prelude::*;
 use burn::tensor::{DType, Shape, TensorPrimitive};
@@ -79,6 +80,7 @@ fn numbers<R: CubeRuntime>(list: &impl Listed, beside: &CubeTensor<R>) -> [Array
     let transfer = |layout: Layout| {
         let (words, starts) = layout.into_parts();
         let bytes = words.len() * size_of::<u32>();
+        let _told = tracing::trace_span!("upload", bytes).entered();
         ((beside.client.create(Bytes::from_elems(words)), bytes), starts)
     };
     let (copy, starts) = list.on_device::<(Handle, usize)>(transfer);

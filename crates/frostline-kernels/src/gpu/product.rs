@@ -74,10 +74,26 @@ fn transposed<R: CubeRuntime>(matrix: CubeTensor<R>) -> CubeTensor<R> {
 pub(super) fn forward<R: CubeRuntime>(
     [x, weight, bias]: [CubeTensor<R>; 3],
     precision: Precision,
+    needed: [bool; 2],
+) -> (CubeTensor<R>, Saved<R>) {
+    let (out, saved) = without_bias([x, weight], precision, needed);
+    add_bias(&out, bias);
+    (out, saved)
+}
+
+/// `x W` \[N, O\], and what the backward pass needs.
+pub(super) fn without_bias<R: CubeRuntime>(
+    operands: [CubeTensor<R>; 2],
+    precision: Precision,
     [of_x, of_weight]: [bool; 2],
 ) -> (CubeTensor<R>, Saved<R>) {
-    let [x, weight] = [x, weight].map(|tensor| operand(tensor, precision));
+    let [x, weight] = operands.map(|tensor| operand(tensor, precision));
     let out = product(x.clone(), weight.clone(), precision);
+    (out, Saved { x: of_weight.then_some(x), weight: of_x.then_some(weight), precision })
+}
+
+/// Adds a bias \[O\] to each row \[N, O\] in place.
+fn add_bias<R: CubeRuntime>(out: &CubeTensor<R>, bias: CubeTensor<R>) {
     let (count, dim) = per_element(out.meta.num_elements());
     // Sound: the kernel checks its bound; nothing else has seen the product yet.
     unsafe {
@@ -89,7 +105,6 @@ pub(super) fn forward<R: CubeRuntime>(
             bias.into_array_arg(),
         );
     }
-    (out, Saved { x: of_weight.then_some(x), weight: of_x.then_some(weight), precision })
 }
 
 /// The gradients of x, the weight and the bias.

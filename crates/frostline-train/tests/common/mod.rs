@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use burn::backend::{Autodiff, Flex};
+use burn::backend::Autodiff;
 use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::{ResolvedPolicy, Timeline};
@@ -15,7 +15,13 @@ use frostline_train::{
     compute_prefix, tag_set, train,
 };
 
-pub type B = Autodiff<Flex>;
+/// What runs compute on: the processor, or with the feature `wgpu` the device that wgpu finds.
+#[cfg(not(feature = "wgpu"))]
+pub type Device = burn::backend::Flex;
+#[cfg(feature = "wgpu")]
+pub type Device = burn::backend::Wgpu;
+
+pub type B = Autodiff<Device>;
 
 pub const WORDS: [&str; 8] = ["a", "dog", "cat", "sees", "hears", "old", "runs", "ning"];
 pub const TAGS: [&str; 4] = ["DET", "NOUN", "VERB", "ADJ"];
