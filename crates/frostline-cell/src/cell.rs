@@ -210,7 +210,7 @@ fn run_cell<B: Train>(
     let outcome = Outcome {
         headline: data.main().name.to_string(),
         tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
-        cost: cost::of_cell(&data, encoder, last.timeline.last(), last.settings.train.batch),
+        cost: cost::of_cell(&data, encoder, last.timeline.last(), &last.settings.train),
         steps: history.steps,
         epochs: history.epochs,
         train_loss: history.losses,

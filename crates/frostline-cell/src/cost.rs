@@ -59,21 +59,22 @@ fn labels(example: &Example) -> u64 {
     example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count() as u64
 }
 
-/// The prediction for a cell, from its own train sentences; its memory is that of the longest batch.
+/// The prediction for a cell, from its own train sentences; its memory is that of the longest batch, or of
+/// the longest part of one.
 pub(crate) fn of_cell(
     data: &Data,
     encoder: &EncoderConfig,
     policy: &ResolvedPolicy,
-    batch: usize,
+    train: &record::TrainSettings,
 ) -> record::Cost {
     let task = data.main();
     let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
-    let steps = examples.len().div_ceil(batch);
+    let steps = examples.len().div_ceil(train.batch);
     let workload = Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64);
     let mut longest: Vec<&Example> = examples.iter().collect();
     longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
-    longest.truncate(batch);
+    longest.truncate(train.batch.div_ceil(train.accumulate));
     let lengths = longest.iter().map(|example| example.ids.len());
     let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
     let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());

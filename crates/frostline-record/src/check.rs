@@ -14,7 +14,7 @@ impl Settings {
         let t = &self.train;
         let whole = self.data.first == 0 && self.data.fraction >= 1.0;
         let large = |number: usize| i64::try_from(number).is_err();
-        let rules: [(&str, f64, bool, &str); 23] = [
+        let rules: [(&str, f64, bool, &str); 24] = [
             ("seed", self.seed as f64, i64::try_from(self.seed).is_ok(), "below 2^63, as TOML's numbers are"),
             ("data.first", self.data.first as f64, !large(self.data.first), "below 2^63"),
             ("data.draw", self.data.draw as f64, i64::try_from(self.data.draw).is_ok(), "below 2^63"),
@@ -43,6 +43,12 @@ impl Settings {
                 self.train.batch as f64,
                 (1..=1 << 16).contains(&self.train.batch),
                 "from 1 to 65536",
+            ),
+            (
+                "train.accumulate",
+                self.train.accumulate as f64,
+                (1..=self.train.batch.max(1)).contains(&self.train.accumulate),
+                "from 1 to train.batch",
             ),
             ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
             (

@@ -142,6 +142,8 @@ pub struct TrainSettings {
     pub epochs: u32,
     /// Sentences per step.
     pub batch: usize,
+    /// Parts of a batch that are computed one after the other, their gradients summed: the same step in less memory.
+    pub accumulate: usize,
     /// In which order the batches of several tasks come.
     pub mixing: Mixing,
     /// For `mixing = "temperature"`: a task's share of the steps goes with its number of sentences
@@ -390,6 +392,7 @@ impl Default for TrainSettings {
         Self {
             epochs: 5,
             batch: 16,
+            accumulate: 1,
             mixing: Mixing::Turns,
             temperature: 2.0,
             log_every: 50,

@@ -128,7 +128,8 @@ impl Settings {
     #[must_use]
     pub fn step_key(&self) -> String {
         let Self { lang, encoder, data, train, dropout, tasks, lora, adapters, .. } = self;
-        let sizes = (train.batch, train.precision, train.mixing, data.max_length, data.lowercase);
+        let sizes =
+            ((train.batch, train.accumulate), train.precision, train.mixing, data.max_length, data.lowercase);
         serde_json::to_string(&(lang, encoder, sizes, dropout, tasks, lora, adapters))
             .expect("plain data always serialises")
     }

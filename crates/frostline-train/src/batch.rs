@@ -16,6 +16,12 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// Packs these sentences in so many parts of about the same number of sentences, for training.
+    pub fn parts(encoder: &EncoderConfig, view: View<'_>, sentences: &[usize], parts: usize) -> Vec<Self> {
+        let size = sentences.len().div_ceil(parts).max(1);
+        sentences.chunks(size).map(|part| Self::new(encoder, view, part, true)).collect()
+    }
+
     /// Packs these sentences. Words whose tag train lacks have no label; unless `only_known`, they have
     /// the label 0, so that they are predicted.
     pub fn new(encoder: &EncoderConfig, view: View<'_>, sentences: &[usize], only_known: bool) -> Self {

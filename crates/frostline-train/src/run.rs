@@ -54,13 +54,13 @@ pub fn train<B: Train>(
             model = freezer.before_step(at.step, model);
             let (task, sentences) = &planned[at.done];
             let task = freezer.tasks()[*task];
-            let batch = Batch::new(encoder, task.train, sentences, true);
-            let subwords = batch.input.pack().len();
+            let parts = Batch::parts(encoder, task.train, sentences, settings.train.accumulate);
+            let subwords: usize = parts.iter().map(|part| part.input.pack().len()).sum();
             let told = debug_span!("step", step = at.step + 1, subwords, lr = Empty).entered();
             let pass = pass::training(masks.child(before.1 + at.step), encoder, freezer.policy(), settings);
             let lr = schedule.at(at.step);
             let learns = freezer.policy().learns_through(task.head);
-            let step = Step { encoder, head: task.head, weight: task.weight, batch, pass: &pass, lr, learns };
+            let step = Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr, learns };
             let taken;
             (model, taken) = step.take(model, &mut optimizer);
             at.add_step(subwords);

@@ -1,6 +1,6 @@
 //! One training step: forward, and backward and update where something learns from the batch.
 
-use burn::optim::GradientsParams;
+use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network, Pass};
@@ -17,7 +17,8 @@ pub(crate) struct Step<'a> {
     pub head: usize,
     /// What the task's loss is multiplied with.
     pub weight: f64,
-    pub batch: Batch,
+    /// The batch, in parts whose gradients are summed.
+    pub parts: Vec<Batch>,
     pub pass: &'a Pass,
     pub lr: f64,
     /// Whether something learns from this head's loss.
@@ -37,26 +38,44 @@ pub(crate) struct Taken<B: Backend> {
 impl Step<'_> {
     /// Takes the step.
     pub fn take<B: Train>(
-        mut self,
+        self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> (Network<B>, Taken<B::InnerBackend>) {
-        if self.batch.labels.is_empty() {
-            return (model, Taken { loss: None, norms: Norms::NONE, updated: false });
+        let Self { encoder, head, weight, parts, pass, lr, learns } = self;
+        let labels: usize = parts.iter().map(|part| part.labels.len()).sum();
+        let mut loss: Option<Tensor<B::InnerBackend, 1>> = None;
+        let mut gradients: Option<GradientsParams> = None;
+        for mut part in parts.into_iter().filter(|part| !part.labels.is_empty()) {
+            let mean = trace_span!("forward").in_scope(|| {
+                let logits = logits(&model, head, encoder, &mut part, pass);
+                B::k_cross_entropy(logits, &part.labels).div_scalar(labels as f64)
+            });
+            let own = mean.clone().inner();
+            loss = Some(loss.map_or(own.clone(), |sum| sum + own));
+            if learns {
+                let weighted = if weight == 1.0 { mean } else { mean.mul_scalar(weight) };
+                let backward = || GradientsParams::from_grads(weighted.backward(), &model);
+                let own = trace_span!("backward").in_scope(backward);
+                gradients = Some(match gradients {
+                    None => own,
+                    Some(before) => added(&model, [before, own]),
+                });
+            }
         }
-        let forward = trace_span!("forward").entered();
-        let logits = logits(&model, self.head, self.encoder, &mut self.batch, self.pass);
-        let labels = &self.batch.labels;
-        let mean = B::k_cross_entropy(logits, labels).div_scalar(labels.len() as f64);
-        let loss = Some(mean.clone().inner());
-        drop(forward);
-        if !self.learns {
+        let Some(gradients) = gradients else {
             return (model, Taken { loss, norms: Norms::NONE, updated: false });
-        }
-        let weighted = if self.weight == 1.0 { mean } else { mean.mul_scalar(self.weight) };
-        let backward = || GradientsParams::from_grads(weighted.backward(), &model);
-        let gradients = trace_span!("backward").in_scope(backward);
-        let (model, norms) = trace_span!("update").in_scope(|| optimizer.step(self.lr, model, gradients));
+        };
+        let (model, norms) = trace_span!("update").in_scope(|| optimizer.step(lr, model, gradients));
         (model, Taken { loss, norms, updated: true })
     }
+}
+
+/// The sums of two parts' gradients.
+fn added<B: Train>(model: &Network<B>, parts: [GradientsParams; 2]) -> GradientsParams {
+    let mut sum = GradientsAccumulator::new();
+    for part in parts {
+        sum.accumulate(model, part);
+    }
+    sum.grads()
 }

@@ -80,11 +80,11 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = set_trainable(model, |path| !policy.freezes(path));
         let masks = Stream::new(settings.seed, "dropout").child(round);
         let clock = Instant::now();
-        let batch = Batch::new(encoder, task.train, &self.batches[at], true);
+        let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);
         let pass = pass::training(masks, encoder, policy, settings);
         let learns = policy.learns_through(task.head);
         let step =
-            Step { encoder, head: task.head, weight: task.weight, batch, pass: &pass, lr: 0.0, learns };
+            Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns };
         let (model, taken) = step.take(model, &mut self.optimizers[*place]);
         for device in model.devices() {
             // Some backends only queue their work.

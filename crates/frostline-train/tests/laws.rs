@@ -280,3 +280,29 @@ fn tags_that_train_lacks_are_wrong_and_named() {
     let tally = finished.epochs[1].dev[0].tally;
     assert_eq!((tally.words, tally.scored, tally.unseen_scored), (2, 2, 1));
 }
+
+/// Dropout masks follow sentences and the loss is a mean over all labels of the batch, so parts are another order of the same
+/// sum.
+#[test]
+fn a_batch_in_parts_is_the_same_step() {
+    let setting = setting(bert(), true);
+    let end = |parts: usize| {
+        let settings = settings(|s| s.train.accumulate = parts);
+        let finished = run(&setting, "first-1", &settings).unwrap();
+        let losses: Vec<f64> = finished.losses.iter().map(|point| point.loss_nats).collect();
+        (losses, snapshot(&finished.model.valid()))
+    };
+    let (losses, whole) = end(1);
+    for parts in [2, 3, 8] {
+        let (again, in_parts) = end(parts);
+        for (a, b) in losses.iter().zip(&again) {
+            assert!((a - b).abs() < 1e-4, "{parts} parts: {a} against {b}");
+        }
+        let moved = |path: &str| {
+            let pairs = whole[path].data.iter().zip(&in_parts[path].data);
+            pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        };
+        assert_eq!(moved("encoder.blocks.0.query.weight"), 0.0, "{parts} parts: frozen");
+        assert!(moved("encoder.blocks.1.value.weight") < 1e-4, "{parts} parts");
+    }
+}

@@ -183,6 +183,7 @@ const APART: &[&str] = &[
     "save",
     "data.strict_tags",
     "train.log_every",
+    "train.accumulate",
     "lora",
     "adapters",
     "adaptive",
