@@ -27,6 +27,27 @@ impl Places {
         Self { data, models, cache: default_cache() }
     }
 
+    /// The names of all datasets in the user's folder, in the cache and in the program.
+    #[must_use]
+    pub fn datasets(&self) -> Vec<String> {
+        self.all(AssetKind::Dataset, self.data.as_deref())
+    }
+
+    /// The names of all encoders in the user's folder, in the cache and in the program.
+    #[must_use]
+    pub fn encoders(&self) -> Vec<String> {
+        self.all(AssetKind::Encoder, self.models.as_deref())
+    }
+
+    fn all(&self, kind: AssetKind, given: Option<&Path>) -> Vec<String> {
+        let cached = self.cache.as_ref().map(|cache| cache.join(kind.folder()));
+        let folders = [given, cached.as_deref()].into_iter().flatten();
+        let mut names: Vec<String> = folders.flat_map(|folder| kind.names_in(folder)).collect();
+        names.sort();
+        names.dedup();
+        names.into_iter().chain(kind.embedded_names()).collect()
+    }
+
     /// The folder for `name` and its origin.
     pub(crate) fn find(&self, kind: AssetKind, name: &str) -> Result<Place, AssetError> {
         if name.starts_with(embedded::PREFIX) {

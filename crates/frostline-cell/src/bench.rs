@@ -1,6 +1,7 @@
 //! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
 //! nothing here is a second version of what it times.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use burn::prelude::*;
 use frostline_align::Aligner;
 use frostline_assets::Places;
 use frostline_freeze::{Policy, PrefixMode, Workload};
-use frostline_kernels::{Kernels as _, Precision, Train};
+use frostline_kernels::{DeviceCalls, Kernels as _, Precision, Train};
 use frostline_model::{EncoderConfig, HeadShape, Network as Model, ParameterSource, RandomInit, Vocabulary};
 use frostline_random::Stream;
 use frostline_record::{Init, Input, Inputs, Settings, Switch};
@@ -53,6 +54,8 @@ pub struct Step {
     pub precision: Precision,
     /// Random sentences of this many subwords instead of the treebank's.
     pub length: Option<usize>,
+    /// Count what a step asks of its device.
+    pub trace_device: bool,
 }
 
 /// Timed steps.
@@ -76,6 +79,38 @@ pub struct Timed {
     pub total_params: u64,
     /// Those that learn.
     pub trainable_params: u64,
+    /// What a step, warm-up included, asks of its device, where that was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<PerStep>,
+}
+
+/// What a mean step asks of its device.
+#[derive(Debug, Serialize)]
+pub struct PerStep {
+    /// Kernels.
+    pub launches: f64,
+    /// Transfers to the device.
+    pub uploads: f64,
+    /// Their bytes.
+    pub uploaded_bytes: f64,
+    /// Transfers from the device, each of which waits until it has done all before. The losses of all steps are read
+    /// once, after the last one.
+    pub reads: f64,
+    /// Kernels by name.
+    pub kernels: BTreeMap<String, f64>,
+}
+
+impl From<DeviceCalls> for PerStep {
+    fn from(calls: DeviceCalls) -> Self {
+        let per_step = |count: u64| count as f64 / calls.steps.max(1) as f64;
+        Self {
+            launches: calls.launches_per_step(),
+            uploads: per_step(calls.uploads),
+            uploaded_bytes: per_step(calls.uploaded_bytes),
+            reads: per_step(calls.reads),
+            kernels: calls.launches.iter().map(|(name, count)| (name.clone(), per_step(*count))).collect(),
+        }
+    }
 }
 
 impl Folders {
@@ -144,6 +179,9 @@ impl Work for StepTask<'_> {
         let mut settings = Settings { seed: step.seed, ..Settings::default() };
         (settings.train.epochs, settings.train.batch) = (1, step.batch);
         settings.train.precision = step.precision;
+        if step.trace_device {
+            settings.train.log_every = u32::MAX.into();
+        }
         settings.dropout.frozen = if step.prefix_cache { Switch::Off } else { Switch::On };
         let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
         if step.prefix_cache && blocks.is_none() {
@@ -181,7 +219,12 @@ impl Work for StepTask<'_> {
         let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
         let timeline = policy.clone().into();
         let run = Run::new(&settings, &encoder, &timeline, &tasks);
-        let finished = train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {})?;
+        let take = || train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {});
+        let (finished, calls) = match step.trace_device {
+            true => DeviceCalls::count(take),
+            false => (take(), DeviceCalls::default()),
+        };
+        let finished = finished?;
         let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
         let words = train_set.examples.iter().flat_map(|example| &example.words);
@@ -202,6 +245,7 @@ impl Work for StepTask<'_> {
             peak_rss_mib: version::peak_rss_mib(),
             total_params: accounts.total,
             trainable_params: accounts.trainable,
+            device: step.trace_device.then(|| calls.into()),
         })
     }
 }

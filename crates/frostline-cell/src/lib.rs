@@ -8,6 +8,8 @@ pub mod bench;
 mod cell;
 mod changes;
 pub mod check;
+#[cfg(feature = "flex")]
+pub mod conformance;
 mod corpora;
 mod corpus;
 pub mod cost;

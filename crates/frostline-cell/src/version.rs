@@ -48,7 +48,8 @@ fn isa_text(set: &str, bf16: bool) -> String {
 
 /// The processor's name as the system gives it, with family and model, since a name such as
 /// `AMD EPYC` spans generations.
-fn processor() -> String {
+#[must_use]
+pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     processor_in(&text).unwrap_or_else(|| std::env::consts::ARCH.into())
 }

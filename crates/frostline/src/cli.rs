@@ -15,8 +15,9 @@ use frostline_sweep::{note, trace};
 
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
-    data::Data, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
-    pretrain::Pretrain, score::Score, tag::Tag, time::Time, unwritten, version::Version, worker::Worker,
+    data::Data, doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params,
+    plans::Plans, pretrain::Pretrain, score::Score, tag::Tag, time::Time, unwritten, version::Version,
+    worker::Worker,
 };
 use crate::log;
 
@@ -51,6 +52,7 @@ enum Command {
     Bench(Bench),
     Data(Data),
     Time(Time),
+    Doctor(Doctor),
     Worker(Worker),
     #[command(hide = true)]
     Check(Check),
@@ -105,6 +107,7 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Bench(bench) => bench.run(&mut out),
         Command::Data(data) => data.run(&mut out),
         Command::Time(time) => time.run(&mut out),
+        Command::Doctor(doctor) => doctor.run(&mut out),
         // A worker locks standard output itself and flushes it after every event.
         Command::Worker(worker) => worker.run(),
         Command::Check(check) => check.run(),

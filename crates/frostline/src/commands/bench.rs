@@ -52,7 +52,7 @@ struct Machine {
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
-    /// flex, ndarray, cuda or wgpu, if this build has it
+    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here
     #[arg(long)]
     backend: Option<String>,
 }
@@ -90,6 +90,9 @@ struct StepArgs {
     /// The seed of batches, dropout and random weights
     #[arg(long, default_value_t = 42)]
     seed: u64,
+    /// Count the kernels, uploads and reads of a step, instead of logging its loss
+    #[arg(long)]
+    trace_device: bool,
     /// Instead of sentences of the treebank, random ones of this many subwords
     #[arg(long, value_name = "SUBWORDS", value_parser = from_one())]
     length: Option<usize>,
@@ -171,6 +174,7 @@ impl StepArgs {
             precision: self.precision.into(),
             prefix_cache: self.prefix_cache,
             length: self.length,
+            trace_device: self.trace_device,
         };
         let task = StepTask { folders: &folders, step: &step };
         let timed = pool(self.machine.threads)?.install(|| backend::on(&backend, task))??;

@@ -18,6 +18,7 @@ pub mod check;
 pub mod completions;
 pub mod conllu;
 pub mod data;
+pub mod doctor;
 pub mod export;
 pub mod logits;
 pub mod man;
@@ -137,8 +138,14 @@ fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
 }
 
-/// The requested backend, or this build's preferred one.
+/// The requested backend, or this build's preferred one; `auto` is the fastest that can compute here.
 fn named(backend: Option<String>) -> Result<String> {
     let preferred = || backend::names().first().map(|name| (*name).to_string());
+    if backend.as_deref() == Some("auto") {
+        let best = backend::best()
+            .context("no backend of this build can compute here; build with --features flex")?;
+        frostline_sweep::note!("backend: {best}");
+        return Ok(best.into());
+    }
     backend.or_else(preferred).context("this build has no backend; build with --features flex")
 }

@@ -33,6 +33,7 @@ impl Version {
                 "version": made_by.version,
                 "code": made_by.code,
                 "backends": backends,
+                "backend": made_by.backend,
                 "isa": made_by.isa,
                 "device": made_by.device,
                 "gpus": backend::gpus(&made_by.backend),

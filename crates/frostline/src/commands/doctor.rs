@@ -1,0 +1,159 @@
+//! `frostline doctor`: what this machine has, and what is missing; whether a device computes what it should.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use frostline_assets::Places;
+use frostline_cell::version;
+use frostline_kernels::backend;
+
+use super::readable::Readable;
+use super::{Stop, named};
+
+/// Show what this machine has for Frostline and what is missing, and check that a device computes correctly.
+///
+/// Examples:
+///   frostline doctor --models MODELS --data TREEBANKS
+///   frostline doctor --conformance --backend wgpu
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Doctor {
+    /// Folder of encoders
+    #[arg(long)]
+    models: Option<PathBuf>,
+    /// Folder of treebanks
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Compare every operation and gradient of the backend, and short runs of a tiny encoder under 14 policies, with a
+    /// processor; takes one or two minutes. The table belongs in a bug report
+    #[arg(long)]
+    conformance: bool,
+    /// Check this backend: flex, ndarray, cuda, wgpu, or auto, the fastest that can compute here
+    #[arg(long, default_value = "auto")]
+    backend: String,
+}
+
+impl Doctor {
+    /// Prints what was found.
+    ///
+    /// # Errors
+    /// If the backend cannot compute here, or computes something else than a processor.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let mut out = Readable(out);
+        machine(&mut out)?;
+        if self.conformance {
+            return conformance(&mut out, &named(Some(self.backend))?);
+        }
+        backends(&mut out)?;
+        assets(&mut out, &Places::new(self.data, self.models))
+    }
+}
+
+/// A line: what, and what was found.
+fn line(out: &mut dyn Write, what: &str, found: &str) -> Result<()> {
+    Ok(writeln!(out, "{what:<12}{found}")?)
+}
+
+fn machine(out: &mut dyn Write) -> Result<()> {
+    line(out, "frostline", &format!("{} (code {})", env!("CARGO_PKG_VERSION"), version::code()))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    line(out, "processor", &format!("{}, {cores} cores to use", version::processor()))?;
+    if let Some(memory) = memory(Path::new("/proc/meminfo")) {
+        line(out, "memory", &memory)?;
+    }
+    Ok(())
+}
+
+/// `15.3 of 23.5 GiB available`.
+fn memory(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let gib = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        let kib: f64 = line.trim_start_matches(':').split_whitespace().next()?.parse().ok()?;
+        Some(kib / f64::from(1u32 << 20))
+    };
+    Some(format!("{:.1} of {:.1} GiB available", gib("MemAvailable")?, gib("MemTotal")?))
+}
+
+/// Every backend there is, and what it would compute on.
+fn backends(out: &mut dyn Write) -> Result<()> {
+    let best = backend::best();
+    for name in ["flex", "ndarray", "cuda", "wgpu"] {
+        let choice = if best == Some(name) { ", the choice of --backend auto" } else { "" };
+        let devices = backend::devices(name);
+        for device in &devices {
+            let backend::Found { asked, about, gpu } = device;
+            let slow = if *gpu { "" } else { ", slower than flex" };
+            line(out, name, &format!("FROSTLINE_DEVICE={asked}: {about}{slow}{choice}"))?;
+        }
+        match version::isa(name) {
+            Ok(isa) if devices.is_empty() => line(out, name, &format!("{isa}{choice}"))?,
+            Err(error) if devices.is_empty() => line(out, name, &format!("not usable: {error:#}"))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Every encoder and treebank that can be named, and what is missing of it.
+fn assets(out: &mut dyn Write, places: &Places) -> Result<()> {
+    let cache = places
+        .cache
+        .as_ref()
+        .map_or_else(|| "none: set FROSTLINE_CACHE or HOME".into(), |cache| cache.display().to_string());
+    line(out, "cache", &cache)?;
+    for name in places.encoders() {
+        let found = places.encoder(&name, true).map(|files| files.sources.len());
+        line(out, "encoder", &state(&name, found))?;
+    }
+    for name in places.datasets() {
+        let found = places.dataset(&name).map(|files| files.sources.len());
+        line(out, "dataset", &state(&name, found))?;
+    }
+    if places.models.is_none() || places.data.is_none() {
+        line(
+            out,
+            "more",
+            "--models DIR and --data DIR show yours; `frostline fetch` downloads into the cache",
+        )?;
+    }
+    Ok(())
+}
+
+fn state(name: &str, found: Result<usize, frostline_assets::AssetError>) -> String {
+    match found {
+        Ok(_) => format!("{name}: complete"),
+        Err(error) => format!("{name}: {error}"),
+    }
+}
+
+/// The table of deviations.
+#[cfg(feature = "flex")]
+fn conformance(out: &mut dyn Write, backend: &str) -> Result<()> {
+    let made_by = version::made_by(backend)?;
+    line(out, "backend", &format!("{backend}, {} on {}", made_by.isa, made_by.device))?;
+    line(out, "against", &format!("stock burn and the backend flex, {}", version::isa("flex")?))?;
+    let all = backend::on(backend, frostline_cell::conformance::Conformance)??;
+    writeln!(out, "\n{:<46}{:>12}{:>10}", "compared", "deviation", "limit")?;
+    for one in &all {
+        let verdict = if one.passes() { "ok" } else { "DEVIATES" };
+        writeln!(out, "{:<46}{:>12.1e}{:>10.0e}  {verdict}", one.name, one.deviation, one.limit)?;
+    }
+    let failed = all.iter().filter(|one| !one.passes()).count();
+    writeln!(out, "\n{} of {} agree", all.len() - failed, all.len())?;
+    if failed > 0 {
+        let reason =
+            format!("{failed} results of {backend} deviate; do not train with it, and report the table");
+        return Err(Stop::Input(reason).into());
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "flex"))]
+fn conformance(_: &mut dyn Write, backend: &str) -> Result<()> {
+    let reason =
+        format!("{backend} is compared with the backend flex, which this build lacks; build with it");
+    Err(Stop::Arguments(reason).into())
+}
