@@ -64,7 +64,7 @@ impl Work for Conformance {
 /// gradient near 0 is not blown up to a whole step.
 fn of_policy<B: Train>(name: String, policy: &str, device: &B::Device) -> Result<Checked> {
     let mut settings = settings(3);
-    (settings.optimizer.eps, settings.optimizer.lr) = (1.0, 0.1);
+    (settings.optimizer.eps, settings.optimizer.lr) = (1.0, 1.0);
     settings.schedule.kind = ScheduleKind::Constant;
     let [ours, theirs] = [
         parameters(&run::<B>(policy, &settings, device)?),
