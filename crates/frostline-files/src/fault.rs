@@ -27,6 +27,10 @@ pub(crate) enum Operation {
     Write,
     /// A file's bytes are brought to the disk.
     Sync,
+    /// A file gets a second name.
+    Link,
+    /// A file's time is set to the present.
+    Touch,
     /// A file or folder gets another name.
     Rename,
     /// A file or an empty folder is removed.

@@ -3,10 +3,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::FileError;
+use crate::claim::{Commit, Disk, WorkClaim, commit, token};
 use crate::fault::{Extent, Operation, through};
 use crate::seal::sealed;
 
@@ -23,8 +25,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     writer.finish()
 }
 
-/// A file that is being written. Until [`Writer::finish`] succeeds it bears another name, `NAME.part`, and the file
-/// that was there before stays as it is.
+/// A file that is being written. Until [`Writer::finish`] succeeds it bears another name, `NAME.PROCESS.part`, and the
+/// file that was there before stays as it is. Processes that write the same file do not disturb each other.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -42,12 +44,12 @@ struct Part {
 }
 
 impl Writer {
-    /// Begins a file; replaces what an interrupted process left of it.
+    /// Begins a file.
     ///
     /// # Errors
     /// If it cannot be created.
     pub fn create(path: &Path) -> Result<Self, FileError> {
-        let part = path.with_added_extension("part");
+        let part = part_of(path);
         // A link that somebody put there is replaced and not followed.
         remove(&part)?;
         let create = |_| OpenOptions::new().write(true).create_new(true).open(&part);
@@ -70,21 +72,60 @@ impl Writer {
     ///
     /// # Errors
     /// If that fails; then the file that was there before is unchanged.
-    pub fn finish(self) -> Result<(), FileError> {
-        let Self { path, mut file, hasher } = self;
-        let end = || {
-            if let Some(hasher) = hasher {
-                file.write_all(&sealed(hasher))?;
-            }
-            file.flush()?;
-            let part = file.get_mut();
-            through(Operation::Sync, &part.path, |_| part.file.sync_all())?;
-            rename_file(&part.path, &path)?;
+    pub fn finish(mut self) -> Result<(), FileError> {
+        let end = |writer: &mut Self| {
+            writer.sync()?;
+            let part = writer.file.get_mut();
+            rename_file(&part.path, &writer.path)?;
             part.finished = true;
             Ok(())
         };
-        end().map_err(FileError::of(&path))
+        end(&mut self).map_err(FileError::of(&self.path))
     }
+
+    /// Brings the file to the disk and gives it its name, unless the claim has passed to another process or a file that
+    /// `counts` has the name.
+    ///
+    /// # Errors
+    /// As for [`Writer::finish`].
+    pub fn finish_claimed(
+        mut self,
+        claim: &WorkClaim,
+        counts: impl FnOnce() -> bool,
+    ) -> Result<Commit, FileError> {
+        let end = |writer: &mut Self| {
+            writer.sync()?;
+            let part = writer.file.get_mut();
+            let committed = commit(&Disk, claim, &part.path, &writer.path, counts)?;
+            part.finished = true;
+            sync_folder(&writer.path);
+            Ok(committed)
+        };
+        end(&mut self).map_err(FileError::of(&self.path))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if let Some(hasher) = self.hasher.take() {
+            self.file.write_all(&sealed(hasher))?;
+        }
+        self.file.flush()?;
+        let part = self.file.get_mut();
+        through(Operation::Sync, &part.path, |_| part.file.sync_all())
+    }
+}
+
+/// The name under which this process writes a file.
+fn part_of(path: &Path) -> PathBuf {
+    static PROCESS: OnceLock<String> = OnceLock::new();
+    let process = PROCESS.get_or_init(token);
+    path.with_added_extension(format!("{process}.part"))
+}
+
+/// Whether a file of this name is one that some process is writing, or was when it ended.
+#[must_use]
+pub fn is_part(name: &str) -> bool {
+    let process = name.strip_suffix(".part").and_then(|rest| Some(rest.rsplit_once('.')?.1));
+    process.is_some_and(|token| token.len() == 16 && token.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl Write for Writer {
@@ -129,13 +170,19 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
 
 fn rename_file(from: &Path, to: &Path) -> io::Result<()> {
     through(Operation::Rename, to, |_| fs::rename(from, to))?;
-    // Some file systems cannot do that; the rename is done all the same.
+    sync_folder(to);
+    Ok(())
+}
+
+/// Brings a file's name to the disk. Some file systems cannot do that; the name is given all the same.
+fn sync_folder(file: &Path) {
     #[cfg(unix)]
-    if let Some(folder) = to.parent() {
+    if let Some(folder) = file.parent() {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
-    Ok(())
+    #[cfg(not(unix))]
+    let _ = file;
 }
 
 /// Creates a folder, and those above it.
@@ -317,7 +364,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, foreign) = (folder.path().join("file"), folder.path().join("foreign"));
         fs::write(&foreign, "foreign").expect("written");
-        for link in [&path, &path.with_added_extension("part")] {
+        for link in [&path, &part_of(&path)] {
             std::os::unix::fs::symlink(&foreign, link).expect("a link");
             write(&path, b"ours").expect("written");
             assert_eq!(fs::read(&foreign).expect("it is there"), b"foreign");

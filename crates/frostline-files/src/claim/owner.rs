@@ -1,0 +1,182 @@
+//! Who holds a claim: what its file says, and whether that process has ended.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+/// How long a claim is respected after it was last touched, unless it says otherwise.
+pub const LEASE: Duration = Duration::from_secs(120);
+
+/// The holder of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Random, and another for each claim.
+    pub token: String,
+    /// How long the claim is respected after it was last touched.
+    pub lease: Duration,
+    /// The name of its machine.
+    pub host: String,
+    /// The running system on it, and the set of processes that see each other; empty where that is unknown.
+    pub machine: String,
+    /// The number of its process.
+    pub pid: u32,
+    /// When this process began, since another may get its number; 0 where that is unknown.
+    pub started: u64,
+    /// What the process does, as `frostline work`.
+    pub by: String,
+}
+
+impl Owner {
+    /// This process, with a token of its own.
+    #[must_use]
+    pub fn this_process(by: &str, lease: Duration) -> Self {
+        let pid = std::process::id();
+        let (host, machine, started) = (host(), machine(), began(pid).unwrap_or(0));
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { token: token(), lease, host: one_line(&host), machine, pid, started, by: one_line(by) }
+    }
+
+    /// The same process with another token.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self { token: token(), ..self.clone() }
+    }
+
+    /// The text of a claim.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { token, lease, host, machine, pid, started, by } = self;
+        let lease_s = lease.as_secs_f64();
+        format!(
+            "token {token}\nlease-s {lease_s}\nhost {host}\nmachine {machine}\npid {pid}\nstarted {started}\nby {by}\n"
+        )
+    }
+
+    /// The owner in a claim's text. What is missing or damaged is as if it were unknown.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let value = |key: &str| {
+            let mut lines = text.lines();
+            let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+            found.unwrap_or_default().to_string()
+        };
+        let lease_s: Option<f64> = value("lease-s").parse().ok();
+        let lease = lease_s.and_then(|lease_s| Duration::try_from_secs_f64(lease_s).ok());
+        Self {
+            token: value("token"),
+            lease: lease.filter(|lease| !lease.is_zero()).unwrap_or(LEASE),
+            host: value("host"),
+            machine: value("machine"),
+            pid: value("pid").parse().unwrap_or(0),
+            started: value("started").parse().unwrap_or(0),
+            by: value("by"),
+        }
+    }
+
+    /// Whether it is certain that this process has ended: it was of this machine, whose processes can be listed.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let here = machine();
+        let known = !here.is_empty() && self.machine == here && self.started != 0;
+        known && began(self.pid) != Some(self.started)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.is_empty() {
+            return f.write_str("an unknown process");
+        }
+        write!(f, "{} on {} (process {})", self.by, self.host, self.pid)
+    }
+}
+
+/// Sixteen hexadecimal digits that no other process has.
+pub(crate) fn token() -> String {
+    // Each of these has keys that the system draws at random.
+    let drawn = [(); 4].map(|()| RandomState::new().hash_one(std::process::id()).to_le_bytes());
+    let digest = Sha256::digest(drawn.concat());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "a machine".into())
+}
+
+/// The running system and its set of processes: containers on one machine do not see each other's.
+#[cfg(target_os = "linux")]
+fn machine() -> String {
+    static MACHINE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    MACHINE.get_or_init(read_machine).clone()
+}
+
+#[cfg(target_os = "linux")]
+fn read_machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let processes = processes.to_string_lossy();
+    if boot.trim().is_empty() || processes.is_empty() {
+        return String::new();
+    }
+    format!("{} {processes}", boot.trim())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn machine() -> String {
+    String::new()
+}
+
+/// When a process began, in ticks since the system did; `None` if it has ended.
+#[cfg(target_os = "linux")]
+fn began(pid: u32) -> Option<u64> {
+    let about = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which may contain anything: the state, and nineteen fields later the start.
+    let (_, fields) = about.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let ended = matches!(fields.first(), Some(&"Z" | &"X"));
+    (!ended).then(|| fields.get(19)?.parse().ok()).flatten()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn began(_pid: u32) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claims_text_is_read_back() {
+        let owner = Owner::this_process("frostline\nwork", Duration::from_millis(1500));
+        assert_eq!(Owner::parse(owner.text().as_bytes()), owner);
+        assert_eq!(owner.by, "frostline work");
+        assert_ne!(owner.renewed().token, owner.token);
+        let unknown = Owner::parse(b"tok");
+        assert_eq!((unknown.lease, unknown.to_string().as_str()), (LEASE, "an unknown process"));
+        assert!(!unknown.has_ended());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_of_this_machine_is_known_to_have_ended() {
+        let me = Owner::this_process("a test", LEASE);
+        assert!(!me.has_ended());
+        let mut child = std::process::Command::new("true").spawn().expect("it starts");
+        let child_began = began(child.id());
+        let ended = Owner { pid: child.id(), started: child_began.unwrap_or(1), ..me.clone() };
+        child.wait().expect("it ends");
+        assert!(ended.has_ended());
+        assert!(Owner { started: me.started + 1, ..me.clone() }.has_ended(), "another has its number");
+        assert!(!Owner { machine: "elsewhere".into(), ..ended }.has_ended(), "nothing is known of it");
+    }
+}

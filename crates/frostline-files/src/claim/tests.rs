@@ -1,0 +1,276 @@
+//! The races of claims, each in the order that matters, on real files with invented times.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// Real files. Before an operation that a test names, something else happens in between.
+struct Between<'a> {
+    before: RefCell<Option<(&'static str, Deed<'a>)>>,
+}
+
+type Deed<'a> = Box<dyn FnOnce() + 'a>;
+
+impl<'a> Between<'a> {
+    fn new(operation: &'static str, deed: impl FnOnce() + 'a) -> Self {
+        Self { before: RefCell::new(Some((operation, Box::new(deed)))) }
+    }
+
+    fn at(&self, operation: &str) {
+        let is_it = self.before.borrow().as_ref().is_some_and(|(before, _)| *before == operation);
+        let deed = if is_it { self.before.borrow_mut().take() } else { None };
+        if let Some((_, deed)) = deed {
+            deed();
+        }
+    }
+}
+
+impl SharedFiles for Between<'_> {
+    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<SystemTime> {
+        self.at("create");
+        Disk.create(path, bytes)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        self.at("link");
+        Disk.link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        self.at("rename");
+        Disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.at("remove");
+        Disk.remove(path)
+    }
+
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        self.at("touch");
+        Disk.touch(path)
+    }
+
+    fn look(&self, path: &Path) -> io::Result<Option<Seen>> {
+        self.at("look");
+        Disk.look(path)
+    }
+
+    fn elapsed(&self) -> Duration {
+        Disk.elapsed()
+    }
+}
+
+/// Somebody on another machine, of whose processes nothing is known.
+fn owner(name: &str) -> Owner {
+    let me = Owner::this_process("a test", LEASE);
+    Owner { host: name.into(), machine: String::new(), ..me }
+}
+
+fn claimant(name: &str) -> Claimant<Disk> {
+    Claimant::new(Disk, owner(name))
+}
+
+/// Makes a claim look as if it had last been touched so long ago.
+fn age(file: &Path, seconds: u64) {
+    let then = SystemTime::now() - Duration::from_secs(seconds);
+    File::options().write(true).open(file).expect("a claim").set_modified(then).expect("aged");
+}
+
+fn claimed<F: SharedFiles>(claimant: &Claimant<F>, file: &Path) -> (WorkClaim, Option<Owner>) {
+    match claimant.attempt(file).expect("the disk works") {
+        Attempt::Claimed(claim, from) => (claim, from),
+        Attempt::Busy(owner) => panic!("{owner} has it"),
+    }
+}
+
+fn is_busy<F: SharedFiles>(claimant: &Claimant<F>, file: &Path) -> bool {
+    matches!(claimant.attempt(file).expect("the disk works"), Attempt::Busy(_))
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(CLAIM);
+    (folder, file)
+}
+
+/// What lies in the folder besides the claim itself.
+fn rest(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name != CLAIM).collect()
+}
+
+#[test]
+fn of_two_claimants_one_gets_it() {
+    let (folder, file) = folder();
+    let (one, other) = (claimant("one"), claimant("other"));
+    let (claim, from) = claimed(&one, &file);
+    assert_eq!(from, None);
+    assert!(is_busy(&other, &file) && is_busy(&one, &file));
+    // The other one links between this one's look and its link.
+    one.release(&claim).expect("released");
+    let between = Between::new("link", || drop(claimed(&other, &file)));
+    let late = Claimant::new(between, owner("late"));
+    assert!(is_busy(&late, &file));
+    assert_eq!(other.holder(&file).expect("read").map(|(owner, _)| owner.host), Some("other".into()));
+    assert!(!one.keep(&claim).expect("read"));
+    assert_eq!(rest(&folder), [""; 0]);
+}
+
+#[test]
+fn many_threads_at_once_make_one_claim() {
+    let (folder, file) = folder();
+    for round in 0..50 {
+        if round % 2 == 1 {
+            // Every second time there is a dead one's to steal.
+            age(&file, 1000);
+        } else {
+            let _ = fs::remove_file(&file);
+        }
+        let count = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| !is_busy(&claimant("one"), &file))).collect();
+            all.into_iter().map(|one| usize::from(one.join().expect("no panic"))).sum::<usize>()
+        });
+        assert_eq!(count, 1, "in round {round}");
+    }
+    assert_eq!(rest(&folder), [""; 0]);
+}
+
+#[test]
+fn a_claim_is_stale_by_the_file_servers_clock_alone() {
+    let (_folder, file) = folder();
+    let (one, other) = (claimant("one"), claimant("other"));
+    let (claim, _) = claimed(&one, &file);
+    age(&file, 100);
+    assert!(is_busy(&other, &file), "younger than the lease");
+    age(&file, 130);
+    assert!(one.keep(&claim).expect("kept"), "its holder comes in time");
+    assert!(is_busy(&other, &file));
+    // A claim from the future, as a clock that was set back leaves it, is not taken.
+    let later = SystemTime::now() + Duration::from_secs(10_000);
+    File::options().write(true).open(&file).expect("a claim").set_modified(later).expect("set");
+    assert!(is_busy(&other, &file));
+    age(&file, 130);
+    let (_, from) = claimed(&other, &file);
+    assert_eq!(from.map(|owner| owner.host), Some("one".into()));
+    assert!(!one.keep(&claim).expect("read"), "its holder comes too late");
+}
+
+#[test]
+fn the_lease_is_the_holders() {
+    let (_folder, file) = folder();
+    let brief = Claimant::new(Disk, Owner { lease: Duration::from_secs(5), ..owner("brief") });
+    claimed(&brief, &file);
+    age(&file, 6);
+    claimed(&claimant("other"), &file);
+}
+
+#[test]
+fn of_two_thieves_one_succeeds() {
+    for moment in ["rename", "look"] {
+        let (folder, file) = folder();
+        let (dead, quick) = (claimant("dead"), claimant("quick"));
+        claimed(&dead, &file);
+        age(&file, 1000);
+        let between = Between::new(moment, || drop(claimed(&quick, &file)));
+        let slow = Claimant::new(between, owner("slow"));
+        assert!(is_busy(&slow, &file), "the other one stole before the {moment}");
+        assert_eq!(quick.holder(&file).expect("read").map(|(owner, _)| owner.host), Some("quick".into()));
+        assert_eq!(rest(&folder), [""; 0]);
+    }
+}
+
+#[test]
+fn a_live_claim_that_a_thief_takes_by_mistake_is_put_back() {
+    let (folder, file) = folder();
+    let (sleepy, thief) = (claimant("sleepy"), claimant("thief"));
+    let (claim, _) = claimed(&sleepy, &file);
+    age(&file, 1000);
+    // It wakes up and touches after the thief has found it stale.
+    let between = Between::new("rename", || assert!(sleepy.keep(&claim).expect("kept")));
+    assert!(is_busy(&Claimant::new(between, thief.me().clone()), &file));
+    assert!(sleepy.keep(&claim).expect("kept"));
+    assert_eq!(rest(&folder), [""; 0]);
+}
+
+#[test]
+fn a_holder_that_finds_its_claim_missing_makes_it_again() {
+    let (folder, file) = folder();
+    let (one, other) = (claimant("one"), claimant("other"));
+    let (claim, _) = claimed(&one, &file);
+    fs::remove_file(&file).expect("gone");
+    assert!(one.keep(&claim).expect("kept"));
+    assert!(is_busy(&other, &file));
+    // Unless somebody was quicker.
+    fs::remove_file(&file).expect("gone");
+    let between = Between::new("link", || drop(claimed(&other, &file)));
+    assert!(!is_held(&between, &claim).expect("read"));
+    assert_eq!(rest(&folder), [""; 0]);
+}
+
+#[test]
+fn a_claim_of_a_process_that_has_ended_on_this_machine_is_free_at_once() {
+    let (_folder, file) = folder();
+    let me = Owner::this_process("a test", LEASE);
+    claimed(&Claimant::new(Disk, Owner { started: me.started + 1, ..me.clone() }), &file);
+    let attempt = Claimant::new(Disk, me.clone()).attempt(&file).expect("the disk works");
+    assert_eq!(matches!(attempt, Attempt::Claimed(_, Some(_))), !me.machine.is_empty());
+}
+
+#[test]
+fn who_lost_its_claim_records_nothing() {
+    let (folder, file) = folder();
+    let (frozen, thief) = (claimant("frozen"), claimant("thief"));
+    let [part, name] = ["part", "record"].map(|name| folder.path().join(name));
+    let record = |claim: &WorkClaim, text: &str, files: &dyn Fn(&WorkClaim) -> Commit| {
+        fs::write(&part, text).expect("written");
+        let commit = files(claim);
+        assert!(!part.exists());
+        (commit, fs::read_to_string(&name).unwrap_or_default())
+    };
+    let plainly = |claim: &WorkClaim| commit(&Disk, claim, &part, &name, || true).expect("the disk works");
+    let (old, _) = claimed(&frozen, &file);
+    age(&file, 1000);
+    let (new, _) = claimed(&thief, &file);
+    assert_eq!(record(&old, "late", &plainly), (Commit::Lost, String::new()));
+    assert_eq!(record(&new, "good", &plainly), (Commit::Done, "good".into()));
+    assert_eq!(record(&new, "again", &plainly), (Commit::Late, "good".into()), "also of its own");
+    // Even if the claim passes on between the check and the link.
+    fs::remove_file(&name).expect("gone");
+    age(&file, 1000);
+    let stolen = |claim: &WorkClaim| {
+        let between = Between::new("link", || {
+            claimed(&frozen, &file);
+            fs::write(&name, "the thief's").expect("written");
+        });
+        commit(&between, claim, &part, &name, || true).expect("the disk works")
+    };
+    assert_eq!(record(&new, "late", &stolen), (Commit::Late, "the thief's".into()));
+}
+
+#[test]
+fn a_record_that_does_not_count_is_replaced() {
+    let (folder, file) = folder();
+    let one = claimant("one");
+    let [part, name] = ["part", "record"].map(|name| folder.path().join(name));
+    let (claim, _) = claimed(&one, &file);
+    fs::write(&name, "failed").expect("written");
+    fs::write(&part, "good").expect("written");
+    assert_eq!(commit(&Disk, &claim, &part, &name, || false).expect("done"), Commit::Done);
+    assert_eq!(fs::read_to_string(&name).expect("there"), "good");
+    assert!(!part.exists());
+}
+
+#[test]
+fn names_of_attempts_are_known() {
+    let me = Owner::this_process("a test", LEASE);
+    let private = beside(Path::new(CLAIM), &me.token, "");
+    let aside = beside(Path::new(CLAIM), &me.token, ".stale");
+    for (path, is) in [(private, true), (aside, true), (CLAIM.into(), false), (".claim.mine".into(), false)] {
+        assert_eq!(is_attempt(path.to_str().expect("Unicode")), is, "{}", path.display());
+    }
+}
