@@ -230,7 +230,9 @@ pub fn is_held(files: &impl SharedFiles, claim: &WorkClaim) -> io::Result<bool> 
     match linked {
         Ok(true) => Ok(true),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(files.look(&claim.file)?.is_some_and(is_mine)),
+        // If it is there but not visible yet, it is this process's again, or another's: the next look tells, and of what
+        // both finish only one gets its name.
+        _ => Ok(files.look(&claim.file)?.is_none_or(is_mine)),
     }
 }
 
