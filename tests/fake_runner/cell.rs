@@ -1,12 +1,13 @@
 //! One cell of the fake runner: the files and events of a real cell, with invented figures.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use frostline_e2e::Deed;
+use frostline_files::claim::Commit;
 use frostline_record::{
     AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded, LossPoint,
     MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, SavedFiles, Score, SplitFacts, StageOutcome,
@@ -20,11 +21,6 @@ const STEPS: u64 = 10;
 /// Runs one cell according to the script.
 pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
     let folder = Path::new(&job.folder);
-    let lock = File::create(folder.join(".lock")).expect("the cell's folder is there");
-    if lock.try_lock().is_err() {
-        let error = "another worker has this cell".into();
-        return send(&Event::Failed { id: job.cell.id.clone(), error });
-    }
     send(&Event::Loaded(loaded(job)));
     if deed == Deed::Prefix {
         for share in [Some(0.0), None, Some(0.5)] {
@@ -40,15 +36,13 @@ pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
     std::fs::write(folder.join("tried"), "").expect("a file");
     if deed == Deed::Fail || (deed == Deed::FailOnce && first) {
         let error = "frozen weights moved".to_string();
-        if !job.verify {
-            record(job, made_by, None, Some(error.clone()));
-        }
-        return send(&Event::Failed { id: job.cell.id.clone(), error });
+        let is_late = !job.verify && !record(job, made_by, None, Some(error.clone()));
+        let id = job.cell.id.clone();
+        return send(&if is_late { Event::Late { id } } else { Event::Failed { id, error } });
     }
-    if !job.verify {
-        record(job, made_by, Some(outcome), None);
-    }
-    send(&Event::Done { id: job.cell.id.clone() });
+    let is_late = !job.verify && !record(job, made_by, Some(outcome), None);
+    let id = job.cell.id.clone();
+    send(&if is_late { Event::Late { id } } else { Event::Done { id } });
 }
 
 /// The failures and delays of the script.
@@ -230,7 +224,8 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
     }
 }
 
-fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<String>) {
+/// Writes the record; false if another process has the cell, or has recorded it.
+fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<String>) -> bool {
     let timing = result.is_some().then(|| Timing {
         load_ms: 1.0,
         train_ms: 1000.0,
@@ -247,5 +242,5 @@ fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<St
     });
     let record =
         Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by: made_by.clone(), error };
-    record.write(job.folder.as_ref()).expect("the record");
+    record.write_claimed(job.folder.as_ref(), job.claim.as_ref()).expect("the record") == Commit::Done
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 
 use frostline_e2e::{Deed, FAKE_CODE};
 use frostline_record::{
-    Cell, CellFacts, Event, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob,
+    Cell, CellFacts, Event, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, STOP, TimedPolicy, TimingJob,
 };
 
 fn main() {
@@ -120,6 +120,9 @@ fn work(arguments: &[String]) {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let line = line.expect("a line");
+            if line == STOP {
+                break;
+            }
             give.send(serde_json::from_str(&line).expect("a job")).expect("the worker listens");
         }
         if !deaf {

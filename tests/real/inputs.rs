@@ -31,6 +31,7 @@ fn worked(place: &Place, cells: &[Cell], between: impl FnOnce()) -> Vec<Option<S
             prefix_cache: None,
             checkpoints: Checkpoints { steps: 0, minutes: 0.0 },
             verify: false,
+            claim: None,
         };
         writeln!(input, "{}", serde_json::to_string(&job).expect("plain data")).expect("a job");
         errors.push(events.by_ref().find_map(|line| {

@@ -83,6 +83,7 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
         prefix_cache: None,
         checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
         verify: false,
+        claim: None,
     };
     // 75 steps in all, one to three at a time and those that a worker takes before it dies.
     let mut stops = 0;
@@ -115,6 +116,7 @@ fn a_checkpoint_that_does_not_fit_is_ignored() {
         prefix_cache: None,
         checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
         verify: false,
+        claim: None,
     };
     assert!(!stopped_after(&job, 5), "it is stopped in its middle");
     let of_another_cell = std::fs::read(elsewhere.join("checkpoint.safetensors")).expect("a checkpoint");
@@ -142,6 +144,7 @@ fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
         prefix_cache: None,
         checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
         verify: false,
+        claim: None,
     };
     assert!(!stopped_after(&job, 9), "it is stopped in its middle");
     let [last, previous] =

@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use burn::module::AutodiffModule as _;
+use frostline_files::claim::Commit;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
 use frostline_kernels::backend::Work;
@@ -63,11 +64,6 @@ impl Work for CellTask<'_> {
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {
         let Self { job, made_by, shared, tell } = self;
         let folder = Path::new(&job.folder);
-        let lock =
-            frostline_files::lock_file(&folder.join(".lock")).context("cannot lock the cell's folder")?;
-        if lock.try_lock().is_err() {
-            bail!("another sweep is working on {}; wait for it or choose another --out", folder.display());
-        }
         let id = job.cell.id.clone();
         let Settings { lang, policy, seed, .. } = &job.cell.settings;
         let told = info_span!("cell", id, %lang, %policy, seed, error = Empty);
@@ -79,17 +75,17 @@ impl Work for CellTask<'_> {
         drop(told);
         match outcome {
             Ok(None) => tell(Event::Done { id }),
-            Ok(Some((result, timing))) => {
-                write_record(job, made_by, Ok((result, timing)))?;
-                record::remove_checkpoints(folder);
-                tell(Event::Done { id });
-            }
+            Ok(Some((result, timing))) => match write_record(job, made_by, Ok((result, timing)))? {
+                Commit::Done => {
+                    record::remove_checkpoints(folder);
+                    tell(Event::Done { id });
+                }
+                Commit::Late | Commit::Lost => tell(Event::Late { id }),
+            },
             Err(error) => {
                 let error = format!("{error:#}");
-                if !job.verify {
-                    write_record(job, made_by, Err(error.clone()))?;
-                }
-                tell(Event::Failed { id, error });
+                let is_late = !job.verify && write_record(job, made_by, Err(error.clone()))? != Commit::Done;
+                tell(if is_late { Event::Late { id } } else { Event::Failed { id, error } });
             }
         }
         Ok(())
@@ -100,13 +96,13 @@ fn write_record(
     job: &Job,
     made_by: MadeBy,
     outcome: Result<(Outcome, record::Timing), String>,
-) -> Result<()> {
+) -> Result<Commit> {
     let (result, timing, error) = match outcome {
         Ok((result, timing)) => (Some(result), Some(timing), None),
         Err(error) => (None, None, Some(error)),
     };
     let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error };
-    Ok(record.write(job.folder.as_ref())?)
+    Ok(record.write_claimed(job.folder.as_ref(), job.claim.as_ref())?)
 }
 
 /// A cell from start to end: data, model, its stages, files. Nothing to record with `verify`.
@@ -186,6 +182,7 @@ fn run_cell<B: Train>(
     }
     let _saving = debug_span!("save").entered();
     let clock = Instant::now();
+    ensure!(job.is_held(), "another process has this cell now");
     if settings.save.model {
         let trained = Trained {
             cell,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use frostline_files::{FileError, Writer, unseal};
 use frostline_kernels::Train;
 use frostline_record::{
-    self as record, CHECKPOINTS, EpochRow, LossPoint, PrefixState, PrefixUse, StageOutcome,
+    self as record, CHECKPOINTS, EpochRow, Job, LossPoint, PrefixState, PrefixUse, StageOutcome,
 };
 use frostline_train::{Finished, Saved, Task, Times};
 use serde::{Deserialize, Serialize};
@@ -105,9 +105,13 @@ impl History {
     }
 
     /// Stores where the cell is, and keeps the checkpoint before. A disk that is full costs the checkpoint, not the
-    /// cell.
-    pub fn keep(&self, folder: &Path, id: &str, isa: &str, saved: &Saved) {
-        let note = Note { id: id.into(), isa: isa.into(), history: self.clone() };
+    /// cell. Where another process has the cell now, its checkpoints stay.
+    pub fn keep(&self, job: &Job, isa: &str, saved: &Saved) {
+        if !job.is_held() {
+            return;
+        }
+        let folder = Path::new(&job.folder);
+        let note = Note { id: job.cell.id.clone(), isa: isa.into(), history: self.clone() };
         let note = serde_json::to_string(&note).expect("plain data always serialises");
         let [path, previous] = CHECKPOINTS.map(|name| folder.join(name));
         let write = || {

@@ -31,6 +31,7 @@ mod save;
 mod saved_model;
 mod shared;
 mod stage;
+mod stop;
 pub mod turns;
 pub mod version;
 pub mod worker;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use burn::module::AutodiffModule as _;
 use frostline_freeze::Timeline;
 use frostline_kernels::Train;
@@ -21,6 +21,7 @@ use crate::history::{History, ms};
 use crate::outcome::{accounts, epoch_row, loss_point, prediction_lines, score, settled};
 use crate::prefix::{Request, Splits};
 use crate::shared::Shared;
+use crate::stop;
 
 /// One stage, resolved.
 pub(crate) struct Stage {
@@ -135,8 +136,12 @@ impl StageRun<'_> {
         let mut run = stage.as_run(data, encoder, &tasks, history.before());
         run.memory = prefix_cache.as_ref().map_or(0, |place| (place.memory_mib << 20) as usize);
         run.checkpoints = if *verify { Checkpoints::NEVER } else { job.checkpoints };
+        run.asked = (!*verify).then_some(&stop::ASKED);
         let mut listen = |event: RunEvent<'_>| match event {
-            RunEvent::Checkpoint(saved) => history.keep(Path::new(&job.folder), &cell.id, self.isa, saved),
+            RunEvent::Checkpoint(saved) => {
+                history.keep(job, self.isa, saved);
+                stop::end_if_asked();
+            }
             RunEvent::Loss { point, epoch, tokens_per_s, times, .. } => {
                 let point = loss_point(point, history.steps);
                 tell(Event::Step(history.step_event(
@@ -163,6 +168,8 @@ impl StageRun<'_> {
             }
         };
         let finished = train::<B>(&run, model, saved, &mut listen)?;
+        // Its files are another process's, if that has the cell now.
+        ensure!(job.is_held(), "another process has this cell now");
         let outcome =
             if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
         splits.check_unchanged()?;

@@ -1,14 +1,16 @@
 //! The worker: jobs in on standard input, events out on standard output, one JSON value per line.
-//! It ends when its input closes, also in the middle of a cell: an orphan never goes on writing.
+//! It ends when its input closes, also in the middle of a cell: an orphan never goes on writing. Asked to stop, it first
+//! stores where its cell is.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc;
 
 use anyhow::{Context, Result};
-use frostline_record::{Event, Job};
+use frostline_record::{Event, Job, STOP};
 
 use crate::cell::CellTask;
 use crate::shared::Shared;
+use crate::stop;
 use crate::version::made_by;
 use frostline_kernels::backend;
 
@@ -25,6 +27,10 @@ pub fn serve(backend: &str) -> Result<()> {
             // The reader is gone.
             std::process::exit(0);
         }
+        // Before its first step a cell has nothing that is not on the disk.
+        if matches!(event, Event::Loaded(_) | Event::Prefix(_)) {
+            stop::end_if_asked();
+        }
     };
     tell(Event::Ready(made_by.clone()));
     let mut shared = Shared::default();
@@ -32,19 +38,27 @@ pub fn serve(backend: &str) -> Result<()> {
         let job: Job = serde_json::from_str(&line).context("standard input: no job")?;
         let task = CellTask { job: &job, made_by: made_by.clone(), shared: &mut shared, tell: &mut tell };
         backend::on(backend, task)??;
+        stop::end_if_asked();
     }
     Ok(())
 }
 
-/// Lines of standard input. A thread of its own reads them and ends the process when they end.
+/// Lines of standard input up to the one that asks to stop. A thread of its own reads them and ends the process when they
+/// end.
 fn lines() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
+        let mut sender = Some(sender);
         for line in std::io::stdin().lock().lines() {
             match line {
                 Ok(line) if line.trim().is_empty() => {}
+                Ok(line) if line == STOP => {
+                    stop::ask();
+                    // Without a job the worker ends now.
+                    sender = None;
+                }
                 Ok(line) => {
-                    let _ = sender.send(line);
+                    let _ = sender.as_ref().map(|sender| sender.send(line));
                 }
                 Err(_) => break,
             }

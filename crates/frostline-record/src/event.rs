@@ -1,11 +1,16 @@
 //! The messages between a sweep and its workers, one JSON value per line.
 //!
 //! A worker reads [`Job`]s from standard input and answers [`Event`]s on standard output. It ends
-//! when its input closes, in the middle of a cell too.
+//! when its input closes, in the middle of a cell too, and after the line [`STOP`] with a checkpoint.
 
+use frostline_files::claim::{Disk, WorkClaim};
 use serde::{Deserialize, Serialize};
 
 use crate::{Accounts, Cell, Checkpoints, EpochRow, MadeBy};
+
+/// The line on standard input after which a worker takes no job, stores where its cell is after the running step, and
+/// ends.
+pub const STOP: &str = "stop";
 
 /// One cell for a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +26,40 @@ pub struct Job {
     pub checkpoints: Checkpoints,
     /// Take one step and score one batch, to see that the cell can run. Writes no record.
     pub verify: bool,
+    /// The claim under which the cell is run: without it the worker writes no record and no checkpoint. Nothing where
+    /// no other process can run the cell.
+    pub claim: Option<JobClaim>,
+}
+
+/// The claim on a job's folder, as [`WorkClaim`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobClaim {
+    /// Its file.
+    pub file: String,
+    /// The whole text of the file.
+    pub text: String,
+}
+
+impl From<&WorkClaim> for JobClaim {
+    fn from(claim: &WorkClaim) -> Self {
+        Self { file: claim.file.display().to_string(), text: claim.text.clone() }
+    }
+}
+
+impl From<&JobClaim> for WorkClaim {
+    fn from(claim: &JobClaim) -> Self {
+        Self { file: claim.file.clone().into(), text: claim.text.clone() }
+    }
+}
+
+impl Job {
+    /// Whether the job is still this process's, as far as can be known now.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let held = |claim: &JobClaim| frostline_files::claim::is_held(&Disk, &claim.into());
+        self.claim.as_ref().is_none_or(|claim| held(claim).unwrap_or(true))
+    }
 }
 
 /// Where a worker keeps the outputs of constant prefixes.
@@ -57,6 +96,11 @@ pub enum Event {
         /// The cell's id.
         id: String,
     },
+    /// The cell ended, but its record was not written: another process had recorded it before, or has the claim.
+    Late {
+        /// The cell's id.
+        id: String,
+    },
     /// The cell failed; its record with the error is in place (with `verify`: no record).
     Failed {
         /// The cell's id.
@@ -75,7 +119,9 @@ impl Event {
             Self::Loaded(loaded) => Some(&loaded.id),
             Self::Prefix(prefix) => Some(&prefix.id),
             Self::Step(step) => Some(&step.id),
-            Self::Epoch { id, .. } | Self::Done { id } | Self::Failed { id, .. } => Some(id),
+            Self::Epoch { id, .. } | Self::Done { id } | Self::Late { id } | Self::Failed { id, .. } => {
+                Some(id)
+            }
         }
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! A file here is either whole or absent, and carries a checksum of its text.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use frostline_files::{FileError, seal_json, unseal_json};
+use frostline_files::claim::{Commit, WorkClaim};
+use frostline_files::{FileError, Writer, seal_json, unseal_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, PairedTimes, Plan, Record, Reference, SCHEMA};
+use crate::{Cell, JobClaim, PairedTimes, Plan, Record, Reference, SCHEMA};
 
 /// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
 ///
@@ -201,11 +203,10 @@ pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
 /// The names of a cell's checkpoints: the last one and the one before.
 pub const CHECKPOINTS: [&str; 2] = ["checkpoint.safetensors", "checkpoint.previous.safetensors"];
 
-/// Removes a finished cell's checkpoints, and what a killed worker left of one. Where that fails, they only take space.
+/// Removes a finished cell's checkpoints. Where that fails, they only take space.
 pub fn remove_checkpoints(cell_folder: &Path) {
-    let [last, previous] = CHECKPOINTS.map(|name| cell_folder.join(name));
-    for path in [&last.with_added_extension("part"), &last, &previous] {
-        let _ = frostline_files::remove(path);
+    for name in CHECKPOINTS {
+        let _ = frostline_files::remove(&cell_folder.join(name));
     }
 }
 
@@ -216,6 +217,26 @@ impl Record {
     /// Where the folder cannot be written, or the record could not be read again.
     pub fn write(&self, cell_folder: &Path) -> Result<(), FolderError> {
         write_json(&cell_folder.join("record.json"), self)
+    }
+
+    /// As [`Record::write`] under a claim: only while it is held, and only once. A record of the same cell that is there
+    /// already stays, unless that one failed.
+    ///
+    /// # Errors
+    /// As for [`Record::write`].
+    pub fn write_claimed(&self, cell_folder: &Path, claim: Option<&JobClaim>) -> Result<Commit, FolderError> {
+        let Some(claim) = claim else { return self.write(cell_folder).map(|()| Commit::Done) };
+        let path = cell_folder.join("record.json");
+        let text = sealed_json(&path, self)?;
+        let mut writer = Writer::create(&path)?;
+        writer.write_all(text.as_bytes()).map_err(FileError::of(&path))?;
+        let counts = || match read_record(cell_folder) {
+            Ok(Some(there)) => there.cell.id == self.cell.id && there.error.is_none(),
+            // The file server says that it is there; this machine sees it later.
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        Ok(writer.finish_claimed(&WorkClaim::from(claim), counts)?)
     }
 }
 
@@ -242,8 +263,12 @@ fn read_json<T: DeserializeOwned>(path: &Path, what: &'static str) -> Result<T, 
 /// Writes a file that can be read again: a number that JSON does not have would replace a good file by an unreadable
 /// one.
 fn write_json<T: Serialize + DeserializeOwned>(path: &Path, value: &T) -> Result<(), FolderError> {
+    Ok(frostline_files::write(path, sealed_json(path, value)?.as_bytes())?)
+}
+
+fn sealed_json<T: Serialize + DeserializeOwned>(path: &Path, value: &T) -> Result<String, FolderError> {
     let text = serde_json::to_string_pretty(value).expect("plain data always serialises");
     serde_json::from_str::<T>(&text)
         .map_err(|error| FolderError::Unreadable { path: path.into(), reason: error.to_string() })?;
-    Ok(frostline_files::write(path, seal_json(&text).as_bytes())?)
+    Ok(seal_json(&text))
 }

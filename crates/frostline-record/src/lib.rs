@@ -34,7 +34,7 @@ pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use error::PlanError;
-pub use event::{Event, Job, Loaded, PrefixEvent, PrefixPlace, Sample, StepEvent};
+pub use event::{Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StepEvent};
 pub use facts::{CellFacts, Forms, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};

@@ -1,5 +1,6 @@
 //! What a run works on: its settings, the encoder, what is frozen when, and the tasks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use burn::module::AutodiffModule as _;
@@ -28,6 +29,8 @@ pub struct Run<'a> {
     pub before: (u64, u64),
     /// How often it hands out its state.
     pub checkpoints: Checkpoints,
+    /// Whether a checkpoint is wanted after the running step, whatever `checkpoints` says.
+    pub asked: Option<&'a AtomicBool>,
     /// When more freezes during the run, where the policy is adaptive.
     pub settling: Option<SettlingRule>,
     /// Bytes that may hold the output of what has frozen during the run, so that it need not be computed
@@ -67,6 +70,7 @@ impl<'a> Run<'a> {
             headline: 0,
             before: (0, 0),
             checkpoints: Checkpoints::NEVER,
+            asked: None,
             settling: None,
             memory: 0,
         }
@@ -125,7 +129,8 @@ impl<'a> Run<'a> {
     /// Whether it is time for a checkpoint after this step.
     pub(crate) fn checkpoint_is_due(&self, step: u64, last: Instant) -> bool {
         let Checkpoints { steps, minutes } = self.checkpoints;
-        (steps > 0 && step.is_multiple_of(steps))
+        self.asked.is_some_and(|asked| asked.load(Ordering::Relaxed))
+            || (steps > 0 && step.is_multiple_of(steps))
             || (minutes > 0.0 && last.elapsed().as_secs_f64() >= minutes * 60.0)
     }
 }

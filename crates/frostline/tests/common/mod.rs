@@ -17,6 +17,7 @@ pub fn last_word(cell: Cell, folder: &Path) -> String {
         prefix_cache: None,
         checkpoints: Default::default(),
         verify: false,
+        claim: None,
     };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .arg("worker")
