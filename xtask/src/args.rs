@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs};
+use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 
 use crate::bench::Suite;
 
@@ -25,6 +25,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(SweepOptions),
+    /// Run cells of a sweep that was begun, beside other processes that do
+    Work(WorkOptions),
     /// Write a sweep's report again from its stored records
     Report(ReportArgs),
     /// Copy a sweep's records for publication, without words, models and paths
@@ -54,6 +56,16 @@ pub(crate) enum Command {
 pub(crate) struct SweepOptions {
     #[command(flatten)]
     pub sweep: SweepArgs,
+    /// Use this build of frostline instead of building one
+    #[arg(long, value_name = "PATH")]
+    pub runner: Option<PathBuf>,
+}
+
+/// `work`, with a worker program that is built first.
+#[derive(Debug, Args)]
+pub(crate) struct WorkOptions {
+    #[command(flatten)]
+    pub work: WorkArgs,
     /// Use this build of frostline instead of building one
     #[arg(long, value_name = "PATH")]
     pub runner: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! The workspace's own commands, `cargo xtask COMMAND`.
 //!
-//! `sweep`, `report`, `publish` and `fetch` are those of `frostline`, over the same library; `sweep` first builds the program for
-//! the chosen backend. The others are for developers. It does not depend on burn and compiles in seconds. It is a
+//! `sweep`, `work`, `report`, `publish` and `fetch` are those of `frostline`, over the same library; `sweep` and `work` first
+//! build the program for the chosen backend. The others are for developers. It does not depend on burn and compiles in seconds. It is a
 //! library so that the end-to-end tests can run the same commands.
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ use clap::Parser as _;
 use frostline_sweep::fault::{PLAN, Result};
 use frostline_sweep::{Ending, exit_code};
 
-use crate::args::{Arguments, Command, SweepOptions};
+use crate::args::{Arguments, Command, SweepOptions, WorkOptions};
 
 /// Runs one command and returns its exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
@@ -48,6 +48,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn dispatch(command: &Command) -> Result<Ending> {
     match command {
         Command::Sweep(options) => sweep(options),
+        Command::Work(options) => work(options),
         Command::Report(args) => frostline_sweep::report(&args.folder),
         Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
         Command::Fetch(args) => fetch::fetch(args),
@@ -67,4 +68,10 @@ fn sweep(options: &SweepOptions) -> Result<Ending> {
     let SweepOptions { sweep, runner } = options;
     let program = || build::prepare(sweep.backend, runner.as_deref());
     frostline_sweep::sweep(sweep, &workspace::place(), program)
+}
+
+/// Runs cells of a sweep with the program that is built for its backend.
+fn work(options: &WorkOptions) -> Result<Ending> {
+    let WorkOptions { work, runner } = options;
+    frostline_sweep::work(work, |backend| build::prepare(backend, runner.as_deref()))
 }

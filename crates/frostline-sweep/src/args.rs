@@ -1,9 +1,11 @@
-//! The command-line arguments of `sweep`, `report` and `fetch`.
+//! The command-line arguments of `sweep`, `work`, `report` and `fetch`.
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use frostline_files::claim::LEASE;
 use serde::{Deserialize, Serialize};
 
 /// `sweep`.
@@ -53,19 +55,9 @@ pub struct SweepArgs {
     /// Threads of each worker [default: cores / jobs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Start no further cell once one has failed; those that are running end
-    #[arg(long, conflicts_with = "keep_going")]
-    pub fail_fast: bool,
-    /// Run all other cells where some fail, as without either option
-    #[arg(long)]
-    pub keep_going: bool,
-    /// Run a cell that failed up to N times more before its error is recorded
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
-    pub retry: u32,
-    /// End a cell that takes longer, with that as its error; what it has computed is lost unless the plan's
-    /// `checkpoints` keep it [default: no limit]
-    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
-    pub cell_minutes: Option<f64>,
+    /// What happens when a cell fails
+    #[command(flatten)]
+    pub failures: FailureArgs,
     /// The sweep's folder [default: sweeps/PLAN-HASH, the same for any of the plan's treebanks,
     /// policies and seeds]
     #[arg(long, value_name = "DIR")]
@@ -89,6 +81,82 @@ pub struct SweepArgs {
     /// Write what every process did when, down to single steps, as a trace that Perfetto and Chrome show
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// How processes share a folder
+    #[command(flatten)]
+    pub sharing: SharingArgs,
+}
+
+/// What happens when a cell fails.
+#[derive(Debug, Args)]
+pub struct FailureArgs {
+    /// Start no further cell once one has failed; those that are running end
+    #[arg(long, conflicts_with = "keep_going")]
+    pub fail_fast: bool,
+    /// Run all other cells where some fail, as without either option
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Run a cell that failed up to N times more before its error is recorded
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    pub retry: u32,
+    /// End a cell that takes longer, with that as its error; what it has computed is lost unless the plan's
+    /// `checkpoints` keep it [default: no limit]
+    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
+    pub cell_minutes: Option<f64>,
+}
+
+/// How processes share a folder.
+#[derive(Debug, Args)]
+pub struct SharingArgs {
+    /// How long other processes leave this one's cells alone after it was last seen; one that died on the same machine is
+    /// noticed at once
+    #[arg(long, value_name = "SECONDS", default_value_t = LEASE.as_secs_f64(), value_parser = seconds)]
+    pub lease_s: f64,
+}
+
+impl SharingArgs {
+    /// The same as a duration.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs_f64(self.lease_s)
+    }
+}
+
+/// `work`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Any number of these run at once, on this machine or on others that see the same folder, beside the sweep or after \
+it. Each takes one cell at a time, and none that another one runs or has recorded. A cell whose worker died is taken \
+over, from its last checkpoint where the processor has the same instruction set. TERM and USR1 store where the cells \
+are and end it.
+
+    frostline sweep --plan paper --out study --list   # the plan; a sweep that was begun has study/sweep.json
+    frostline work study                              # in any number of terminals, jobs or machines
+    frostline report study
+
+Exit codes: 0 all cells are recorded, 1 some cells failed, 2 bad arguments, 3 environment (no sweep, another program \
+than the sweep's, data, device), 130 stopped before the end.")]
+pub struct WorkArgs {
+    /// The folder of a sweep
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Cells at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub jobs: u32,
+    /// Threads of each cell [default: cores / jobs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Also run the cells again that had failed before this command
+    #[arg(long)]
+    pub failed: bool,
+    /// End, as if all cells were recorded, when those that are left are run by other processes
+    #[arg(long)]
+    pub no_wait: bool,
+    /// What happens when a cell fails
+    #[command(flatten)]
+    pub failures: FailureArgs,
+    /// How processes share a folder
+    #[command(flatten)]
+    pub sharing: SharingArgs,
 }
 
 /// `report`.
@@ -151,6 +219,14 @@ pub struct FetchArgs {
     /// A mirror of the treebanks' repositories [default: FROSTLINE_TREEBANKS, else GitHub]
     #[arg(long, value_name = "URL")]
     pub treebanks: Option<String>,
+}
+
+/// A lease in seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds from 0.1 to 86400, as in 120".into()),
+    }
 }
 
 /// A time limit in minutes.

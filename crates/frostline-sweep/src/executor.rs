@@ -1,10 +1,11 @@
-//! The interface between a sweep and the processes that run its jobs. An [`Executor`] takes all jobs of a round and
+//! The interface between a sweep and the processes that run its jobs. An [`Executor`] takes the jobs of a round and
 //! reports to an [`Observer`]. It decides on which machine and in which process a cell is trained, but changes
 //! nothing about the cell.
 
 use frostline_record::{Cell, Event, Job, Record};
 
 use crate::fault::Result;
+use crate::jobs::Jobs;
 use crate::outcome::Outcome;
 
 /// Runs jobs. Each job writes a record into its own folder.
@@ -18,13 +19,13 @@ pub trait Executor {
     ///
     /// # Errors
     /// If no job can run at all. A failed job is part of the outcome.
-    fn run(&self, jobs: Vec<Job>, observer: &mut dyn Observer) -> Result<Outcome>;
+    fn run(&self, jobs: &mut dyn Jobs, observer: &mut dyn Observer) -> Result<Outcome>;
 }
 
 /// Is notified of the progress of jobs.
 pub trait Observer {
-    /// A worker has started a job.
-    fn started(&mut self, job: &Job);
+    /// A worker has started a job, perhaps one that it has taken over from a process that died.
+    fn started(&mut self, job: &Job, from: Option<&str>);
     /// A running cell has reported progress.
     fn progress(&mut self, event: &Event);
     /// A cell is done; `record` is `None` where the job writes no record.
@@ -33,6 +34,10 @@ pub trait Observer {
     fn failed(&mut self, cell: &Cell, error: &str);
     /// A cell has failed and will be run again.
     fn retried(&mut self, cell: &Cell, error: &str);
+    /// A cell was recorded by another process, with an error if it failed there.
+    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>);
+    /// A cell that was run here has passed to another process.
+    fn lost(&mut self, cell: &Cell);
     /// The user has interrupted the sweep.
     fn interrupted(&mut self);
 }

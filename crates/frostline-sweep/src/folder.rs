@@ -1,27 +1,25 @@
-//! The sweep's folder: checked, locked, and searched for the cells that still have to be run.
+//! The sweep's folder: checked, marked as a sweep's, and searched for the cells that still have to be run.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
+use frostline_files::is_part;
 use frostline_record::{
     Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
     remove_checkpoints,
 };
 use tempfile::TempDir;
 
+use crate::claims::Claims;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::units::counted;
-
-/// How long to wait until the worker of an earlier, killed sweep releases a cell.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The sweep's folder with the cells of this command.
 #[derive(Debug)]
@@ -31,11 +29,11 @@ pub(crate) struct Folder {
     done: usize,
     /// With `--verify`: each cell takes one step, and the folder is removed afterwards.
     temporary: Option<TempDir>,
-    /// Held for as long as this value exists; the system releases it however the process ends.
-    _lock: File,
+    /// Where the workers of this process write their logs.
+    logs: PathBuf,
 }
 
-/// What the lock file of a sweep's folder says, so that the folder is known even if its `sweep.json` is damaged.
+/// What the file `.lock` of a sweep's folder says, so that the folder is known even if its `sweep.json` is damaged.
 const MARK: &str = "This folder belongs to a sweep of Frostline.\n";
 
 /// Checks that a sweep can be written to the folder, and leaves nothing behind.
@@ -85,24 +83,35 @@ fn check_owner(folder: &Path) -> Result<()> {
 }
 
 impl Folder {
-    /// Locks the folder for this sweep and writes `sweep.json`.
-    pub(crate) fn open(path: &Path, mut sweep: Sweep) -> Result<Self> {
+    /// Marks the folder as a sweep's and writes `sweep.json`.
+    pub(crate) fn open(path: &Path, mut sweep: Sweep, claims: &Claims) -> Result<Self> {
         check_owner(path)?;
-        let lock = lock(path)?;
-        let cells = sweep.cells.clone();
-        check_folders(&cells)?;
-        let mut folder = Self { path: path.into(), cells, done: 0, temporary: None, _lock: lock };
-        let finished = |cell: &&Cell| folder.finished(cell);
-        let done = folder.cells.iter().filter(finished);
-        // Of those that were killed between their record and the removal of these.
-        folder.done = done.inspect(|cell| remove_checkpoints(&Sweep::cell_folder(path, cell))).count();
+        mark(path)?;
+        check_folders(&sweep.cells)?;
+        let logs = path.join("workers");
+        let mut folder =
+            Self { path: path.into(), cells: sweep.cells.clone(), done: 0, temporary: None, logs };
+        folder.create()?;
+        let held = claims.hold(path)?;
+        folder.count_done();
         // The report warns of times measured with several jobs at once, even if an earlier command measured them.
         if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done > 0) {
             let jobs = if folder.done == folder.cells.len() { 0 } else { sweep.plan.jobs };
             sweep.plan.jobs = before.plan.jobs.max(jobs);
         }
         sweep.write(path).environment()?;
+        drop(held);
+        Ok(folder)
+    }
+
+    /// A folder in which a sweep was started, for a process that helps with its cells. Its logs lie apart.
+    pub(crate) fn join(path: &Path, cells: Vec<Cell>, claims: &Claims) -> Result<Self> {
+        check_folders(&cells)?;
+        let me = claims.me();
+        let logs = path.join("workers").join(format!("{}-{}", me.host, me.pid));
+        let mut folder = Self { path: path.into(), cells, done: 0, temporary: None, logs };
         folder.create()?;
+        folder.count_done();
         Ok(folder)
     }
 
@@ -111,8 +120,9 @@ impl Folder {
         let temporary = tempfile::Builder::new().prefix("frostline-verify-").tempdir();
         let temporary = temporary.context("no temporary folder can be created").environment()?;
         let path = temporary.path().to_path_buf();
-        let lock = lock(&path)?;
-        let folder = Self { path, cells, done: 0, temporary: Some(temporary), _lock: lock };
+        mark(&path)?;
+        let logs = path.join("workers");
+        let folder = Self { path, cells, done: 0, temporary: Some(temporary), logs };
         folder.create()?;
         Ok(folder)
     }
@@ -120,7 +130,15 @@ impl Folder {
     /// Creates the folders in it.
     fn create(&self) -> Result<()> {
         frostline_files::create_own_folder(&self.path.join("cells")).environment()?;
-        frostline_files::create_own_folder(&self.logs()).environment()
+        frostline_files::create_own_folder(&self.path.join("workers")).environment()?;
+        frostline_files::create_own_folder(&self.logs).environment()
+    }
+
+    /// Counts the cells that are done, and removes the checkpoints of those that were killed between their record and the
+    /// removal of these.
+    fn count_done(&mut self) {
+        let done = self.cells.iter().filter(|cell| self.finished(cell));
+        self.done = done.inspect(|cell| remove_checkpoints(&Sweep::cell_folder(&self.path, cell))).count();
     }
 
     /// The folder's path.
@@ -144,7 +162,17 @@ impl Folder {
 
     /// The folder of the workers' logs.
     pub(crate) fn logs(&self) -> PathBuf {
-        self.path.join("workers")
+        self.logs.clone()
+    }
+
+    /// Removes the logs of this process that say nothing, and their folder if it is then empty.
+    pub(crate) fn remove_empty_logs(&self) {
+        for entry in fs::read_dir(&self.logs).into_iter().flatten().flatten() {
+            if entry.metadata().is_ok_and(|found| found.is_file() && found.len() == 0) {
+                let _ = frostline_files::remove(&entry.path());
+            }
+        }
+        let _ = frostline_files::remove_empty_folder(&self.logs);
     }
 
     /// How many cells were done before this command.
@@ -156,23 +184,23 @@ impl Folder {
         self.temporary.is_some()
     }
 
-    /// Jobs for the cells that are missing or failed; creates the cells' folders.
+    /// Jobs for the cells that are missing or failed. Without claims the cells' folders are created.
     pub(crate) fn jobs(&self, place: Option<&PrefixPlace>, checkpoints: Checkpoints) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
-            let folder = Sweep::cell_folder(&self.path, cell);
-            frostline_files::create_own_folder(&folder).environment()?;
-            wait_until_free(&folder, cell)?;
-            let folder = std::path::absolute(&folder).environment()?;
+            let folder = std::path::absolute(Sweep::cell_folder(&self.path, cell)).environment()?;
+            if self.verifies() {
+                frostline_files::create_own_folder(&folder).environment()?;
+            }
             jobs.push(Job {
                 cell: cell.clone(),
                 folder: folder.display().to_string(),
                 prefix_cache: place.cloned(),
                 checkpoints,
                 verify: self.verifies(),
+                claim: None,
             });
         }
-        self.print_existing()?;
         Ok(jobs)
     }
 
@@ -193,7 +221,7 @@ impl Folder {
     }
 
     /// Prints how many cells are done already, and how many records of other cells there are.
-    fn print_existing(&self) -> Result<()> {
+    pub(crate) fn print_existing(&self) -> Result<()> {
         let current: HashSet<OsString> = self.cells.iter().map(|cell| cell.folder().into()).collect();
         let others = fs::read_dir(self.path.join("cells"))
             .environment()?
@@ -213,10 +241,15 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes the prefix files, unless the plan keeps them or cells that read them still have to be run. Other files
-    /// there are left alone.
+    /// Removes the prefix files, unless the plan keeps them or cells that read them still have to be run, perhaps those of
+    /// another command. Other files there are left alone.
     pub(crate) fn clear_prefixes(&self, cache: &PrefixCache, outcome: &Outcome) {
         if cache.keep == Switch::On || !outcome.failed.is_empty() || outcome.interrupted {
+            return;
+        }
+        let own: HashSet<&str> = self.cells.iter().map(|cell| cell.id.as_str()).collect();
+        let all = Sweep::read(&self.path).map(|sweep| sweep.cells).unwrap_or_default();
+        if all.iter().any(|cell| !own.contains(cell.id.as_str()) && !self.finished(cell)) {
             return;
         }
         let folder = self.prefixes();
@@ -231,11 +264,17 @@ impl Folder {
     /// has failed.
     pub(crate) fn close(mut self, outcome: &Outcome) -> Ending {
         let (path, verifies) = (place::shown(&self.path), self.verifies());
+        if outcome.late > 0 {
+            let late = counted(outcome.late, "cell");
+            say!(
+                "late      {late} run here too late: their records are those of the processes that had taken them over"
+            );
+        }
         if let Some(folder) = self.temporary.take() {
             print_verified(folder, outcome);
         }
         if outcome.interrupted {
-            let done = counted(self.done + outcome.done, "cell");
+            let done = counted(self.done + outcome.done + outcome.elsewhere, "cell");
             say!("stopped   {done} done, kept in {path}; the same command again runs the others");
         } else if !verifies && !outcome.failed.is_empty() {
             let failed = counted(outcome.failed.len(), "cell");
@@ -263,7 +302,7 @@ fn is_prefix_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.split_once('.').is_some_and(|(key, ending)| {
         let is_key = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_key && ["f32", "f32.part", "lock"].contains(&ending)
+        is_key && (["f32", "lock"].contains(&ending) || is_part(name))
     })
 }
 
@@ -292,51 +331,19 @@ pub(crate) fn stored(sweep: &Path, cell: &Cell) -> std::result::Result<Option<bo
     Ok(record.filter(|record| record.cell.id == cell.id).map(|record| record.error.is_none()))
 }
 
-/// Locks a folder, and creates it where it is missing.
-fn lock(folder: &Path) -> Result<File> {
-    let shown = place::shown(folder);
+/// Marks a folder as a sweep's, and creates it where it is missing.
+fn mark(folder: &Path) -> Result<()> {
     let open = || {
         frostline_files::create_folder(folder)?;
         frostline_files::lock_file(&folder.join(".lock"))
     };
     let file = open()
         .map_err(|error| {
+            let shown = place::shown(folder);
             anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.source)
         })
         .environment()?;
-    match file.try_lock() {
-        Ok(()) => {
-            // Where it cannot be written, sweep.json cannot either, which says so.
-            let _ = (&file).write_all(MARK.as_bytes());
-            Ok(file)
-        }
-        Err(TryLockError::WouldBlock) => environment(format!(
-            "{shown}: another sweep is running in this folder; wait for it, or give another --out"
-        )),
-        Err(TryLockError::Error(error)) => environment(format!(
-            "{shown}: the folder cannot be locked ({error}); give an --out on a local disk"
-        )),
-    }
-}
-
-/// Waits until no other process works on the cell. A worker whose parent process was killed ends by itself, but may
-/// still hold the lock for a moment.
-fn wait_until_free(folder: &Path, cell: &Cell) -> Result<()> {
-    let started = Instant::now();
-    while let Ok(file) = frostline_files::open(&folder.join(".lock")) {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return environment(format!(
-                    "{}: another process is still working on this cell ({}); end it first",
-                    cell.title(),
-                    folder.display()
-                ));
-            }
-            _ => break,
-        }
-    }
+    // Where it cannot be written, sweep.json cannot either, which says so.
+    let _ = (&file).write_all(MARK.as_bytes());
     Ok(())
 }

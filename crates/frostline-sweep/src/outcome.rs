@@ -11,6 +11,10 @@ pub struct Outcome {
     pub failed: Vec<(String, String)>,
     /// The number of cells that were not started, because an earlier one had failed.
     pub not_started: usize,
+    /// The number of cells that other processes completed meanwhile.
+    pub elsewhere: usize,
+    /// How often a cell was run here whose record is another process's: its claim had passed on.
+    pub late: usize,
     /// Whether the user interrupted the sweep.
     pub interrupted: bool,
 }

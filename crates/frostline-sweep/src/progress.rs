@@ -10,7 +10,6 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::executor::Observer;
 use crate::sample;
-use crate::study::Study;
 use crate::units::{clock, counted, grouped, short};
 
 /// The progress display of one sweep.
@@ -45,6 +44,8 @@ struct Running {
     left_s: Option<f64>,
     /// Whether a plain line about the prefix was printed.
     printed_prefix: bool,
+    /// The process that had begun it and has died.
+    from: Option<String>,
     /// The last point of the loss curve.
     last: Option<StepEvent>,
     /// The last epoch's number, with its mean loss and its accuracy on dev.
@@ -53,13 +54,13 @@ struct Running {
 }
 
 impl Screen {
-    /// A display for these jobs, in a sweep of which `done` cells were done before.
-    pub(crate) fn new(study: &Study, jobs: &[Job], done: usize) -> Self {
+    /// A display for these jobs on data that are perhaps synthetic, in a sweep of which `done` cells were done before.
+    pub(crate) fn new(synthetic: bool, jobs: &[Job], done: usize) -> Self {
         let cells = done + jobs.len();
         let bars = std::io::stderr().is_terminal().then(|| Bars::new(cells, done));
         Self {
             bars,
-            synthetic: study.plan.synthetic,
+            synthetic,
             cells,
             finished: done,
             title_width: jobs.iter().map(|job| job.cell.title().chars().count()).max().unwrap_or(0),
@@ -75,10 +76,14 @@ impl Screen {
             let text = self.about_first(loaded);
             self.print(&text);
         }
-        if let Some(running) = self.running.get_mut(&loaded.id)
-            && let Some(bar) = &running.bar
-        {
+        let Some(running) = self.running.get_mut(&loaded.id) else { return };
+        if let Some(bar) = &running.bar {
             bar.set_length(loaded.steps);
+        }
+        let text =
+            running.from.take().map(|from| format!("{}: {}", running.title, taken_over(&from, loaded)));
+        if let Some(text) = text {
+            self.print_line(&text);
         }
     }
 
@@ -215,7 +220,7 @@ impl Screen {
 }
 
 impl Observer for Screen {
-    fn started(&mut self, job: &Job) {
+    fn started(&mut self, job: &Job, from: Option<&str>) {
         let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title(), self.title_width));
         let running = Running {
             title: job.cell.title(),
@@ -223,6 +228,7 @@ impl Observer for Screen {
             started: Instant::now(),
             left_s: None,
             printed_prefix: false,
+            from: from.map(Into::into),
             last: None,
             row: None,
             bar,
@@ -236,7 +242,7 @@ impl Observer for Screen {
             Event::Prefix(prefix) => self.prefix(prefix),
             Event::Step(step) => self.step(step),
             Event::Epoch { id, row } => self.epoch(id, row),
-            Event::Ready(_) | Event::Done { .. } | Event::Failed { .. } => {}
+            Event::Ready(_) | Event::Done { .. } | Event::Late { .. } | Event::Failed { .. } => {}
         }
     }
 
@@ -263,9 +269,24 @@ impl Observer for Screen {
         self.print_line(&format!("{}: failed, will be run again: {error}", cell.title()));
     }
 
+    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+        self.end(cell);
+        let how = error.map_or("recorded".into(), |error| format!("FAILED: {error}"));
+        self.print_line(&format!("{}: {how}, by another process", cell.title()));
+    }
+
+    fn lost(&mut self, cell: &Cell) {
+        self.end(cell);
+        self.finished -= 1;
+        self.print_line(&format!(
+            "{}: another process has it now; nothing of it is recorded here",
+            cell.title()
+        ));
+    }
+
     fn interrupted(&mut self) {
         self.clear();
-        note!("stopping  the workers end now; finished cells are kept");
+        note!("stopping  the workers store where their cells are, and end; Ctrl-C again ends them at once");
     }
 }
 
@@ -330,6 +351,19 @@ impl Running {
     }
 }
 
+/// From whom a cell was taken over, and where it goes on.
+fn taken_over(from: &str, loaded: &Loaded) -> String {
+    match loaded.resumed {
+        0 => format!(
+            "taken over from {from}, which has died; it starts anew, since there is no checkpoint for this processor"
+        ),
+        step => format!(
+            "taken over from {from}, which has died; it goes on after step {step} of {}",
+            loaded.steps
+        ),
+    }
+}
+
 /// The stages in order, each with its name and the last of its epochs, counted over all stages.
 fn stages(settings: &Settings) -> Vec<(String, u32)> {
     let stages = settings.in_stages().unwrap_or_default();
@@ -353,6 +387,7 @@ mod tests {
             started: Instant::now(),
             left_s: None,
             printed_prefix: false,
+            from: None,
             last: None,
             row: None,
             bar: None,

@@ -1,12 +1,14 @@
 //! Writes a sweep's report from its stored records.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Component, Path};
 
 use anyhow::bail;
+use frostline_files::claim::LEASE;
 use frostline_record::{Cell, PairedTimes, StoredFile, Sweep};
 use frostline_report::{Report, ReportFile};
 
+use crate::claims::Claims;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
 use crate::place;
@@ -25,15 +27,18 @@ pub(crate) const MOST_READ: u64 = 4 << 30;
 /// # Errors
 /// If the folder is not a sweep's or cannot be read, or if the report cannot be written.
 pub fn report(folder: &Path) -> Result<Ending> {
-    write(folder)?;
+    write(folder, &Claims::of("frostline report", LEASE))?;
     Ok(Ending::Done)
 }
 
 /// Writes the report into `FOLDER/report`, and prints its table and path.
-pub(crate) fn write(folder: &Path) -> Result<()> {
+pub(crate) fn write(folder: &Path, claims: &Claims) -> Result<()> {
     let (report, [done, cells]) = compute(folder)?;
     let into = folder.join("report");
-    replace(&into, &report.files().environment()?).environment()?;
+    let files = report.files().environment()?;
+    let held = claims.hold(&into)?;
+    replace(&into, &files).environment()?;
+    drop(held);
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
     say!("\n{}", report.terminal_table(width).trim_end());
     say!("report    {} ({done} of {cells} cells)", place::shown(&into.join("report.md")));
@@ -56,7 +61,12 @@ fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
     let read = |cell: &Cell, file: &StoredFile| {
         frostline_files::read_text(&Sweep::cell_folder(folder, cell).join(&file.file), MOST_READ).ok()
     };
-    let done = |cell: &Cell| records.iter().any(|record| record.cell.id == cell.id && record.error.is_none());
+    let done: HashSet<&str> = records
+        .iter()
+        .filter(|record| record.error.is_none())
+        .map(|record| record.cell.id.as_str())
+        .collect();
+    let done = |cell: &Cell| done.contains(cell.id.as_str());
     let timed = sweep.timed_groups(done);
     let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| Sweep::read_times(folder, cells)).collect();
     let count = records.iter().filter(|record| record.error.is_none()).count();

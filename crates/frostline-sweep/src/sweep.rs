@@ -5,10 +5,12 @@
 use tracing::info_span;
 
 use crate::args::SweepArgs;
+use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::Executor as _;
 use crate::fault::Result;
 use crate::folder::{self, Folder};
+use crate::jobs::{Jobs, Queue};
 use crate::place::Place;
 use crate::program::Program;
 use crate::progress::Screen;
@@ -47,20 +49,30 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     folder::check(&out)?;
     let program = program()?;
     list::introduce(&study, &sources, &program);
+    let claims = Claims::of("frostline sweep", args.sharing.lease());
 
     // Once, except in a greedy search, where the records of a round decide the cells of the next one.
     loop {
         let cells = sources.cells(&study, &program);
         info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
-        let folder =
-            if args.verify { Folder::temporary(cells)? } else { Folder::open(&out, study.sweep(cells))? };
+        let folder = match args.verify {
+            true => Folder::temporary(cells)?,
+            false => Folder::open(&out, study.sweep(cells), &claims)?,
+        };
         let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs())
-            .with_failures(Failures::of(args));
+            .with_failures(Failures::of(&args.failures));
         let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
         let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
-        let mut screen = Screen::new(&study, &jobs, folder.done());
-        let outcome = info_span!("cells", jobs = jobs.len()).in_scope(|| executor.run(jobs, &mut screen))?;
-        drop(screen);
+        folder.print_existing()?;
+        let mut screen = Screen::new(study.plan.synthetic, &jobs, folder.done());
+        let mut jobs: Box<dyn Jobs> = match args.verify {
+            true => Box::new(Queue::from(jobs)),
+            false => Box::new(ClaimedJobs::new(&claims, jobs, 0)),
+        };
+        let left = jobs.left();
+        let outcome =
+            info_span!("cells", jobs = left).in_scope(|| executor.run(jobs.as_mut(), &mut screen))?;
+        drop((jobs, screen));
         let complete = !args.verify && !outcome.interrupted;
         if complete
             && outcome.not_started == 0
@@ -70,8 +82,9 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete {
-            info_span!("timing").in_scope(|| timing::measure(&study, &folder, &program, args.threads))?;
-            info_span!("report").in_scope(|| report::write(folder.path()))?;
+            info_span!("timing")
+                .in_scope(|| timing::measure(&study, &folder, &program, args.threads, &claims))?;
+            info_span!("report").in_scope(|| report::write(folder.path(), &claims))?;
         }
         return Ok(folder.close(&outcome));
     }

@@ -5,6 +5,7 @@ use frostline_record::{
     Cell, Measurement, PairedTimes, PrefixCache, Sweep, Switch, TimingJob, TimingSettings,
 };
 
+use crate::claims::Claims;
 use crate::fault::{Blame as _, Result};
 use crate::folder::Folder;
 use crate::program::Program;
@@ -13,7 +14,13 @@ use crate::units::{clock, counted};
 
 /// Measures each group of cells that is done and was not measured before. A group that cannot be measured is named, and
 /// costs nothing else.
-pub(crate) fn measure(study: &Study, folder: &Folder, program: &Program, threads: Option<u32>) -> Result<()> {
+pub(crate) fn measure(
+    study: &Study,
+    folder: &Folder,
+    program: &Program,
+    threads: Option<u32>,
+    claims: &Claims,
+) -> Result<()> {
     let TimingSettings { paired, limit_s, .. } = study.plan.timing;
     if paired == Switch::Off {
         return Ok(());
@@ -22,6 +29,13 @@ pub(crate) fn measure(study: &Study, folder: &Folder, program: &Program, threads
     let groups = sweep.timed_groups(|cell| folder.finished(cell));
     let left: Vec<&Vec<Cell>> =
         groups.iter().filter(|cells| Sweep::read_times(folder.path(), cells).is_none()).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    // Another sweep of this folder may be measuring the same.
+    let _held = claims.hold(&folder.path().join("timings"))?;
+    let left: Vec<&Vec<Cell>> =
+        left.into_iter().filter(|cells| Sweep::read_times(folder.path(), cells).is_none()).collect();
     if left.is_empty() {
         return Ok(());
     }

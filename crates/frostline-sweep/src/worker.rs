@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use frostline_record::{Event, Job, MadeBy};
+use frostline_record::{Event, Job, MadeBy, STOP};
 
 use crate::program::Program;
 
@@ -21,7 +21,7 @@ pub(crate) enum Message {
     InvalidLine(usize, String),
     /// A worker closed its output.
     Ended(usize),
-    /// The user pressed Ctrl-C.
+    /// The user pressed Ctrl-C, or the system asks this process to end.
     Interrupt,
 }
 
@@ -97,9 +97,21 @@ impl Worker {
         if self.job.is_some() { self.job_started.elapsed() } else { Duration::ZERO }
     }
 
+    /// Asks the worker to store where its cell is, and to end.
+    pub(crate) fn ask_to_stop(&mut self) {
+        if let Some(stdin) = &mut self.stdin {
+            let _ = writeln!(stdin, "{STOP}").and_then(|()| stdin.flush());
+        }
+    }
+
     /// Closes the worker's input, which makes it end.
     pub(crate) fn close_input(&mut self) {
         self.stdin = None;
+    }
+
+    /// Whether it can be given jobs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stdin.is_some()
     }
 
     /// Kills the worker.

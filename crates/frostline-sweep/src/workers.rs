@@ -2,17 +2,18 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use frostline_files::claim::Commit;
 use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record};
 
-use crate::args::SweepArgs;
+use crate::args::FailureArgs;
+use crate::crash::{crash_text, exit_text};
 use crate::executor::{Executor, Observer};
-use crate::fault::{Blame as _, INTERRUPTED, Result, environment};
+use crate::fault::{Blame as _, Result, environment};
+use crate::interrupts;
+use crate::jobs::{JobEnd, Jobs, NextJob};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
@@ -21,6 +22,9 @@ use crate::worker::{Message, Worker};
 
 /// How long a worker may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// How long a worker may take to end its step and to store where its cell is.
+const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// What happens when a cell fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,7 +39,7 @@ pub struct Failures {
 
 impl Failures {
     /// As the command line says.
-    pub(crate) fn of(args: &SweepArgs) -> Self {
+    pub(crate) fn of(args: &FailureArgs) -> Self {
         let time_limit = args.cell_minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
         Self { stop: args.fail_fast, retries: args.retry, time_limit }
     }
@@ -74,15 +78,17 @@ impl Executor for LocalWorkers<'_> {
         self.count
     }
 
-    fn run(&self, jobs: Vec<Job>, observer: &mut dyn Observer) -> Result<Outcome> {
+    fn run(&self, jobs: &mut dyn Jobs, observer: &mut dyn Observer) -> Result<Outcome> {
         for number in 1..=self.count {
             let _ = frostline_files::remove(&self.logs.join(format!("worker-{number}.log")));
         }
         let (sender, messages) = channel();
-        listen_for_interrupts(sender.clone()).environment()?;
+        interrupts::listen(sender.clone()).environment()?;
         let mut round = Round {
             settings: self,
-            queue: jobs.into(),
+            jobs,
+            retries: VecDeque::new(),
+            ends: false,
             workers: Vec::new(),
             outcome: Outcome::default(),
             retried: HashMap::new(),
@@ -95,29 +101,14 @@ impl Executor for LocalWorkers<'_> {
     }
 }
 
-/// The running round, which is notified of Ctrl-C.
-static RUNNING: Mutex<Option<Sender<Message>>> = Mutex::new(None);
-
-/// Whether the handler is installed; a process can have only one.
-static LISTENING: AtomicBool = AtomicBool::new(false);
-
-fn listen_for_interrupts(sender: Sender<Message>) -> std::result::Result<(), ctrlc::Error> {
-    let running = || RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    *running() = Some(sender);
-    if LISTENING.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
-    ctrlc::set_handler(move || match &*running() {
-        Some(sender) if sender.send(Message::Interrupt).is_ok() => {}
-        // Between rounds, and while the report is written, there are no workers to stop.
-        _ => std::process::exit(INTERRUPTED.into()),
-    })
-}
-
 /// The execution of one list of jobs.
 struct Round<'a> {
     settings: &'a LocalWorkers<'a>,
-    queue: VecDeque<Job>,
+    jobs: &'a mut dyn Jobs,
+    /// Failed jobs that are run again when no other is left.
+    retries: VecDeque<Job>,
+    /// Whether no further job is started.
+    ends: bool,
     /// The worker with number N is at N - 1; `None` if it has ended.
     workers: Vec<Option<Worker>>,
     outcome: Outcome,
@@ -131,7 +122,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     fn run(&mut self, messages: &Receiver<Message>) -> Result<()> {
-        for number in 1..=self.settings.count.min(self.queue.len()) {
+        for number in 1..=self.settings.count.min(self.jobs.left()) {
             self.workers.push(None);
             self.spawn(number)?;
         }
@@ -141,7 +132,7 @@ impl Round<'_> {
                 Ok(Message::InvalidLine(number, line)) => self.kill_for_invalid_line(number, &line),
                 Ok(Message::Ended(number)) => self.worker_ended(number)?,
                 Ok(Message::Interrupt) => self.interrupt(),
-                Err(RecvTimeoutError::Timeout) => self.kill_overdue(),
+                Err(RecvTimeoutError::Timeout) => self.look_around()?,
                 Err(RecvTimeoutError::Disconnected) => unreachable!("this round holds a sender"),
             }
         }
@@ -159,24 +150,62 @@ impl Round<'_> {
         self.workers[number - 1].as_mut().expect("a worker that sent a message exists")
     }
 
-    /// Sends a worker its next job, or closes its input if there is none.
-    fn assign(&mut self, number: usize) {
+    /// Sends a worker its next job, or closes its input if there is none. It waits while other processes run all jobs that
+    /// are left.
+    fn assign(&mut self, number: usize) -> Result<()> {
         // A message may have been sent before the worker was killed; a job would never reach it.
         if self.worker(number).kill_reason.is_some() {
-            return;
+            return Ok(());
         }
-        let next = self.queue.pop_front();
-        match next {
-            Some(job) => {
-                self.observer.started(&job);
-                self.worker(number).send(job);
+        match self.next()? {
+            NextJob::Job(job, from) => {
+                self.observer.started(&job, from.as_deref());
+                self.worker(number).send(*job);
             }
-            None => {
+            NextJob::Finished => {
                 self.worker(number).close_input();
                 if self.workers.iter().flatten().all(|worker| worker.job.is_none()) {
                     self.kill_at.get_or_insert(Instant::now() + GRACE);
                 }
             }
+            NextJob::Wait | NextJob::Elsewhere(..) => {}
+        }
+        Ok(())
+    }
+
+    /// The next job, after those that other processes have run meanwhile were counted.
+    fn next(&mut self) -> Result<NextJob> {
+        if self.ends {
+            return Ok(NextJob::Finished);
+        }
+        loop {
+            match self.jobs.next()? {
+                NextJob::Elsewhere(cell, error) => {
+                    self.observer.elsewhere(&cell, error.as_deref());
+                    match error {
+                        None => self.outcome.elsewhere += 1,
+                        Some(error) => self.outcome.failed.push((cell.title(), error)),
+                    }
+                }
+                next @ NextJob::Job(..) => return Ok(next),
+                next => {
+                    let again = self.retries.pop_front();
+                    return Ok(again.map_or(next, |job| NextJob::Job(Box::new(job), None)));
+                }
+            }
+        }
+    }
+
+    /// Whether there may be a job for another worker.
+    fn may_have_more(&self) -> bool {
+        !self.ends && (self.jobs.left() > 0 || !self.retries.is_empty())
+    }
+
+    /// Starts no further job.
+    fn end(&mut self) {
+        self.ends = true;
+        for job in self.retries.drain(..) {
+            self.jobs.close(&job, JobEnd::Stopped);
         }
     }
 
@@ -194,17 +223,21 @@ impl Round<'_> {
                     ));
                 }
                 self.worker(number).made_by = Some(made_by);
-                self.assign(number);
+                self.assign(number)?;
             }
             Event::Done { id } if is_current(&id) => {
                 let job = job.expect("the id is the job's");
                 self.finish(number, &job, None)?;
-                self.assign(number);
+                self.assign(number)?;
+            }
+            Event::Late { id } if is_current(&id) => {
+                self.lose(number, &job.expect("the id is the job's"));
+                self.assign(number)?;
             }
             Event::Failed { id, error } if is_current(&id) => {
                 let job = job.expect("the id is the job's");
                 self.finish(number, &job, Some(error))?;
-                self.assign(number);
+                self.assign(number)?;
             }
             progress if progress.id().is_some_and(is_current) => self.observer.progress(&progress),
             other => self.kill_for_invalid_line(number, &format!("{other:?}")),
@@ -219,33 +252,50 @@ impl Round<'_> {
         let record = read_record(job.folder.as_ref()).ok().flatten();
         let record = record.filter(|record| record.cell.id == job.cell.id);
         let error = match (&record, error) {
-            (_, Some(_)) if self.outcome.interrupted => return Ok(()),
+            (_, Some(_)) if self.outcome.interrupted => {
+                self.jobs.close(job, JobEnd::Stopped);
+                return Ok(());
+            }
             (Some(record), None) => record.error.clone(),
             (None, None) if !job.verify => Some("the worker reported success but wrote no record".into()),
             (_, error) => error,
         };
         match error {
             None => {
+                self.jobs.close(job, JobEnd::Recorded);
                 self.outcome.done += 1;
                 self.observer.done(&job.cell, record.as_ref());
             }
             Some(error) if self.may_retry(job) => {
                 self.observer.retried(&job.cell, &error);
-                self.queue.push_back(job.clone());
+                self.retries.push_back(job.clone());
             }
             Some(error) => {
-                if !job.verify && record.is_none_or(|record| record.error.is_none()) {
-                    self.write_failure(job, made_by, &error)?;
+                if !job.verify
+                    && record.is_none_or(|record| record.error.is_none())
+                    && self.write_failure(job, made_by, &error)? != Commit::Done
+                {
+                    self.lose(number, job);
+                    return Ok(());
                 }
+                self.jobs.close(job, JobEnd::Failed);
                 self.observer.failed(&job.cell, &error);
                 self.outcome.failed.push((job.cell.title(), error));
-                if self.settings.failures.stop {
-                    self.outcome.not_started += self.queue.len();
-                    self.queue.clear();
+                if self.settings.failures.stop && !self.ends {
+                    self.outcome.not_started += self.jobs.left() + self.retries.len();
+                    self.end();
                 }
             }
         }
         Ok(())
+    }
+
+    /// Ends a job that has passed to another process.
+    fn lose(&mut self, number: usize, job: &Job) {
+        self.worker(number).job = None;
+        self.jobs.close(job, JobEnd::Lost);
+        self.outcome.late += 1;
+        self.observer.lost(&job.cell);
     }
 
     /// Whether a failed job is to be run again, which it then counts.
@@ -256,7 +306,7 @@ impl Round<'_> {
     }
 
     /// Writes a failed cell's record with its error, for a worker that could not write it.
-    fn write_failure(&self, job: &Job, made_by: Option<MadeBy>, error: &str) -> Result<()> {
+    fn write_failure(&self, job: &Job, made_by: Option<MadeBy>, error: &str) -> Result<Commit> {
         let about = &self.settings.program.about;
         let unknown = MadeBy {
             version: about.version.clone(),
@@ -275,7 +325,7 @@ impl Round<'_> {
             made_by: made_by.unwrap_or(unknown),
             error: Some(error.into()),
         };
-        record.write(job.folder.as_ref()).environment()
+        record.write_claimed(job.folder.as_ref(), job.claim.as_ref()).environment()
     }
 
     /// Kills a worker that violates the protocol; its cell fails with an error that quotes the line.
@@ -300,7 +350,7 @@ impl Round<'_> {
         let log_tail = worker.log_tail();
         // Another worker would write the same line, and there is no cell that could fail instead.
         if worker.job.is_none()
-            && !self.queue.is_empty()
+            && self.may_have_more()
             && let Some(reason) = &worker.kill_reason
         {
             return environment(format!("{reason}\n(its log: {})", place::shown(worker.log())));
@@ -312,7 +362,11 @@ impl Round<'_> {
                 if log_tail.is_empty() { "its log is empty" } else { &log_tail }
             ));
         }
-        if let Some(job) = worker.job.clone() {
+        if let Some(job) = worker.job.clone().filter(|job| self.jobs.is_lost(job)) {
+            self.workers[number - 1] = Some(worker);
+            self.lose(number, &job);
+            self.workers[number - 1] = None;
+        } else if let Some(job) = worker.job.clone() {
             let mut error = worker.kill_reason.take().unwrap_or_else(|| crash_text(status, &log_tail));
             if !log_tail.is_empty() {
                 error = format!("{error}\n{log_tail}");
@@ -323,13 +377,13 @@ impl Round<'_> {
             self.finish(number, &job, (!finished).then_some(error))?;
             self.workers[number - 1] = None;
         }
-        if !self.queue.is_empty() {
+        if self.may_have_more() {
             self.spawn(number)?;
         }
         Ok(())
     }
 
-    /// The first Ctrl-C closes the workers' inputs, which makes them end; the second kills them.
+    /// At the first Ctrl-C the workers store where their cells are, and end; the second one kills them.
     fn interrupt(&mut self) {
         if self.outcome.interrupted {
             for worker in self.workers.iter_mut().flatten() {
@@ -338,16 +392,37 @@ impl Round<'_> {
             return;
         }
         self.outcome.interrupted = true;
-        self.queue.clear();
-        self.kill_at = Some(Instant::now() + GRACE);
+        self.end();
+        self.kill_at = Some(Instant::now() + STOP_GRACE);
         self.observer.interrupted();
         for worker in self.workers.iter_mut().flatten() {
-            worker.close_input();
+            match worker.job {
+                Some(_) => worker.ask_to_stop(),
+                None => worker.close_input(),
+            }
         }
     }
 
-    /// Kills workers that were told to end and did not, and those whose cell takes too long.
+    /// What is done several times a second: workers whose time is over are killed, and idle ones are given a job that has
+    /// become free.
+    fn look_around(&mut self) -> Result<()> {
+        self.kill_overdue();
+        for number in 1..=self.workers.len() {
+            let idle = |worker: &Worker| worker.made_by.is_some() && worker.job.is_none() && worker.is_open();
+            if self.workers[number - 1].as_ref().is_some_and(idle) {
+                self.assign(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills workers that were told to end and did not, and those whose cell takes too long or is another process's now.
     fn kill_overdue(&mut self) {
+        for worker in self.workers.iter_mut().flatten() {
+            if worker.job.as_ref().is_some_and(|job| self.jobs.is_lost(job)) {
+                worker.kill();
+            }
+        }
         if let Some(limit) = self.settings.failures.time_limit {
             for worker in self.workers.iter_mut().flatten().filter(|worker| worker.works_for() > limit) {
                 worker
@@ -369,68 +444,4 @@ fn stored_without_error(job: &Job) -> bool {
         .ok()
         .flatten()
         .is_some_and(|record| record.cell.id == job.cell.id && record.error.is_none())
-}
-
-/// What allocators say where memory runs out: Rust's, then those of GPU backends.
-const OUT_OF_MEMORY: [&str; 5] = [
-    "memory allocation of",
-    "can't allocate buffer of size",
-    "BufferTooBig",
-    "CUDA_ERROR_OUT_OF_MEMORY",
-    "Out of Memory",
-];
-
-/// Describes a crash. The allocator's own message is what tells that memory ran out.
-fn crash_text(status: Option<ExitStatus>, log_tail: &str) -> String {
-    let how = exit_text(status);
-    let Some(at) = OUT_OF_MEMORY.iter().position(|message| log_tail.contains(message)) else {
-        return format!("the worker crashed: {how}");
-    };
-    let of = if at == 0 { "memory" } else { "the GPU's memory" };
-    format!(
-        "{of} ran out ({how}); raise `train.accumulate`, which takes the same step in parts, or lower \
-         `eval.batch_tokens` or --jobs"
-    )
-}
-
-/// Describes how a process ended.
-fn exit_text(status: Option<ExitStatus>) -> String {
-    #[cfg(unix)]
-    if let Some(signal) = status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)) {
-        let name = match signal {
-            4 => " (illegal instruction)",
-            6 => " (abort)",
-            9 => {
-                " (killed; perhaps memory ran out: raise `train.accumulate`, or lower `eval.batch_tokens` or --jobs)"
-            }
-            11 => " (segmentation fault)",
-            15 => " (terminated)",
-            _ => "",
-        };
-        return format!("signal {signal}{name}");
-    }
-    match status.and_then(|status| status.code()) {
-        Some(code) => format!("exit code {code}"),
-        None => "no exit status".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crash_for_lack_of_memory_says_of_which() {
-        let text = |log: &str| crash_text(None, log);
-        assert!(text("memory allocation of 640 bytes failed").starts_with("memory ran out"));
-        let cuda = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")";
-        let wgpu = "called `Result::unwrap()` on an `Err` value: can't allocate buffer of size: 4096";
-        for log in [cuda, wgpu] {
-            assert!(
-                text(log).starts_with("the GPU's memory ran out (no exit status); raise `train.acc"),
-                "{log}"
-            );
-        }
-        assert_eq!(text("something else"), "the worker crashed: no exit status");
-    }
 }

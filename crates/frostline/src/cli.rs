@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use frostline_kernels::backend;
-use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs};
+use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 use frostline_sweep::{Place, Program, exit_code};
 use frostline_sweep::{note, trace};
 
@@ -33,6 +33,8 @@ struct Cli {
 enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(SweepArgs),
+    /// Run cells of a sweep that was begun, beside other processes that do
+    Work(WorkArgs),
     /// Write a sweep's report again from its stored records
     Report(ReportArgs),
     /// Copy a sweep's records for publication, without words, models and paths
@@ -74,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Sweep(args) => {
             exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
         }
+        Command::Work(args) => exit_code(frostline_sweep::work(&args, Program::itself)),
         Command::Report(args) => exit_code(frostline_sweep::report(&args.folder)),
         Command::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
         Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args, &Place::here())),
@@ -114,7 +117,11 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Version(version) => version.run(&mut out),
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),
-        Command::Sweep(_) | Command::Report(_) | Command::Publish(_) | Command::Fetch(_) => {
+        Command::Sweep(_)
+        | Command::Work(_)
+        | Command::Report(_)
+        | Command::Publish(_)
+        | Command::Fetch(_) => {
             unreachable!("handled in `run`")
         }
     };

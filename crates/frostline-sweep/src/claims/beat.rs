@@ -1,0 +1,161 @@
+//! Keeps claims alive: a thread touches them while their work is done.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use frostline_files::claim::{Claimant, Disk, WorkClaim};
+
+/// How often a claim is touched within its lease: some touches may be late or fail.
+pub(super) const TOUCHES: u32 = 6;
+
+/// The claims of this process.
+#[derive(Debug)]
+pub(crate) struct Beats {
+    claimant: Arc<Claimant<Disk>>,
+    kept: Arc<Mutex<HashMap<PathBuf, Kept>>>,
+    /// Dropped to end the thread.
+    alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    claim: WorkClaim,
+    lost: bool,
+}
+
+impl Beats {
+    /// Begins to touch the claims that will be added.
+    pub(crate) fn start(claimant: Arc<Claimant<Disk>>) -> Self {
+        let kept = Arc::new(Mutex::new(HashMap::new()));
+        let (alive, ended) = channel();
+        let pause = (claimant.me().lease / TOUCHES).max(Duration::from_millis(10));
+        let (of_thread, claims) = (claimant.clone(), kept.clone());
+        let thread = std::thread::spawn(move || {
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                touch(&of_thread, &claims);
+            }
+        });
+        Self { claimant, kept, alive: Some(alive), thread: Some(thread) }
+    }
+
+    /// Keeps a claim from now on.
+    pub(crate) fn add(&self, claim: WorkClaim) {
+        locked(&self.kept).insert(claim.file.clone(), Kept { claim, lost: false });
+    }
+
+    /// Whether a claim has passed to another process.
+    pub(crate) fn is_lost(&self, file: &Path) -> bool {
+        locked(&self.kept).get(file).is_some_and(|kept| kept.lost)
+    }
+
+    /// Touches a claim no more, but leaves it where it is.
+    pub(crate) fn leave(&self, file: &Path) {
+        locked(&self.kept).remove(file);
+    }
+
+    /// Gives a claim up. Where that fails, it is free when it has become old.
+    pub(crate) fn release(&self, file: &Path) {
+        let kept = locked(&self.kept).remove(file);
+        if let Some(kept) = kept {
+            let _ = self.claimant.release(&kept.claim);
+        }
+    }
+}
+
+/// Claims that are still held are given up.
+impl Drop for Beats {
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        for (_, kept) in locked(&self.kept).drain() {
+            let _ = self.claimant.release(&kept.claim);
+        }
+    }
+}
+
+fn locked(kept: &Mutex<HashMap<PathBuf, Kept>>) -> MutexGuard<'_, HashMap<PathBuf, Kept>> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Touches all claims. A file server that does not answer now may do so the next time.
+fn touch(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, Kept>>) {
+    let claims: Vec<WorkClaim> = locked(kept).values().map(|kept| kept.claim.clone()).collect();
+    for claim in claims {
+        // Without the lock: the file server may take its time.
+        if let Ok(false) = claimant.keep(&claim)
+            && let Some(kept) = locked(kept).get_mut(&claim.file).filter(|kept| kept.claim == claim)
+        {
+            kept.lost = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use frostline_files::claim::{Attempt, CLAIM, Owner};
+
+    use super::*;
+
+    /// Waits until a condition holds, for at most a minute.
+    fn wait(what: &str, holds: impl Fn() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            assert!(started.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_claim_is_kept_until_it_is_lost_and_then_known_to_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(CLAIM);
+        let me = Owner::this_process("a test", Duration::from_millis(200));
+        let claimant = Arc::new(Claimant::new(Disk, me));
+        let Attempt::Claimed(claim, _) = claimant.attempt(&file).expect("the disk works") else {
+            panic!("nobody else is there");
+        };
+        let modified = || file.metadata().and_then(|found| found.modified()).ok();
+        let first = modified();
+        let beats = Beats::start(claimant.clone());
+        beats.add(claim);
+        wait("a touch", || modified() > first);
+        assert!(!beats.is_lost(&file));
+        // A thief's claim in its place is noticed, and left alone.
+        std::fs::write(folder.path().join("other"), "token of another\n").expect("written");
+        std::fs::rename(folder.path().join("other"), &file).expect("stolen");
+        wait("the loss", || beats.is_lost(&file));
+        drop(beats);
+        assert!(file.exists());
+    }
+
+    #[test]
+    fn what_is_still_held_at_the_end_is_given_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(CLAIM);
+        let claimant = Arc::new(Claimant::new(Disk, Owner::this_process("a test", Duration::from_secs(60))));
+        for (ends, is_there) in [(Beats::leave as fn(&Beats, &Path), true), (Beats::release, false)] {
+            let _ = std::fs::remove_file(&file);
+            let beats = Beats::start(claimant.clone());
+            let Ok(Attempt::Claimed(claim, _)) = claimant.attempt(&file) else { panic!("nobody else") };
+            beats.add(claim);
+            ends(&beats, &file);
+            drop(beats);
+            assert_eq!(file.exists(), is_there);
+        }
+        let _ = std::fs::remove_file(&file);
+        let beats = Beats::start(claimant.clone());
+        let Ok(Attempt::Claimed(claim, _)) = claimant.attempt(&file) else { panic!("nobody else") };
+        beats.add(claim);
+        drop(beats);
+        assert!(!file.exists());
+    }
+}

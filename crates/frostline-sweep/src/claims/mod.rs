@@ -1,0 +1,114 @@
+//! Claims of this process: on the cells that it runs, and on the files of a sweep's folder while it writes them. So any
+//! number of processes on any number of machines share the folder.
+
+mod beat;
+mod jobs;
+mod pull;
+#[cfg(test)]
+mod simulation;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use frostline_files::claim::{Attempt, CLAIM, Claimant, Disk, Owner, is_attempt};
+use frostline_files::is_part;
+
+use crate::fault::{Blame as _, Result};
+use crate::place;
+use beat::Beats;
+
+pub(crate) use jobs::ClaimedJobs;
+
+/// How often a file that another process is writing is looked at.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The claims of this process.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    claimant: Arc<Claimant<Disk>>,
+    beats: Beats,
+}
+
+impl Claims {
+    /// Claims for a command of this name, respected for so long after this process has died.
+    pub(crate) fn of(command: &str, lease: Duration) -> Self {
+        let claimant = Arc::new(Claimant::new(Disk, Owner::this_process(command, lease)));
+        Self { beats: Beats::start(claimant.clone()), claimant }
+    }
+
+    /// Who claims.
+    pub(crate) fn me(&self) -> &Owner {
+        self.claimant.me()
+    }
+
+    /// Claims a folder's own files, and removes what killed processes left of them; waits while another process writes
+    /// them.
+    pub(crate) fn hold(&self, folder: &Path) -> Result<Held<'_>> {
+        let mut said = false;
+        loop {
+            match self.try_hold(folder)? {
+                Ok(held) => return Ok(held),
+                Err(owner) => {
+                    if !std::mem::replace(&mut said, true) {
+                        note!("waiting   for {owner}, which writes to {}", place::shown(folder));
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        }
+    }
+
+    /// As [`Claims::hold`] without waiting: the other process, if there is one.
+    pub(crate) fn try_hold(&self, folder: &Path) -> Result<std::result::Result<Held<'_>, Owner>> {
+        frostline_files::create_own_folder(folder).environment()?;
+        let file = folder.join(CLAIM);
+        match self.claimant.attempt(&file).map_err(|error| unclaimed(folder, &error)).environment()? {
+            Attempt::Busy(owner) => Ok(Err(owner)),
+            Attempt::Claimed(claim, _) => {
+                self.beats.add(claim);
+                clear_leftovers(folder);
+                Ok(Ok(Held { claims: self, file }))
+            }
+        }
+    }
+}
+
+/// A folder's own files, which only this process writes as long as this value exists.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    claims: &'a Claims,
+    file: PathBuf,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.claims.beats.release(&self.file);
+    }
+}
+
+/// Why a folder cannot be claimed, and what to do.
+fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
+    let folder = place::shown(folder);
+    if error.kind() == std::io::ErrorKind::Unsupported {
+        return anyhow!(
+            "{folder}: its file system has no hard links ({error}), by which processes agree on who runs a cell; give an \
+             --out on another disk"
+        );
+    }
+    anyhow!(
+        "{folder}: no claim can be made ({error}); free some disk or give another --out, and run the same command again"
+    )
+}
+
+/// Removes what killed processes left in a folder that this one holds. Where that fails, it only takes space.
+fn clear_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| is_part(name) || is_attempt(name)) {
+            let _ = frostline_files::remove(&entry.path());
+        }
+    }
+}

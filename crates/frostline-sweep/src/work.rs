@@ -1,0 +1,167 @@
+//! `frostline work`: takes cells of a sweep's folder until none is left, beside any number of other processes.
+
+use std::collections::HashSet;
+
+use anyhow::anyhow;
+use frostline_record::{Cell, Job, Sweep};
+use tracing::info_span;
+
+use crate::args::{Backend, WorkArgs};
+use crate::claims::{ClaimedJobs, Claims};
+use crate::ending::Ending;
+use crate::executor::Executor as _;
+use crate::fault::{Blame as _, Result};
+use crate::folder::{Folder, stored};
+use crate::outcome::Outcome;
+use crate::place;
+use crate::program::Program;
+use crate::progress::Screen;
+use crate::units::counted;
+use crate::workers::{Failures, LocalWorkers};
+
+/// Runs cells of the sweep in a folder until all are recorded. `program` returns the worker program for the sweep's
+/// backend.
+///
+/// # Errors
+/// If there is no sweep in the folder, it was begun with another program, its inputs are missing here, or the folder
+/// cannot be written. Failed cells are not an error but [`Ending::Failed`].
+pub fn work(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
+    let mut sweep = Sweep::read(&args.folder).environment()?;
+    let program = program(backend(&sweep).environment()?)?;
+    let claims = Claims::of("frostline work", args.sharing.lease());
+    let mut seen = HashSet::new();
+    loop {
+        check_code(&sweep, &program).environment()?;
+        let outcome = info_span!("work").in_scope(|| round(args, &sweep, &program, &claims, &mut seen))?;
+        let again = Sweep::read(&args.folder).environment()?;
+        let more = again.cells.iter().any(|cell| !seen.contains(&cell.id));
+        if outcome.interrupted || outcome.not_started > 0 || !more {
+            return Ok(close(args, &again, &outcome));
+        }
+        // A search over sets of blocks has gone on, or another command has added cells.
+        sweep = again;
+    }
+}
+
+/// Takes cells of the sweep as it is now.
+fn round(
+    args: &WorkArgs,
+    sweep: &Sweep,
+    program: &Program,
+    claims: &Claims,
+    seen: &mut HashSet<String>,
+) -> Result<Outcome> {
+    let folder = Folder::join(&args.folder, sweep.cells.clone(), claims)?;
+    let executor = LocalWorkers::new(program, args.jobs as usize, args.threads, folder.logs())
+        .with_failures(Failures::of(&args.failures));
+    let prefixes = folder.prefix_place(&sweep.plan.prefix_cache, usize::MAX)?;
+    let mut jobs = folder.jobs(prefixes.as_ref(), sweep.plan.checkpoints)?;
+    if !args.failed {
+        jobs.retain(|job| !has_failed(args, &job.cell));
+    }
+    seen.extend(sweep.cells.iter().map(|cell| cell.id.clone()));
+    introduce(args, sweep, program, &jobs, folder.done());
+    if jobs.is_empty() {
+        return Ok(Outcome::default());
+    }
+    let cells: Vec<Cell> = jobs.iter().map(|job| job.cell.clone()).collect();
+    info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
+    let mut screen = Screen::new(sweep.plan.synthetic, &jobs, sweep.cells.len() - jobs.len());
+    let first = first(jobs.len(), claims.me().token.as_str());
+    let mut jobs = ClaimedJobs::new(claims, jobs, first).waits(!args.no_wait);
+    let outcome = executor.run(&mut jobs, &mut screen)?;
+    drop(jobs);
+    folder.remove_empty_logs();
+    Ok(outcome)
+}
+
+fn has_failed(args: &WorkArgs, cell: &Cell) -> bool {
+    matches!(stored(&args.folder, cell), Ok(Some(false)))
+}
+
+fn introduce(args: &WorkArgs, sweep: &Sweep, program: &Program, jobs: &[Job], done: usize) {
+    let (folder, about) = (place::shown(&args.folder), &program.about);
+    let failed = sweep.cells.len() - done - jobs.len();
+    let failed = match failed {
+        0 => String::new(),
+        count => format!(", {count} failed before (--failed runs them again)"),
+    };
+    say!(
+        "folder    {folder}: {}, {done} recorded{failed}, {} left",
+        counted(sweep.cells.len(), "cell"),
+        jobs.len()
+    );
+    say!("program   frostline {} on {} ({})", about.version, program.backend, about.isa);
+}
+
+/// Prints how the sweep stands, and says so with the exit code.
+fn close(args: &WorkArgs, sweep: &Sweep, outcome: &Outcome) -> Ending {
+    let states: Vec<Option<bool>> =
+        sweep.cells.iter().map(|cell| stored(&args.folder, cell).ok().flatten()).collect();
+    let count = |state: Option<bool>| states.iter().filter(|found| **found == state).count();
+    let (recorded, failed, left) = (count(Some(true)), count(Some(false)), count(None));
+    let folder = place::shown(&args.folder);
+    say!("here      {}, {} by other processes meanwhile", counted(outcome.done, "cell"), outcome.elsewhere);
+    if outcome.late > 0 {
+        say!(
+            "late      {} run here too late: their records are those of the processes that had taken them over",
+            counted(outcome.late, "cell")
+        );
+    }
+    say!("recorded  {recorded} of {} in {folder}", counted(sweep.cells.len(), "cell"));
+    if failed > 0 {
+        say!("failed    {}; the errors are in {folder}/cells/*/record.json", counted(failed, "cell"));
+        say!("          `frostline work {folder} --failed` runs them again");
+    }
+    if outcome.interrupted {
+        say!("stopped   {} left; the same command goes on with them", counted(left, "cell"));
+        return Ending::Interrupted;
+    }
+    if left > 0 && args.no_wait && outcome.not_started == 0 {
+        say!("left      {} that other processes run", counted(left, "cell"));
+    } else if left > 0 {
+        say!("left      {} not recorded; the same command goes on with them", counted(left, "cell"));
+        return Ending::Failed;
+    }
+    if failed > 0 {
+        return Ending::Failed;
+    }
+    say!("report    `frostline report {folder}`");
+    Ending::Done
+}
+
+/// The backend of the sweep's cells.
+fn backend(sweep: &Sweep) -> anyhow::Result<Backend> {
+    let name = sweep.cells.first().map_or("flex", |cell| cell.backend.as_str());
+    <Backend as clap::ValueEnum>::from_str(name, false).map_err(|_| {
+        anyhow!(
+            "the sweep's backend is `{name}`, which this Frostline does not know; use the sweep's program"
+        )
+    })
+}
+
+/// Checks that the program would write records that the sweep takes for its own.
+fn check_code(sweep: &Sweep, program: &Program) -> anyhow::Result<()> {
+    let here = &program.about.code;
+    match sweep.cells.iter().find(|cell| cell.code != *here) {
+        None => Ok(()),
+        Some(cell) => Err(anyhow!(
+            "the sweep was begun by a Frostline with the code {}, and this one has {here}; use the sweep's program, or \
+             begin the sweep again with this one",
+            cell.code
+        )),
+    }
+}
+
+/// Where among so many jobs this process begins, so that many processes do not all ask for the same: by its number in
+/// a cluster's array of jobs where there is one, else anywhere.
+fn first(jobs: usize, token: &str) -> usize {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<usize>().ok();
+    let array = || {
+        let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
+        let (task, count) = (number("SLURM_ARRAY_TASK_ID")?, number("SLURM_ARRAY_TASK_COUNT")?);
+        (count > 0).then(|| task.saturating_sub(first) * jobs / count)
+    };
+    let drawn = || u64::from_str_radix(token, 16).unwrap_or(0) as usize;
+    array().unwrap_or_else(drawn) % jobs.max(1)
+}
