@@ -65,6 +65,9 @@ pub struct SweepArgs {
     /// Show the cells and where each input comes from, and run nothing
     #[arg(long, conflicts_with = "verify")]
     pub list: bool,
+    /// Show how the sweep in a folder stands: what is recorded, what failed, and who runs which cell
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub status: Option<PathBuf>,
     /// Show what would be learned from: sizes, tags, unknown words, subwords, sentences that splits
     /// share; and train nothing
     #[arg(long, conflicts_with_all = ["list", "verify"])]
@@ -72,6 +75,9 @@ pub struct SweepArgs {
     /// Take one step in every cell, to see that it can run, and write no record
     #[arg(long)]
     pub verify: bool,
+    /// Write the sweep's folder for `frostline work`, and run nothing
+    #[arg(long, conflicts_with_all = ["list", "data_report", "verify"])]
+    pub begin: bool,
     /// Compute constant prefixes in every step, whatever the plan says
     #[arg(long)]
     pub no_prefix_cache: bool,
@@ -129,9 +135,13 @@ it. Each takes one cell at a time, and none that another one runs or has recorde
 over, from its last checkpoint where the processor has the same instruction set. TERM and USR1 store where the cells \
 are and end it.
 
-    frostline sweep --plan paper --out study --list   # the plan; a sweep that was begun has study/sweep.json
+    frostline sweep --plan demo --out study --begin   # or without --begin, to run cells here too
     frostline work study                              # in any number of terminals, jobs or machines
+    frostline sweep --status study
     frostline report study
+
+Only a sweep makes further rounds of a greedy search, and times the policies' steps in turns: run the same \
+`frostline sweep` once more at the end for these.
 
 Exit codes: 0 all cells are recorded, 1 some cells failed, 2 bad arguments, 3 environment (no sweep, another program \
 than the sweep's, data, device), 130 stopped before the end.")]

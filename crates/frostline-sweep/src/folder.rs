@@ -14,7 +14,7 @@ use frostline_record::{
 };
 use tempfile::TempDir;
 
-use crate::claims::Claims;
+use crate::claims::{Claims, Held};
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::outcome::Outcome;
@@ -23,14 +23,17 @@ use crate::units::counted;
 
 /// The sweep's folder with the cells of this command.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct Folder<'a> {
     path: PathBuf,
     cells: Vec<Cell>,
-    done: usize,
+    /// The ids of those that were done before this command.
+    done: HashSet<String>,
     /// With `--verify`: each cell takes one step, and the folder is removed afterwards.
     temporary: Option<TempDir>,
     /// Where the workers of this process write their logs.
     logs: PathBuf,
+    /// The claim on these, unless they lie apart.
+    _held: Option<Held<'a>>,
 }
 
 /// What the file `.lock` of a sweep's folder says, so that the folder is known even if its `sweep.json` is damaged.
@@ -82,36 +85,42 @@ fn check_owner(folder: &Path) -> Result<()> {
     environment(format!("{}: {why}; give a new or an empty folder as --out", place::shown(folder)))
 }
 
-impl Folder {
+impl<'a> Folder<'a> {
     /// Marks the folder as a sweep's and writes `sweep.json`.
-    pub(crate) fn open(path: &Path, mut sweep: Sweep, claims: &Claims) -> Result<Self> {
+    pub(crate) fn open(path: &Path, mut sweep: Sweep, claims: &'a Claims) -> Result<Self> {
         check_owner(path)?;
         mark(path)?;
         check_folders(&sweep.cells)?;
         let logs = path.join("workers");
+        // Another sweep of this folder would remove them.
+        let (logs, held) = match claims.try_hold(&logs)? {
+            Ok(held) => (logs, Some(held)),
+            Err(_) => (own_logs(path, claims), None),
+        };
+        let cells = sweep.cells.clone();
         let mut folder =
-            Self { path: path.into(), cells: sweep.cells.clone(), done: 0, temporary: None, logs };
+            Self { path: path.into(), cells, done: HashSet::new(), temporary: None, logs, _held: held };
         folder.create()?;
-        let held = claims.hold(path)?;
-        folder.count_done();
+        let writing = claims.hold(path)?;
+        folder.find_done();
         // The report warns of times measured with several jobs at once, even if an earlier command measured them.
-        if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done > 0) {
-            let jobs = if folder.done == folder.cells.len() { 0 } else { sweep.plan.jobs };
+        if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done() > 0) {
+            let jobs = if folder.done() == folder.cells.len() { 0 } else { sweep.plan.jobs };
             sweep.plan.jobs = before.plan.jobs.max(jobs);
         }
         sweep.write(path).environment()?;
-        drop(held);
+        drop(writing);
         Ok(folder)
     }
 
     /// A folder in which a sweep was started, for a process that helps with its cells. Its logs lie apart.
     pub(crate) fn join(path: &Path, cells: Vec<Cell>, claims: &Claims) -> Result<Self> {
         check_folders(&cells)?;
-        let me = claims.me();
-        let logs = path.join("workers").join(format!("{}-{}", me.host, me.pid));
-        let mut folder = Self { path: path.into(), cells, done: 0, temporary: None, logs };
+        let logs = own_logs(path, claims);
+        let mut folder =
+            Self { path: path.into(), cells, done: HashSet::new(), temporary: None, logs, _held: None };
         folder.create()?;
-        folder.count_done();
+        folder.find_done();
         Ok(folder)
     }
 
@@ -122,7 +131,8 @@ impl Folder {
         let path = temporary.path().to_path_buf();
         mark(&path)?;
         let logs = path.join("workers");
-        let folder = Self { path, cells, done: 0, temporary: Some(temporary), logs };
+        let folder =
+            Self { path, cells, done: HashSet::new(), temporary: Some(temporary), logs, _held: None };
         folder.create()?;
         Ok(folder)
     }
@@ -134,11 +144,12 @@ impl Folder {
         frostline_files::create_own_folder(&self.logs).environment()
     }
 
-    /// Counts the cells that are done, and removes the checkpoints of those that were killed between their record and the
+    /// Finds the cells that are done, and removes the checkpoints of those that were killed between their record and the
     /// removal of these.
-    fn count_done(&mut self) {
+    fn find_done(&mut self) {
         let done = self.cells.iter().filter(|cell| self.finished(cell));
-        self.done = done.inspect(|cell| remove_checkpoints(&Sweep::cell_folder(&self.path, cell))).count();
+        let done = done.inspect(|cell| remove_checkpoints(&Sweep::cell_folder(&self.path, cell)));
+        self.done = done.map(|cell| cell.id.clone()).collect();
     }
 
     /// The folder's path.
@@ -177,7 +188,7 @@ impl Folder {
 
     /// How many cells were done before this command.
     pub(crate) fn done(&self) -> usize {
-        self.done
+        self.done.len()
     }
 
     fn verifies(&self) -> bool {
@@ -187,7 +198,7 @@ impl Folder {
     /// Jobs for the cells that are missing or failed. Without claims the cells' folders are created.
     pub(crate) fn jobs(&self, place: Option<&PrefixPlace>, checkpoints: Checkpoints) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
-        for cell in self.cells.iter().filter(|cell| !self.finished(cell)) {
+        for cell in self.cells.iter().filter(|cell| !self.done.contains(&cell.id)) {
             let folder = std::path::absolute(Sweep::cell_folder(&self.path, cell)).environment()?;
             if self.verifies() {
                 frostline_files::create_own_folder(&folder).environment()?;
@@ -220,6 +231,16 @@ impl Folder {
         !self.verifies() && matches!(stored(&self.path, cell), Ok(Some(true)))
     }
 
+    /// Prints how others can run the cells.
+    pub(crate) fn introduce_work(&self) -> Ending {
+        let (path, left) = (place::shown(&self.path), self.cells.len() - self.done());
+        say!(
+            "begun     {path}: {} left; `frostline work {path}` runs them, any number at once",
+            counted(left, "cell")
+        );
+        Ending::Done
+    }
+
     /// Prints how many cells are done already, and how many records of other cells there are.
     pub(crate) fn print_existing(&self) -> Result<()> {
         let current: HashSet<OsString> = self.cells.iter().map(|cell| cell.folder().into()).collect();
@@ -229,8 +250,8 @@ impl Folder {
             .filter(|entry| entry.path().join("record.json").exists())
             .filter(|entry| !current.contains(&entry.file_name()))
             .count();
-        if self.done > 0 {
-            say!("done      {} here already, not run again", counted(self.done, "cell"));
+        if !self.done.is_empty() {
+            say!("done      {} here already, not run again", counted(self.done(), "cell"));
         }
         if others > 0 {
             say!(
@@ -274,7 +295,7 @@ impl Folder {
             print_verified(folder, outcome);
         }
         if outcome.interrupted {
-            let done = counted(self.done + outcome.done + outcome.elsewhere, "cell");
+            let done = counted(self.done() + outcome.done + outcome.elsewhere, "cell");
             say!("stopped   {done} done, kept in {path}; the same command again runs the others");
         } else if !verifies && !outcome.failed.is_empty() {
             let failed = counted(outcome.failed.len(), "cell");
@@ -284,6 +305,12 @@ impl Folder {
         }
         outcome.ending()
     }
+}
+
+/// The folder for the logs of a process that is not the only one.
+fn own_logs(path: &Path, claims: &Claims) -> PathBuf {
+    let me = claims.me();
+    path.join("workers").join(format!("{}-{}", me.host, me.pid))
 }
 
 fn print_verified(folder: TempDir, outcome: &Outcome) {

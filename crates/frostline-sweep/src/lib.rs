@@ -25,7 +25,10 @@ mod progress;
 mod publish;
 mod report;
 mod sample;
+#[cfg(test)]
+mod scale;
 mod sets;
+mod status;
 mod study;
 mod sweep;
 mod timing;

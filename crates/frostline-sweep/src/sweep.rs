@@ -17,7 +17,7 @@ use crate::progress::Screen;
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, report, say, timing};
+use crate::{data, inputs, list, report, say, status, timing};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -25,6 +25,9 @@ use crate::{data, inputs, list, report, say, timing};
 /// If the plan is invalid, inputs are missing or faulty, the folder cannot be written, or the program cannot run on
 /// this machine. Failed cells are not an error but [`Ending::Failed`].
 pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
+    if let Some(folder) = &args.status {
+        return status::status(folder);
+    }
     let trace = Trace::begin(args.trace.as_ref())?;
     let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
     let ending = info_span!("sweep").in_scope(|| run(args, place, program))?;
@@ -59,6 +62,9 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             true => Folder::temporary(cells)?,
             false => Folder::open(&out, study.sweep(cells), &claims)?,
         };
+        if args.begin {
+            return Ok(folder.introduce_work());
+        }
         let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs())
             .with_failures(Failures::of(&args.failures));
         let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;

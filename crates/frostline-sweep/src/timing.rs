@@ -16,7 +16,7 @@ use crate::units::{clock, counted};
 /// costs nothing else.
 pub(crate) fn measure(
     study: &Study,
-    folder: &Folder,
+    folder: &Folder<'_>,
     program: &Program,
     threads: Option<u32>,
     claims: &Claims,
