@@ -1,14 +1,14 @@
 //! Finds the outputs of a cell's constant prefix or has them computed: in a worker's memory, or in a mapped file
 //! that several workers share. What makes two prefixes the same is decided here.
 
-use std::fs::TryLockError;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use frostline_files::Writer;
+use frostline_files::claim::{Attempt, CLAIM, Claimant, Disk, LEASE, Owner, WorkClaim};
 use frostline_kernels::Kernels;
 use frostline_model::Network;
 use frostline_record::{
@@ -19,6 +19,7 @@ use frostline_train::{Dataset, Prefix, View, compute_prefix};
 use crate::corpus::seed_chooses;
 use crate::data::{Data, TaskData};
 use crate::prefix_rows::{Kept, MappedRows, Rows, Values};
+use crate::stop;
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
 const FILL_TOKENS: usize = 4096;
@@ -227,8 +228,8 @@ impl<B: Kernels> Fill<'_, '_, B> {
         Ok((Arc::new(Rows { values, starts: self.set.starts() }), computed))
     }
 
-    /// The file of this key, which one process writes while others wait. It is whole or absent:
-    /// what a crash leaves bears another name and is written over.
+    /// The file of this key, which one process writes under a claim while others wait. It is whole or absent: what a crash
+    /// leaves bears another name.
     fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(MappedRows, bool)> {
         let shown = || {
             format!(
@@ -237,43 +238,77 @@ impl<B: Kernels> Fill<'_, '_, B> {
             )
         };
         frostline_files::create_own_folder(folder).with_context(shown)?;
-        let lock = frostline_files::lock_file(&folder.join(format!("{key}.lock"))).with_context(shown)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                progress.waits();
-                lock.lock().with_context(shown)?;
-            }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
-        }
         let path = folder.join(format!("{key}.f32"));
-        if path.exists() {
-            match self.map(&path, key).with_context(shown)? {
-                Some(map) => return Ok((map, false)),
-                None => tracing::warn!("{}: damaged, so it is computed again", path.display()),
+        let claimant = Claimant::new(Disk, Owner::this_process("frostline worker", LEASE));
+        let (mut computed, mut waits) = (false, false);
+        loop {
+            if let Some(map) = self.map(&path, key).with_context(shown)? {
+                return Ok((map, computed));
+            }
+            ensure!(!computed, "{}: differs from what was written; check the disk", path.display());
+            match claimant.attempt(&folder.join(format!("{key}{CLAIM}"))).with_context(shown)? {
+                Attempt::Claimed(claim, _) => {
+                    let written = self.write(&path, key, &claimant, &claim, progress);
+                    let released = claimant.release(&claim);
+                    computed = written.with_context(shown)?;
+                    released.with_context(shown)?;
+                }
+                Attempt::Busy(_) => {
+                    if !std::mem::replace(&mut waits, true) {
+                        progress.waits();
+                    }
+                    stop::end_if_asked();
+                    std::thread::sleep(Duration::from_millis(50));
+                }
             }
         }
-        self.write(&path, key, progress).with_context(shown)?;
-        let map = self.map(&path, key).with_context(shown)?;
-        let damaged = || anyhow!("{}: differs from what was written; check the disk", path.display());
-        Ok((map.ok_or_else(damaged)?, true))
     }
 
-    /// The rows of a file; nothing if it is damaged or another prefix's.
+    /// The rows of a file; nothing if it is missing, damaged or another prefix's.
     fn map(&self, path: &Path, key: &str) -> Result<Option<MappedRows>> {
-        Ok(MappedRows::open(path, key)?.filter(|rows| rows.bytes() == self.bytes()))
+        if !path.exists() {
+            return Ok(None);
+        }
+        let map = MappedRows::open(path, key)?.filter(|rows| rows.bytes() == self.bytes());
+        if map.is_none() {
+            tracing::warn!("{}: damaged, so it is computed again", path.display());
+        }
+        Ok(map)
     }
 
-    fn write(&self, path: &Path, key: &str, progress: &mut Progress) -> Result<()> {
+    /// Computes the file. Returns whether it is there now, unless another process has the claim and writes it.
+    fn write(
+        &self,
+        path: &Path,
+        key: &str,
+        claimant: &Claimant<Disk>,
+        claim: &WorkClaim,
+        progress: &mut Progress,
+    ) -> Result<bool> {
+        // Another process may have written it since it was looked for.
+        if self.map(path, key)?.is_some() {
+            return Ok(false);
+        }
         let mut out = Writer::create_sealed(path)?;
+        let mut touched = Instant::now();
         self.compute(progress, &mut |rows| {
+            if touched.elapsed() > LEASE / 6 {
+                touched = Instant::now();
+                // Where it is lost, the end tells.
+                let _ = claimant.keep(claim);
+            }
             for value in rows {
                 out.write_all(&value.to_ne_bytes())?;
             }
             Ok(())
         })?;
         out.write_all(key.as_bytes())?;
-        Ok(out.finish()?)
+        // A file that others have mapped must not be replaced.
+        if !claimant.keep(claim)? {
+            return Ok(false);
+        }
+        out.finish()?;
+        Ok(true)
     }
 
     fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {

@@ -16,7 +16,7 @@ pub(crate) use owner::token;
 pub use owner::{LEASE, Owner};
 pub use shared::{Disk, Seen, SharedFiles};
 
-/// The name of the file that is the claim on a folder.
+/// The name of the file that is the claim on a folder; added to that of a file, the name of the claim on this file.
 pub const CLAIM: &str = ".claim";
 
 /// A claim that this process made.
@@ -208,7 +208,7 @@ fn beside(file: &Path, token: &str, ending: &str) -> PathBuf {
 /// Whether a file lies beside claims while one is attempted. What a killed process left can be removed by the holder.
 #[must_use]
 pub fn is_attempt(name: &str) -> bool {
-    let token = name.strip_prefix(CLAIM).and_then(|rest| rest.strip_prefix('.'));
+    let token = name.split_once(CLAIM).and_then(|(_, rest)| rest.strip_prefix('.'));
     let token = token.map(|token| token.strip_suffix(".stale").unwrap_or(token));
     token.is_some_and(|token| token.len() == 16 && token.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
