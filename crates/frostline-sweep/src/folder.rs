@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use frostline_files::claim::is_attempt;
 use frostline_files::is_part;
 use frostline_record::{
     Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
@@ -329,7 +330,7 @@ fn is_prefix_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.split_once('.').is_some_and(|(key, ending)| {
         let is_key = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_key && (["f32", "lock"].contains(&ending) || is_part(name))
+        is_key && (["f32", "claim", "lock"].contains(&ending) || is_part(name) || is_attempt(name))
     })
 }
 

@@ -46,12 +46,12 @@ fn a_folder_of_many_records_is_read_in_seconds() {
     let (folder, sweep) = sweep(if large { 1000 } else { 4 });
     let claims = Claims::of("a test", LEASE);
     let count = sweep.cells.len();
-    println!("{count} cells");
+    say!("{count} cells");
 
     // Claims and records, one after the other, as by workers that train nothing.
     let clock = Instant::now();
     let open = Folder::open(folder.path(), sweep.clone(), &claims).expect("a new sweep");
-    println!("opened as new in {:.0} ms", ms(clock));
+    say!("opened as new in {:.0} ms", ms(clock));
     let jobs = open.jobs(None, sweep.plan.checkpoints).expect("all of them");
     let mut jobs = ClaimedJobs::new(&claims, jobs, 0);
     let (mut claiming, clock) = (Duration::ZERO, Instant::now());
@@ -65,7 +65,7 @@ fn a_folder_of_many_records_is_read_in_seconds() {
         claiming += asked.elapsed();
     }
     drop((jobs, open));
-    println!(
+    say!(
         "claimed in {:.3} ms per cell, claimed and recorded in {:.3} ms",
         1e3 * claiming.as_secs_f64() / count as f64,
         ms(clock) / count as f64
@@ -75,15 +75,15 @@ fn a_folder_of_many_records_is_read_in_seconds() {
     let clock = Instant::now();
     let open = Folder::join(folder.path(), sweep.cells.clone(), &claims).expect("the same sweep");
     assert_eq!((open.done(), open.jobs(None, sweep.plan.checkpoints).expect("none").len()), (count, 0));
-    println!("opened again in {:.0} ms", ms(clock));
+    say!("opened again in {:.0} ms", ms(clock));
 
     let clock = Instant::now();
     status::status(folder.path()).expect("it stands well");
-    println!("status in {:.0} ms", ms(clock));
+    say!("status in {:.0} ms", ms(clock));
 
     let clock = Instant::now();
     report::write(folder.path(), &claims).expect("a report");
-    println!(
+    say!(
         "report in {:.0} ms; peak of memory {} MiB, {before} before the folder was read",
         ms(clock),
         peak_mib()

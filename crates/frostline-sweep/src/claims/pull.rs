@@ -12,6 +12,9 @@ use frostline_files::claim::{Attempt, CLAIM, Claimant, Owner, SharedFiles, WorkC
 /// server busy.
 const LOOKS: usize = 64;
 
+/// The time between two looks for each of these, and five times that at least.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// The cells that are pulled, by number.
 pub(crate) trait Cells {
     /// The folder of a cell.
@@ -54,8 +57,6 @@ pub(crate) struct Pull<F> {
     open: VecDeque<usize>,
     /// Claimed by others at the last look.
     busy: VecDeque<(usize, Owner)>,
-    /// The time between two looks at these.
-    pace: Duration,
     /// When they are looked at again, as [`SharedFiles::elapsed`] counts.
     look_at: Duration,
 }
@@ -63,14 +64,7 @@ pub(crate) struct Pull<F> {
 impl<F: SharedFiles> Pull<F> {
     /// Takes these cells in this order.
     pub(crate) fn new(claimant: Arc<Claimant<F>>, order: impl IntoIterator<Item = usize>) -> Self {
-        let pace = (claimant.me().lease / 12).min(Duration::from_secs(10));
-        Self {
-            claimant,
-            open: order.into_iter().collect(),
-            busy: VecDeque::new(),
-            pace,
-            look_at: Duration::ZERO,
-        }
+        Self { claimant, open: order.into_iter().collect(), busy: VecDeque::new(), look_at: Duration::ZERO }
     }
 
     /// How many cells this process knows to be left, without those that it has taken.
@@ -117,17 +111,23 @@ impl<F: SharedFiles> Pull<F> {
         if now < self.look_at {
             return false;
         }
-        self.look_at = now + self.pace;
+        self.look_at = now + self.pace();
         let count = self.busy.len().min(LOOKS);
         self.open.extend(self.busy.drain(..count).map(|(cell, _)| cell));
         true
+    }
+
+    /// The time between two looks at the others' cells: shorter where there are few.
+    fn pace(&self) -> Duration {
+        let longest = (self.claimant.me().lease / 12).min(Duration::from_secs(10));
+        (PAUSE * self.busy.len() as u32).max(5 * PAUSE).min(longest)
     }
 
     /// A cell that another process has claimed after all.
     pub(crate) fn put_back(&mut self, cell: usize, owner: Owner) {
         if self.busy.is_empty() {
             // No look right after the first one.
-            self.look_at = self.look_at.max(self.claimant.files().elapsed() + self.pace);
+            self.look_at = self.look_at.max(self.claimant.files().elapsed() + self.pace());
         }
         self.busy.push_back((cell, owner));
     }
