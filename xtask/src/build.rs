@@ -27,7 +27,7 @@ fn build(backend: Backend) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--release", "--package", "frostline", "--no-default-features"])
-        .args(["--features", &backend.to_string()])
+        .args(["--features", &features(backend)])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace::root())
         .stdin(Stdio::null())
@@ -40,6 +40,11 @@ fn build(backend: Backend) -> anyhow::Result<PathBuf> {
     let built =
         executable(&output.stdout).ok_or_else(|| anyhow!("cargo built no binary named `frostline`"))?;
     keep(&built, backend).with_context(|| format!("{} cannot be copied", built.display()))
+}
+
+/// What the program is built with: where it chooses, a processor's backend and that for any GPU.
+fn features(backend: Backend) -> String {
+    if backend == Backend::Auto { "flex,wgpu".into() } else { backend.to_string() }
 }
 
 /// The path of the binary in cargo's messages.

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use frostline_files::claim::LEASE;
 use serde::{Deserialize, Serialize};
 
+pub use crate::slurm::SlurmArgs;
+
 /// `sweep`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -78,6 +80,9 @@ pub struct SweepArgs {
     /// Write the sweep's folder for `frostline work`, and run nothing
     #[arg(long, conflicts_with_all = ["list", "data_report", "verify"])]
     pub begin: bool,
+    /// Who runs the cells
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// Compute constant prefixes in every step, whatever the plan says
     #[arg(long)]
     pub no_prefix_cache: bool,
@@ -90,6 +95,36 @@ pub struct SweepArgs {
     /// How processes share a folder
     #[command(flatten)]
     pub sharing: SharingArgs,
+}
+
+/// Who runs the cells.
+#[derive(Debug, Args)]
+pub struct ClusterArgs {
+    /// What runs the cells
+    #[arg(long, value_enum, default_value_t = ExecutorKind::Local, conflicts_with_all = ["begin", "verify"])]
+    pub executor: ExecutorKind,
+    /// Submit the jobs and end
+    #[arg(long)]
+    pub detach: bool,
+    /// Show the jobs that would be submitted, and submit nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// End the jobs that were submitted for a sweep's folder
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub cancel: Option<PathBuf>,
+    /// The jobs
+    #[command(flatten)]
+    pub slurm: SlurmArgs,
+}
+
+/// What runs the cells of a sweep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExecutorKind {
+    /// Workers on this machine
+    #[default]
+    Local,
+    /// Jobs of a SLURM cluster, which take cells from the sweep's folder
+    Slurm,
 }
 
 /// What happens when a cell fails.
@@ -161,6 +196,10 @@ pub struct WorkArgs {
     /// End, as if all cells were recorded, when those that are left are run by other processes
     #[arg(long)]
     pub no_wait: bool,
+    /// In a job of SLURM that the signal USR1 ends before its time limit: how often the job returns to the queue while
+    /// cells are left
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub max_restarts: u32,
     /// What happens when a cell fails
     #[command(flatten)]
     pub failures: FailureArgs,
@@ -260,6 +299,8 @@ pub enum Backend {
     Cuda,
     /// Any GPU with Vulkan, Metal or DirectX 12; FROSTLINE_DEVICE selects one of several
     Wgpu,
+    /// The fastest of these that this build has and that can compute here
+    Auto,
 }
 
 impl fmt::Display for Backend {
@@ -269,6 +310,7 @@ impl fmt::Display for Backend {
             Self::Ndarray => "ndarray",
             Self::Cuda => "cuda",
             Self::Wgpu => "wgpu",
+            Self::Auto => "auto",
         })
     }
 }

@@ -12,6 +12,9 @@ use crate::worker::Message;
 /// The running round.
 static RUNNING: Mutex<Option<Sender<Message>>> = Mutex::new(None);
 
+/// Whether USR1 was received.
+static USR1: AtomicBool = AtomicBool::new(false);
+
 /// Whether the handlers are installed; a process can have only one of each.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
@@ -25,6 +28,11 @@ pub(crate) fn listen(sender: Sender<Message>) -> anyhow::Result<()> {
     listen_for_usr1().context("the signal USR1 cannot be handled")
 }
 
+/// Whether the signal USR1 has interrupted this process, as a cluster's engine sends it before a time limit.
+pub(crate) fn by_usr1() -> bool {
+    USR1.load(Ordering::Relaxed)
+}
+
 fn interrupt() {
     match &*RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(sender) if sender.send(Message::Interrupt).is_ok() => {}
@@ -36,7 +44,12 @@ fn interrupt() {
 #[cfg(unix)]
 fn listen_for_usr1() -> std::io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGUSR1])?;
-    std::thread::spawn(move || signals.forever().for_each(|_| interrupt()));
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            USR1.store(true, Ordering::Relaxed);
+            interrupt();
+        }
+    });
     Ok(())
 }
 

@@ -28,6 +28,7 @@ mod sample;
 #[cfg(test)]
 mod scale;
 mod sets;
+mod slurm;
 mod status;
 mod study;
 mod sweep;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
+use clap::ValueEnum as _;
 use frostline_record::{Cell, CellFacts, PairedTimes, TimingJob};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ pub struct About {
     pub code: String,
     /// The backends that it was built with.
     pub backends: Vec<String>,
+    /// The one that was asked for, or for `auto` the one that it chose.
+    #[serde(default)]
+    pub backend: String,
     /// The instruction set that its kernels use on this machine.
     pub isa: String,
     /// The processor or the GPU.
@@ -52,6 +56,7 @@ impl Program {
     pub fn at(path: &Path, backend: Backend, revision: String) -> Result<Self> {
         let path = std::path::absolute(path).environment()?;
         let about = describe(&path, backend).environment()?;
+        let backend = Backend::from_str(&about.backend, false).unwrap_or(backend);
         Ok(Self { path, backend, about, revision, trace: None })
     }
 
@@ -136,7 +141,7 @@ fn describe(path: &Path, backend: Backend) -> anyhow::Result<About> {
     }
     let about: About = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("{}: not the output of a Frostline program", path.display()))?;
-    if !about.backends.iter().any(|name| *name == backend.to_string()) {
+    if backend != Backend::Auto && !about.backends.iter().any(|name| *name == backend.to_string()) {
         bail!(
             "the program {} has no backend `{backend}`; it was built with: {}",
             path.display(),

@@ -11,7 +11,7 @@ use frostline_report::visible;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
 use crate::units::{clock, counted};
-use crate::{place, say};
+use crate::{place, say, slurm};
 
 /// How many failed cells are named.
 const MOST_FAILED: usize = 10;
@@ -36,7 +36,9 @@ struct Standing {
 pub(crate) fn status(folder: &Path) -> Result<Ending> {
     let sweep = Sweep::read(folder).environment()?;
     let standing = Standing::of(folder, &sweep.cells);
-    say::print(|to| standing.write(folder, to))
+    let ending = say::print(|to| standing.write(folder, to))?;
+    slurm::status(folder)?;
+    Ok(ending)
 }
 
 impl Standing {

@@ -4,20 +4,21 @@
 
 use tracing::info_span;
 
-use crate::args::SweepArgs;
+use crate::args::{Backend, ExecutorKind, SweepArgs};
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::Executor as _;
 use crate::fault::Result;
 use crate::folder::{self, Folder};
 use crate::jobs::{Jobs, Queue};
+use crate::outcome::Outcome;
 use crate::place::Place;
 use crate::program::Program;
 use crate::progress::Screen;
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, report, say, status, timing};
+use crate::{data, inputs, list, report, say, slurm, status, timing};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -28,6 +29,9 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     if let Some(folder) = &args.status {
         return status::status(folder);
     }
+    if let Some(folder) = &args.cluster.cancel {
+        return slurm::cancel(folder);
+    }
     let trace = Trace::begin(args.trace.as_ref())?;
     let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
     let ending = info_span!("sweep").in_scope(|| run(args, place, program))?;
@@ -37,6 +41,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
 
 fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
     let mut study = Study::read(args, place)?;
+    let program = with_backend(&mut study, program)?;
     let sources = inputs::find(&mut study, args)?;
     let out = study.folder(args, place);
     if args.list {
@@ -65,20 +70,14 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         if args.begin {
             return Ok(folder.introduce_work());
         }
-        let executor = LocalWorkers::new(&program, study.plan.jobs, args.threads, folder.logs())
-            .with_failures(Failures::of(&args.failures));
-        let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
-        let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
         folder.print_existing()?;
-        let mut screen = Screen::new(study.plan.synthetic, &jobs, folder.done());
-        let mut jobs: Box<dyn Jobs> = match args.verify {
-            true => Box::new(Queue::from(jobs)),
-            false => Box::new(ClaimedJobs::new(&claims, jobs, 0)),
+        let outcome = match args.cluster.executor {
+            ExecutorKind::Local => here(args, &study, &folder, &program, &claims)?,
+            ExecutorKind::Slurm => match slurm::run(&args.cluster, &folder, &program)? {
+                slurm::Round::Ended(outcome) => outcome,
+                slurm::Round::Detached => return Ok(Ending::Done),
+            },
         };
-        let left = jobs.left();
-        let outcome =
-            info_span!("cells", jobs = left).in_scope(|| executor.run(jobs.as_mut(), &mut screen))?;
-        drop((jobs, screen));
         let complete = !args.verify && !outcome.interrupted;
         if complete
             && outcome.not_started == 0
@@ -88,10 +87,47 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete {
-            info_span!("timing")
-                .in_scope(|| timing::measure(&study, &folder, &program, args.threads, &claims))?;
+            // A machine from which jobs are submitted is shared, and another one than theirs.
+            if args.cluster.executor == ExecutorKind::Local {
+                info_span!("timing")
+                    .in_scope(|| timing::measure(&study, &folder, &program, args.threads, &claims))?;
+            }
             info_span!("report").in_scope(|| report::write(folder.path(), &claims))?;
         }
         return Ok(folder.close(&outcome));
     }
+}
+
+/// The way to the program. Where it chooses the backend, it is asked at once.
+fn with_backend<'a>(
+    study: &mut Study,
+    program: impl FnOnce() -> Result<Program> + 'a,
+) -> Result<Box<dyn FnOnce() -> Result<Program> + 'a>> {
+    if study.backend != Backend::Auto {
+        return Ok(Box::new(program));
+    }
+    let found = program()?;
+    study.backend = found.backend;
+    Ok(Box::new(|| Ok(found)))
+}
+
+/// Runs the folder's cells that are left on this machine.
+fn here(
+    args: &SweepArgs,
+    study: &Study,
+    folder: &Folder<'_>,
+    program: &Program,
+    claims: &Claims,
+) -> Result<Outcome> {
+    let executor = LocalWorkers::new(program, study.plan.jobs, args.threads, folder.logs())
+        .with_failures(Failures::of(&args.failures));
+    let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
+    let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
+    let mut screen = Screen::new(study.plan.synthetic, &jobs, folder.done());
+    let mut jobs: Box<dyn Jobs> = match args.verify {
+        true => Box::new(Queue::from(jobs)),
+        false => Box::new(ClaimedJobs::new(claims, jobs, 0)),
+    };
+    let left = jobs.left();
+    info_span!("cells", jobs = left).in_scope(|| executor.run(jobs.as_mut(), &mut screen))
 }

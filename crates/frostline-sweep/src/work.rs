@@ -16,6 +16,7 @@ use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::progress::Screen;
+use crate::slurm;
 use crate::units::counted;
 use crate::workers::{Failures, LocalWorkers};
 
@@ -36,7 +37,11 @@ pub fn work(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -
         let again = Sweep::read(&args.folder).environment()?;
         let more = again.cells.iter().any(|cell| !seen.contains(&cell.id));
         if outcome.interrupted || outcome.not_started > 0 || !more {
-            return Ok(close(args, &again, &outcome));
+            let ending = close(args, &again, &outcome);
+            if ending == Ending::Interrupted {
+                slurm::return_to_queue(args.max_restarts);
+            }
+            return Ok(ending);
         }
         // A search over sets of blocks has gone on, or another command has added cells.
         sweep = again;

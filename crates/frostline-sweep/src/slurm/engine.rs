@@ -1,0 +1,100 @@
+//! SLURM's own commands: `sbatch`, `squeue`, `scancel`, `scontrol`.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, anyhow, bail};
+
+/// Runs one of SLURM's commands, and returns what it printed.
+fn output(program: &str, arguments: &[String]) -> anyhow::Result<String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().with_context(|| {
+        format!("{program} cannot be started; run this on a machine from which jobs are submitted")
+    })?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!("{} failed: {}", shown(program, arguments), errors.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A command as one would type it.
+pub(super) fn shown(program: &str, arguments: &[String]) -> String {
+    let words = [program].into_iter().chain(arguments.iter().map(String::as_str));
+    words.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// A word for a shell.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=:,%@+".contains(sign);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Submits a job and returns its number.
+pub(super) fn submit(arguments: &[String]) -> anyhow::Result<String> {
+    let printed = output("sbatch", arguments)?;
+    let number = printed.trim().split(';').next().unwrap_or_default();
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        bail!("sbatch printed `{}` where a job's number was expected", printed.trim());
+    }
+    Ok(number.into())
+}
+
+/// The number of jobs that one array can have.
+pub(super) fn array_limit() -> anyhow::Result<usize> {
+    let config = output("scontrol", &["show".into(), "config".into()])?;
+    limit_in(&config).ok_or_else(|| anyhow!("`scontrol show config` does not tell MaxArraySize"))
+}
+
+fn limit_in(config: &str) -> Option<usize> {
+    let line = config.lines().find_map(|line| line.trim().strip_prefix("MaxArraySize"))?;
+    line.trim_start_matches([' ', '=']).trim().parse().ok()
+}
+
+/// The state of each job that has these numbers, with the reason of those that wait. Jobs that the controller has
+/// forgotten are not there.
+pub(super) fn states(jobs: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    let arguments = ["-h", "-r", "-o", "%T|%r", "-j"].map(String::from);
+    let arguments: Vec<String> = arguments.into_iter().chain([jobs.join(",")]).collect();
+    match output("squeue", &arguments) {
+        Ok(text) => Ok(text.lines().filter_map(state).collect()),
+        Err(error) if error.to_string().contains("Invalid job id") => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn state(line: &str) -> Option<(String, String)> {
+    let (state, reason) = line.trim().split_once('|')?;
+    Some((state.to_lowercase(), reason.into()))
+}
+
+/// Ends jobs.
+pub(super) fn cancel(jobs: &[String]) -> anyhow::Result<()> {
+    output("scancel", jobs).map(drop)
+}
+
+/// Puts a job back into the queue.
+pub(super) fn requeue(job: &str) -> anyhow::Result<()> {
+    output("scontrol", &["requeue".into(), job.into()]).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_pass_through_a_shell() {
+        let arguments = ["--array=0-3", "a b", "it's", ""].map(String::from);
+        assert_eq!(shown("sbatch", &arguments), r"sbatch --array=0-3 'a b' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn what_slurm_prints_is_read() {
+        let config = "MaxArraySize            = 1001\nMaxBatchRequeue         = 5\n";
+        assert_eq!((limit_in(config), limit_in("")), (Some(1001), None));
+        assert_eq!(state("PENDING|Priority\n"), Some(("pending".into(), "Priority".into())));
+        assert_eq!(state(""), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! The cells of a sweep as jobs of a SLURM cluster: workers pull them from the sweep's folder, and its records, not the
+//! states of jobs, tell what was done.
+
+mod engine;
+mod options;
+mod submit;
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use frostline_record::Cell;
+
+use crate::args::ClusterArgs;
+use crate::ending::Ending;
+use crate::fault::{Blame as _, Result, environment};
+use crate::folder::{Folder, stored};
+use crate::interrupts;
+use crate::outcome::Outcome;
+use crate::place;
+use crate::program::Program;
+use crate::units::counted;
+use submit::{Submission, Submitted, submissions};
+
+pub use options::SlurmArgs;
+
+/// The time between two looks at the queue and the records.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// How often the queue has to be empty until its jobs are believed to have ended: one that returns to the queue is in
+/// neither state for a moment.
+const LOOKS: usize = 3;
+
+/// What became of a round.
+pub(crate) enum Round {
+    /// All jobs have ended.
+    Ended(Outcome),
+    /// The jobs go on without this command.
+    Detached,
+}
+
+/// Submits the cells of a folder that are not recorded, and stays until they are, unless asked not to.
+pub(crate) fn run(args: &ClusterArgs, folder: &Folder<'_>, program: &Program) -> Result<Round> {
+    let options = args.slurm.with_defaults().plan()?;
+    let path = std::path::absolute(folder.path()).environment()?;
+    let has = |cell: &&Cell, state| matches!(stored(&path, cell), Ok(found) if found == state);
+    let failed = folder.cells().iter().filter(|cell| has(cell, Some(false))).count();
+    if failed > 0 {
+        note!(
+            "failed    {} before; `frostline work {} --failed` runs them again",
+            counted(failed, "cell"),
+            place::shown(folder.path())
+        );
+    }
+    let open: Vec<&Cell> = folder.cells().iter().filter(|cell| has(cell, None)).collect();
+    if open.is_empty() {
+        return Ok(Round::Ended(Outcome::default()));
+    }
+    let submission = Submission::of(&path, program, open.len(), &options);
+    if args.dry_run {
+        say!("{}", submission.shown());
+        return Ok(Round::Detached);
+    }
+    let submitted = submission.submit(&program.path).environment()?;
+    introduce(folder.path(), &submission, &submitted);
+    if args.detach { Ok(Round::Detached) } else { follow(&path, &open, &submitted) }
+}
+
+fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
+    let path = place::shown(folder);
+    say!(
+        "slurm     {} in array {}, the report in job {}; logs in {path}/slurm",
+        counted(submission.workers(), "worker"),
+        submitted.array,
+        submitted.report
+    );
+    say!(
+        "          `frostline sweep --status {path}` shows how it stands, `frostline sweep --cancel {path}` ends it"
+    );
+}
+
+/// Shows progress until all cells are recorded and the array has ended, or Ctrl-C detaches.
+fn follow(path: &Path, cells: &[&Cell], submitted: &Submitted) -> Result<Round> {
+    let (sender, receiver) = channel();
+    interrupts::listen(sender).environment()?;
+    say!("          Ctrl-C leaves the jobs alone and ends this command");
+    let mut watched = Watched { open: cells.to_vec(), done: 0, failed: Vec::new() };
+    let (mut shown, mut empty) = (String::new(), 0);
+    loop {
+        watched.look(path);
+        let states = match engine::states(&[submitted.array.clone(), submitted.report.clone()]) {
+            Ok(states) => states,
+            // A controller that is busy or being restarted is asked again.
+            Err(error) => vec![("unknown".into(), error.to_string())],
+        };
+        let line = format!("{}; {}", watched.shown(), summary(&states));
+        if line != shown {
+            say!("slurm     {line}");
+            shown = line;
+        }
+        empty = if states.is_empty() { empty + 1 } else { 0 };
+        if empty >= LOOKS {
+            watched.look(path);
+            return Ok(Round::Ended(watched.outcome(path)));
+        }
+        match receiver.recv_timeout(PAUSE) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => {
+                say!("detached  the jobs go on");
+                return Ok(Round::Detached);
+            }
+        }
+    }
+}
+
+/// The cells of the submitted jobs.
+struct Watched<'a> {
+    open: Vec<&'a Cell>,
+    done: usize,
+    failed: Vec<(String, String)>,
+}
+
+impl Watched<'_> {
+    /// Reads the records that were not there before.
+    fn look(&mut self, path: &Path) {
+        self.open.retain(|cell| {
+            let record = frostline_record::read_record(&frostline_record::Sweep::cell_folder(path, cell));
+            match record.ok().flatten().filter(|record| record.cell.id == cell.id) {
+                None => return true,
+                Some(record) => match record.error {
+                    None => self.done += 1,
+                    Some(error) => self.failed.push((cell.title(), error)),
+                },
+            }
+            false
+        });
+    }
+
+    fn shown(&self) -> String {
+        let all = counted(self.open.len() + self.done + self.failed.len(), "cell");
+        let failed =
+            if self.failed.is_empty() { String::new() } else { format!(", {} failed", self.failed.len()) };
+        format!("{} of {all} recorded{failed}", self.done)
+    }
+
+    fn outcome(self, path: &Path) -> Outcome {
+        if !self.open.is_empty() {
+            note!(
+                "left      the jobs have ended, and {} not recorded; {}/slurm/*.log tell why. The same command submits \
+                 them again",
+                counted(self.open.len(), "cell"),
+                place::shown(path)
+            );
+        }
+        let lost = self.open.iter().map(|cell| (cell.title(), "its jobs have ended without a record".into()));
+        let failed = self.failed.into_iter().chain(lost).collect();
+        Outcome { elsewhere: self.done, failed, ..Outcome::default() }
+    }
+}
+
+/// `3 running, 1 pending (Priority)`.
+fn summary(states: &[(String, String)]) -> String {
+    let mut kinds: Vec<(&str, &str, usize)> = Vec::new();
+    for (state, reason) in states {
+        match kinds.iter_mut().find(|(known, ..)| known == state) {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((state, reason, 1)),
+        }
+    }
+    if kinds.is_empty() {
+        return "no job is left".into();
+    }
+    let shown = kinds.iter().map(|(state, reason, count)| match *reason {
+        "None" | "" => format!("{count} {state}"),
+        reason => format!("{count} {state} ({reason})"),
+    });
+    format!("jobs: {}", shown.collect::<Vec<_>>().join(", "))
+}
+
+/// Prints the states of a folder's jobs, if it has any.
+pub(crate) fn status(folder: &Path) -> Result<()> {
+    let all = submissions(folder).environment()?;
+    if all.is_empty() {
+        return Ok(());
+    }
+    let states = engine::states(&numbers(&all));
+    let line = states.map_or_else(|error| format!("{error:#}"), |states| summary(&states));
+    say!("slurm     {line}");
+    Ok(())
+}
+
+/// Ends a folder's jobs.
+///
+/// # Errors
+/// If it has none, or SLURM cannot be asked.
+pub(crate) fn cancel(folder: &Path) -> Result<Ending> {
+    let all = submissions(folder).environment()?;
+    if all.is_empty() {
+        return environment(format!("{}: no jobs of SLURM were submitted for it", place::shown(folder)));
+    }
+    let jobs = numbers(&all);
+    engine::cancel(&jobs).environment()?;
+    say!("cancelled {}; running cells are stored, and the same sweep goes on with them", jobs.join(", "));
+    Ok(Ending::Done)
+}
+
+fn numbers(all: &[Submitted]) -> Vec<String> {
+    all.iter().flat_map(|one| [one.array.clone(), one.report.clone()]).collect()
+}
+
+/// Returns this job to the queue, if it is one that may and the signal before its time limit has ended it.
+pub(crate) fn return_to_queue(max_restarts: u32) {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let Some(job) = set("SLURM_JOB_ID").filter(|_| interrupts::by_usr1()) else { return };
+    let restarts = set("SLURM_RESTART_COUNT").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
+    if restarts >= max_restarts {
+        note!(
+            "slurm     this job has returned to the queue {restarts} times, which is the most; cells are left"
+        );
+        return;
+    }
+    // The last task of an array has the number of the whole array as its own: only the long form names the task.
+    let job = match (set("SLURM_ARRAY_JOB_ID"), set("SLURM_ARRAY_TASK_ID")) {
+        (Some(array), Some(task)) => format!("{array}_{task}"),
+        _ => job,
+    };
+    match engine::requeue(&job) {
+        Ok(()) => note!("slurm     {job} returns to the queue, for the {}. time", restarts + 1),
+        Err(error) => note!("slurm     {job} could not return to the queue: {error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_counted() {
+        let states = [("running", "None"), ("pending", "Priority"), ("running", "None")];
+        let states = states.map(|(state, reason)| (state.to_string(), reason.to_string()));
+        assert_eq!(summary(&states), "jobs: 2 running, 1 pending (Priority)");
+        assert_eq!(summary(&[]), "no job is left");
+    }
+}

@@ -1,0 +1,190 @@
+//! What is asked of SLURM: options of the command line, and their defaults from the user's own file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, ensure};
+use clap::Args;
+use serde::Deserialize;
+
+/// The environment variable with the path of the user's file.
+const VARIABLE: &str = "FROSTLINE_CONFIG";
+
+/// The largest file of defaults.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Options of jobs. None of them is part of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[command(
+    next_help_heading = "With --executor slurm (defaults: [slurm] in frostline/config.toml of the user's config folder)"
+)]
+pub struct SlurmArgs {
+    /// Jobs of one array that take cells [default: 4, at most one per cell]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub workers: Option<u32>,
+    /// Time limit of a job, as sbatch takes it: 4:00:00, 2-12:00:00, or minutes
+    #[arg(long, value_name = "LIMIT")]
+    pub time: Option<String>,
+    /// Partition
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// Account that is charged
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// Quality of service
+    #[arg(long, value_name = "NAME")]
+    pub qos: Option<String>,
+    /// Features that nodes must have
+    #[arg(long, value_name = "FEATURES")]
+    pub constraint: Option<String>,
+    /// GPUs of a job, as in `1` or `a100:1`
+    #[arg(long, value_name = "GPUS")]
+    pub gpus: Option<String>,
+    /// Cores of a job [default: the cluster's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: Option<u32>,
+    /// Memory of a job, as in `16G`
+    #[arg(long, value_name = "SIZE")]
+    pub mem: Option<String>,
+    /// A command that each job runs first, as in `module load cuda`; may be repeated
+    #[arg(long, value_name = "COMMAND")]
+    pub setup: Vec<String>,
+    /// A further option of sbatch, as in `--nice=100`; may be repeated
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub sbatch: Vec<String>,
+    /// Seconds before the time limit at which a job stores its cells and returns to the queue [default: 120]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub signal_s: Option<u32>,
+    /// How often a job returns to the queue at its time limit while cells are left [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub max_restarts: Option<u32>,
+}
+
+/// The user's file of defaults.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct UserFile {
+    slurm: SlurmArgs,
+}
+
+impl SlurmArgs {
+    /// These options, with the user's defaults for those that were not given.
+    pub(crate) fn with_defaults(&self) -> anyhow::Result<Self> {
+        let given = self.clone();
+        let Some(path) = user_file() else { return given.checked() };
+        let text = match frostline_files::read_text(&path, MOST_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => return given.checked(),
+            Err(error) => return Err(anyhow!("{}: cannot be read: {}", path.display(), error.source)),
+        };
+        let file: UserFile = toml::from_str(&text).with_context(|| place_of(&path))?;
+        given.or(file.slurm).checked()
+    }
+
+    fn or(self, other: Self) -> Self {
+        let first = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
+        Self {
+            workers: self.workers.or(other.workers),
+            time: self.time.or(other.time),
+            partition: self.partition.or(other.partition),
+            account: self.account.or(other.account),
+            qos: self.qos.or(other.qos),
+            constraint: self.constraint.or(other.constraint),
+            gpus: self.gpus.or(other.gpus),
+            cpus: self.cpus.or(other.cpus),
+            mem: self.mem.or(other.mem),
+            setup: first(self.setup, other.setup),
+            sbatch: first(self.sbatch, other.sbatch),
+            signal_s: self.signal_s.or(other.signal_s),
+            max_restarts: self.max_restarts.or(other.max_restarts),
+        }
+    }
+
+    /// A setup command may be anything; options of sbatch are options.
+    fn checked(self) -> anyhow::Result<Self> {
+        for option in &self.sbatch {
+            ensure!(
+                option.starts_with('-'),
+                "--sbatch takes an option of sbatch, as in --sbatch=--nice=100, and `{option}` is none"
+            );
+        }
+        Ok(self)
+    }
+
+    /// Jobs for so many cells.
+    pub(crate) fn workers_for(&self, cells: usize) -> usize {
+        (self.workers.unwrap_or(4) as usize).min(cells)
+    }
+
+    /// Seconds before the time limit.
+    pub(crate) fn signal_s(&self) -> u32 {
+        self.signal_s.unwrap_or(120)
+    }
+
+    /// Returns to the queue.
+    pub(crate) fn max_restarts(&self) -> u32 {
+        self.max_restarts.unwrap_or(3)
+    }
+
+    /// The options of sbatch that workers and the report's job share.
+    pub(crate) fn common(&self) -> Vec<String> {
+        let named = [
+            ("time", &self.time),
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("qos", &self.qos),
+            ("constraint", &self.constraint),
+            ("mem", &self.mem),
+        ];
+        let given =
+            named.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?)));
+        given.chain(self.sbatch.iter().cloned()).collect()
+    }
+
+    /// Those of workers alone.
+    pub(crate) fn of_workers(&self) -> Vec<String> {
+        let cpus = self.cpus.map(|cpus| format!("--cpus-per-task={cpus}"));
+        let gpus = self.gpus.as_ref().map(|gpus| format!("--gpus={gpus}"));
+        cpus.into_iter().chain(gpus).collect()
+    }
+}
+
+fn place_of(path: &Path) -> String {
+    format!("{}: not the options that Frostline knows", path.display())
+}
+
+/// `$FROSTLINE_CONFIG`, otherwise `frostline/config.toml` under `$XDG_CONFIG_HOME` or `$HOME/.config`.
+fn user_file() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set(VARIABLE).or_else(|| {
+        let folder = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        let folder = folder.or_else(|| set("HOME").map(|home| home.join(".config")));
+        folder.map(|folder| folder.join("frostline").join("config.toml"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_comes_before_the_users_defaults() {
+        let file: UserFile = toml::from_str(
+            "[slurm]\nworkers = 8\npartition = 'gpu'\nsetup = ['module load cuda']\nmax-restarts = 1\n",
+        )
+        .expect("options");
+        let given = SlurmArgs { workers: Some(2), time: Some("1:00:00".into()), ..SlurmArgs::default() };
+        let both = given.or(file.slurm);
+        assert_eq!((both.workers, both.max_restarts(), both.signal_s()), (Some(2), 1, 120));
+        assert_eq!(both.common(), ["--time=1:00:00", "--partition=gpu"]);
+        assert_eq!(both.setup, ["module load cuda"]);
+        assert_eq!((both.workers_for(1), both.workers_for(100)), (1, 2));
+        assert!(toml::from_str::<UserFile>("[slurm]\nworker = 8\n").is_err());
+    }
+
+    #[test]
+    fn an_option_of_sbatch_is_one() {
+        let bad = SlurmArgs { sbatch: vec!["nice=100".into()], ..SlurmArgs::default() };
+        assert!(bad.checked().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
+    }
+}
