@@ -73,7 +73,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         folder.print_existing()?;
         let outcome = match args.cluster.executor {
             ExecutorKind::Local => here(args, &study, &folder, &program, &claims)?,
-            ExecutorKind::Slurm => match slurm::run(&args.cluster, &folder, &program)? {
+            ExecutorKind::Slurm => match slurm::run(args, &folder, &program)? {
                 slurm::Round::Ended(outcome) => outcome,
                 slurm::Round::Detached => return Ok(Ending::Done),
             },

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use frostline_record::Cell;
 
-use crate::args::ClusterArgs;
+use crate::args::SweepArgs;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::folder::{Folder, stored};
@@ -40,7 +40,8 @@ pub(crate) enum Round {
 }
 
 /// Submits the cells of a folder that are not recorded, and stays until they are, unless asked not to.
-pub(crate) fn run(args: &ClusterArgs, folder: &Folder<'_>, program: &Program) -> Result<Round> {
+pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> Result<Round> {
+    let (passed, args) = (passed(args), &args.cluster);
     let options = args.slurm.with_defaults().plan()?;
     let path = std::path::absolute(folder.path()).environment()?;
     let has = |cell: &&Cell, state| matches!(stored(&path, cell), Ok(found) if found == state);
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &ClusterArgs, folder: &Folder<'_>, program: &Program) ->
     if open.is_empty() {
         return Ok(Round::Ended(Outcome::default()));
     }
-    let submission = Submission::of(&path, program, open.len(), &options);
+    let submission = Submission::of(&path, program, open.len(), &options, &passed);
     if args.dry_run {
         say!("{}", submission.shown());
         return Ok(Round::Detached);
@@ -64,6 +65,26 @@ pub(crate) fn run(args: &ClusterArgs, folder: &Folder<'_>, program: &Program) ->
     let submitted = submission.submit(&program.path).environment()?;
     introduce(folder.path(), &submission, &submitted);
     if args.detach { Ok(Round::Detached) } else { follow(&path, &open, &submitted) }
+}
+
+/// The options that the workers of jobs share with this command.
+fn passed(args: &SweepArgs) -> Vec<String> {
+    let SweepArgs { sharing, failures, threads, .. } = args;
+    let mut all = vec!["--lease-s".into(), sharing.lease_s.to_string()];
+    let mut put = |name: &str, value: String| all.extend([name.into(), value]);
+    if failures.retry > 0 {
+        put("--retry", failures.retry.to_string());
+    }
+    if let Some(minutes) = failures.cell_minutes {
+        put("--cell-minutes", minutes.to_string());
+    }
+    if let Some(threads) = threads {
+        put("--threads", threads.to_string());
+    }
+    if failures.fail_fast {
+        all.push("--fail-fast".into());
+    }
+    all
 }
 
 fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {

@@ -37,8 +37,9 @@ pub(super) struct Submission {
 }
 
 impl Submission {
-    /// Workers for so many cells of a sweep's folder, given as an absolute path.
-    pub fn of(sweep: &Path, program: &Program, cells: usize, options: &SlurmArgs) -> Self {
+    /// Workers for so many cells of a sweep's folder, given as an absolute path; `passed` are options of `frostline
+    /// work`.
+    pub fn of(sweep: &Path, program: &Program, cells: usize, options: &SlurmArgs, passed: &[String]) -> Self {
         let folder = sweep.join("slurm");
         let copy = folder.join(format!("frostline-{}", program.about.code));
         let workers = options.workers_for(cells);
@@ -59,9 +60,12 @@ impl Submission {
         let words = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let (exe, out) = (copy.display().to_string(), sweep.display().to_string());
         let restarts = options.max_restarts().to_string();
-        let work = words(&[&exe, "work", &out, "--max-restarts", &restarts]);
-        // What a job has, and not what its node has.
-        let work = format!("{work} --threads \"${{SLURM_CPUS_PER_TASK:-${{SLURM_CPUS_ON_NODE:-1}}}}\"");
+        let mut work = words(&[&exe, "work", &out, "--max-restarts", &restarts]);
+        passed.iter().for_each(|option| work += &format!(" {}", quoted(option)));
+        if !passed.iter().any(|option| option == "--threads") {
+            // What a job has, and not what its node has.
+            work += " --threads \"${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\"";
+        }
         let scripts = [
             (folder.join("work.sh"), script(options, &work)),
             (folder.join("report.sh"), script(options, &words(&[&exe, "report", &out]))),
