@@ -129,6 +129,15 @@ impl World {
         self.command(&all)
     }
 
+    /// `cargo xtask work` on `out`, with this world's runner.
+    #[must_use]
+    pub fn work(&self, arguments: &[&str]) -> Command {
+        let runner = self.runner.display().to_string();
+        let mut all = vec!["work", "out", "--threads", "1", "--runner", &runner];
+        all.extend(arguments);
+        self.command(&all)
+    }
+
     /// All records in `out`, by cell title.
     #[must_use]
     pub fn records(&self) -> BTreeMap<String, Record> {

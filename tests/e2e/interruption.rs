@@ -1,4 +1,4 @@
-//! Ctrl-C, kill -9 and two sweeps at once. The tests wait for conditions, never for a fixed time.
+//! Ctrl-C and kill -9. The tests wait for conditions, never for a fixed time.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Child;
@@ -85,17 +85,6 @@ fn after_kill_9_no_orphan_writes_and_the_report_is_that_of_an_uninterrupted_swee
     assert_eq!(Ended::of(&mut whole.sweep(&[])).code, Some(0));
     let page = |world: &World| std::fs::read_to_string(world.path("out/report/report.md")).expect("a report");
     assert_eq!(page(&world), page(&whole));
-}
-
-#[test]
-fn two_sweeps_cannot_share_a_folder() {
-    let (world, mut child) = hanging(Deed::Hang);
-    let second = Ended::of(&mut world.sweep(&[]));
-    assert_eq!(second.code, Some(3), "{second:?}");
-    assert!(second.err.contains("out: another sweep is running in this folder"), "{}", second.err);
-    assert!(child.try_wait().expect("its state").is_none(), "the first one is still running");
-    ctrl_c(&child);
-    assert_eq!(Ended::wait(child).code, Some(130));
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod command_line;
 mod interruption;
 mod plans;
 mod records;
+#[cfg(unix)]
+mod sharing;
 mod trust;
 
 use frostline_e2e::{Ended, World};

@@ -105,7 +105,7 @@ impl Place {
             if inside.starts_with("report") {
                 found.report.push(inside.display().to_string());
             } else if inside.starts_with("cells")
-                && !["record.json", "metrics.jsonl", ".lock"].contains(&name)
+                && !["record.json", "metrics.jsonl", ".claim"].contains(&name)
             {
                 found.files.insert(inside, frostline_record::sha256(&fs::read(&path).expect("a file")));
             }
