@@ -10,6 +10,7 @@ fn help() {
     for arguments in [
         vec!["--help"],
         vec!["sweep", "--help"],
+        vec!["work", "--help"],
         vec!["report", "--help"],
         vec!["fetch", "--help"],
         vec!["demo-assets", "--help"],
