@@ -14,6 +14,21 @@ pub(crate) struct Figure {
     pub notes: Vec<Note>,
     /// The most panels side by side.
     pub across: usize,
+    pub theme: Theme,
+}
+
+/// What a figure is about: pages of several chapters show it with others of its theme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// Accuracy, alone or against what learns or what it costs.
+    Accuracy,
+    /// What is reached on the way: after epochs, or with less data.
+    Learning,
+    Time,
+    /// Blocks, sets of them, stages.
+    Parts,
+    /// Which words are wrong.
+    Errors,
 }
 
 /// A sentence below a chart.
@@ -58,8 +73,15 @@ pub(crate) enum Tone {
     Policy(Option<usize>),
     /// What policies are compared with, by its place.
     Reference(usize),
-    /// One of too many to be named.
-    Unnamed,
+    /// A policy by its place, as above: one of too many to be named.
+    Unnamed(Option<usize>),
+}
+
+impl Tone {
+    /// That of a policy, by its place.
+    pub const fn of(place: Option<usize>, named: bool) -> Self {
+        if named { Self::Policy(place) } else { Self::Unnamed(place) }
+    }
 }
 
 /// Bars.

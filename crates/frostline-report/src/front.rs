@@ -57,9 +57,14 @@ fn head(study: &Study, page: &mut Page) {
     if !plan.about.is_empty() {
         page.paragraph(&plan.about);
     }
+    page.paragraph(asked(study));
+}
+
+/// What was asked, and of how many cells.
+pub(crate) fn asked(study: &Study) -> String {
     let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
     let policies = study.policies().len();
-    page.paragraph(format!(
+    format!(
         "A pretrained encoder learns {}. Part of it is frozen: it does not learn. \
          This report shows what each way of freezing costs in accuracy and saves in time. \
          It covers {}, {} and {}. {}.",
@@ -68,7 +73,7 @@ fn head(study: &Study, page: &mut Page) {
         if policies == 1 { "1 policy".into() } else { format!("{policies} policies") },
         plural(seeds, "seed"),
         words::progress(study),
-    ));
+    )
 }
 
 /// A row of the table of all languages.
@@ -95,6 +100,11 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
     });
     page.table(columns.table(policy_rows(study).into_iter().chain(baseline_rows(study))));
     stages_of(study, page);
+    remarks(study, topics, page);
+}
+
+/// Sentences about the table of all languages.
+pub(crate) fn remarks(study: &Study, topics: &Topics, page: &mut Page) {
     for lang in study.langs() {
         if let Some((dev_units, half)) = words::sampling(study, lang) {
             page.item(format!(
@@ -112,7 +122,7 @@ fn result(study: &Study, topics: &Topics, page: &mut Page) {
 }
 
 /// What each stage led to, where cells have stages.
-fn stages_of(study: &Study, page: &mut Page) {
+pub(crate) fn stages_of(study: &Study, page: &mut Page) {
     if !study.is_staged() {
         return;
     }
@@ -162,7 +172,7 @@ fn baseline_rows(study: &Study) -> Vec<SideRow> {
     kinds.into_iter().filter_map(row).collect()
 }
 
-fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
+pub(crate) fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
     page.section(2, "How to read the tables");
     page.item(
         "**Frozen** names what does not learn. `none`: everything learns. `all`: all blocks are \
@@ -195,7 +205,7 @@ fn study_table(study: &Study, topics: &Topics, lang: &str) -> Table {
     columns.table(study.groups_of(lang).map(StudyRow::Policy).chain(below))
 }
 
-fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
+pub(crate) fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
     match row {
         StudyRow::Policy(group) => &group.extras,
         StudyRow::Baseline(one) => &one.extras,
@@ -283,7 +293,7 @@ fn undone(study: &Study, page: &mut Page) {
 }
 
 /// What to keep in mind, from what the records show.
-fn caveats(study: &Study, topics: &Topics, page: &mut Page) {
+pub(crate) fn caveats(study: &Study, topics: &Topics, page: &mut Page) {
     page.section(2, "What to keep in mind");
     if study.synthetic() {
         page.item(words::SYNTHETIC);
@@ -305,7 +315,7 @@ fn caveats(study: &Study, topics: &Topics, page: &mut Page) {
     topics.iter().flat_map(|topic| topic.caveats(study)).for_each(|caveat| page.item(caveat));
 }
 
-fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
+pub(crate) fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
     page.section(2, "Files beside this page");
     for (path, about) in files.iter().filter(|(_, about)| !about.is_empty()) {
         let path = if path.ends_with(".md") { format!("[`{path}`]({path})") } else { format!("`{path}`") };

@@ -10,6 +10,7 @@
 //! terminal, and know no topic.
 #![forbid(unsafe_code)]
 
+mod browser;
 mod chart;
 mod fields;
 mod front;
@@ -22,6 +23,7 @@ mod study;
 mod table;
 mod topic;
 mod topics;
+mod web;
 
 pub use crate::render::escape::visible;
 pub use crate::report::{Report, ReportError, ReportFile};

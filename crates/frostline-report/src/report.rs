@@ -9,12 +9,13 @@ use crate::front;
 use crate::number::{count, fixed};
 use crate::page::PageFile;
 use crate::render::svg::Frame;
-use crate::render::{csv, json, markdown, svg, terminal};
+use crate::render::{csv, html, json, markdown, svg, terminal};
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
 use crate::study::{Stored, Study};
 use crate::table::DataFile;
 use crate::topic::Topic;
 use crate::topics;
+use crate::web;
 
 /// Why there can be no report.
 #[derive(Debug, thiserror::Error)]
@@ -122,8 +123,13 @@ impl Report {
         let tables: Vec<DataFile> = [front::cells_file(study, topics)].into_iter().chain(tables).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
         let listed = listed.chain(tables.iter().map(|file| (file.path, file.about.clone())));
-        let whole = front::page(study, topics, &listed.collect::<Vec<_>>());
-        let mut files = vec![ReportFile::new("report.md", markdown::page(&whole))];
+        let listed: Vec<(&'static str, String)> = listed.collect();
+        let whole = front::page(study, topics, &listed);
+        let interactive = web::page(study, topics, &pages, &tables, &listed);
+        let mut files = vec![
+            ReportFile::new("report.md", markdown::page(&whole)),
+            ReportFile::new("index.html", html::page(&interactive)),
+        ];
         files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::page(&file.page))));
         let text = json::object(&front::fields(study, topics)) + "\n";
         files.push(ReportFile::new("report.json", text));

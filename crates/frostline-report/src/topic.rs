@@ -1,6 +1,7 @@
 //! What a topic of the report is: it computes its numbers, those that cost time once, and declares the tables, charts
 //! and prose about them. A renderer turns these into files and knows no topic.
 
+use crate::browser::Browser;
 use crate::chart::Figure;
 use crate::fields::Fields;
 use crate::page::{Page, PageFile};
@@ -83,6 +84,11 @@ pub(crate) trait Topic {
 
     /// A sentence of `report.md` that leads to a page of its own.
     fn link(&self, _study: &Study) -> Option<&'static str> {
+        None
+    }
+
+    /// `index.html`: sentences on which policies differ.
+    fn browser(&self) -> Option<&Browser> {
         None
     }
 

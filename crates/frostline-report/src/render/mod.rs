@@ -2,6 +2,7 @@
 
 pub(crate) mod csv;
 pub(crate) mod escape;
+pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod svg;

@@ -3,7 +3,7 @@
 use frostline_record::{Score, Select, Settings};
 use frostline_score::MeanStd;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Tone};
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::count;
@@ -224,6 +224,7 @@ fn dev(study: &Study) -> Figure {
     Figure {
         path: "figures/accuracy.svg",
         title: "Dev accuracy by what is frozen",
+        theme: Theme::Accuracy,
         about: format!(
             "Each bar is the mean dev accuracy over all {many}. The thick line \
              at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
@@ -278,6 +279,7 @@ fn dev_and_test(study: &Study) -> Figure {
     Figure {
         path: "figures/dev_test.svg",
         title: "Dev and test accuracy by what is frozen",
+        theme: Theme::Accuracy,
         about: format!(
             "Each pair of bars is a policy's mean accuracy over all {many} of dev and of test, the thin \
              line at its end the 95 % Wilson interval at that split's size."

@@ -3,7 +3,7 @@
 use frostline_record::{Change, Outcome};
 use frostline_score::MeanStd;
 
-use crate::chart::{Chart, Figure, Heat, HeatColour, HeatField, HeatPanel};
+use crate::chart::{Chart, Figure, Heat, HeatColour, HeatField, HeatPanel, Theme};
 use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
@@ -206,6 +206,7 @@ fn figure(study: &Study) -> Figure {
     Figure {
         path: "figures/changes.svg",
         title: "How far each part of the encoder moved",
+        theme: Theme::Parts,
         about: "Each row is a policy, each column a part of the encoder. The first panels show how far its \
                 parameters moved, the others how alike its outputs are to those at the start."
             .into(),

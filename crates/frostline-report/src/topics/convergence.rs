@@ -3,7 +3,7 @@
 use frostline_record::{EpochRow, EpochTiming};
 use frostline_score::MeanStd;
 
-use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Tone, XAxis, YAxis};
+use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
@@ -36,6 +36,7 @@ impl Topic for Convergence {
         vec![Figure {
             path: "figures/convergence.svg",
             title: "Dev accuracy after each epoch",
+            theme: Theme::Learning,
             about: "Each line is the mean over seeds. The shade around it is one standard deviation.".into(),
             chart: Chart::Lines(Lines {
                 most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
@@ -217,7 +218,7 @@ pub(crate) fn policy_lines(
     let named = named(&ends);
     let lines = lines.into_iter().zip(named).map(|((policy, points, _), named)| Line {
         name: named.then(|| policy.to_string()),
-        tone: if named { Tone::Policy(study.place_of(policy)) } else { Tone::Unnamed },
+        tone: Tone::of(study.place_of(policy), named),
         points,
     });
     LinePanel { title: panel.title.clone(), lines: lines.collect() }

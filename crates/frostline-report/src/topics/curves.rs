@@ -7,7 +7,7 @@ use frostline_record::{MOST_FREQUENT, PROBE};
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Tone, XAxis, YAxis};
+use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::number::count;
 use crate::page::Page;
@@ -80,6 +80,7 @@ impl LearningCurves {
         Figure {
             path: "figures/learning_curve.svg",
             title: "Dev accuracy by the number of train sentences",
+            theme: Theme::Learning,
             about: format!(
                 "Each line is a policy's mean dev accuracy over all {}, by how many sentences it learned from; \
                  grey lines are baselines on the same sentences.",

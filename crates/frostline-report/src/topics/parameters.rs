@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use frostline_record::Accounts;
 
-use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Tone};
+use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::study::{CellView, Done, Group, Panel, Study, named, panels, unnamed_note};
@@ -95,6 +95,7 @@ fn figure(study: &Study) -> Figure {
     Figure {
         path: "figures/parameters.svg",
         title: "Dev accuracy against what learns",
+        theme: Theme::Accuracy,
         about: "Each point is a policy. Further left means that fewer parameters learn; higher \
                 means better. The whisker is the 95 % Wilson interval; one smaller than its point \
                 is hidden by it."
@@ -118,7 +119,7 @@ fn points(study: &Study, panel: &Panel<'_>) -> ScatterPanel {
         rows.iter().map(|(group, dev, _)| (group.policy.as_str(), dev.accuracy.mean)).collect();
     let points = rows.iter().zip(named(&ends)).map(|((group, dev, parameters), named)| ScatterPoint {
         name: named.then(|| group.policy.clone()),
-        tone: if named { Tone::Policy(study.place_of(&group.policy)) } else { Tone::Unnamed },
+        tone: Tone::of(study.place_of(&group.policy), named),
         x: parameters.trainable as f64,
         y: dev.accuracy.mean,
         interval: dev.accuracy_interval.map(|ends| [ends.low, ends.high]),

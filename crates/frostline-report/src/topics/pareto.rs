@@ -1,6 +1,6 @@
 //! Accuracy against the predicted cost of a step, with the policies that no other beats in both.
 
-use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Tone};
+use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
 use crate::study::advice::SPLIT;
 use crate::study::{BASELINE, Group, Panel, Study, named, panels, unnamed_note};
 use crate::topic::Topic;
@@ -60,6 +60,7 @@ fn figure(study: &Study) -> Option<Figure> {
     Some(Figure {
         path: "figures/pareto.svg",
         title: "Dev accuracy against the predicted cost of a step",
+        theme: Theme::Accuracy,
         about: "Each point is a policy. Further left means that a training step is predicted to take less time; higher \
                 means better. The line joins the policies that no other beats in both."
             .into(),
@@ -86,7 +87,7 @@ fn points(study: &Study, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
         places.iter().map(|place| (place.group.policy.as_str(), place.accuracy)).collect();
     let points = places.iter().zip(named(&ends)).map(|(place, named)| ScatterPoint {
         name: named.then(|| place.group.policy.clone()),
-        tone: if named { Tone::Policy(study.place_of(&place.group.policy)) } else { Tone::Unnamed },
+        tone: Tone::of(study.place_of(&place.group.policy), named),
         x: place.cost,
         y: place.accuracy,
         interval: interval(study, place, judged),

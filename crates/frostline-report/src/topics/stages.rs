@@ -2,7 +2,7 @@
 
 use frostline_record::StageOutcome;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Tone};
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
@@ -245,6 +245,7 @@ fn figure(study: &Study) -> Figure {
     Figure {
         path: "figures/stages.svg",
         title: "Dev score after each stage",
+        theme: Theme::Parts,
         about: "Each bar is a policy's mean dev score after a stage, in the order of stages. The thick line \
                 at its end is one standard deviation over seeds."
             .into(),

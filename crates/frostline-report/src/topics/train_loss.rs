@@ -6,7 +6,7 @@ use frostline_record::LossPoint;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, XAxis, YAxis};
+use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::keys;
 use crate::study::panels::NAMED;
@@ -45,6 +45,7 @@ impl Topic for TrainLoss {
         vec![Figure {
             path: "figures/train_loss.svg",
             title: "Train loss while learning",
+            theme: Theme::Learning,
             about: "Each line is the mean over seeds of the loss since the point before.".into(),
             chart: Chart::Lines(Lines {
                 most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),

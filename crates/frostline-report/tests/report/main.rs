@@ -196,6 +196,7 @@ fn every_output_of_a_synthetic_plan_says_so() {
             }
             Some("json") => assert!(text.contains("\"synthetic\": true")),
             Some("svg") => assert!(text.contains(">SYNTHETIC DATA"), "{}", file.path),
+            Some("html") => assert!(text.contains("<strong>Synthetic data.</strong>"), "{}", file.path),
             _ => assert!(text.contains("**Synthetic data"), "{}", file.path),
         }
     }

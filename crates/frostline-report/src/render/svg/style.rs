@@ -38,6 +38,6 @@ pub(super) fn style(tone: Tone) -> Style {
         Tone::Reference(place) => {
             Style { colour: SOFT, dash: REFERENCES[place % REFERENCES.len()], shape: Shape::Circle }
         }
-        Tone::Unnamed => Style { colour: "#C4C4C4", dash: "", shape: Shape::Circle },
+        Tone::Unnamed(_) => Style { colour: "#C4C4C4", dash: "", shape: Shape::Circle },
     }
 }

@@ -2,7 +2,7 @@
 
 mod worth;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, SetPanel, Sets, Tone};
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, SetPanel, Sets, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, signed};
@@ -174,6 +174,7 @@ impl Blocks {
         Figure {
             path: "figures/blocks.svg",
             title: "What freezing each block costs",
+            theme: Theme::Parts,
             about: "Each bar is a block's Shapley value: its share of the dev accuracy that is lost when all blocks \
                     are frozen. The thin line is its 95 % interval. The diamond is its effect in a linear model."
                 .into(),
@@ -229,6 +230,7 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
     Figure {
         path: "figures/subsets.svg",
         title: "Dev accuracy by which blocks are frozen",
+        theme: Theme::Parts,
         about: format!(
             "Each column is a set of frozen blocks: a point at its mean dev accuracy over all {}, and \
              below it a dark field for each block in the set. Columns stand by how many blocks are frozen, \

@@ -10,7 +10,7 @@ use frostline_record::{PredictedMemory, PrefixState, Timing};
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Tone};
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
@@ -360,6 +360,7 @@ impl TrainingCost {
         Figure {
             path: "figures/time.svg",
             title: "Where the time of a cell goes",
+            theme: Theme::Time,
             about: "Each bar is the mean time of one cell: training steps, evaluation and loading. The \
                     thick line is one standard deviation of the training time over seeds."
                 .into(),

@@ -1,7 +1,7 @@
 //! The figures of errors: F1 of each tag, and accuracy by what train knows of a word.
 
 use crate::chart::{
-    Bar, BarPanel, BarRow, Bars, Chart, Figure, Heat, HeatColour, HeatField, HeatPanel, Lengths,
+    Bar, BarPanel, BarRow, Bars, Chart, Figure, Heat, HeatColour, HeatField, HeatPanel, Lengths, Theme,
 };
 use crate::chart::{Note, Tone};
 use crate::number::{count, fixed};
@@ -41,6 +41,7 @@ pub(super) fn tags(study: &Study, found: &WordErrors) -> Figure {
     Figure {
         path: "figures/tags.svg",
         title: "F1 of each tag on dev",
+        theme: Theme::Errors,
         about:
             "A row per policy, a column per tag, the most frequent first. The darker a field, the more is \
                 missing to an F1 of 100."
@@ -85,6 +86,7 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
     Figure {
         path: "figures/familiarity.svg",
         title: "Dev accuracy by what train knows of a word",
+        theme: Theme::Errors,
         about:
             "Three bars per policy: words that train lacks, words with several tags there, and words with \
                 one."

@@ -1,6 +1,7 @@
 //! Errors: which words are wrong, and in what policies differ. Where there are very many policies, only some have
 //! tables of their own; a CSV file has all.
 
+mod browse;
 mod counts;
 mod examples;
 mod figures;
@@ -8,6 +9,7 @@ mod files;
 mod part;
 mod versus;
 
+use crate::browser::Browser;
 use crate::chart::Figure;
 use crate::fields::Fields;
 use crate::number::plural;
@@ -27,6 +29,7 @@ pub(crate) struct Errors {
     left_out: Vec<String>,
     /// Whether some records were published without the words of the treebanks.
     without_words: bool,
+    browser: Option<Browser>,
 }
 
 impl Errors {
@@ -34,7 +37,8 @@ impl Errors {
     pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
         let found = WordErrors::of(&study.cells, &study.groups, &stored.words);
         let without_words = stored.words.texts.iter().any(|text| !text.has_words);
-        Self { found, left_out: stored.left_out.clone(), without_words }
+        let browser = browse::of(study, &stored.words);
+        Self { found, left_out: stored.left_out.clone(), without_words, browser }
     }
 }
 
@@ -83,6 +87,10 @@ impl Topic for Errors {
         } else {
             Vec::new()
         }
+    }
+
+    fn browser(&self) -> Option<&Browser> {
+        self.browser.as_ref()
     }
 
     fn tables(&self, study: &Study) -> Vec<DataFile> {

@@ -1,0 +1,70 @@
+//! Every planned cell: what it is, what it reached, how long it took, where its files are, and why it failed.
+
+use crate::keys;
+use crate::page::Page;
+use crate::study::{CellView, Done, State, Study};
+use crate::table::{Columns, DataFile, Quantity, Table};
+use crate::web::chapter::Chapter;
+
+use frostline_record::Timing;
+
+/// The chapter: a table of what is asked most, and all of `cells.csv`.
+pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
+    let mut page = Page::default();
+    page.paragraph(
+        "A cell is one full setting of the experiment. Settings that it shares with all others stand under \
+         [How to reproduce it](#reproduce). Its folder holds its record and predictions; what its worker wrote is the \
+         end of the error of a cell that failed, and lies in `workers/`.",
+    );
+    page.table(table(study));
+    if let Some(all) = tables.iter().find(|file| file.path == "cells.csv") {
+        page.section(2, "All columns of `cells.csv`");
+        page.table(all.table.clone());
+    }
+    Chapter::new("cells", "Every cell", page).folded(&[2], false)
+}
+
+fn table(study: &Study) -> Table {
+    let score = |split: &'static str| move |view: &&CellView| Some(view.done()?.score(split)?.accuracy());
+    let timing = |get: fn(&Timing) -> f64, factor: f64| {
+        move |view: &&CellView| {
+            view.done().and_then(|done| done.timing.as_ref()).map(|time| get(time) * factor)
+        }
+    };
+    let columns = Columns::default()
+        .column("State", Quantity::Text, |view: &&CellView| view.state.name())
+        .column("Language", Quantity::Text, |view| view.cell.settings.lang.to_string())
+        .column("Frozen", Quantity::Text, |view| view.cell.settings.policy.to_string())
+        .and(keys::axes(study, |view: &&CellView| &view.extras))
+        .column("Seed", Quantity::Text, |view| view.cell.settings.seed.to_string())
+        .optional("Dev accuracy", Quantity::Percent(2), score("dev"))
+        .optional("Test accuracy", Quantity::Percent(2), score("test"))
+        .optional("Steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
+        .optional("Selected epoch", Quantity::Count, |view| view.done().map(selected))
+        .optional("Training", Quantity::Fine("s"), timing(|time| time.train_ms, 1e-3))
+        .optional("Whole cell", Quantity::Fine("s"), timing(|time| time.total_ms, 1e-3))
+        .optional("Median step", Quantity::Measured("ms"), timing(|time| time.step_ms_median, 1.0))
+        .optional("Peak memory", Quantity::Number(0, "MiB"), |view| {
+            let peak = view.done().and_then(|done| done.timing.as_ref()).map(|time| time.peak_rss_mib);
+            peak.filter(|&peak| peak > 0.0)
+        })
+        .column("Files", Quantity::Text, |view| folder(view))
+        .optional("Error", Quantity::Text, |view| match &view.state {
+            State::Failed { error, .. } => Some(crate::page::code(error)),
+            _ => None,
+        });
+    columns.table(&study.cells)
+}
+
+fn selected(done: &Done) -> u32 {
+    done.result.last().selected_epoch
+}
+
+/// A link from the report's folder to the cell's; nothing lies there before it has a record.
+fn folder(view: &CellView) -> String {
+    let folder = view.cell.folder();
+    match view.state {
+        State::Missing => "no record yet".into(),
+        _ => format!("[{folder}](../cells/{folder}/record.json)"),
+    }
+}

@@ -1,0 +1,140 @@
+//! `index.html` as data: chapters in the order in which a reader asks, made of the blocks, tables and figures that
+//! topics declare. How it looks is the renderer's.
+
+mod cells;
+mod chapter;
+mod lead;
+mod reproduce;
+mod result;
+
+use crate::browser::Browser;
+use crate::chart::{Figure, Theme};
+use crate::front::{self, Topics};
+use crate::page::{Block, Page, PageFile};
+use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
+use crate::study::{Study, words};
+use crate::table::DataFile;
+
+pub(crate) use chapter::{Chapter, WebPage};
+
+/// The page of a study. `pages` are those of topics, `tables` the CSV files, `files` what lies beside the page.
+pub(crate) fn page<'a>(
+    study: &'a Study,
+    topics: &'a Topics,
+    pages: &[PageFile],
+    tables: &[DataFile],
+    files: &[(&'static str, String)],
+) -> WebPage<'a> {
+    let plan = &study.sweep.plan;
+    let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
+    let browser = topics.iter().find_map(|topic| topic.browser());
+    let mut chapters = vec![result::chapter(study, topics)];
+    for (theme, id, title) in THEMES {
+        chapters.push(of_theme(study, &figures, theme, id, title));
+    }
+    let (errors, others): (Vec<&PageFile>, Vec<&PageFile>) =
+        pages.iter().partition(|file| file.path == ERRORS);
+    chapters.extend(errors.into_iter().map(of_file));
+    chapters.push(sentences(browser));
+    chapters.push(languages(study, topics));
+    chapters.extend(others.into_iter().map(of_file));
+    chapters.push(keep_in_mind(study, topics));
+    chapters.push(cells::chapter(study, tables));
+    chapters.push(reproduce::chapter(study, topics, files));
+    chapters.retain(|chapter| !chapter.is_empty());
+    let (findings, more) = lead::findings(study, topics);
+    let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
+    WebPage {
+        name: plan.name.to_string(),
+        banner: study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
+        about: &plan.about,
+        asked: front::asked(study),
+        progress: words::progress(study),
+        data: lead::data(study),
+        findings,
+        more,
+        policies: study.policies(),
+        chapters,
+        figures: figures.into_iter().chain(on_pages).collect(),
+        browser,
+    }
+}
+
+/// The page on which words are wrong, which comes before other pages.
+const ERRORS: &str = "errors.md";
+
+/// Chapters that are made of figures.
+const THEMES: [(Theme, &str, &str); 4] = [
+    (Theme::Accuracy, "cost", "Accuracy against cost"),
+    (Theme::Learning, "convergence", "Convergence"),
+    (Theme::Time, "time", "Predicted and measured speed-up"),
+    (Theme::Parts, "parts", "Blocks and stages"),
+];
+
+fn of_theme(study: &Study, figures: &[Figure], theme: Theme, id: &str, title: &str) -> Chapter {
+    let mut page = Page::default();
+    // The Pareto front answers the chapter's question, and comes last among the topics of accuracy.
+    let mut of_theme: Vec<&Figure> = figures.iter().filter(|figure| figure.theme == theme).collect();
+    of_theme.sort_by_key(|figure| !matches!(figure.chart, crate::chart::Chart::Scatter(_)));
+    for figure in of_theme {
+        page.figure(figure.path, figure.title, &figure.about);
+    }
+    if theme == Theme::Time {
+        result::speed(study, &mut page);
+    }
+    Chapter::new(id, title, page)
+}
+
+/// A page as a chapter: its first heading is the chapter's title, and its banner stands at the top of all.
+fn of_file(file: &PageFile) -> Chapter {
+    let mut blocks = file.page.blocks.clone();
+    let mut title = file.path.to_string();
+    if let Some(Block::Heading(1, first)) = blocks.first() {
+        title = first.split(": ").next().unwrap_or(first).to_string();
+        blocks.remove(0);
+    }
+    blocks.retain(|block| !matches!(block, Block::Quote(text) if text.contains(SYNTHETIC)));
+    let id = file.path.trim_end_matches(".md");
+    let chapter = Chapter::new(id, &title, Page { blocks });
+    Chapter { file: Some(file.path), ..chapter.folded(&[2, 4], true) }
+}
+
+fn sentences(browser: Option<&Browser>) -> Chapter {
+    let mut page = Page::default();
+    let Some(browser) = browser else { return Chapter::new("sentences", "", page) };
+    page.paragraph(
+        "Two trained models on the same dev sentences. Words stand with their gold tag; where the two differ, both \
+         tags follow. Sentences of test are not shown, so that nobody learns from test what to change.",
+    );
+    if browser.texts.iter().any(|text| !text.has_words) {
+        page.quote(
+            "The records were published without the words of the treebanks: sentences show their gold tags, with a \
+             number in the place of each word.",
+        );
+    }
+    let [left_out, all] = browser.left_out;
+    if left_out > 0 {
+        page.paragraph(format!(
+            "{left_out} of {all} cells are left out so that the page stays small: each policy is shown with its \
+             first seeds. Predictions of all cells lie beside their records."
+        ));
+    }
+    Chapter { browses: true, ..Chapter::new("sentences", "Sentences on which policies differ", page) }
+}
+
+/// What the topics say of each language.
+fn languages(study: &Study, topics: &Topics) -> Chapter {
+    let mut page = Page::default();
+    for lang in study.langs() {
+        page.section(2, study.lang_title(lang));
+        topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
+    }
+    Chapter::new("languages", "All tables, language by language", page).folded(&[2], false)
+}
+
+fn keep_in_mind(study: &Study, topics: &Topics) -> Chapter {
+    let mut page = Page::default();
+    front::caveats(study, topics, &mut page);
+    page.blocks.remove(0);
+    Chapter::new("caveats", "What to keep in mind", page)
+}
