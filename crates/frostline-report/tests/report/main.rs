@@ -9,6 +9,7 @@ mod figures;
 mod grids;
 mod json;
 mod mistakes;
+mod page;
 mod references;
 mod stories;
 mod turns;

@@ -29,8 +29,10 @@ function newBoard(figure, width) {
     return node;
   };
   const tenth = (value) => Math.round(value * 10) / 10;
-  board.text = (x, y, text, { anchor, size = 12, fill = 'var(--soft)', bold } = {}) =>
-    put('text', { x: tenth(x), y: tenth(y), 'font-size': size, fill, 'text-anchor': anchor, 'font-weight': bold ? 600 : null }, text);
+  board.text = (x, y, text, { anchor, size = 12, fill = 'var(--soft)', bold, halo } = {}) =>
+    put('text', {
+      stroke: halo ? 'var(--paper)' : null, 'stroke-width': halo ? 3 : null, 'paint-order': halo ? 'stroke' : null,
+      x: tenth(x), y: tenth(y), 'font-size': size, fill, 'text-anchor': anchor, 'font-weight': bold ? 600 : null }, text);
   board.line = (x1, y1, x2, y2, stroke, width = 1, dash = null) =>
     put('line', { x1: tenth(x1), y1: tenth(y1), x2: tenth(x2), y2: tenth(y2), stroke, 'stroke-width': width, 'stroke-dasharray': dash || null });
   board.rect = (x, y, width, height, fill, opacity = 1) =>

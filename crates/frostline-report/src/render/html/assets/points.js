@@ -96,7 +96,7 @@ function somePoints(board, points, y, plot, corners) {
     const place = places[i];
     if (place && place.leader) board.line(x, at, ...place.leader, 'var(--soft)', 0.8);
     board.shape(style.shape, x, at, point.named ? RADIUS : 3.5, style.colour);
-    if (place) board.text(place.x, place.y + 4, point.name, { anchor: place.anchor, fill: 'var(--ink)' });
+    if (place) board.text(place.x, place.y + 4, point.name, { anchor: place.anchor, fill: 'var(--ink)', halo: true });
   }));
   for (const point of [...points].sort((a, b) => a.at[0] - b.at[0])) board.mark(...point.at, point.row, point.policy);
   return points.filter((point, i) => point.named && !places[i]).length;
@@ -122,13 +122,14 @@ function placeNames(points, plot, corners, order) {
   points.forEach((point, i) => {
     const [x, y] = point.at;
     taken.push([x - 6, y - 6, x + 6, y + 6, i]);
-    if (point.whisker) taken.push([x - 5, point.whisker[1] - 1, x + 5, point.whisker[0] + 1, i]);
+    if (point.whisker) taken.push([x - 5, point.whisker[1] - 1, x + 5, point.whisker[0] + 1, i, 'whisker']);
   });
   const places = points.map(() => null);
   let cost = 0;
   for (const i of order) {
     if (!points[i].named) continue;
-    const place = placeName(points[i], i, plot, taken);
+    // Where all is taken, a name may stand on whiskers.
+    const place = placeName(points[i], i, plot, taken) || placeName(points[i], i, plot, taken.filter((other) => !other[5]));
     if (!place) {
       cost += 1e6;
       continue;

@@ -57,7 +57,7 @@ function start() {
   setTimeout(() => idle(next), 400);
   addEventListener('beforeprint', () => {
     fillVisible();
-    document.querySelectorAll('.chart-place').forEach((place) => place.paint && isVisible(place) && place.paint(690));
+    document.querySelectorAll('.chart-place').forEach((place) => place.paint && isVisible(place) && place.paint(840));
   });
   addEventListener('afterprint', () => document.querySelectorAll('.chart-place').forEach((place) => place.again && place.again()));
   followContents();

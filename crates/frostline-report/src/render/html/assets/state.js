@@ -81,7 +81,7 @@ function policyBar() {
   });
   place.append(el('div', { class: 'policies', role: 'group', 'aria-label': 'Policies shown in all figures and tables' },
     el('span', { class: 'label' }, 'Policies'), el('div', { class: 'switches' }, switches),
-    el('span', { class: 'ends' }, hidden, button('All', all(true), { class: 'quiet' }), button('None', all(false), { class: 'quiet' }))));
+    el('span', { class: 'ends' }, hidden, button('Show all', all(true), { class: 'quiet' }), button('Hide all', all(false), { class: 'quiet' }))));
 }
 
 const THEMES = ['auto', 'light', 'dark'];

@@ -116,9 +116,12 @@ function showTable(place, table, title, options = {}) {
   }
   tools.append(more, button('CSV', () => save(`${fileName(page.name)}-${fileName(title)}.csv`, [csv(table, chosen())], 'text/csv;charset=utf-8'),
     { class: 'quiet', 'aria-label': `Save as CSV: ${title}` }));
-  const scroll = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `Table: ${title}` },
+  const scroll = el('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `Table: ${title}` },
     el('table', null, el('caption', { class: 'unseen' }, title), el('thead', null, el('tr', null, heads)), body));
   place.replaceChildren(scroll, tools);
   rows();
+  const edge = soon(() => scroll.classList.toggle('goes-on', scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 2));
+  scroll.addEventListener('scroll', edge, { passive: true });
+  new ResizeObserver(edge).observe(scroll);
   if (policyColumn >= 0) watchers.add(rows);
 }
