@@ -3,6 +3,7 @@
 //! A step passes, fails or is skipped. Tests that skip are collected and listed; a skip that is not allowed is
 //! a failure.
 
+mod browser;
 mod deny;
 mod python;
 mod skips;
@@ -69,6 +70,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Cargo(calls) => session.call(step, calls).environment()?,
             Work::Python => session.take_python(step.name, making.take()),
             Work::Deny => session.deny(step.name).environment()?,
+            Work::Browser => session.browser(step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;
@@ -160,6 +162,16 @@ impl Session {
             deny::Checked::Passed => Outcome::Passed,
             deny::Checked::Failed => Outcome::Failed,
             deny::Checked::Lacking(reason) => Outcome::Skipped(reason),
+        })
+    }
+
+    /// Checks the report's page in a browser.
+    fn browser(&mut self, step: &'static str) -> anyhow::Result<Outcome> {
+        say!("\n== {step}: the report's page in Chromium");
+        Ok(match browser::run(step, &mut self.skips)? {
+            browser::Checked::Passed => Outcome::Passed,
+            browser::Checked::Failed => Outcome::Failed,
+            browser::Checked::Lacking(reason) => Outcome::Skipped(reason),
         })
     }
 

@@ -19,6 +19,8 @@ pub(super) enum Work {
     Python,
     /// Checks licences, sources, duplicates and advisories of the dependencies.
     Deny,
+    /// Uses the report's page in a browser.
+    Browser,
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
@@ -76,6 +78,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
         // The pages of docs/study follow from the records that lie there.
         step("study", [call("xtask study --check")]),
+        Step { name: "browser", work: Work::Browser },
         step("cuda", [cuda()]),
         gpu(),
         asan(),

@@ -1,0 +1,317 @@
+"""Opens a report's page in a real browser and uses it as a reader would.
+
+    python check.py FOLDER [--axe FILE] [--screens DIR] [--times]
+
+FOLDER holds the `index.html` that `cargo run -p frostline-report --example page -- FOLDER 30` writes: a made-up sweep
+with hostile names, a failed cell and a missing one. The browser is the system's (`FROSTLINE_CHROMIUM` names another).
+`cargo xtask ci --only browser` runs this with axe-core; each check prints a line, and the first that fails ends it with
+code 1.
+"""
+
+import argparse
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import sys
+import time
+
+from playwright.sync_api import Error, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+class Failed(Exception):
+    """A check that does not hold."""
+
+
+def expect(holds, what):
+    if not holds:
+        raise Failed(what)
+    print(f"ok   {what}")
+
+
+def browser_path():
+    named = os.environ.get("FROSTLINE_CHROMIUM")
+    return named or next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+class Reader:
+    """A page that is open, with everything that it should not have done."""
+
+    def __init__(self, browser, folder, **options):
+        self.context = browser.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=True, **options)
+        self.page = self.context.new_page()
+        self.faults, self.requests = [], []
+        self.page.on("console", lambda said: said.type in ("error", "warning") and self.faults.append(said.text))
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.url = (pathlib.Path(folder).resolve() / "index.html").as_uri()
+        self.page.goto(self.url)
+        self.page.wait_for_selector("html[data-filled]", timeout=30_000, state="attached")
+
+    def eval(self, script, *values):
+        return self.page.evaluate(script, *values)
+
+    def until(self, script):
+        """Waits until a script gives true. The page's policy forbids it to compile what Playwright would poll."""
+        for _ in range(100):
+            if self.eval(script):
+                return
+            time.sleep(0.05)
+        raise Failed(f"this stays false: {script}")
+
+    def column(self, table, head):
+        """The texts of a column of a table, found by the start of its head."""
+        return self.eval(
+            """([table, head]) => {
+              const place = document.querySelector(table);
+              const heads = [...place.querySelectorAll('thead th')].map((th) => th.textContent);
+              const at = heads.findIndex((text) => text.startsWith(head));
+              return [...place.querySelectorAll('tbody tr')].map((tr) => tr.children[at].textContent);
+            }""",
+            [table, head],
+        )
+
+
+RESULT = "section[aria-labelledby=result] .table-place"
+CELLS = "section[aria-labelledby=cells] .table-place"
+
+
+def opens(reader):
+    expect(reader.url.startswith("file://"), "the page opens from disk")
+    outside = [url for url in reader.requests if not url.startswith(("file://", "data:", "blob:"))]
+    expect(len([url for url in reader.requests if url.startswith("file://")]) == 1, "it reads no other file")
+    expect(not outside, f"no request leaves {outside}")
+    expect(not reader.faults, f"no error on the console {reader.faults}")
+    expect(reader.eval("document.title") == "made-up · Frostline", "no text of a file has run as a script")
+    expect(reader.eval("document.querySelectorAll('img, iframe, object, embed, link, base').length") == 0, "no foreign element")
+    said = reader.eval("document.querySelector('.synthetic').textContent")
+    expect("Synthetic data" in said, "the mark of synthetic data is the first thing below the title")
+    expect(reader.eval("document.querySelectorAll('.findings li').length") == 3, "three sentences say what came out")
+    expect(reader.eval("document.body.scrollWidth <= innerWidth"), "nothing is wider than the window")
+
+
+def shows_all(reader):
+    empty = reader.eval(
+        """() => [...document.querySelectorAll('.chart-place')].filter((place) => place.getClientRects().length).filter((place) => {
+          const box = place.querySelector('svg')?.getBoundingClientRect();
+          return !box || box.width < 100 || box.height < 100;
+        }).map((place) => place.dataset.figure)"""
+    )
+    count = reader.eval("document.querySelectorAll('.chart-place svg[aria-hidden]').length")
+    expect(count >= 6 and not empty, f"{count} figures, each with a box")
+    behind = reader.eval("[...document.querySelectorAll('.chart-place')].every((place) => place.querySelector('details.behind'))")
+    expect(behind, "each figure has its table behind it")
+    reader.eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    errors = reader.eval(f"document.querySelector('{CELLS}').textContent")
+    expect("failed" in errors and "missing" in errors and "</script>" in errors, "a failed and a missing cell stand among the others")
+
+
+def sorts(reader):
+    page = reader.page
+    head = page.locator(f"{RESULT} thead button", has_text="Dev accuracy").first
+    numbers = lambda: [float(text.split()[0]) for text in reader.column(RESULT, "Dev accuracy") if text[0].isdigit()]
+    head.click()
+    expect(numbers() == sorted(numbers(), reverse=True) and len(set(numbers())) > 3, "a column of numbers sorts from the highest")
+    state = lambda: reader.eval(f"document.querySelector('{RESULT} thead th[aria-sort]').getAttribute('aria-sort')")
+    expect(state() == "descending", "aria-sort says so")
+    head.focus()
+    page.keyboard.press("Enter")
+    expect(numbers() == sorted(numbers()) and state() == "ascending", "the keyboard sorts it the other way")
+    page.locator(f"{RESULT} thead button", has_text="Frozen").click()
+    frozen = reader.column(RESULT, "Frozen")
+    expect(frozen == sorted(frozen), "words sort as words")
+
+
+def switches(reader):
+    page = reader.page
+    shown = lambda: reader.eval("document.querySelectorAll('svg [data-policy=\"first-2\"]').length")
+    rows = lambda: reader.column(RESULT, "Frozen").count("first-2")
+    expect(shown() > 3 and rows() == 2, "a policy is in figures and tables")
+    node = page.locator(".policy", has_text="first-2")
+    node.focus()
+    page.keyboard.press("Space")
+    reader.until("document.querySelectorAll('svg [data-policy=\"first-2\"]').length === 0")
+    expect(rows() == 0 and node.get_attribute("aria-pressed") == "false", "it switches off everywhere at once, by keyboard")
+    page.locator(".policies button", has_text="Show all").click()
+    reader.until("document.querySelectorAll('svg [data-policy=\"first-2\"]').length > 3")
+    expect(rows() == 2, "and on again")
+
+
+def tells(reader):
+    page = reader.page
+    chart = page.locator(".chart-place[data-figure] .chart").first
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator(".chart-place .unseen[role=status]").first.text_content()
+    page.keyboard.press("ArrowRight")
+    second = page.locator(".chart-place .unseen[role=status]").first.text_content()
+    expect("Frozen" in first and "%" in first and first != second, "arrow keys tell the values of a figure")
+    visible = lambda: reader.eval("[...document.querySelectorAll('.tip')].filter((tip) => !tip.hidden).length")
+    expect(visible() == 1, "the value is shown too")
+    page.keyboard.press("Escape")
+    expect(visible() == 0, "Escape hides it")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    found = False
+    for step in range(400):
+        page.mouse.move(box["x"] + box["width"] * (step % 40) / 40, box["y"] + box["height"] * (step // 40) / 10)
+        if visible():
+            found = True
+            break
+    expect(found, "so does the pointer")
+
+
+def browses(reader):
+    page = reader.page
+    place = "#sentences-place"
+    items = lambda: page.locator(f"{place} .sentences > li").count()
+    count = lambda: page.locator(f"{place} .count").text_content()
+    everything = int(count().split(" of ")[0].replace(",", ""))
+    expect(items() > 5 and everything > 20, f"{everything} sentences on which two policies differ")
+    page.locator(f"{place} label", has_text="Who is right").locator("select").select_option("b")
+    answers = reader.eval(
+        f"""() => [...document.querySelectorAll('{place} .word.differs:not(.aside)')].map((word) =>
+          [...word.querySelectorAll('.answer')].map((one) => one.classList.contains('right')))"""
+    )
+    expect(answers and all(answer == [False, True] for answer in answers), "the filter by who is right holds for each word")
+    page.locator(f"{place} label", has_text="Gold tag").locator("select").select_option("NOUN")
+    gold = reader.eval(f"() => [...document.querySelectorAll('{place} .word.differs:not(.aside) > .tag')].map((tag) => tag.textContent)")
+    expect(gold and set(gold) == {"gold NOUN"}, "and the filter by tag")
+    fewer = int(count().split(" of ")[0].replace(",", ""))
+    expect(0 < fewer < everything, f"{fewer} sentences are left")
+    page.locator(f"{place} label", has_text="Gold tag").locator("select").select_option("")
+    page.locator(f"{place} label", has_text="Who is right").locator("select").select_option("")
+    page.locator(f"{place} input[type=search]").fill("</script>")
+    said = page.locator(f"{place} .sentences").text_content()
+    expect(items() > 0 and "</script><script>" in said, "a word that is markup is only read")
+    page.locator(f"{place} input[type=search]").fill("")
+
+
+def saves(reader):
+    page = reader.page
+    place = page.locator(".chart-place").first
+
+    def taken(name):
+        with page.expect_download() as waiting:
+            place.locator("> .tools button", has_text=name).click()
+        return pathlib.Path(waiting.value.path()).read_bytes()
+
+    svg = taken("SVG").decode()
+    expect(svg.startswith("<svg") and "var(" not in svg and "SYNTHETIC" in svg, "a figure is saved as SVG, with its colours and its mark")
+    expect(taken("PNG")[:8] == b"\x89PNG\r\n\x1a\n", "and as PNG")
+    rows = list(csv.reader(io.StringIO(taken("CSV").decode())))
+    expect(rows[0][0] == "synthetic" and len(rows) > 5 and len({len(row) for row in rows}) == 1, "and its numbers as CSV")
+    with page.expect_download() as waiting:
+        page.locator(f"{CELLS} .tools button", has_text="CSV").first.click()
+    rows = list(csv.DictReader(io.StringIO(pathlib.Path(waiting.value.path()).read_text())))
+    expect(len(rows) == 30 and 0 < float(rows[0]["Dev accuracy"]) < 1, "a table is saved with fractions of 1")
+
+
+def themes(browser, folder):
+    dark = Reader(browser, folder, color_scheme="dark")
+    back = lambda: dark.eval("getComputedStyle(document.body).backgroundColor")
+    night = back()
+    dark.page.locator("#theme").click()
+    day = back()
+    dark.page.locator("#theme").click()
+    expect(night != day and back() == night, "dark follows the system and has a switch")
+    dark.context.close()
+    phone = Reader(browser, folder, device_scale_factor=2, is_mobile=True, has_touch=True)
+    phone.page.set_viewport_size({"width": 390, "height": 844})
+    time.sleep(0.5)
+    expect(phone.eval("document.documentElement.scrollWidth <= innerWidth"), "a phone shows it without scrolling sideways")
+    phone.context.close()
+
+
+def accessible(browser, folder, axe):
+    script = pathlib.Path(axe).read_text()
+    for scheme in ("light", "dark"):
+        reader = Reader(browser, folder, color_scheme=scheme, bypass_csp=True)
+        reader.eval("document.querySelectorAll('details').forEach((one, at) => { one.open = at < 40; })")
+        time.sleep(1)
+        reader.eval(script)
+        found = reader.eval("axe.run(document, { resultTypes: ['violations'] })")
+        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        for one in found["violations"]:
+            targets = [node["target"] for node in one["nodes"][:3]]
+            print(f"     axe, {one['impact']}: {one['id']}: {one['help']} {json.dumps(targets)}")
+        expect(not serious, f"axe-core finds no serious fault ({scheme}; {len(found['passes'])} rules pass)")
+        reader.context.close()
+
+
+def screens(browser, folder, into):
+    """Pictures to look at: wide, phone, dark, and as printed."""
+    into = pathlib.Path(into)
+    into.mkdir(parents=True, exist_ok=True)
+    for name, width, scheme in (("wide", 1360, "light"), ("phone", 390, "light"), ("dark", 1360, "dark")):
+        reader = Reader(browser, folder, color_scheme=scheme)
+        reader.page.set_viewport_size({"width": width, "height": 900})
+        time.sleep(0.5)
+        reader.page.screenshot(path=into / f"{name}.png", full_page=True)
+        reader.context.close()
+    reader = Reader(browser, folder)
+    reader.page.pdf(path=into / "print.pdf", format="A4", print_background=True)
+    reader.context.close()
+
+
+def times(browser, folder, runs=5):
+    """Until the page is ready and until all of it is drawn, in seconds; medians. Told, not judged."""
+    ready, filled = [], []
+    for _ in range(runs):
+        context = browser.new_context(viewport={"width": 1360, "height": 900})
+        page = context.new_page()
+        started = time.monotonic()
+        page.goto((pathlib.Path(folder).resolve() / "index.html").as_uri())
+        page.wait_for_selector("html[data-ready]", state="attached")
+        ready.append(time.monotonic() - started)
+        page.wait_for_selector("html[data-filled]", timeout=60_000, state="attached")
+        filled.append(time.monotonic() - started)
+        context.close()
+    size = (pathlib.Path(folder) / "index.html").stat().st_size
+    print(f"{folder}: {size:,} bytes, ready after {statistics.median(ready):.2f} s, all drawn after {statistics.median(filled):.2f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--axe", help="axe.min.js of axe-core")
+    parser.add_argument("--screens", help="write pictures here, and check nothing")
+    parser.add_argument("--times", action="store_true", help="measure how long it takes to open, and check nothing")
+    given = parser.parse_args()
+    path = browser_path()
+    if path is None:
+        print("there is no Chromium: install Debian's `chromium`, or set FROSTLINE_CHROMIUM", file=sys.stderr)
+        return 3
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        print(f"Chromium {browser.version}")
+        if given.screens:
+            screens(browser, given.folder, given.screens)
+            return 0
+        if given.times:
+            times(browser, given.folder)
+            return 0
+        try:
+            reader = Reader(browser, given.folder)
+            for check in (opens, shows_all, sorts, switches, tells, browses, saves):
+                check(reader)
+            expect(not reader.faults, f"no error on the console at the end either {reader.faults}")
+            reader.context.close()
+            themes(browser, given.folder)
+            if given.axe:
+                accessible(browser, given.folder, given.axe)
+        except (Failed, Error) as fault:
+            print(f"FAIL {fault}")
+            return 1
+        finally:
+            browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
