@@ -4,12 +4,13 @@
 //! a failure.
 
 mod browser;
+mod cluster;
 mod deny;
 mod python;
 mod skips;
 mod steps;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -71,6 +72,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Python => session.take_python(step.name, making.take()),
             Work::Deny => session.deny(step.name).environment()?,
             Work::Browser => session.browser(step.name).environment()?,
+            Work::Cluster(program) => session.cluster(step.name, program).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;
@@ -162,6 +164,16 @@ impl Session {
             deny::Checked::Passed => Outcome::Passed,
             deny::Checked::Failed => Outcome::Failed,
             deny::Checked::Lacking(reason) => Outcome::Skipped(reason),
+        })
+    }
+
+    /// Runs studies on a cluster of this machine.
+    fn cluster(&mut self, step: &'static str, program: &str) -> anyhow::Result<Outcome> {
+        say!("\n== {step}: a study on four nodes of SLURM");
+        Ok(match cluster::run(Path::new(program))? {
+            Some(true) => Outcome::Passed,
+            Some(false) => Outcome::Failed,
+            None => Outcome::Skipped("SLURM is not installed".into()),
         })
     }
 

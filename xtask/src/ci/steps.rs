@@ -21,6 +21,8 @@ pub(super) enum Work {
     Deny,
     /// Uses the report's page in a browser.
     Browser,
+    /// Runs studies on a cluster, with this program.
+    Cluster(String),
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
@@ -79,6 +81,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         // The pages of docs/study follow from the records that lie there.
         step("study", [call("xtask study --check")]),
         Step { name: "browser", work: Work::Browser },
+        Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         step("cuda", [cuda()]),
         gpu(),
         asan(),

@@ -1,0 +1,31 @@
+//! The step `cluster`: a study on a real SLURM of four nodes on this machine, while things go wrong, as
+//! `tests/cluster/check.py` does it.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::workspace;
+use frostline_sweep::say;
+
+/// The script, from the workspace's root.
+const SCRIPT: &str = "tests/cluster/check.py";
+
+/// Its exit code where SLURM or munge is not installed.
+const LACKING: i32 = 77;
+
+/// The cases; a further one only takes times.
+const CASES: &str = "plain,power-cut,two-copies,time-limit,requeued,cancelled,too-many,two-sweeps";
+
+/// Runs the cases with this program; nothing if SLURM is not installed.
+pub(super) fn run(program: &Path) -> anyhow::Result<Option<bool>> {
+    let mut check = Command::new("python3");
+    check.arg(workspace::root().join(SCRIPT)).arg("--program").arg(program).args(["--only", CASES]);
+    let status = check.current_dir(workspace::root()).status().context("python3 cannot be started")?;
+    if status.code() == Some(LACKING) {
+        say!("NO STUDY IS RUN ON A CLUSTER: Debian's packages are slurmctld, slurmd, slurm-client and munge");
+        return Ok(None);
+    }
+    Ok(Some(status.success()))
+}
