@@ -50,8 +50,25 @@ pub(super) fn data(study: &Study) -> Table {
 pub(super) fn findings(study: &Study, topics: &Topics) -> (Vec<String>, Vec<String>) {
     let mut said: Vec<String> = range(study).into_iter().collect();
     said.extend(topics.iter().flat_map(|topic| topic.opening(study)));
+    if said.len() < 3 {
+        said.extend(cheapest(study));
+    }
     let more = said.split_off(said.len().min(3));
     (said, more)
+}
+
+/// What the cheapest step is predicted to cost.
+fn cheapest(study: &Study) -> Option<String> {
+    let others = study.groups.iter().filter(|group| group.policy != BASELINE && !group.is_staged());
+    let costs = others.filter_map(|group| Some((group, study.standing(group)?.step_cost)));
+    let (group, cost) = costs.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
+    Some(format!(
+        "A training step is predicted to be cheapest with **{}**{at}: it takes {} % of the time of one in which \
+         everything learns.",
+        group.policy,
+        fixed(100.0 * cost, 0)
+    ))
 }
 
 /// A policy's mean dev accuracy, and its difference from the baseline where there is one.
