@@ -96,7 +96,10 @@ function somePoints(board, points, y, plot, corners) {
     const place = places[i];
     if (place && place.leader) board.line(x, at, ...place.leader, 'var(--soft)', 0.8);
     board.shape(style.shape, x, at, point.named ? RADIUS : 3.5, style.colour);
-    if (place) board.text(place.x, place.y + 4, point.name, { anchor: place.anchor, fill: 'var(--ink)', halo: true });
+  }));
+  // Names come last: no whisker crosses them.
+  points.forEach((point, i) => places[i] && board.of(point.policy, () => {
+    board.text(places[i].x, places[i].y + 4, point.name, { anchor: places[i].anchor, fill: 'var(--ink)', halo: true });
   }));
   for (const point of [...points].sort((a, b) => a.at[0] - b.at[0])) board.mark(...point.at, point.row, point.policy);
   return points.filter((point, i) => point.named && !places[i]).length;
