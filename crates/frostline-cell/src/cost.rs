@@ -47,7 +47,8 @@ pub fn predict(
 }
 
 /// What a step on this workload keeps under a policy.
-fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {
+#[must_use]
+pub fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {
     let kept = StepMemory::of(shape, workload, policy);
     let [gradients, moments, activations] =
         [kept.gradients, kept.moments, kept.activations].map(|bytes| bytes.round() as u64);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use frostline_freeze::{Group, LayerDecay, Timeline};
 use frostline_model::{EncoderConfig, HeadShape};
-use frostline_record::{Accounts, Cost};
+use frostline_record::{Accounts, Cost, PredictedMemory};
 use serde::Serialize;
 
 /// What can be said about a policy without training.
@@ -20,6 +20,8 @@ pub struct Outlook {
     pub cached_prefix: bool,
     /// What a step costs.
     pub cost: Cost,
+    /// Bytes of the parameters on the device, of the word table only the rows that the data need.
+    pub parameter_bytes: u64,
     /// Every parameter, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Vec<Listed>>,
@@ -89,6 +91,16 @@ pub fn table(outlook: &Outlook) -> String {
     row("total", accounts.total, accounts.trainable);
     let (gflop, speedup) = (significant(cost.gflop_per_step), cost.predicted_speedup);
     let _ = writeln!(out, "\npredicted    {gflop} GFLOP per step, {speedup:.2} times as fast as none");
+    if let Some(kept) = &cost.memory {
+        let [all, parameters, gradients, moments, activations] =
+            [outlook.memory(), outlook.parameter_bytes, kept.gradients, kept.moments, kept.activations]
+                .map(mib);
+        let _ = writeln!(
+            out,
+            "memory       {all} MiB: parameters {parameters}, gradients {gradients}, moments {moments}, activations of a \
+             step {activations}"
+        );
+    }
     out + &premises(outlook)
 }
 
@@ -96,22 +108,25 @@ pub fn table(outlook: &Outlook) -> String {
 #[must_use]
 pub fn comparison(outlooks: &[Outlook]) -> String {
     let wide = outlooks.iter().map(|o| o.policy.len()).chain([12]).max().unwrap_or(12);
-    let head = ["trainable", "share", "GFLOP/step", "step time", "speed-up"];
+    let head = ["trainable", "share", "GFLOP/step", "step time", "speed-up", "memory MiB"];
     let mut out = format!("{:<wide$}", "frozen");
-    for (head, width) in head.iter().zip([15, 9, 12, 11, 10]) {
+    for (head, width) in head.iter().zip([15, 9, 12, 11, 10, 11]) {
         let _ = write!(out, " {head:>width$}");
     }
     out.push('\n');
-    for Outlook { policy, accounts, cost, .. } in outlooks {
+    for outlook in outlooks {
+        let Outlook { policy, accounts, cost, .. } = outlook;
         let (trainable, share) = (grouped(accounts.trainable), share(accounts.total, accounts.trainable));
         let (gflop, time) = (significant(cost.gflop_per_step), 100.0 / cost.predicted_speedup);
         let speedup = cost.predicted_speedup;
         let _ = writeln!(
             out,
-            "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {time:>9.1} % {speedup:>10.2}"
+            "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {time:>9.1} % {speedup:>10.2} {:>11}",
+            mib(outlook.memory())
         );
     }
-    let note = "\nstep time    predicted, as a share of what none takes\n";
+    let note = "\nstep time    predicted, as a share of what none takes\n\
+                memory MiB   predicted, of the processor or the GPU: parameters, gradients, moments and activations\n";
     out + note + &outlooks.first().map_or_else(String::new, premises)
 }
 
@@ -125,6 +140,18 @@ fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
         cost.context_subwords,
         grouped(cost.word_rows)
     )
+}
+
+impl Outlook {
+    /// Bytes of a step in all.
+    fn memory(&self) -> u64 {
+        self.parameter_bytes + self.cost.memory.as_ref().map_or(0, PredictedMemory::total)
+    }
+}
+
+/// Bytes in MiB.
+fn mib(bytes: u64) -> u64 {
+    (bytes as f64 / f64::from(1u32 << 20)).round() as u64
 }
 
 /// The trainable share in percent.

@@ -183,14 +183,19 @@ impl Params {
             let config = EncoderConfig { extras: added, ..config.clone() };
             let shape = cost::shape(&config, labels, self.word_rows);
             let accounts = outcome::accounts(&config, &heads, &policy);
-            let cost = cost::predict(&shape, &workload, &policy, prefix);
+            let mut cost = cost::predict(&shape, &workload, &policy, prefix);
+            cost.memory = Some(cost::memory(&shape, &workload, &policy));
+            // Rows of the word table that the data do not need are not on the device.
+            let unneeded = config.vocabulary.saturating_sub(self.word_rows) * config.hidden;
+            let parameter_bytes = 4 * accounts.total.saturating_sub(unneeded as u64);
             let timeline = match self.unfreeze_every {
                 None | Some(0) => Timeline::from(policy),
                 Some(every) => Timeline::gradual(&policy, every),
             };
             let rates = LayerDecay::new(self.layer_decay, config.depth);
             let parameters = self.list.then(|| params::list(&config, &heads, &timeline, self.lr, rates));
-            Ok(Outlook { policy: name, accounts, cached_prefix: self.cached_prefix, cost, parameters })
+            let cached_prefix = self.cached_prefix;
+            Ok(Outlook { policy: name, accounts, cached_prefix, cost, parameter_bytes, parameters })
         };
         let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
         match &outlooks[..] {
