@@ -80,9 +80,8 @@ impl Screen {
         if let Some(bar) = &running.bar {
             bar.set_length(loaded.steps);
         }
-        let text =
-            running.from.take().map(|from| format!("{}: {}", running.title, taken_over(&from, loaded)));
-        if let Some(text) = text {
+        let text = goes_on(running.from.take().as_deref(), loaded);
+        if let Some(text) = text.map(|text| format!("{}: {text}", running.title)) {
             self.print_line(&text);
         }
     }
@@ -351,16 +350,16 @@ impl Running {
     }
 }
 
-/// From whom a cell was taken over, and where it goes on.
-fn taken_over(from: &str, loaded: &Loaded) -> String {
-    match loaded.resumed {
-        0 => format!(
+/// Where a cell goes on that was begun before, and from whom it was taken over; nothing of one that simply begins.
+fn goes_on(from: Option<&str>, loaded: &Loaded) -> Option<String> {
+    let place = format!("goes on after step {} of {}", loaded.resumed, loaded.steps);
+    match (from, loaded.resumed) {
+        (None, 0) => None,
+        (None, _) => Some(place),
+        (Some(from), 0) => Some(format!(
             "taken over from {from}, which has died; it starts anew, since there is no checkpoint for this processor"
-        ),
-        step => format!(
-            "taken over from {from}, which has died; it goes on after step {step} of {}",
-            loaded.steps
-        ),
+        )),
+        (Some(from), _) => Some(format!("taken over from {from}, which has died; it {place}")),
     }
 }
 

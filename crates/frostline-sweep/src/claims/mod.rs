@@ -103,11 +103,16 @@ fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
     )
 }
 
-/// Removes what killed processes left in a folder that this one holds. Where that fails, it only takes space.
+/// Removes what killed processes left in a folder that this one holds, and in the folders in it unless these have holders of
+/// their own. Where that fails, it only takes space.
 fn clear_leftovers(folder: &Path) {
+    // The sweep's own folder: cells, report and timings are claimed one by one.
+    let is_shared = folder.join("cells").is_dir();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| is_part(name) || is_attempt(name)) {
+        if !is_shared && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            clear_leftovers(&entry.path());
+        } else if name.to_str().is_some_and(|name| is_part(name) || is_attempt(name)) {
             let _ = frostline_files::remove(&entry.path());
         }
     }
