@@ -35,8 +35,10 @@ fn results_are_those_without_it() {
     std::fs::create_dir_all(&prefixes).expect("a folder");
     let mark = "This folder belongs to a sweep of Frostline.\n";
     std::fs::write(place.out().join(".lock"), mark).expect("a file");
-    let half = prefixes.join("0123456789abcdef0123456789abcdef.f32.part");
-    std::fs::write(half, "half a").expect("a file");
+    let key = "0123456789abcdef0123456789abcdef";
+    for ending in ["f32.0123456789abcdef.part", "claim", "claim.0123456789abcdef", "f32.part", "lock"] {
+        std::fs::write(prefixes.join(format!("{key}.{ending}")), "half a").expect("a file");
+    }
     let (files, states) = run(&place, "--jobs 2");
     assert_eq!(files, without, "kept in files");
     assert_eq!(states.iter().filter(|state| **state == Shared).count(), 2, "{states:?}");

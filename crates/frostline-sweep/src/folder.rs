@@ -330,7 +330,9 @@ fn is_prefix_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.split_once('.').is_some_and(|(key, ending)| {
         let is_key = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_key && (["f32", "claim", "lock"].contains(&ending) || is_part(name) || is_attempt(name))
+        // An older version made the last two.
+        let is_known = ["f32", "claim", "f32.part", "lock"].contains(&ending);
+        is_key && (is_known || is_part(name) || is_attempt(name))
     })
 }
 
