@@ -72,8 +72,9 @@ class World:
     def recorded(self, out):
         return len(list((self.folder / out / "cells").glob("*/record.json")))
 
-    def some_recorded(self, out, count):
-        wait(lambda: self.recorded(out) >= count, 300, f"{count} records")
+    def some_recorded(self, out, job, count):
+        wait(lambda: self.recorded(out) >= count or self.queue_is_empty(job), 300, f"{count} records")
+        assert self.recorded(out) >= count, self.logs(out)
 
     def queue_is_empty(self, job):
         return not self.cluster.output(["squeue", "-h", "-r", "-j", f"{job['array']},{job['report']}"]).strip()
@@ -82,7 +83,7 @@ class World:
         """All jobs end, every cell is recorded, and each result has the bits of the quiet run's."""
         wait(lambda: self.queue_is_empty(job), limit_s, "the jobs to end")
         found = self.results(out)
-        assert found.keys() == self.wanted.keys(), f"{len(found)} of {len(self.wanted)} cells are recorded"
+        assert found.keys() == self.wanted.keys(), f"{len(found)} of {len(self.wanted)} cells\n{self.logs(out)}"
         different = [name for name in found if found[name] != self.wanted[name]]
         assert not different, f"other results than those of the quiet run: {different}"
         assert (self.folder / out / "report" / "report.md").exists(), "no report was written"
@@ -108,7 +109,7 @@ def stays(world):
 def power_cut(world):
     """A node loses its power in the middle of its cells, and comes back later."""
     job = world.submit("power-cut", "--workers", "4")
-    world.some_recorded("power-cut", 5)
+    world.some_recorded("power-cut", job, 5)
     world.cluster.cut("n2")
     time.sleep(15)
     world.cluster.revive("n2")
@@ -118,7 +119,7 @@ def power_cut(world):
 def two_copies(world):
     """Only a node's daemon dies: its worker runs on while the same job starts elsewhere."""
     job = world.submit("two-copies", "--workers", "4")
-    world.some_recorded("two-copies", 3)
+    world.some_recorded("two-copies", job, 3)
     world.cluster.cut_daemon("n3")
     world.ends_well("two-copies", job)
     world.cluster.revive("n3")
@@ -138,7 +139,7 @@ def time_limit(world):
 def requeued(world):
     """An administrator puts a running job back into the queue."""
     job = world.submit("requeued", "--workers", "2")
-    world.some_recorded("requeued", 3)
+    world.some_recorded("requeued", job, 3)
     world.cluster.run(["scontrol", "requeue", f"{job['array']}_0"])
     world.ends_well("requeued", job)
 
@@ -146,7 +147,7 @@ def requeued(world):
 def cancelled(world):
     """The jobs are cancelled; the same sweep goes on here, with what they have done."""
     job = world.submit("cancelled", "--workers", "4")
-    world.some_recorded("cancelled", 4)
+    world.some_recorded("cancelled", job, 4)
     world.frostline("sweep", "--cancel", "cancelled")
     wait(lambda: world.queue_is_empty(job), 60, "the jobs to end")
     before = world.recorded("cancelled")

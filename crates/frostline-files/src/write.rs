@@ -286,14 +286,16 @@ pub fn remove(path: &Path) -> Result<(), FileError> {
     through(Operation::Remove, path, |_| fs::remove_file(path)).map_err(FileError::of(path))
 }
 
-/// Copies a regular file; the copy is whole or absent.
+/// Copies a regular file with its permissions, so that a program stays one; the copy is whole or absent.
 ///
 /// # Errors
 /// If one cannot be read or the other not written.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     let mut source = crate::open(from)?;
     let mut writer = Writer::create(to)?;
+    let permissions = source.metadata().map_err(FileError::of(from))?.permissions();
     io::copy(&mut source, &mut writer).map_err(FileError::of(to))?;
+    writer.file.get_ref().file.set_permissions(permissions).map_err(FileError::of(to))?;
     writer.finish()
 }
 
