@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
-    Sweep(SweepOptions),
+    Sweep(Box<SweepOptions>),
     /// Run cells of a sweep that was begun, beside other processes that do
     Work(WorkOptions),
     /// Write a sweep's report again from its stored records

@@ -32,7 +32,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
-    Sweep(SweepArgs),
+    Sweep(Box<SweepArgs>),
     /// Run cells of a sweep that was begun, beside other processes that do
     Work(WorkArgs),
     /// Write a sweep's report again from its stored records
