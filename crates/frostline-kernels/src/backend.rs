@@ -1,7 +1,7 @@
 //! The backends of this build, and the one `match` that selects one of them at run time.
 
 use crate::Train;
-pub use crate::built::{BackendError, names};
+pub use crate::built::{BackendError, Found, names};
 #[cfg(feature = "gpu")]
 use crate::gpu::quiet::quietly;
 
@@ -80,17 +80,6 @@ pub fn device(name: &str) -> Result<Option<String>> {
         "wgpu" => Ok(Some(crate::gpu::devices::wgpu()?.about.clone())),
         _ => check(name).map(|()| None),
     }
-}
-
-/// A device that a backend can compute on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The number by which `FROSTLINE_DEVICE` names it; `software` for what is not a GPU.
-    pub asked: String,
-    /// Its name, kind and driver.
-    pub about: String,
-    /// Whether it is a GPU, and not a processor that takes its place.
-    pub gpu: bool,
 }
 
 /// The devices that a GPU backend finds; none for a backend on the processor.

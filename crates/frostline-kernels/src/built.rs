@@ -19,6 +19,17 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
+/// A device that a backend can compute on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The number by which `FROSTLINE_DEVICE` names it; `software` for what is not a GPU.
+    pub asked: String,
+    /// Its name, kind and driver.
+    pub about: String,
+    /// Whether it is a GPU, and not a processor that takes its place.
+    pub gpu: bool,
+}
+
 /// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {

@@ -2,8 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::backend::Found;
-use crate::built::BackendError;
+use crate::built::{BackendError, Found};
 
 /// The environment variable that selects one of several devices: its number, or [`SOFTWARE`].
 const ASKED: &str = "FROSTLINE_DEVICE";

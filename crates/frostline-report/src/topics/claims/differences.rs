@@ -8,7 +8,7 @@ use crate::study::cells::shown;
 use crate::study::outcomes::After;
 use crate::study::{CellView, Study};
 use crate::topics::claims::gauge::Gauge;
-use crate::topics::claims::rows::{BySentence, Differences, Pair, rows};
+use crate::topics::claims::rows::{BySentence, Differences, Pair, place, rows};
 use crate::topics::claims::steps;
 use crate::topics::claims::verdict::{Answer, Verdict, Wanted, by_more_than, has, short};
 
@@ -177,14 +177,6 @@ fn are_twins_but_for(axis: Option<usize>, a: &CellView, b: &CellView) -> bool {
         None => b.cell.settings.lang.clone_from(&a.cell.settings.lang),
     }
     a.cell.settings.policy == b.cell.settings.policy && a.is_twin_of(&b)
-}
-
-/// The language and further axes of a cell, one axis left out.
-pub(super) fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
-    let axes = study.axes().into_iter().zip(&view.extras).enumerate();
-    let extras = axes.filter(|(at, _)| Some(*at) != without);
-    let extras = extras.map(|(_, (axis, value))| format!("{axis} = {value}"));
-    [view.cell.settings.lang.to_string()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
 }
 
 /// Where the sentences of a gauge are, if it is an accuracy in every cell.

@@ -7,8 +7,8 @@ use frostline_score::{CrossedDifference, MeanInterval};
 use serde::Serialize;
 
 use crate::number::plural;
-use crate::study::distinct;
 use crate::study::outcomes::{After, Outcomes, Twins};
+use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::verdict::{Verdict, Wanted};
 
@@ -194,6 +194,14 @@ fn crossed(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> O
 fn telling(interval: Option<[f64; 2]>, same: bool) -> Option<[f64; 2]> {
     let [low, high] = interval?;
     if same { Some([0.0; 2]) } else { Some([low, high]).filter(|_| high - low >= ROUNDING) }
+}
+
+/// The language and further axes of a cell, one axis left out.
+pub(super) fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
+    let axes = study.axes().into_iter().zip(&view.extras).enumerate();
+    let extras = axes.filter(|(at, _)| Some(*at) != without);
+    let extras = extras.map(|(_, (axis, value))| format!("{axis} = {value}"));
+    [view.cell.settings.lang.to_string()].into_iter().chain(extras).collect::<Vec<_>>().join(", ")
 }
 
 /// What rounding may leave of 0.

@@ -4,8 +4,7 @@
 use frostline_score::{Estimate, MeanInterval};
 
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::differences::place;
-use crate::topics::claims::rows::{Over, PairedComparison};
+use crate::topics::claims::rows::{Over, PairedComparison, place};
 use crate::topics::claims::verdict::Wanted;
 
 /// A's step over B's in one language and one value of each further axis.
