@@ -12,6 +12,10 @@ const VARIABLE: &str = "FROSTLINE_CONFIG";
 /// The largest file of defaults.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// Where the help has these options.
+const HEADING: &str =
+    "With --executor slurm (defaults: [slurm] in frostline/config.toml of the user's config folder)";
+
 /// Options of jobs. None of them is part of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -20,43 +24,43 @@ const MOST_BYTES: u64 = 1 << 20;
 )]
 pub struct SlurmArgs {
     /// Jobs of one array that take cells [default: 4, at most one per cell]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub workers: Option<u32>,
     /// Time limit of a job, as sbatch takes it: 4:00:00, 2-12:00:00, or minutes
-    #[arg(long, value_name = "LIMIT")]
+    #[arg(long, help_heading = HEADING, value_name = "LIMIT")]
     pub time: Option<String>,
     /// Partition
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     pub partition: Option<String>,
     /// Account that is charged
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     pub account: Option<String>,
     /// Quality of service
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     pub qos: Option<String>,
     /// Features that nodes must have
-    #[arg(long, value_name = "FEATURES")]
+    #[arg(long, help_heading = HEADING, value_name = "FEATURES")]
     pub constraint: Option<String>,
     /// GPUs of a job, as in `1` or `a100:1`
-    #[arg(long, value_name = "GPUS")]
+    #[arg(long, help_heading = HEADING, value_name = "GPUS")]
     pub gpus: Option<String>,
     /// Cores of a job [default: the cluster's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// Memory of a job, as in `16G`
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, help_heading = HEADING, value_name = "SIZE")]
     pub mem: Option<String>,
     /// A command that each job runs first, as in `module load cuda`; may be repeated
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, help_heading = HEADING, value_name = "COMMAND")]
     pub setup: Vec<String>,
     /// A further option of sbatch, as in `--nice=100`; may be repeated
-    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    #[arg(long, help_heading = HEADING, value_name = "OPTION", allow_hyphen_values = true)]
     pub sbatch: Vec<String>,
     /// Seconds before the time limit at which a job stores its cells and returns to the queue [default: 120]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, help_heading = HEADING, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub signal_s: Option<u32>,
     /// How often a job returns to the queue at its time limit while cells are left [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub max_restarts: Option<u32>,
 }
 
