@@ -78,7 +78,14 @@ impl<F: SharedFiles> Claimant<F> {
         let claim = WorkClaim { file: file.into(), text: me.text() };
         let private = beside(file, &me.token, "");
         // A file of one's own is a reading of the server's clock too.
-        let now = self.files.create(&private, claim.text.as_bytes())?;
+        let now = match self.files.create(&private, claim.text.as_bytes()) {
+            // A new holder has cleared it away in this moment. Without a folder there is none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match self.files.look(file)? {
+                Some(seen) => return Ok(Attempt::Busy(Owner::parse(&seen.bytes))),
+                None => self.files.create(&private, claim.text.as_bytes())?,
+            },
+            created => created?,
+        };
         self.set_clock(now);
         let taken = self.take(claim, &private, now);
         let removed = self.files.remove(&private);
