@@ -19,9 +19,6 @@ const HEADING: &str =
 /// Options of jobs. None of them is part of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[command(
-    next_help_heading = "With --executor slurm (defaults: [slurm] in frostline/config.toml of the user's config folder)"
-)]
 pub struct SlurmArgs {
     /// Jobs of one array that take cells [default: 4, at most one per cell]
     #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
