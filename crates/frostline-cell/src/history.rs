@@ -104,7 +104,7 @@ impl History {
         (self.epochs_before, self.steps)
     }
 
-    /// Stores where the cell is, and keeps the checkpoint before. A disk that is full costs the checkpoint, not the
+    /// Stores where the cell is, and keeps the checkpoint before: at every moment the last one is there. A disk that is full costs the checkpoint, not the
     /// cell. Where another process has the cell now, its checkpoints stay.
     pub fn keep(&self, job: &Job, isa: &str, saved: &Saved) {
         if !job.is_held() {
@@ -118,7 +118,7 @@ impl History {
             let mut writer = Writer::create_sealed(&path)?;
             writer.write_all(&saved.to_bytes(&note)).map_err(FileError::of(&path))?;
             if path.exists() {
-                frostline_files::rename(&path, &previous)?;
+                frostline_files::keep_as(&path, &previous)?;
             }
             writer.finish()
         };

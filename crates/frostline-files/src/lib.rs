@@ -12,6 +12,6 @@ pub use error::FileError;
 pub use read::{Identity, open, read, read_text};
 pub use seal::{ChangedText, SEAL_BYTES, seal, seal_json, unseal, unseal_json};
 pub use write::{
-    Appender, Writer, append, copy, create_folder, create_new_folder, create_own_folder, is_part, lock_file,
-    remove, remove_empty_folder, remove_own_folder, rename, write,
+    Appender, Writer, append, copy, create_folder, create_new_folder, create_own_folder, is_part, keep_as,
+    lock_file, remove, remove_empty_folder, remove_own_folder, rename, write,
 };

@@ -168,6 +168,18 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
     rename_file(from, to).map_err(FileError::of(to))
 }
 
+/// Keeps a file under a second name too, in place of what has that name, until the first is written again. Where the
+/// file system has no second names the file is renamed, so that the first one is missing until then.
+///
+/// # Errors
+/// If neither can be done.
+pub fn keep_as(from: &Path, to: &Path) -> Result<(), FileError> {
+    remove(to)?;
+    through(Operation::Link, to, |_| fs::hard_link(from, to))
+        .or_else(|_| rename_file(from, to))
+        .map_err(FileError::of(to))
+}
+
 fn rename_file(from: &Path, to: &Path) -> io::Result<()> {
     through(Operation::Rename, to, |_| fs::rename(from, to))?;
     sync_folder(to);
@@ -324,6 +336,22 @@ pub fn remove_empty_folder(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kept_file_has_both_names_until_the_first_is_written_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, kept] = ["file", "kept"].map(|name| folder.path().join(name));
+        for round in 0..3_u8 {
+            write(&file, &[round]).expect("written");
+            if round > 0 {
+                assert_eq!(fs::read(&kept).expect("the one before"), [round - 1]);
+            }
+            keep_as(&file, &kept).expect("kept");
+            for name in [&file, &kept] {
+                assert_eq!(fs::read(name).expect("this one"), [round]);
+            }
+        }
+    }
 
     #[test]
     fn an_unfinished_file_leaves_the_old_one() {
