@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from slurm_here import Cluster, missing, wait
+from slurm_here import Cluster, ClusterError, NotStarted, missing, wait
 
 SKIPPED = 77
 
@@ -203,6 +203,8 @@ def main():
     temporary = None
     if given.keep is None:
         temporary = tempfile.TemporaryDirectory(prefix="frostline-cluster-")
+        # munged wants a socket that everyone can reach.
+        Path(temporary.name).chmod(0o755)
     folder = given.keep or Path(temporary.name)
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     failed = 0
@@ -217,7 +219,7 @@ def main():
             try:
                 CASES[name](world)
                 verdict = "ok"
-            except (AssertionError, TimeoutError, subprocess.SubprocessError) as error:
+            except (AssertionError, TimeoutError, ClusterError) as error:
                 failed += 1
                 verdict = f"FAILED: {error}"
                 print(cluster.output(["squeue", "-r"]))
@@ -228,4 +230,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except NotStarted as error:
+        print(f"SLURM does not start here: {error}")
+        sys.exit(SKIPPED)

@@ -33,6 +33,14 @@ def free_ports(count):
     raise RuntimeError("no free ports")
 
 
+class ClusterError(Exception):
+    """A command of SLURM or munge failed."""
+
+
+class NotStarted(Exception):
+    """SLURM is installed and does not run on this machine."""
+
+
 class Cluster:
     """Nodes n1 to nN with two cores each. Arrays have at most `largest_array` jobs."""
 
@@ -96,18 +104,26 @@ class Cluster:
         return "\n".join(lines) + "\n"
 
     def __enter__(self):
+        try:
+            self.start()
+        except (ClusterError, TimeoutError) as error:
+            self.__exit__()
+            raise NotStarted(str(error)) from error
+        return self
+
+    def start(self):
         munge = self.folder / "munge"
         key = munge / "key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o600)
         files = {"socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
-        self.run(["munged", f"--key-file={key}", *(f"--{a}={munge / b}" for a, b in files.items())])
+        # The folder is this test's alone: what munged thinks of the folders above it is of no account.
+        self.run(["munged", "--force", f"--key-file={key}", *(f"--{a}={munge / b}" for a, b in files.items())])
         self.run(["slurmctld", "-f", str(self.conf), "-L", str(self.folder / "log" / "slurmctld.log")])
         for node in self.nodes:
             self.revive(node)
         idle = ["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]
         wait(lambda: len(self.output(idle).split()) == len(self.nodes), 60, "the nodes to come up")
-        return self
 
     def __exit__(self, *_):
         for node in self.nodes:
@@ -119,7 +135,10 @@ class Cluster:
                 pass
 
     def run(self, command, **more):
-        return subprocess.run(command, env=self.env, check=True, capture_output=True, text=True, **more)
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, **more)
+        if done.returncode != 0:
+            raise ClusterError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+        return done
 
     def output(self, command):
         """What a command prints; nothing where it fails."""

@@ -12,19 +12,19 @@ use frostline_sweep::say;
 /// The script, from the workspace's root.
 const SCRIPT: &str = "tests/cluster/check.py";
 
-/// Its exit code where SLURM or munge is not installed.
+/// Its exit code where SLURM or munge is not installed or does not start, as it said then.
 const LACKING: i32 = 77;
 
 /// The cases; a further one only takes times.
 const CASES: &str = "plain,power-cut,two-copies,time-limit,requeued,cancelled,too-many,two-sweeps";
 
-/// Runs the cases with this program; nothing if SLURM is not installed.
+/// Runs the cases with this program; nothing if SLURM is not here.
 pub(super) fn run(program: &Path) -> anyhow::Result<Option<bool>> {
     let mut check = Command::new("python3");
     check.arg(workspace::root().join(SCRIPT)).arg("--program").arg(program).args(["--only", CASES]);
     let status = check.current_dir(workspace::root()).status().context("python3 cannot be started")?;
     if status.code() == Some(LACKING) {
-        say!("NO STUDY IS RUN ON A CLUSTER: Debian's packages are slurmctld, slurmd, slurm-client and munge");
+        say!("NO STUDY IS RUN ON A CLUSTER: SLURM is not here, see above");
         return Ok(None);
     }
     Ok(Some(status.success()))
