@@ -15,6 +15,7 @@ mod folder;
 mod grid;
 mod limits;
 mod name;
+mod paths;
 mod plan;
 mod published;
 mod record;
@@ -28,6 +29,7 @@ mod settings;
 mod stage;
 mod task;
 mod times;
+mod track;
 mod tuning;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
@@ -61,6 +63,7 @@ pub use settings::{
 };
 pub use task::{HeadKind, Mixing, TaskSettings, Unit};
 pub use times::{Load, Measurement, PairedTimes, TimedPolicy, TimingJob, TimingSettings};
+pub use track::{Mlflow, TrackSettings};
 pub use tuning::{AdapterSettings, LoraSettings};
 
 /// Types of `frostline-freeze` that settings are made of.

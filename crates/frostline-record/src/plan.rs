@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::shortened;
-use crate::{Claim, FileName, PlanError, SCHEMA, Settings, Switch, TimingSettings, claim_check};
+use crate::{
+    Claim, FileName, PlanError, SCHEMA, Settings, Switch, TimingSettings, TrackSettings, claim_check,
+};
 
 /// A plan: settings shared by all cells, and the axes of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,9 @@ pub struct Plan {
     /// Whether and how long policies take steps in turns after the cells are done; changes no result.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timing: TimingSettings,
+    /// The trackers that are told of cells while they train; changes no cell.
+    #[serde(default, skip_serializing_if = "TrackSettings::is_default")]
+    pub track: TrackSettings,
     /// Short name to dataset folder, path or `embedded:NAME`.
     pub treebanks: BTreeMap<FileName, String>,
     /// Dotted path of a setting to the values it takes; all combinations are run.

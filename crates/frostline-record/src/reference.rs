@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::shortened;
+use crate::paths::leaves;
 use crate::{Plan, PlanError, Settings};
 
 /// The version of a reference file's shape.
@@ -266,7 +267,7 @@ impl Reference {
     /// A setting that does not exist, or whose value does not fit; [`Reference::parse`] has looked for them.
     pub fn as_settings(&self) -> Result<Settings, PlanError> {
         let mut settings = Settings::default();
-        for (path, value) in leaves(&self.settings, "") {
+        for (path, value) in leaves(&self.settings) {
             settings.set(&path, value)?;
         }
         Ok(settings)
@@ -275,7 +276,7 @@ impl Reference {
     /// The dotted paths of the settings that it lists.
     #[must_use]
     pub fn listed(&self) -> Vec<String> {
-        leaves(&self.settings, "").into_iter().map(|(path, _)| path).collect()
+        leaves(&self.settings).into_iter().map(|(path, _)| path).collect()
     }
 
     fn check_confusions(&self, path: &str) -> Result<(), ReferenceError> {
@@ -298,15 +299,6 @@ impl PublishedRun {
     pub fn name<'a>(&'a self, policy: &'a str) -> &'a str {
         if self.called.is_empty() { policy } else { &self.called }
     }
-}
-
-/// All values of a table by their dotted paths.
-fn leaves(table: &toml::Table, path: &str) -> Vec<(String, toml::Value)> {
-    let leaf = |(key, value): (&String, &toml::Value)| match value {
-        toml::Value::Table(inner) => leaves(inner, &format!("{path}{key}.")),
-        value => vec![(format!("{path}{key}"), value.clone())],
-    };
-    table.iter().flat_map(leaf).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use frostline_freeze::{Policy, SettlingRule};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::paths::leaves;
 use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSettings};
 
 /// Everything that determines a cell's result, next to the files it reads.
@@ -522,6 +523,12 @@ impl Settings {
         }
         let table = toml::Value::try_from(self).ok()?;
         path.split('.').try_fold(&table, |at, part| at.get(part)).cloned()
+    }
+
+    /// All settings by their dotted paths, without those that are not set.
+    #[must_use]
+    pub fn by_path(&self) -> Vec<(String, toml::Value)> {
+        toml::Table::try_from(self).map(|table| leaves(&table)).unwrap_or_default()
     }
 
     /// The task whose score is the headline.

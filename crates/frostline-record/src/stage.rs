@@ -1,5 +1,6 @@
 //! Stages: parts of a run that continue one another, each with the settings it changes.
 
+use crate::paths::leaves;
 use crate::{FileName, NameError, PlanError, Settings, Stage};
 
 /// What a stage may change: how the model learns, not what it learns from.
@@ -122,16 +123,7 @@ fn value_in(stage: &Stage, path: &str) -> Option<toml::Value> {
 
 /// Nested tables as dotted paths; the name first, so that errors can tell it.
 fn flat(stage: &Stage) -> Vec<(String, toml::Value)> {
-    fn add(path: &str, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
-        match value.as_table() {
-            None => out.push((path.into(), value.clone())),
-            Some(table) => table.iter().for_each(|(key, value)| add(&format!("{path}.{key}"), value, out)),
-        }
-    }
-    let mut out = Vec::new();
-    for (key, value) in stage {
-        add(key, value, &mut out);
-    }
+    let mut out = leaves(stage);
     out.sort_by_key(|(path, _)| path != "name");
     out
 }

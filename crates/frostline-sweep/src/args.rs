@@ -89,6 +89,10 @@ pub struct SweepArgs {
     /// Do not time the policies' steps in turns after the cells
     #[arg(long)]
     pub no_timing: bool,
+    /// Tell these of the cells while they train, and no others: tensorboard, wandb, mlflow (all into the sweep's
+    /// folder), mlflow=URL or off [default: the plan's `track`]
+    #[arg(long, value_name = "TRACKERS", value_delimiter = ',')]
+    pub track: Vec<String>,
     /// Write what every process did when, down to single steps, as a trace that Perfetto and Chrome show
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

@@ -41,3 +41,38 @@ pub trait Observer {
     /// The user has interrupted the sweep.
     fn interrupted(&mut self);
 }
+
+/// All of them are told, in order.
+impl Observer for Vec<Box<dyn Observer + '_>> {
+    fn started(&mut self, job: &Job, from: Option<&str>) {
+        self.iter_mut().for_each(|observer| observer.started(job, from));
+    }
+
+    fn progress(&mut self, event: &Event) {
+        self.iter_mut().for_each(|observer| observer.progress(event));
+    }
+
+    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
+        self.iter_mut().for_each(|observer| observer.done(cell, record));
+    }
+
+    fn failed(&mut self, cell: &Cell, error: &str) {
+        self.iter_mut().for_each(|observer| observer.failed(cell, error));
+    }
+
+    fn retried(&mut self, cell: &Cell, error: &str) {
+        self.iter_mut().for_each(|observer| observer.retried(cell, error));
+    }
+
+    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+        self.iter_mut().for_each(|observer| observer.elsewhere(cell, error));
+    }
+
+    fn lost(&mut self, cell: &Cell) {
+        self.iter_mut().for_each(|observer| observer.lost(cell));
+    }
+
+    fn interrupted(&mut self) {
+        self.iter_mut().for_each(|observer| observer.interrupted());
+    }
+}

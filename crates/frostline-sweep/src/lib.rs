@@ -34,6 +34,7 @@ mod study;
 mod sweep;
 mod timing;
 pub mod trace;
+mod track;
 pub mod units;
 mod work;
 mod worker;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use frostline_record::{
     Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch,
-    TimingSettings, VerdictRule, sha256,
+    TimingSettings, TrackSettings, VerdictRule, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -14,6 +14,7 @@ use crate::fault::{Blame as _, Result};
 use crate::place::Place;
 use crate::plans;
 use crate::sets::{self, Search};
+use crate::track;
 
 /// A plan, the changes that the command line makes to it, and the settings of its cells in order.
 #[derive(Debug)]
@@ -54,6 +55,10 @@ impl Study {
         if args.no_timing {
             plan.timing.paired = Switch::Off;
         }
+        if !args.track.is_empty() {
+            plan.track.switch_on(&args.track).map_err(anyhow::Error::msg).plan()?;
+        }
+        track::check(&plan.track).plan()?;
         // Stored with the sweep, since the report warns of times measured with several jobs at once.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let grid = plan.cells().plan()?;
@@ -108,6 +113,7 @@ impl Study {
         (plan.jobs, plan.about, plan.prefix_cache) = (1, String::new(), PrefixCache::default());
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
         (plan.timing, plan.caveats) = (TimingSettings::default(), Vec::new());
+        plan.track = TrackSettings::default();
         (plan.verdict, plan.reference) = (VerdictRule::default(), String::new());
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");

@@ -7,7 +7,7 @@ use tracing::info_span;
 use crate::args::{Backend, ExecutorKind, SweepArgs};
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
-use crate::executor::Executor as _;
+use crate::executor::{Executor as _, Observer};
 use crate::fault::Result;
 use crate::folder::{self, Folder};
 use crate::jobs::{Jobs, Queue};
@@ -18,7 +18,7 @@ use crate::progress::Screen;
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, report, say, slurm, status, timing};
+use crate::{data, inputs, list, report, say, slurm, status, timing, track};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -123,11 +123,15 @@ fn here(
         .with_failures(Failures::of(&args.failures));
     let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
     let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
-    let mut screen = Screen::new(study.plan.synthetic, &jobs, folder.done());
+    let mut observers: Vec<Box<dyn Observer>> =
+        vec![Box::new(Screen::new(study.plan.synthetic, &jobs, folder.done()))];
+    if !args.verify {
+        observers.extend(track::observer(&study.plan, folder.path()));
+    }
     let mut jobs: Box<dyn Jobs> = match args.verify {
         true => Box::new(Queue::from(jobs)),
         false => Box::new(ClaimedJobs::new(claims, jobs, 0)),
     };
     let left = jobs.left();
-    info_span!("cells", jobs = left).in_scope(|| executor.run(jobs.as_mut(), &mut screen))
+    info_span!("cells", jobs = left).in_scope(|| executor.run(jobs.as_mut(), &mut observers))
 }

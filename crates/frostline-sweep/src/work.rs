@@ -9,16 +9,16 @@ use tracing::info_span;
 use crate::args::{Backend, WorkArgs};
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
-use crate::executor::Executor as _;
+use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, Result};
 use crate::folder::{Folder, stored};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::progress::Screen;
-use crate::slurm;
 use crate::units::counted;
 use crate::workers::{Failures, LocalWorkers};
+use crate::{slurm, track};
 
 /// Runs cells of the sweep in a folder until all are recorded. `program` returns the worker program for the sweep's
 /// backend.
@@ -71,10 +71,12 @@ fn round(
     }
     let cells: Vec<Cell> = jobs.iter().map(|job| job.cell.clone()).collect();
     info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
-    let mut screen = Screen::new(sweep.plan.synthetic, &jobs, sweep.cells.len() - jobs.len());
+    let screen = Screen::new(sweep.plan.synthetic, &jobs, sweep.cells.len() - jobs.len());
+    let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(screen)];
+    observers.extend(track::observer(&sweep.plan, folder.path()));
     let first = first(jobs.len(), claims.me().token.as_str());
     let mut jobs = ClaimedJobs::new(claims, jobs, first).waits(!args.no_wait);
-    let outcome = executor.run(&mut jobs, &mut screen)?;
+    let outcome = executor.run(&mut jobs, &mut observers)?;
     drop(jobs);
     folder.remove_empty_logs();
     Ok(outcome)

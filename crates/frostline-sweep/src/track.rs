@@ -1,0 +1,249 @@
+//! Passes what cells do to the trackers that the plan names: TensorBoard, MLflow, Weights & Biases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::bail;
+use frostline_record::{
+    Cell, EpochRow, Event, Job, Loaded, Mlflow, Plan, Record, Score, StepEvent, TrackSettings,
+};
+use frostline_track::{
+    Background, Ending, MlflowFolder, Parameter, Point, Run, TensorBoard, Tracker, Value, WeightsAndBiases,
+};
+
+use crate::executor::Observer;
+use crate::place;
+
+/// What runs are compared by in every study.
+const COMPARED: [&str; 5] = ["encoder.name", "lang", "optimizer.lr", "policy", "seed"];
+
+/// Checks that this program can reach the trackers.
+pub(crate) fn check(settings: &TrackSettings) -> anyhow::Result<()> {
+    match &settings.mlflow {
+        Mlflow::Server(url) if cfg!(not(feature = "fetch")) => bail!(
+            "this program was built without the feature `fetch` and opens no connection to {url}; build it with \
+             `--features fetch`, or let MLflow read files: `--track mlflow`"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// An observer that passes on what it is told, if the plan names trackers. Says how each is read.
+pub(crate) fn observer(plan: &Plan, folder: &Path) -> Option<Box<dyn Observer>> {
+    let trackers = trackers(&plan.track, folder);
+    if trackers.is_empty() {
+        return None;
+    }
+    let experiment = match plan.track.experiment.as_str() {
+        "" => plan.name.to_string(),
+        name => name.into(),
+    };
+    let compared = COMPARED.into_iter().chain(plan.axes()).map(Into::into).collect();
+    let axes = plan.extra_axes().into_iter().map(Into::into).collect();
+    let background = Background::start_thread(trackers, |warning| note!("warning   {warning}"));
+    Some(Box::new(Tracked { background, experiment, compared, axes, cells: BTreeMap::new() }))
+}
+
+fn trackers(settings: &TrackSettings, folder: &Path) -> Vec<Box<dyn Tracker>> {
+    let mut trackers: Vec<Box<dyn Tracker>> = Vec::new();
+    let at = |name: &str| {
+        let path = folder.join(name);
+        (place::shown(&path), path)
+    };
+    if settings.tensorboard.is_on() {
+        let (shown, path) = at("tensorboard");
+        say!("track     `tensorboard --logdir {shown}`");
+        trackers.push(Box::new(TensorBoard::new(path)));
+    }
+    if settings.wandb.is_on() {
+        let (shown, path) = at("wandb");
+        say!("track     `wandb sync {shown}/offline-run-*`");
+        trackers.push(Box::new(WeightsAndBiases::new(path)));
+    }
+    match &settings.mlflow {
+        Mlflow::Off => {}
+        Mlflow::Folder => {
+            let (shown, path) = at("mlruns");
+            say!("track     `mlflow ui --backend-store-uri {shown}`");
+            trackers.push(Box::new(MlflowFolder::new(path)));
+        }
+        Mlflow::Server(url) => trackers.extend(server(url)),
+    }
+    trackers
+}
+
+#[cfg(feature = "fetch")]
+fn server(url: &str) -> Option<Box<dyn Tracker>> {
+    use frostline_track::{Credentials, MlflowServer};
+    say!("track     MLflow at {url}");
+    Some(Box::new(MlflowServer::new(url, Credentials::from_environment())))
+}
+
+/// A worker of a sweep that another build has begun.
+#[cfg(not(feature = "fetch"))]
+fn server(url: &str) -> Option<Box<dyn Tracker>> {
+    note!("warning   nothing is sent to MLflow at {url}: this program was built without the feature `fetch`");
+    None
+}
+
+/// Tells the trackers of the cells that run here.
+struct Tracked {
+    background: Background,
+    experiment: String,
+    /// The settings that runs are compared by, as dotted paths.
+    compared: BTreeSet<String>,
+    /// The grid's axes that a cell's title does not tell.
+    axes: Vec<String>,
+    /// The cells that are running, by id.
+    cells: BTreeMap<String, Followed>,
+}
+
+/// A cell that is running.
+struct Followed {
+    cell: Cell,
+    started: SystemTime,
+    /// Whether the trackers know it.
+    told: bool,
+    /// Optimiser steps taken so far.
+    step: u64,
+}
+
+impl Tracked {
+    /// A cell begins, with what is known of it once it is loaded.
+    fn start(&mut self, id: &str, loaded: Option<&Loaded>) {
+        let Some(followed) = self.cells.get_mut(id) else { return };
+        if std::mem::replace(&mut followed.told, true) {
+            return;
+        }
+        let cell = &followed.cell;
+        let settings = cell.settings.by_path().into_iter().map(|(name, value)| Parameter {
+            compared: self.compared.contains(&name),
+            name,
+            value: as_value(value),
+        });
+        let text = |name: &str, text: &str| parameter(name, Value::Text(text.into()));
+        let count = |name: &str, count: u64| parameter(name, Value::Number(count as f64));
+        let made = [text("backend", &cell.backend), text("cell", &cell.id), text("code", &cell.code)];
+        let sizes = loaded.map(|loaded| {
+            [
+                count("steps", loaded.steps),
+                count("parameters.total", loaded.accounts.total),
+                count("parameters.trainable", loaded.accounts.trainable),
+            ]
+        });
+        let axes = self.axes.iter().filter_map(|axis| Some(format!(" {axis}={}", cell.settings.get(axis)?)));
+        followed.step = loaded.map_or(0, |loaded| loaded.resumed);
+        self.background.start(Run {
+            id: cell.id.clone(),
+            name: format!("{}{}", cell.title(), axes.collect::<String>()),
+            experiment: self.experiment.clone(),
+            parameters: settings.chain(made).chain(sizes.into_iter().flatten()).collect(),
+            started: followed.started,
+            step: followed.step,
+        });
+    }
+
+    fn log(&mut self, id: &str, step: u64, values: Vec<Named>) {
+        let Some(followed) = self.cells.get_mut(id) else { return };
+        followed.step = step;
+        self.background.log(id, Point { step, time: SystemTime::now(), values });
+    }
+
+    fn end(&mut self, id: &str, ending: Ending) {
+        if self.cells.remove(id).is_some_and(|followed| followed.told) {
+            self.background.end(id, ending);
+        }
+    }
+
+    fn fail(&mut self, id: &str) {
+        self.start(id, None);
+        self.end(id, Ending::Failed);
+    }
+}
+
+impl Observer for Tracked {
+    fn started(&mut self, job: &Job, _: Option<&str>) {
+        let cell = job.cell.clone();
+        let followed = Followed { cell, started: SystemTime::now(), told: false, step: 0 };
+        self.cells.insert(job.cell.id.clone(), followed);
+    }
+
+    fn progress(&mut self, event: &Event) {
+        match event {
+            Event::Loaded(loaded) => self.start(&loaded.id, Some(loaded)),
+            Event::Step(step) => self.log(&step.id, step.step, of_step(step)),
+            Event::Epoch { id, row } => self.log(id, row.step, of_epoch(row)),
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
+        let test = record.and_then(|record| record.result.as_ref()?.scores().get("test"));
+        if let (Some(test), Some(followed)) = (test, self.cells.get(&cell.id)) {
+            self.log(&cell.id, followed.step, vec![("test/accuracy".into(), test.accuracy())]);
+        }
+        self.end(&cell.id, Ending::Finished);
+    }
+
+    fn failed(&mut self, cell: &Cell, _: &str) {
+        self.fail(&cell.id);
+    }
+
+    fn retried(&mut self, cell: &Cell, _: &str) {
+        self.fail(&cell.id);
+    }
+
+    fn elsewhere(&mut self, cell: &Cell, _: Option<&str>) {
+        self.end(&cell.id, Ending::Stopped);
+    }
+
+    fn lost(&mut self, cell: &Cell) {
+        self.end(&cell.id, Ending::Stopped);
+    }
+
+    fn interrupted(&mut self) {}
+}
+
+/// The cells that still run are those of a sweep that was interrupted.
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        let running: Vec<String> = self.cells.keys().cloned().collect();
+        running.iter().for_each(|id| self.end(id, Ending::Stopped));
+    }
+}
+
+/// A value with its name.
+type Named = (std::borrow::Cow<'static, str>, f64);
+
+fn of_step(step: &StepEvent) -> Vec<Named> {
+    vec![
+        ("train/loss_nats".into(), step.loss_nats),
+        ("train/learning_rate".into(), step.lr),
+        ("train/tokens_per_s".into(), step.tokens_per_s),
+    ]
+}
+
+fn of_epoch(row: &EpochRow) -> Vec<Named> {
+    let accuracy =
+        |(task, score): (&String, &Score)| (format!("dev/{task}/accuracy").into(), score.accuracy());
+    let own = [
+        Some(("dev/accuracy".into(), row.dev.accuracy())),
+        row.dev_macro_f1().map(|f1| ("dev/macro_f1".into(), f1)),
+    ];
+    own.into_iter().flatten().chain(row.others.iter().map(accuracy)).collect()
+}
+
+fn parameter(name: &str, value: Value) -> Parameter {
+    Parameter { name: name.into(), value, compared: false }
+}
+
+fn as_value(value: toml::Value) -> Value {
+    match value {
+        toml::Value::Boolean(value) => Value::Bool(value),
+        toml::Value::Integer(value) => Value::Number(value as f64),
+        toml::Value::Float(value) => Value::Number(value),
+        toml::Value::String(text) => Value::Text(text),
+        other => Value::Text(other.to_string()),
+    }
+}

@@ -1,0 +1,241 @@
+//! Trackers on a thread of their own, so that training never waits for one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::{Ending, Point, Run, TrackError, Tracker};
+
+/// Points that wait for a tracker that is slow; further ones are left out.
+const ROOM: usize = 1 << 16;
+/// How often trackers write what they were told.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long the end waits for trackers that are slow.
+const GRACE: Duration = Duration::from_secs(15);
+
+enum Message {
+    Start(Box<Run>),
+    Log(String, Point),
+    End(String, SystemTime, Ending),
+}
+
+/// Passes runs and values to trackers in the background. No call waits and none fails: what cannot be tracked is told
+/// to a function for warnings, once for each tracker until it works again. Dropping it waits for the trackers, for at
+/// most 15 seconds.
+#[derive(Debug)]
+pub struct Background {
+    sender: Option<Sender<Message>>,
+    /// Points that the thread has not taken yet.
+    waiting: Arc<AtomicUsize>,
+    /// Ends when the thread does.
+    ended: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts the thread. `warn` is called on it.
+    #[must_use]
+    pub fn start_thread(trackers: Vec<Box<dyn Tracker>>, warn: impl Fn(&str) + Send + 'static) -> Self {
+        let (sender, messages) = channel();
+        let (alive, ended) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let of_thread = waiting.clone();
+        let thread = std::thread::spawn(move || {
+            let _alive: Sender<()> = alive;
+            let trackers = trackers.into_iter().map(|tracker| Watched { tracker, failed: false }).collect();
+            Thread { trackers, warn, waiting: of_thread }.run(&messages);
+        });
+        Self { sender: Some(sender), waiting, ended, thread: Some(thread) }
+    }
+
+    /// Begins a run.
+    pub fn start(&self, run: Run) {
+        self.send(Message::Start(Box::new(run)));
+    }
+
+    /// Passes on values. Where too many wait already, they are left out.
+    pub fn log(&self, run: &str, point: Point) {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < ROOM {
+            self.send(Message::Log(run.into(), point));
+        } else {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends a run.
+    pub fn end(&self, run: &str, ending: Ending) {
+        self.send(Message::End(run.into(), SystemTime::now(), ending));
+    }
+
+    fn send(&self, message: Message) {
+        // The thread ends after the last message only.
+        let _ = self.sender.as_ref().map(|sender| sender.send(message));
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.sender = None;
+        if self.ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Disconnected)
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Watched {
+    tracker: Box<dyn Tracker>,
+    failed: bool,
+}
+
+struct Thread<W> {
+    trackers: Vec<Watched>,
+    warn: W,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl<W: Fn(&str)> Thread<W> {
+    fn run(&mut self, messages: &Receiver<Message>) {
+        let mut flushed = Instant::now();
+        loop {
+            let message = messages.recv_timeout(PAUSE.saturating_sub(flushed.elapsed()));
+            let over = matches!(message, Err(RecvTimeoutError::Disconnected));
+            if let Ok(message) = message {
+                if matches!(message, Message::Log(..)) {
+                    self.waiting.fetch_sub(1, Ordering::Relaxed);
+                }
+                self.each(|tracker| match &message {
+                    Message::Start(run) => tracker.start(run),
+                    Message::Log(run, point) => tracker.log(run, point),
+                    Message::End(run, at, ending) => tracker.end(run, *at, *ending),
+                });
+            }
+            if over || flushed.elapsed() >= PAUSE {
+                self.flush(over);
+                flushed = Instant::now();
+            }
+            if over {
+                return;
+            }
+        }
+    }
+
+    fn each(&mut self, mut call: impl FnMut(&mut dyn Tracker) -> Result<(), TrackError>) {
+        for Watched { tracker, failed } in &mut self.trackers {
+            if let Err(error) = call(tracker.as_mut())
+                && !std::mem::replace(failed, true)
+            {
+                (self.warn)(&format!("{}: {error}; training goes on", tracker.name()));
+            }
+        }
+    }
+
+    /// A tracker that failed is known to work again when it has written all that waits.
+    fn flush(&mut self, last: bool) {
+        for Watched { tracker, failed } in &mut self.trackers {
+            match tracker.flush() {
+                Ok(()) => *failed = false,
+                Err(error) if last || !*failed => {
+                    *failed = true;
+                    (self.warn)(&format!("{}: {error}; training goes on", tracker.name()));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use frostline_files::FileError;
+
+    use super::*;
+    use crate::tests::{point, run};
+
+    /// Takes what it is told, and fails where it is told to.
+    struct Fails {
+        seen: Arc<Mutex<Vec<u64>>>,
+        pause: Duration,
+        broken: bool,
+    }
+
+    impl Tracker for Fails {
+        fn name(&self) -> String {
+            "a test".into()
+        }
+
+        fn start(&mut self, _: &Run) -> Result<(), TrackError> {
+            Ok(())
+        }
+
+        fn log(&mut self, _: &str, point: &Point) -> Result<(), TrackError> {
+            std::thread::sleep(self.pause);
+            self.seen.lock().expect("no panic").push(point.step);
+            self.broken.then(|| Err(error())).unwrap_or(Ok(()))
+        }
+
+        fn end(&mut self, _: &str, _: SystemTime, _: Ending) -> Result<(), TrackError> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> Result<(), TrackError> {
+            self.broken.then(|| Err(error())).unwrap_or(Ok(()))
+        }
+    }
+
+    fn error() -> TrackError {
+        FileError::of("file".as_ref())(std::io::Error::other("the disk is full")).into()
+    }
+
+    /// Tells a tracker so many points. Returns those that it has seen, and the warnings.
+    fn told(points: u64, pause: Duration, broken: bool) -> (Vec<u64>, Vec<String>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let (of_tracker, of_thread) = (seen.clone(), warnings.clone());
+        let tracker = Fails { seen: of_tracker, pause, broken };
+        let background = Background::start_thread(vec![Box::new(tracker)], move |text| {
+            of_thread.lock().expect("no panic").push(text.to_string());
+        });
+        background.start(run(0));
+        for step in 0..points {
+            background.log(&run(0).id, point(step, 0.0));
+        }
+        background.end(&run(0).id, Ending::Finished);
+        drop(background);
+        let seen = seen.lock().expect("no panic").clone();
+        let warnings = warnings.lock().expect("no panic").clone();
+        (seen, warnings)
+    }
+
+    #[test]
+    fn all_that_was_told_is_written_before_the_end() {
+        let (seen, warnings) = told(1000, Duration::ZERO, false);
+        assert_eq!((seen, warnings), ((0..1000).collect(), Vec::new()));
+    }
+
+    #[test]
+    fn a_tracker_that_fails_is_named_at_first_and_at_the_end() {
+        let (seen, warnings) = told(10, Duration::ZERO, true);
+        assert_eq!(seen.len(), 10);
+        assert_eq!(warnings, ["a test: file: the disk is full; training goes on"; 2]);
+    }
+
+    #[test]
+    fn a_slow_tracker_keeps_nobody_waiting() {
+        let (seen, warnings) = (Arc::new(Mutex::new(Vec::new())), |_: &str| {});
+        let tracker = Fails { seen: seen.clone(), pause: Duration::from_millis(20), broken: false };
+        let background = Background::start_thread(vec![Box::new(tracker)], warnings);
+        let points = 3 * ROOM as u64;
+        for step in 0..points {
+            background.log("run", point(step, 0.0));
+        }
+        // It would take an hour; only the first ones wait.
+        assert!(background.waiting.load(Ordering::Relaxed) <= ROOM);
+        std::mem::forget(background);
+    }
+}

@@ -1,0 +1,253 @@
+//! Offline runs of Weights & Biases, for `wandb sync`.
+
+mod log;
+mod proto;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prost::Message as _;
+
+use self::log::Log;
+use self::proto::{Exit, Header, History, Item, Items, Record, RunRecord, Step, Timestamp, Version, What};
+use crate::run::seconds;
+use crate::{Ending, Point, Run, TrackError, Tracker};
+
+/// The version of the Python package whose files these are.
+const PRODUCER: &str = "0.31.0";
+
+/// Writes a folder of offline runs, as the Python package does with `WANDB_MODE=offline`.
+///
+/// W&B does not go on with an offline run: a run of an id that is there already gets a folder of its own, and the id
+/// `ID-2`, `ID-3` and so on.
+#[derive(Debug)]
+pub struct WeightsAndBiases {
+    folder: PathBuf,
+    runs: HashMap<String, OfflineRun>,
+}
+
+#[derive(Debug)]
+struct OfflineRun {
+    log: Log,
+    records: i64,
+    started: f64,
+    /// The values of the last step, to which more may come.
+    last: Option<Point>,
+    /// The last value of each name.
+    summary: BTreeMap<Cow<'static, str>, f64>,
+}
+
+impl WeightsAndBiases {
+    /// Writes into a folder, which W&B's own programs call `wandb`.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), runs: HashMap::new() }
+    }
+}
+
+impl Tracker for WeightsAndBiases {
+    fn name(&self) -> String {
+        format!("W&B in {}", self.folder.display())
+    }
+
+    fn start(&mut self, run: &Run) -> Result<(), TrackError> {
+        frostline_files::create_folder(&self.folder)?;
+        let (id, attempt) = free_id(&self.folder, &run.id);
+        let folder = self.folder.join(format!("offline-run-{}-{id}", stamp(run.started)));
+        frostline_files::create_folder(&folder.join("files"))?;
+        let log = Log::create(&folder.join(format!("run-{id}.wandb")))?;
+        let started = seconds(run.started);
+        let mut offline = OfflineRun { log, records: 0, started, last: None, summary: BTreeMap::new() };
+        let version = Version { producer: PRODUCER.into(), min_consumer: String::new() };
+        offline.add(What::Header(Header { version_info: Some(version) }));
+        offline.add(What::Run(described(run, id, attempt)));
+        offline.log.flush()?;
+        self.runs.insert(run.id.clone(), offline);
+        Ok(())
+    }
+
+    fn log(&mut self, run: &str, point: &Point) -> Result<(), TrackError> {
+        if let Some(run) = self.runs.get_mut(run) {
+            run.log(point);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, run: &str, at: SystemTime, ending: Ending) -> Result<(), TrackError> {
+        let Some(mut run) = self.runs.remove(run) else { return Ok(()) };
+        run.close_step();
+        let summary = run.summary.iter().map(|(name, value)| item(name, number(*value))).collect();
+        run.add(What::Summary(Items { update: summary }));
+        let exit_code = match ending {
+            Ending::Finished => 0,
+            Ending::Failed => 1,
+            // As of a process that SIGTERM ended.
+            Ending::Stopped => 143,
+        };
+        let runtime = (seconds(at) - run.started) as i32;
+        run.add(What::Exit(Exit { exit_code, runtime }));
+        Ok(run.log.flush()?)
+    }
+
+    fn flush(&mut self) -> Result<(), TrackError> {
+        Ok(self.runs.values_mut().try_for_each(|run| run.log.flush())?)
+    }
+}
+
+impl OfflineRun {
+    fn add(&mut self, what: What) {
+        self.records += 1;
+        self.log.add(&Record { num: self.records, what: Some(what) }.encode_to_vec());
+    }
+
+    /// A step has one row in W&B, so that values wait for others of the same step.
+    fn log(&mut self, point: &Point) {
+        self.summary.extend(point.values.iter().cloned());
+        match &mut self.last {
+            Some(last) if last.step == point.step => {
+                last.values.extend(point.values.iter().cloned());
+                last.time = point.time;
+            }
+            _ => {
+                self.close_step();
+                self.last = Some(point.clone());
+            }
+        }
+    }
+
+    fn close_step(&mut self) {
+        let Some(point) = self.last.take() else { return };
+        let time = seconds(point.time);
+        let own = [("_step", point.step as f64), ("_timestamp", time), ("_runtime", time - self.started)]
+            .map(|(name, value)| item(name, number(value)));
+        let item = point.values.into_iter().map(|(name, value)| item(&name, number(value)));
+        let step = Some(Step { num: i64::try_from(point.step).unwrap_or(i64::MAX) });
+        self.add(What::History(History { item: item.chain(own).collect(), step }));
+    }
+}
+
+/// Of a run that goes on, the name says so too.
+fn described(run: &Run, id: String, attempt: u32) -> RunRecord {
+    let since = run.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let config =
+        run.parameters.iter().map(|parameter| item(&parameter.name, nested(&parameter.value.json())));
+    RunRecord {
+        run_id: id,
+        project: run.experiment.clone(),
+        config: Some(Items { update: config.collect() }),
+        display_name: if attempt == 1 { run.name.clone() } else { format!("{} ({attempt})", run.name) },
+        starting_step: i64::try_from(run.step).unwrap_or(i64::MAX),
+        start_time: Some(Timestamp {
+            seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+            nanos: since.subsec_nanos() as i32,
+        }),
+    }
+}
+
+/// A setting, as the Python package nests each one.
+fn nested(value: &serde_json::Value) -> String {
+    serde_json::json!({ "value": value }).to_string()
+}
+
+fn item(key: &str, value_json: String) -> Item {
+    Item { key: key.into(), value_json }
+}
+
+/// A number as Python's JSON writes it.
+fn number(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "NaN".into(),
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        value if value.fract() == 0.0 && value.abs() < 1e15 => format!("{}", value as i64),
+        value => format!("{value:?}"),
+    }
+}
+
+/// An id that no folder here has, and how many runs of the id there are then.
+fn free_id(folder: &Path, id: &str) -> (String, u32) {
+    let names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let named = |attempt: u32| if attempt == 1 { id.to_string() } else { format!("{id}-{attempt}") };
+    let taken =
+        |id: &str| names.iter().any(|name| name.starts_with("offline-run-") && name.get(28..) == Some(id));
+    (1..).map(|attempt| (named(attempt), attempt)).find(|(id, _)| !taken(id)).expect("not all are taken")
+}
+
+/// A time as in the names of W&B's folders, in UTC: `20260131_235959`.
+fn stamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (year, month, day) = date(since / 86_400);
+    let second = since % 86_400;
+    format!("{year:04}{month:02}{day:02}_{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+const fn date(day: u64) -> (u64, u64, u64) {
+    // Years that begin on the first of March, so that leap days are their last.
+    let day = day + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{end, point, run};
+
+    fn records(folder: &Path, id: &str) -> Vec<Record> {
+        let file = folder.join(format!("offline-run-19700101_001640-{id}/run-{id}.wandb"));
+        log::read(&std::fs::read(file).expect("a file"))
+            .iter()
+            .map(|bytes| Record::decode(bytes.as_slice()).expect("a record"))
+            .collect()
+    }
+
+    #[test]
+    fn values_of_a_step_are_one_row() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut tracker = WeightsAndBiases::new(folder.path());
+        let run = run(0);
+        tracker.start(&run).expect("started");
+        tracker.log(&run.id, &point(5, 0.75)).expect("logged");
+        tracker
+            .log(&run.id, &Point { values: vec![("dev/accuracy".into(), 0.9)], ..point(5, 0.0) })
+            .expect("logged");
+        tracker.log(&run.id, &point(6, f64::NAN)).expect("logged");
+        tracker.end(&run.id, end(), Ending::Finished).expect("ended");
+        let records = records(folder.path(), &run.id);
+        insta::assert_snapshot!(records.iter().map(|record| format!("{record:?}\n")).collect::<String>());
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_a_folder_of_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = run(0);
+        for id in ["0123abcd0123abcd", "0123abcd0123abcd-2", "0123abcd0123abcd-3"] {
+            let mut tracker = WeightsAndBiases::new(folder.path());
+            tracker.start(&run).expect("started");
+            let Some(What::Run(record)) = &records(folder.path(), id)[1].what else { panic!("no run") };
+            assert_eq!(record.run_id, id);
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let days = [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_819, (2027, 1, 1))];
+        for (day, expected) in days {
+            assert_eq!(date(day), expected);
+        }
+        assert_eq!(date(47_540), (2100, 2, 28));
+        assert_eq!(date(47_541), (2100, 3, 1));
+    }
+}

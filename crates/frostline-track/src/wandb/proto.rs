@@ -1,0 +1,101 @@
+//! The few messages of Weights & Biases that a run needs, with the field numbers of its `.proto` file
+//! (`wandb/proto/wandb_internal.proto`).
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Record {
+    /// Counted from 1 within the file.
+    #[prost(int64, tag = "1")]
+    pub num: i64,
+    #[prost(oneof = "What", tags = "2, 3, 17, 18, 21")]
+    pub what: Option<What>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(super) enum What {
+    #[prost(message, tag = "2")]
+    History(History),
+    #[prost(message, tag = "3")]
+    Summary(Items),
+    #[prost(message, tag = "17")]
+    Run(RunRecord),
+    #[prost(message, tag = "18")]
+    Exit(Exit),
+    #[prost(message, tag = "21")]
+    Header(Header),
+}
+
+/// Values of one step.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct History {
+    #[prost(message, repeated, tag = "1")]
+    pub item: Vec<Item>,
+    #[prost(message, optional, tag = "2")]
+    pub step: Option<Step>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Step {
+    #[prost(int64, tag = "1")]
+    pub num: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Items {
+    #[prost(message, repeated, tag = "1")]
+    pub update: Vec<Item>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Item {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "16")]
+    pub value_json: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct RunRecord {
+    #[prost(string, tag = "1")]
+    pub run_id: String,
+    #[prost(string, tag = "3")]
+    pub project: String,
+    #[prost(message, optional, tag = "4")]
+    pub config: Option<Items>,
+    #[prost(string, tag = "8")]
+    pub display_name: String,
+    #[prost(int64, tag = "14")]
+    pub starting_step: i64,
+    #[prost(message, optional, tag = "17")]
+    pub start_time: Option<Timestamp>,
+}
+
+/// `google.protobuf.Timestamp`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Timestamp {
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Exit {
+    #[prost(int32, tag = "1")]
+    pub exit_code: i32,
+    #[prost(int32, tag = "2")]
+    pub runtime: i32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Header {
+    #[prost(message, optional, tag = "1")]
+    pub version_info: Option<Version>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Version {
+    #[prost(string, tag = "1")]
+    pub producer: String,
+    #[prost(string, tag = "2")]
+    pub min_consumer: String,
+}
