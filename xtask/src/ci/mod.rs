@@ -6,11 +6,14 @@
 mod browser;
 mod cluster;
 mod deny;
+mod outcome;
 mod python;
 mod skips;
 mod steps;
+mod track;
+mod venv;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -23,18 +26,10 @@ use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::say;
 use frostline_sweep::units::{clock, counted};
 
+use outcome::Outcome;
 use skips::Skip;
 pub(crate) use skips::add as add_skip;
 use steps::{Call, Step, Work};
-
-/// How a step ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
-    Passed,
-    Failed,
-    /// It could not run on this machine, for this reason.
-    Skipped(String),
-}
 
 /// One line of the closing table.
 struct Row {
@@ -70,9 +65,13 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         let outcome = match &step.work {
             Work::Cargo(calls) => session.call(step, calls).environment()?,
             Work::Python => session.take_python(step.name, making.take()),
-            Work::Deny => session.deny(step.name).environment()?,
-            Work::Browser => session.browser(step.name).environment()?,
-            Work::Cluster(program) => session.cluster(step.name, program).environment()?,
+            Work::Deny => {
+                let (python, shared) = (session.python.as_deref(), session.shared.as_deref());
+                deny::run(step.name, python, shared, &mut session.skips).environment()?
+            }
+            Work::Browser => browser::run(step.name, &mut session.skips).environment()?,
+            Work::Track(program) => track::run(step.name, program).environment()?,
+            Work::Cluster(program) => cluster::run(step.name, program).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;
@@ -154,37 +153,6 @@ impl Session {
             }
             None => Outcome::Skipped("it was not prepared".into()),
         }
-    }
-
-    /// Checks the dependencies.
-    fn deny(&mut self, step: &'static str) -> anyhow::Result<Outcome> {
-        say!("\n== {step}: cargo-deny with the rules of deny.toml");
-        let (python, shared) = (self.python.as_deref(), self.shared.as_deref());
-        Ok(match deny::run(step, python, shared, &mut self.skips)? {
-            deny::Checked::Passed => Outcome::Passed,
-            deny::Checked::Failed => Outcome::Failed,
-            deny::Checked::Lacking(reason) => Outcome::Skipped(reason),
-        })
-    }
-
-    /// Runs studies on a cluster of this machine.
-    fn cluster(&mut self, step: &'static str, program: &str) -> anyhow::Result<Outcome> {
-        say!("\n== {step}: a study on four nodes of SLURM");
-        Ok(match cluster::run(Path::new(program))? {
-            Some(true) => Outcome::Passed,
-            Some(false) => Outcome::Failed,
-            None => Outcome::Skipped("SLURM is not installed".into()),
-        })
-    }
-
-    /// Checks the report's page in a browser.
-    fn browser(&mut self, step: &'static str) -> anyhow::Result<Outcome> {
-        say!("\n== {step}: the report's page in Chromium");
-        Ok(match browser::run(step, &mut self.skips)? {
-            browser::Checked::Passed => Outcome::Passed,
-            browser::Checked::Failed => Outcome::Failed,
-            browser::Checked::Lacking(reason) => Outcome::Skipped(reason),
-        })
     }
 
     /// Shows skips, the table and the closing line, and returns how the whole run ended.

@@ -21,6 +21,8 @@ pub(super) enum Work {
     Deny,
     /// Uses the report's page in a browser.
     Browser,
+    /// Reads with the trackers' programs what a sweep of this program writes for them.
+    Track(String),
     /// Runs studies on a cluster, with this program.
     Cluster(String),
     /// Nothing, for this reason.
@@ -81,6 +83,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         // The pages of docs/study follow from the records that lie there.
         step("study", [call("xtask study --check")]),
         Step { name: "browser", work: Work::Browser },
+        Step { name: "track", work: Work::Track(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         step("cuda", [cuda()]),
         gpu(),
