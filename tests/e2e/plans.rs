@@ -91,6 +91,7 @@ fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
     let unwritten = [
         ("verdict", toml::Table::try_from(plan.verdict).expect("a table")),
         ("timing", toml::Table::try_from(plan.timing).expect("a table")),
+        ("track", toml::Table::try_from(plan.track).expect("a table")),
     ];
     for (key, table) in unwritten {
         assert_eq!(written[key].as_table(), Some(&table));
