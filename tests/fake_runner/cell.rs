@@ -85,7 +85,7 @@ fn append(folder: &Path, line: &str) {
 
 fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
     let id = job.cell.id.clone();
-    send(&Event::Step(StepEvent {
+    let step = Event::Step(StepEvent {
         id: id.clone(),
         step: row.step,
         steps: STEPS,
@@ -94,9 +94,12 @@ fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
         lr: 1e-5,
         tokens_per_s: 12_345.0,
         left_s: 1.0,
-    }));
-    append(folder, &serde_json::to_string(row).expect("plain data"));
-    send(&Event::Epoch { id, row: row.clone() });
+        peak_rss_mib: Some(64.0),
+    });
+    for event in [step, Event::Epoch { id, row: row.clone() }] {
+        append(folder, &serde_json::to_string(&event).expect("plain data"));
+        send(&event);
+    }
 }
 
 fn loaded(job: &Job) -> Loaded {

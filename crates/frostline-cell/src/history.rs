@@ -150,6 +150,7 @@ impl History {
             lr: point.lr,
             tokens_per_s,
             left_s: left / 1e3,
+            peak_rss_mib: Some(version::peak_rss_mib()).filter(|&peak| peak > 0.0),
         }
     }
 

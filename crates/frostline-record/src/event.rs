@@ -193,4 +193,7 @@ pub struct StepEvent {
     pub tokens_per_s: f64,
     /// Expected time to the cell's end, in seconds.
     pub left_s: f64,
+    /// Peak resident memory of the worker so far, in MiB; nothing where the system does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rss_mib: Option<f64>,
 }

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use frostline_files::claim::LEASE;
 use serde::{Deserialize, Serialize};
 
+use crate::say::Output;
 pub use crate::slurm::SlurmArgs;
 
 /// `sweep`.
@@ -99,6 +100,9 @@ pub struct SweepArgs {
     /// How processes share a folder
     #[command(flatten)]
     pub sharing: SharingArgs,
+    /// What is said
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Who runs the cells.
@@ -129,6 +133,27 @@ pub enum ExecutorKind {
     Local,
     /// Jobs of a SLURM cluster, which take cells from the sweep's folder
     Slurm,
+}
+
+/// What a command that runs cells says.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct OutputArgs {
+    /// Write one JSON object per event to standard output, and lines for people to standard error
+    #[arg(long)]
+    pub json: bool,
+    /// Write warnings and errors only
+    #[arg(long, short, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+impl OutputArgs {
+    pub(crate) fn output(self) -> Output {
+        match (self.json, self.quiet) {
+            (true, _) => Output::Json,
+            (false, true) => Output::Quiet,
+            (false, false) => Output::Text,
+        }
+    }
 }
 
 /// What happens when a cell fails.
@@ -210,6 +235,9 @@ pub struct WorkArgs {
     /// How processes share a folder
     #[command(flatten)]
     pub sharing: SharingArgs,
+    /// What is said
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// `report`.

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use crate::claims::{Claims, Held};
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
+use crate::notices::Notice;
 use crate::outcome::Outcome;
 use crate::place;
 use crate::units::counted;
@@ -242,6 +243,12 @@ impl<'a> Folder<'a> {
         Ending::Done
     }
 
+    /// Tells programs that the command begins with this folder.
+    pub(crate) fn announce(&self) {
+        let folder = self.path.display().to_string();
+        Notice::Begin { folder, cells: self.cells.len(), done: self.done() }.send();
+    }
+
     /// Prints how many cells are done already, and how many records of other cells there are.
     pub(crate) fn print_existing(&self) -> Result<()> {
         let current: HashSet<OsString> = self.cells.iter().map(|cell| cell.folder().into()).collect();
@@ -286,6 +293,8 @@ impl<'a> Folder<'a> {
     /// has failed.
     pub(crate) fn close(mut self, outcome: &Outcome) -> Ending {
         let (path, verifies) = (place::shown(&self.path), self.verifies());
+        let done = self.done() + outcome.done + outcome.elsewhere;
+        Notice::End { cells: self.cells.len(), done, failed: outcome.failed.len() }.send();
         if outcome.late > 0 {
             let late = counted(outcome.late, "cell");
             say!(
@@ -296,7 +305,7 @@ impl<'a> Folder<'a> {
             print_verified(folder, outcome);
         }
         if outcome.interrupted {
-            let done = counted(self.done() + outcome.done + outcome.elsewhere, "cell");
+            let done = counted(done, "cell");
             say!("stopped   {done} done, kept in {path}; the same command again runs the others");
         } else if !verifies && !outcome.failed.is_empty() {
             let failed = counted(outcome.failed.len(), "cell");

@@ -9,12 +9,24 @@ use frostline_report::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::executor::Observer;
+use crate::notices::{Notices, OnlyFaults};
 use crate::sample;
+use crate::say::{self, Output};
 use crate::units::{clock, counted, grouped, short};
+
+/// Says how these jobs go, as the command line asks for: on a display, as JSON, or faults only. The data are perhaps
+/// synthetic, and `done` cells of the sweep were done before.
+pub(crate) fn observer(synthetic: bool, jobs: &[Job], done: usize) -> Box<dyn Observer> {
+    match say::output() {
+        Output::Text => Box::new(Screen::new(synthetic, jobs, done)),
+        Output::Json => Box::new(Notices::default()),
+        Output::Quiet => Box::new(OnlyFaults),
+    }
+}
 
 /// The progress display of one sweep.
 #[derive(Debug)]
-pub(crate) struct Screen {
+struct Screen {
     bars: Option<Bars>,
     synthetic: bool,
     /// The number of cells in the sweep.
@@ -54,8 +66,7 @@ struct Running {
 }
 
 impl Screen {
-    /// A display for these jobs on data that are perhaps synthetic, in a sweep of which `done` cells were done before.
-    pub(crate) fn new(synthetic: bool, jobs: &[Job], done: usize) -> Self {
+    fn new(synthetic: bool, jobs: &[Job], done: usize) -> Self {
         let cells = done + jobs.len();
         let bars = std::io::stderr().is_terminal().then(|| Bars::new(cells, done));
         Self {
@@ -403,6 +414,7 @@ mod tests {
             lr: 1e-3,
             tokens_per_s: 2e3,
             left_s: 5.0,
+            peak_rss_mib: None,
         }
     }
 

@@ -2,108 +2,91 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
 
-use frostline_files::claim::{CLAIM, Claimant, Disk, LEASE, Owner};
-use frostline_record::{Cell, Sweep, read_record};
 use frostline_report::visible;
 
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
-use crate::units::{clock, counted};
+use crate::live::Progress;
+use crate::snapshot::{CellState, Snapshot, Watched};
+use crate::units::{clock, counted, short};
 use crate::{place, say, slurm};
 
 /// How many failed cells are named.
 const MOST_FAILED: usize = 10;
-
-/// How the cells of a sweep stand.
-#[derive(Debug, Default)]
-struct Standing {
-    cells: usize,
-    recorded: usize,
-    /// The title of each failed cell, and the first line of its error.
-    failed: Vec<(String, String)>,
-    /// The title of each cell that is run now, by whom, and how long ago that one was last seen.
-    running: Vec<(String, Owner, Option<Duration>)>,
-    /// Cells whose process has died, to be taken over.
-    left_behind: usize,
-}
 
 /// Prints how the sweep in a folder stands.
 ///
 /// # Errors
 /// If there is no sweep.
 pub(crate) fn status(folder: &Path) -> Result<Ending> {
-    let sweep = Sweep::read(folder).environment()?;
-    let standing = Standing::of(folder, &sweep.cells);
-    let ending = say::print(|to| standing.write(folder, to))?;
+    let snapshot = Watched::open(folder).environment()?.look();
+    let ending = say::print(|to| snapshot.write(folder, to))?;
     slurm::status(folder)?;
     Ok(ending)
 }
 
-impl Standing {
-    fn of(folder: &Path, cells: &[Cell]) -> Self {
-        let claimant = Claimant::new(Disk, Owner::this_process("frostline sweep --status", LEASE));
-        // Where nothing can be written, the ages of claims are unknown.
-        let _ = claimant.read_clock(folder);
-        let mut standing = Self { cells: cells.len(), ..Self::default() };
-        for cell in cells {
-            standing.add(cell, &Sweep::cell_folder(folder, cell), &claimant);
-        }
-        standing
-    }
-
-    fn add(&mut self, cell: &Cell, folder: &Path, claimant: &Claimant<Disk>) {
-        let record = read_record(folder).ok().flatten().filter(|record| record.cell.id == cell.id);
-        let holder = match record.map(|record| record.error) {
-            Some(None) => {
-                self.recorded += 1;
-                return;
-            }
-            failed => {
-                // One that failed may be run again now.
-                let holder = claimant.holder(&folder.join(CLAIM)).ok().flatten();
-                if let (None, Some(Some(error))) = (&holder, failed) {
-                    let first = error.lines().next().unwrap_or_default();
-                    self.failed.push((cell.title(), first.into()));
-                }
-                holder
-            }
-        };
-        if let Some((owner, age)) = holder {
-            if owner.has_ended() || age.is_some_and(|age| age >= owner.lease) {
-                self.left_behind += 1;
-            } else {
-                self.running.push((cell.title(), owner, age));
-            }
-        }
-    }
-
-    fn write(&self, folder: &Path, out: &mut impl Write) -> io::Result<()> {
-        let Self { cells, recorded, failed, running, left_behind } = self;
-        let left = cells - recorded - failed.len();
+impl Snapshot {
+    /// Writes it as lines of text.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn write(&self, folder: &Path, out: &mut impl Write) -> io::Result<()> {
+        let counts = &self.counts;
+        let left = counts.cells - counts.done - counts.failed;
+        let time = self.left_s.map_or(String::new(), |left_s| format!(", about {} left", clock(left_s)));
         writeln!(
             out,
-            "{}: {}, {recorded} recorded, {} failed, {left} left, of which {} run now",
+            "{}: {}, {} recorded, {} failed, {left} left, of which {} run now{time}",
             visible(&place::shown(folder)),
-            counted(*cells, "cell"),
-            failed.len(),
-            running.len()
+            counted(counts.cells, "cell"),
+            counts.done,
+            counts.failed,
+            counts.running
         )?;
-        for (title, owner, age) in running {
-            let seen = age.map_or(String::new(), |age| format!(", seen {} ago", clock(age.as_secs_f64())));
-            writeln!(out, "running   {}: {}{seen}", visible(title), visible(&owner.to_string()))?;
+        for cell in &self.cells {
+            if let CellState::Running { by, seen_s, progress } = &cell.state {
+                let seen = seen_s.map_or(String::new(), |seen_s| format!(", seen {} ago", clock(seen_s)));
+                writeln!(out, "running   {}: {}{seen}", visible(&cell.title), visible(by))?;
+                if let Some(progress) = progress {
+                    writeln!(out, "          {progress}")?;
+                }
+            }
         }
-        for (title, error) in failed.iter().take(MOST_FAILED) {
-            writeln!(out, "failed    {}: {}", visible(title), visible(error))?;
-        }
-        if failed.len() > MOST_FAILED {
-            writeln!(out, "          and {} more", failed.len() - MOST_FAILED)?;
-        }
-        if *left_behind > 0 {
-            let cells = counted(*left_behind, "cell");
+        self.write_failed(out)?;
+        if counts.left_behind > 0 {
+            let cells = counted(counts.left_behind, "cell");
             writeln!(out, "left      {cells} by processes that have died; the next process takes over")?;
         }
         Ok(())
+    }
+
+    fn write_failed(&self, out: &mut impl Write) -> io::Result<()> {
+        let failed = self.cells.iter().filter_map(|cell| match &cell.state {
+            CellState::Failed { error } => Some((&cell.title, error.lines().next().unwrap_or_default())),
+            _ => None,
+        });
+        for (title, error) in failed.take(MOST_FAILED) {
+            writeln!(out, "failed    {}: {}", visible(title), visible(error))?;
+        }
+        match self.counts.failed.saturating_sub(MOST_FAILED) {
+            0 => Ok(()),
+            more => writeln!(out, "          and {more} more"),
+        }
+    }
+}
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { step, steps, epoch, loss_nats, tokens_per_s, left_s, .. } = self;
+        write!(f, "epoch {epoch}, step {step} of {steps}, loss {loss_nats:.3}")?;
+        if let Some((_, accuracy)) = self.dev_accuracy.last() {
+            write!(f, ", dev {:.2} %", 100.0 * accuracy)?;
+        }
+        write!(f, ", {} tokens/s", short(*tokens_per_s))?;
+        if let Some(peak) = self.peak_rss_mib {
+            write!(f, ", {peak:.0} MiB")?;
+        }
+        write!(f, ", {} left", clock(*left_s))
     }
 }

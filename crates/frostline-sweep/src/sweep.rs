@@ -14,11 +14,10 @@ use crate::jobs::{Jobs, Queue};
 use crate::outcome::Outcome;
 use crate::place::Place;
 use crate::program::Program;
-use crate::progress::Screen;
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, report, say, slurm, status, timing, track};
+use crate::{data, inputs, list, progress, report, say, slurm, status, timing, track};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -32,6 +31,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     if let Some(folder) = &args.cluster.cancel {
         return slurm::cancel(folder);
     }
+    say::set_output(args.output.output());
     let trace = Trace::begin(args.trace.as_ref())?;
     let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
     let ending = info_span!("sweep").in_scope(|| run(args, place, program))?;
@@ -71,6 +71,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             return Ok(folder.introduce_work());
         }
         folder.print_existing()?;
+        folder.announce();
         let outcome = match args.cluster.executor {
             ExecutorKind::Local => here(args, &study, &folder, &program, &claims)?,
             ExecutorKind::Slurm => match slurm::run(args, &folder, &program)? {
@@ -124,7 +125,7 @@ fn here(
     let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
     let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
     let mut observers: Vec<Box<dyn Observer>> =
-        vec![Box::new(Screen::new(study.plan.synthetic, &jobs, folder.done()))];
+        vec![progress::observer(study.plan.synthetic, &jobs, folder.done())];
     if !args.verify {
         observers.extend(track::observer(&study.plan, folder.path()));
     }

@@ -12,13 +12,13 @@ use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, Result};
 use crate::folder::{Folder, stored};
+use crate::notices::Notice;
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
-use crate::progress::Screen;
 use crate::units::counted;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{slurm, track};
+use crate::{progress, say, slurm, track};
 
 /// Runs cells of the sweep in a folder until all are recorded. `program` returns the worker program for the sweep's
 /// backend.
@@ -27,6 +27,7 @@ use crate::{slurm, track};
 /// If there is no sweep in the folder, it was begun with another program, its inputs are missing here, or the folder
 /// cannot be written. Failed cells are not an error but [`Ending::Failed`].
 pub fn work(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
+    say::set_output(args.output.output());
     let mut sweep = Sweep::read(&args.folder).environment()?;
     let program = program(backend(&sweep).environment()?)?;
     let claims = Claims::of("frostline work", args.sharing.lease());
@@ -66,13 +67,14 @@ fn round(
     }
     seen.extend(sweep.cells.iter().map(|cell| cell.id.clone()));
     introduce(args, sweep, program, &jobs, folder.done());
+    folder.announce();
     if jobs.is_empty() {
         return Ok(Outcome::default());
     }
     let cells: Vec<Cell> = jobs.iter().map(|job| job.cell.clone()).collect();
     info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
-    let screen = Screen::new(sweep.plan.synthetic, &jobs, sweep.cells.len() - jobs.len());
-    let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(screen)];
+    let done = sweep.cells.len() - jobs.len();
+    let mut observers: Vec<Box<dyn Observer>> = vec![progress::observer(sweep.plan.synthetic, &jobs, done)];
     observers.extend(track::observer(&sweep.plan, folder.path()));
     let first = first(jobs.len(), claims.me().token.as_str());
     let mut jobs = ClaimedJobs::new(claims, jobs, first).waits(!args.no_wait);
@@ -108,6 +110,7 @@ fn close(args: &WorkArgs, sweep: &Sweep, outcome: &Outcome) -> Ending {
     let count = |state: Option<bool>| states.iter().filter(|found| **found == state).count();
     let (recorded, failed, left) = (count(Some(true)), count(Some(false)), count(None));
     let folder = place::shown(&args.folder);
+    Notice::End { cells: states.len(), done: recorded, failed }.send();
     say!("here      {}, {} by other processes meanwhile", counted(outcome.done, "cell"), outcome.elsewhere);
     if outcome.late > 0 {
         say!(

@@ -1,0 +1,242 @@
+//! How far a running cell is, from the events that its worker appends to `metrics.jsonl` in the cell's folder.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use frostline_record::{EpochRow, Event, StepEvent};
+use serde::Serialize;
+
+/// The most that is read of a file at once; the rest is read the next time.
+///
+/// # Units
+/// Bytes.
+const MOST_READ: u64 = 4 << 20;
+
+/// How far a running cell is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Progress {
+    /// Optimiser steps taken so far.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// The running epoch, counted from 1 over all stages.
+    pub epoch: u32,
+    /// Mean loss of the last steps, in nats.
+    pub loss_nats: f64,
+    /// Subwords per second of training time.
+    pub tokens_per_s: f64,
+    /// Expected time to the cell's end, in seconds, when the step was taken.
+    pub left_s: f64,
+    /// Peak resident memory of the worker, in MiB; nothing where the system does not report it.
+    pub peak_rss_mib: Option<f64>,
+    /// The loss after so many steps, at most [`MOST_POINTS`] points.
+    pub losses: Vec<(u64, f64)>,
+    /// Accuracy on dev in [0, 1] after each epoch.
+    pub dev_accuracy: Vec<(u32, f64)>,
+}
+
+/// The most points of a curve that are kept.
+pub const MOST_POINTS: usize = 256;
+
+/// What a cell's file of events has said so far.
+pub(crate) struct Live {
+    file: PathBuf,
+    id: String,
+    /// Up to where it was read.
+    read: u64,
+    last: Option<StepEvent>,
+    losses: Curve,
+    dev_accuracy: Vec<(u32, f64)>,
+}
+
+impl Live {
+    /// Nothing yet of a cell with this id.
+    pub(crate) fn of(folder: &Path, id: &str) -> Self {
+        Self {
+            file: folder.join("metrics.jsonl"),
+            id: id.into(),
+            read: 0,
+            last: None,
+            losses: Curve::default(),
+            dev_accuracy: Vec::new(),
+        }
+    }
+
+    /// Reads what has been appended. Nothing before the first point of the loss curve. A file that cannot be read at this
+    /// moment says nothing new.
+    pub(crate) fn read(&mut self) -> Option<Progress> {
+        if let Ok(text) = self.appended() {
+            // A line that is still being written is read the next time.
+            let whole = text.rfind('\n').map_or(0, |end| end + 1);
+            self.read += whole as u64;
+            text[..whole]
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .for_each(|event| self.add(event));
+        }
+        self.progress()
+    }
+
+    fn appended(&mut self) -> std::io::Result<String> {
+        let mut file = File::open(&self.file)?;
+        if file.metadata()?.len() < self.read {
+            // The cell has begun anew.
+            *self = Self { file: std::mem::take(&mut self.file), ..Self::of(Path::new(""), &self.id) };
+        }
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut bytes = Vec::new();
+        file.take(MOST_READ).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn add(&mut self, event: Event) {
+        if event.id() != Some(&self.id) {
+            return;
+        }
+        match event {
+            Event::Step(step) => {
+                self.losses.add(step.step, step.loss_nats);
+                self.last = Some(step);
+            }
+            Event::Epoch { row, .. } => self.epoch(&row),
+            _ => {}
+        }
+    }
+
+    /// Later epochs that are known are those of an attempt that ended.
+    fn epoch(&mut self, row: &EpochRow) {
+        self.dev_accuracy.retain(|(epoch, _)| *epoch < row.epoch);
+        self.dev_accuracy.push((row.epoch, row.dev.accuracy()));
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let last = self.last.as_ref()?;
+        Some(Progress {
+            step: last.step,
+            steps: last.steps,
+            epoch: last.epoch,
+            loss_nats: last.loss_nats,
+            tokens_per_s: last.tokens_per_s,
+            left_s: last.left_s,
+            peak_rss_mib: last.peak_rss_mib,
+            losses: self.losses.0.clone(),
+            dev_accuracy: self
+                .dev_accuracy
+                .iter()
+                .copied()
+                .filter(|(epoch, _)| *epoch <= last.epoch)
+                .collect(),
+        })
+    }
+}
+
+/// Points of a curve, thinned so that their number stays bounded.
+#[derive(Default)]
+struct Curve(Vec<(u64, f64)>);
+
+impl Curve {
+    /// Adds a point. Those at its place and behind it were of an attempt that ended, and are dropped.
+    fn add(&mut self, at: u64, value: f64) {
+        while self.0.pop_if(|(last, _)| *last >= at).is_some() {}
+        self.0.push((at, value));
+        if self.0.len() > MOST_POINTS {
+            let mut keep = false;
+            self.0.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write as _;
+
+    use frostline_record::Score;
+
+    use super::*;
+
+    fn step(step: u64, loss_nats: f64) -> Event {
+        Event::Step(StepEvent {
+            id: "a1".into(),
+            step,
+            steps: 90,
+            epoch: 1,
+            loss_nats,
+            lr: 1e-3,
+            tokens_per_s: 2e3,
+            left_s: 5.0,
+            peak_rss_mib: Some(100.0),
+        })
+    }
+
+    fn epoch(epoch: u32) -> Event {
+        let row = EpochRow {
+            epoch,
+            stage: 1,
+            step: 10,
+            trainable: 1,
+            train_loss_nats: 1.0,
+            dev: Score { words: 4, correct: u64::from(epoch), ..Score::default() },
+            dev_f1: Default::default(),
+            others: Default::default(),
+        };
+        Event::Epoch { id: "a1".into(), row }
+    }
+
+    fn append(folder: &Path, text: &str) {
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(folder.join("metrics.jsonl")).expect("a file");
+        file.write_all(text.as_bytes()).expect("written");
+    }
+
+    fn line(event: &Event) -> String {
+        serde_json::to_string(event).expect("plain data") + "\n"
+    }
+
+    #[test]
+    fn what_is_appended_is_read_once_and_a_half_line_later() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut live = Live::of(folder.path(), "a1");
+        assert_eq!(live.read(), None);
+        append(folder.path(), &line(&step(10, 2.0)));
+        let second = line(&step(20, 1.5));
+        append(folder.path(), &second[..20]);
+        assert_eq!(live.read().expect("a step").losses, [(10, 2.0)]);
+        append(folder.path(), &second[20..]);
+        append(folder.path(), &(line(&epoch(1)) + "damaged\n" + &line(&step(30, 1.0)).replace("a1", "b2")));
+        let found = live.read().expect("steps");
+        assert_eq!((found.step, found.losses.len(), found.dev_accuracy), (20, 2, vec![(1, 0.25)]));
+    }
+
+    #[test]
+    fn what_an_attempt_repeats_is_there_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut live = Live::of(folder.path(), "a1");
+        append(
+            folder.path(),
+            &[step(10, 2.0), step(20, 1.5), epoch(1), step(30, 1.0)].map(|e| line(&e)).concat(),
+        );
+        live.read();
+        // Another worker goes on from a checkpoint after step 10.
+        append(folder.path(), &[step(20, 1.25), epoch(1)].map(|e| line(&e)).concat());
+        let found = live.read().expect("steps");
+        assert_eq!(found.losses, [(10, 2.0), (20, 1.25)]);
+        assert_eq!(found.dev_accuracy.len(), 1);
+        // Another starts anew.
+        std::fs::remove_file(folder.path().join("metrics.jsonl")).expect("removed");
+        append(folder.path(), &line(&step(5, 3.0)));
+        assert_eq!(live.read().expect("a step").losses, [(5, 3.0)]);
+    }
+
+    #[test]
+    fn a_long_curve_keeps_its_ends() {
+        let mut curve = Curve::default();
+        (1..=10_000).for_each(|step| curve.add(step, 1.0));
+        assert!(curve.0.len() <= MOST_POINTS);
+        assert_eq!((curve.0[0].0, curve.0.last().map(|point| point.0)), (1, Some(10_000)));
+    }
+}

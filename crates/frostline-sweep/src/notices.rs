@@ -1,0 +1,283 @@
+//! `--json`: what happens in a sweep, one JSON object per line, for programs that start sweeps or watch them.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use frostline_record::{Cell, EpochRow, Event, Job, Loaded, Record, StepEvent};
+use serde::Serialize;
+
+use crate::executor::Observer;
+use crate::say::{self, Output};
+use crate::snapshot::CellState;
+
+/// Something that happened. Cells are named by their id, and by the title that people read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Notice {
+    /// A command begins with a sweep.
+    Begin {
+        /// The sweep's folder.
+        folder: String,
+        /// All cells.
+        cells: usize,
+        /// Those that are recorded already.
+        done: usize,
+    },
+    /// A process has begun a cell.
+    Started {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+        /// The process that had begun it before and has died.
+        from: Option<String>,
+    },
+    /// Data and model of a cell are in place.
+    Loaded {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+        /// Optimiser steps that it takes.
+        steps: u64,
+        /// The step from which a checkpoint resumes it; 0 where there is none.
+        resumed: u64,
+        /// All parameters.
+        parameters: u64,
+        /// Those that learn.
+        trainable: u64,
+    },
+    /// A point of the loss curve.
+    Step {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+        /// Optimiser steps taken so far.
+        step: u64,
+        /// Steps in all.
+        steps: u64,
+        /// The running epoch, counted from 1 over all stages.
+        epoch: u32,
+        /// Mean loss since the point before, in nats.
+        loss_nats: f64,
+        /// Subwords per second of training time.
+        tokens_per_s: f64,
+        /// Expected time to the cell's end, in seconds.
+        left_s: f64,
+        /// Peak resident memory of the worker, in MiB.
+        peak_rss_mib: Option<f64>,
+    },
+    /// An epoch ended.
+    Epoch {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+        /// Counted from 1 over all stages.
+        epoch: u32,
+        /// Accuracy on dev, in [0, 1].
+        dev_accuracy: f64,
+    },
+    /// A cell is recorded.
+    Done {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+        /// Accuracy of each split of the headline task, in [0, 1]; empty where another process recorded it.
+        accuracy: BTreeMap<String, f64>,
+        /// What the cell took, in seconds; nothing where another process recorded it.
+        total_s: Option<f64>,
+    },
+    /// A cell has failed.
+    Failed {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+        /// Why.
+        error: String,
+        /// Whether it will be run again.
+        again: bool,
+    },
+    /// A cell is no longer run by the process that had begun it.
+    Left {
+        /// The cell.
+        #[serde(flatten)]
+        cell: CellName,
+    },
+    /// A person has stopped the command, or a signal has.
+    Interrupted,
+    /// The command ends with the sweep.
+    End {
+        /// All cells.
+        cells: usize,
+        /// Those that are recorded.
+        done: usize,
+        /// Those that have failed.
+        failed: usize,
+    },
+}
+
+/// A cell in a notice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CellName {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub cell: String,
+}
+
+impl CellName {
+    /// The name of a cell.
+    #[must_use]
+    pub fn of(cell: &Cell) -> Self {
+        Self { id: cell.id.clone(), cell: cell.title() }
+    }
+}
+
+impl Notice {
+    /// Writes it to standard output as a line. Where that is closed or full, the line is lost and the work goes on.
+    pub fn print(&self) {
+        let line = serde_json::to_string(self).expect("plain data always serialises");
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+
+    /// Prints it if the command line asks for JSON.
+    pub(crate) fn send(&self) {
+        if say::output() == Output::Json {
+            self.print();
+        }
+    }
+
+    /// The state that a cell has come to, where that is an end of its run.
+    #[must_use]
+    pub fn of_state(cell: CellName, state: &CellState) -> Option<Self> {
+        Some(match state {
+            CellState::Done { accuracy, total_s, .. } => {
+                Self::Done { cell, accuracy: accuracy.iter().cloned().collect(), total_s: Some(*total_s) }
+            }
+            CellState::Failed { error } => Self::Failed { cell, error: error.clone(), again: false },
+            CellState::LeftBehind { .. } | CellState::Waiting => Self::Left { cell },
+            CellState::Running { .. } => return None,
+        })
+    }
+}
+
+/// Prints what it is told of.
+#[derive(Default)]
+pub(crate) struct Notices {
+    /// The titles of the cells that run, by id.
+    titles: BTreeMap<String, String>,
+}
+
+impl Notices {
+    fn name(&self, id: &str) -> CellName {
+        CellName { id: id.into(), cell: self.titles.get(id).cloned().unwrap_or_default() }
+    }
+
+    fn loaded(&self, loaded: &Loaded) {
+        let Loaded { steps, resumed, accounts, .. } = loaded;
+        Notice::Loaded {
+            cell: self.name(&loaded.id),
+            steps: *steps,
+            resumed: *resumed,
+            parameters: accounts.total,
+            trainable: accounts.trainable,
+        }
+        .print();
+    }
+
+    fn step(&self, step: &StepEvent) {
+        Notice::Step {
+            cell: self.name(&step.id),
+            step: step.step,
+            steps: step.steps,
+            epoch: step.epoch,
+            loss_nats: step.loss_nats,
+            tokens_per_s: step.tokens_per_s,
+            left_s: step.left_s,
+            peak_rss_mib: step.peak_rss_mib,
+        }
+        .print();
+    }
+
+    fn epoch(&self, id: &str, row: &EpochRow) {
+        Notice::Epoch { cell: self.name(id), epoch: row.epoch, dev_accuracy: row.dev.accuracy() }.print();
+    }
+}
+
+impl Observer for Notices {
+    fn started(&mut self, job: &Job, from: Option<&str>) {
+        self.titles.insert(job.cell.id.clone(), job.cell.title());
+        Notice::Started { cell: CellName::of(&job.cell), from: from.map(Into::into) }.print();
+    }
+
+    fn progress(&mut self, event: &Event) {
+        match event {
+            Event::Loaded(loaded) => self.loaded(loaded),
+            Event::Step(step) => self.step(step),
+            Event::Epoch { id, row } => self.epoch(id, row),
+            Event::Prefix(_)
+            | Event::Ready(_)
+            | Event::Done { .. }
+            | Event::Late { .. }
+            | Event::Failed { .. } => {}
+        }
+    }
+
+    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
+        let state = record.map(CellState::of);
+        let notice = state.and_then(|state| Notice::of_state(CellName::of(cell), &state));
+        notice.unwrap_or_else(|| recorded(cell)).print();
+    }
+
+    fn failed(&mut self, cell: &Cell, error: &str) {
+        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: false }.print();
+    }
+
+    fn retried(&mut self, cell: &Cell, error: &str) {
+        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: true }.print();
+    }
+
+    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+        match error {
+            Some(error) => self.failed(cell, error),
+            None => recorded(cell).print(),
+        }
+    }
+
+    fn lost(&mut self, cell: &Cell) {
+        Notice::Left { cell: CellName::of(cell) }.print();
+    }
+
+    fn interrupted(&mut self) {
+        Notice::Interrupted.print();
+    }
+}
+
+fn recorded(cell: &Cell) -> Notice {
+    Notice::Done { cell: CellName::of(cell), accuracy: BTreeMap::new(), total_s: None }
+}
+
+/// Names the cells that fail, and says nothing else.
+pub(crate) struct OnlyFaults;
+
+impl Observer for OnlyFaults {
+    fn started(&mut self, _: &Job, _: Option<&str>) {}
+    fn progress(&mut self, _: &Event) {}
+    fn done(&mut self, _: &Cell, _: Option<&Record>) {}
+
+    fn failed(&mut self, cell: &Cell, error: &str) {
+        note!("{}: FAILED: {error}", cell.title());
+    }
+
+    fn retried(&mut self, cell: &Cell, error: &str) {
+        note!("{}: failed, will be run again: {error}", cell.title());
+    }
+
+    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+        if let Some(error) = error {
+            note!("{}: FAILED: {error}, by another process", cell.title());
+        }
+    }
+
+    fn lost(&mut self, _: &Cell) {}
+    fn interrupted(&mut self) {}
+}

@@ -1,0 +1,277 @@
+//! How a sweep stands, read from its folder alone: what is recorded, what failed, who runs what and how far it is.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use frostline_files::claim::{CLAIM, Claimant, Disk, LEASE, Owner};
+use frostline_record::{Cell, FolderError, Record, Score, Sweep, read_record};
+use serde::Serialize;
+
+use crate::live::{Live, Progress};
+
+/// How a sweep stands at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Snapshot {
+    /// The plan's name.
+    pub plan: String,
+    /// Whether the data are synthetic.
+    pub synthetic: bool,
+    /// How many cells are in each state.
+    pub counts: Counts,
+    /// Expected time to the sweep's end with the cells that run now, in seconds; nothing where none runs or no cell's
+    /// time is known.
+    pub left_s: Option<f64>,
+    /// The cells in the sweep's order.
+    pub cells: Vec<CellSnapshot>,
+}
+
+/// How many cells are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All cells.
+    pub cells: usize,
+    /// Those with a record without an error.
+    pub done: usize,
+    /// Those with a record of an error that nobody runs again now.
+    pub failed: usize,
+    /// Those that a process runs.
+    pub running: usize,
+    /// Those whose process has died.
+    pub left_behind: usize,
+    /// Those that nobody has begun.
+    pub waiting: usize,
+}
+
+/// A cell and how it stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellSnapshot {
+    /// The cell's id.
+    pub id: String,
+    /// Its language, policy, seed and what else sets it apart.
+    pub title: String,
+    /// How it stands.
+    #[serde(flatten)]
+    pub state: CellState,
+}
+
+/// How a cell stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum CellState {
+    /// Nobody has begun it, or whoever had has given it back.
+    Waiting,
+    /// A process runs it.
+    Running {
+        /// Which one.
+        by: String,
+        /// How long ago that process was last seen, in seconds; nothing where the folder's clock cannot be read.
+        seen_s: Option<f64>,
+        /// How far it is; nothing before its first point of the loss curve.
+        progress: Option<Progress>,
+    },
+    /// The process that ran it has died; the next one takes it over.
+    LeftBehind {
+        /// Which one it was.
+        by: String,
+    },
+    /// It is recorded.
+    Done {
+        /// Accuracy of each split of the headline task, in [0, 1].
+        accuracy: Vec<(String, f64)>,
+        /// What the cell took, in seconds.
+        total_s: f64,
+        /// Peak resident memory of its worker, in MiB; nothing where the system does not report it.
+        peak_rss_mib: Option<f64>,
+    },
+    /// It ended with an error, or its record cannot be read.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// A sweep's folder that is looked at again and again. A recorded cell is read once.
+pub struct Watched {
+    folder: PathBuf,
+    claimant: Claimant<Disk>,
+    sweep: Sweep,
+    /// When `sweep.json` was last changed.
+    changed: Option<SystemTime>,
+    /// By the id of each cell whose record was read: when that was last changed, and what it says.
+    records: HashMap<String, (Option<SystemTime>, CellState)>,
+    /// By the id of each cell that runs: what its file of events said so far.
+    live: HashMap<String, Live>,
+}
+
+impl Watched {
+    /// Looks for the sweep of a folder.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn open(folder: &Path) -> Result<Self, FolderError> {
+        let changed = modified(&folder.join("sweep.json"));
+        Ok(Self {
+            folder: folder.into(),
+            claimant: Claimant::new(Disk, Owner::this_process("frostline watch", LEASE)),
+            sweep: Sweep::read(folder)?,
+            changed,
+            records: HashMap::new(),
+            live: HashMap::new(),
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The sweep as it was last read.
+    #[must_use]
+    pub fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    /// How the sweep stands now.
+    pub fn look(&mut self) -> Snapshot {
+        let changed = modified(&self.folder.join("sweep.json"));
+        // Where it is being replaced or cannot be read at this moment, the last one is as good.
+        if changed != self.changed
+            && let Ok(sweep) = Sweep::read(&self.folder)
+        {
+            (self.sweep, self.changed) = (sweep, changed);
+        }
+        // Where nothing can be written, the ages of claims are unknown.
+        let _ = self.claimant.read_clock(&self.folder);
+        let cells = std::mem::take(&mut self.sweep.cells);
+        let found = cells.iter().map(|cell| self.cell(cell)).collect();
+        self.sweep.cells = cells;
+        Snapshot::new(&self.sweep, found)
+    }
+
+    fn cell(&mut self, cell: &Cell) -> CellSnapshot {
+        let folder = Sweep::cell_folder(&self.folder, cell);
+        let state = match self.recorded(cell, &folder) {
+            Some(done @ CellState::Done { .. }) => done,
+            // One that failed may be run again now.
+            other => self.claimed(cell, &folder).or(other).unwrap_or(CellState::Waiting),
+        };
+        if !matches!(state, CellState::Running { .. }) {
+            self.live.remove(&cell.id);
+        }
+        CellSnapshot { id: cell.id.clone(), title: cell.title(), state }
+    }
+
+    /// What a cell's record says.
+    fn recorded(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
+        let known = self.records.get(&cell.id);
+        if let Some((_, done @ CellState::Done { .. })) = known {
+            return Some(done.clone());
+        }
+        let changed = modified(&folder.join("record.json"))?;
+        match known {
+            Some((before, state)) if *before == Some(changed) => Some(state.clone()),
+            _ => {
+                let state = match read_record(folder) {
+                    Ok(record) => CellState::of(&record.filter(|record| record.cell.id == cell.id)?),
+                    Err(error) => CellState::Failed { error: error.to_string() },
+                };
+                self.records.insert(cell.id.clone(), (Some(changed), state.clone()));
+                Some(state)
+            }
+        }
+    }
+
+    /// What a cell's claim says.
+    fn claimed(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
+        let (owner, age) = self.claimant.holder(&folder.join(CLAIM)).ok()??;
+        let by = owner.to_string();
+        if owner.has_ended() || age.is_some_and(|age| age >= owner.lease) {
+            return Some(CellState::LeftBehind { by });
+        }
+        let live = self.live.entry(cell.id.clone()).or_insert_with(|| Live::of(folder, &cell.id));
+        let progress = live.read();
+        Some(CellState::Running { by, seen_s: age.as_ref().map(Duration::as_secs_f64), progress })
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|found| found.modified()).ok()
+}
+
+impl CellState {
+    pub(crate) fn of(record: &Record) -> Self {
+        if let Some(error) = &record.error {
+            return Self::Failed { error: error.clone() };
+        }
+        let score = |(split, score): (&String, &Score)| (split.clone(), score.accuracy());
+        let accuracy = record.result.as_ref().map(|result| result.scores().iter().map(score).collect());
+        let timing = record.timing.as_ref();
+        Self::Done {
+            accuracy: accuracy.unwrap_or_default(),
+            total_s: timing.map_or(0.0, |timing| timing.total_ms / 1e3),
+            peak_rss_mib: timing.map(|timing| timing.peak_rss_mib).filter(|&peak| peak > 0.0),
+        }
+    }
+}
+
+impl Snapshot {
+    fn new(sweep: &Sweep, cells: Vec<CellSnapshot>) -> Self {
+        let counts = Counts::of(&cells);
+        Self {
+            plan: sweep.plan.name.to_string(),
+            synthetic: sweep.plan.synthetic,
+            counts,
+            left_s: left_s(&cells, &counts),
+            cells,
+        }
+    }
+
+    /// Whether nobody runs a cell and none is left to be run, except those that failed.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.counts.done + self.counts.failed == self.counts.cells
+    }
+}
+
+impl Counts {
+    fn of(cells: &[CellSnapshot]) -> Self {
+        let mut counts = Self { cells: cells.len(), ..Self::default() };
+        for cell in cells {
+            match cell.state {
+                CellState::Waiting => counts.waiting += 1,
+                CellState::Running { .. } => counts.running += 1,
+                CellState::LeftBehind { .. } => counts.left_behind += 1,
+                CellState::Done { .. } => counts.done += 1,
+                CellState::Failed { .. } => counts.failed += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// The expected time of the running cells' rest, and for each cell that is left the mean time of those that are done,
+/// over the number of cells that run.
+fn left_s(cells: &[CellSnapshot], counts: &Counts) -> Option<f64> {
+    let times = cells.iter().filter_map(|cell| match cell.state {
+        CellState::Done { total_s, .. } => Some(total_s),
+        _ => None,
+    });
+    let mean = (counts.done > 0).then(|| times.sum::<f64>() / counts.done as f64);
+    let rest = |cell: &CellSnapshot| match &cell.state {
+        CellState::Running { progress: Some(progress), .. } => Some(Some(progress.left_s)),
+        CellState::Running { .. } => Some(mean),
+        _ => None,
+    };
+    let running: Option<Vec<f64>> = cells.iter().filter_map(rest).collect();
+    let running = running.filter(|running| !running.is_empty())?;
+    let waiting = match counts.waiting + counts.left_behind {
+        0 => 0.0,
+        count => count as f64 * mean?,
+    };
+    let now = running.len() as f64;
+    // A cell that runs is not divided among workers.
+    let longest = running.iter().copied().fold(0.0, f64::max);
+    Some(((running.iter().sum::<f64>() + waiting) / now).max(longest))
+}
