@@ -57,7 +57,7 @@ pub use plans::{BUILT_IN, BuiltIn};
 pub use program::{About, Program};
 pub use publish::publish;
 pub use report::{report, report_files};
-pub use say::{Output, say_line};
+pub use say::{Output, print, say_line};
 pub use snapshot::{CellSnapshot, CellState, Counts, Snapshot, Watched};
 pub use sweep::sweep;
 pub use work::work;

@@ -1,7 +1,7 @@
 //! `--json`: what happens in a sweep, one JSON object per line, for programs that start sweeps or watch them.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use frostline_record::{Cell, EpochRow, Event, Job, Loaded, Record, StepEvent};
 use serde::Serialize;
@@ -132,17 +132,21 @@ impl CellName {
 }
 
 impl Notice {
-    /// Writes it to standard output as a line. Where that is closed or full, the line is lost and the work goes on.
-    pub fn print(&self) {
+    /// Writes it to standard output as a line.
+    ///
+    /// # Errors
+    /// Where standard output is closed or full.
+    pub fn print(&self) -> io::Result<()> {
         let line = serde_json::to_string(self).expect("plain data always serialises");
-        let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        let mut out = io::stdout().lock();
+        writeln!(out, "{line}")?;
+        out.flush()
     }
 
-    /// Prints it if the command line asks for JSON.
+    /// Prints it if the command line asks for JSON. Where nobody reads it, it is lost and the work goes on.
     pub(crate) fn send(&self) {
         if say::output() == Output::Json {
-            self.print();
+            let _ = self.print();
         }
     }
 
@@ -181,7 +185,7 @@ impl Notices {
             parameters: accounts.total,
             trainable: accounts.trainable,
         }
-        .print();
+        .send();
     }
 
     fn step(&self, step: &StepEvent) {
@@ -195,18 +199,18 @@ impl Notices {
             left_s: step.left_s,
             peak_rss_mib: step.peak_rss_mib,
         }
-        .print();
+        .send();
     }
 
     fn epoch(&self, id: &str, row: &EpochRow) {
-        Notice::Epoch { cell: self.name(id), epoch: row.epoch, dev_accuracy: row.dev.accuracy() }.print();
+        Notice::Epoch { cell: self.name(id), epoch: row.epoch, dev_accuracy: row.dev.accuracy() }.send();
     }
 }
 
 impl Observer for Notices {
     fn started(&mut self, job: &Job, from: Option<&str>) {
         self.titles.insert(job.cell.id.clone(), job.cell.title());
-        Notice::Started { cell: CellName::of(&job.cell), from: from.map(Into::into) }.print();
+        Notice::Started { cell: CellName::of(&job.cell), from: from.map(Into::into) }.send();
     }
 
     fn progress(&mut self, event: &Event) {
@@ -225,30 +229,30 @@ impl Observer for Notices {
     fn done(&mut self, cell: &Cell, record: Option<&Record>) {
         let state = record.map(CellState::of);
         let notice = state.and_then(|state| Notice::of_state(CellName::of(cell), &state));
-        notice.unwrap_or_else(|| recorded(cell)).print();
+        notice.unwrap_or_else(|| recorded(cell)).send();
     }
 
     fn failed(&mut self, cell: &Cell, error: &str) {
-        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: false }.print();
+        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: false }.send();
     }
 
     fn retried(&mut self, cell: &Cell, error: &str) {
-        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: true }.print();
+        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: true }.send();
     }
 
     fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
         match error {
             Some(error) => self.failed(cell, error),
-            None => recorded(cell).print(),
+            None => recorded(cell).send(),
         }
     }
 
     fn lost(&mut self, cell: &Cell) {
-        Notice::Left { cell: CellName::of(cell) }.print();
+        Notice::Left { cell: CellName::of(cell) }.send();
     }
 
     fn interrupted(&mut self) {
-        Notice::Interrupted.print();
+        Notice::Interrupted.send();
     }
 }
 

@@ -9,9 +9,10 @@ use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
 
 /// Writes what a command was asked to print. If nobody reads on, the command ends as if all was read.
-pub(crate) fn print(
-    write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> std::io::Result<()>,
-) -> Result<Ending> {
+///
+/// # Errors
+/// Where standard output cannot be written for another reason.
+pub fn print(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> std::io::Result<()>) -> Result<Ending> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -12,6 +12,7 @@ use frostline_kernels::backend;
 use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 use frostline_sweep::{Place, Program, exit_code};
 use frostline_sweep::{note, trace};
+use frostline_watch::args::{ServeArgs, WatchArgs};
 
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
@@ -35,6 +36,10 @@ enum Command {
     Sweep(Box<SweepArgs>),
     /// Run cells of a sweep that was begun, beside other processes that do
     Work(WorkArgs),
+    /// Follow a sweep that runs somewhere: in this terminal, or as JSON lines
+    Watch(WatchArgs),
+    /// Serve the live page of a sweep's folder to browsers on this machine
+    Serve(ServeArgs),
     /// Write a sweep's report again from its stored records
     Report(ReportArgs),
     /// Copy a sweep's records for publication, without words, models and paths
@@ -77,6 +82,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
         }
         Command::Work(args) => exit_code(frostline_sweep::work(&args, Program::itself)),
+        Command::Watch(args) => exit_code(frostline_watch::watch(&args)),
+        Command::Serve(args) => exit_code(frostline_watch::serve(&args)),
         Command::Report(args) => exit_code(frostline_sweep::report(&args.folder)),
         Command::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
         Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args, &Place::here())),

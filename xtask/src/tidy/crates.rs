@@ -40,6 +40,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-track", &["files"]),
     pure("frostline-report", &["record", "score"]),
     pure("frostline-sweep", &["assets", "conllu", "files", "freeze", "record", "report", "track"]),
+    pure("frostline-watch", &["record", "report", "sweep"]),
     tensors("frostline-kernels", &["random", "record"]),
     tensors("frostline-model", &["files", "kernels", "random"]),
     tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),
@@ -55,7 +56,7 @@ const CHARTERS: &[Charter] = &[
         "frostline",
         &[
             "align", "assets", "cell", "conllu", "files", "freeze", "kernels", "model", "record", "score",
-            "sweep", "tagger", "train",
+            "sweep", "tagger", "train", "watch",
         ],
     ),
     pure("xtask", &["assets", "files", "random", "record", "sweep"]),

@@ -1,0 +1,160 @@
+//! What happened between two looks at a folder, as the notices that `sweep --json` prints.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use frostline_sweep::{CellName, CellSnapshot, CellState, Notice, Progress, Snapshot};
+
+/// Compares each snapshot with the one before.
+#[derive(Debug)]
+pub struct Changes {
+    folder: PathBuf,
+    /// How each cell stood, by id; nothing before the first snapshot.
+    before: Option<HashMap<String, CellState>>,
+}
+
+impl Changes {
+    /// Of the sweep in this folder.
+    #[must_use]
+    pub fn of(folder: &Path) -> Self {
+        Self { folder: folder.into(), before: None }
+    }
+
+    /// What has happened since the last snapshot. Of the first one: how the sweep stands, and how far its running cells are.
+    pub fn since(&mut self, snapshot: &Snapshot) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        let first = self.before.is_none();
+        let counts = snapshot.counts;
+        if first {
+            let folder = self.folder.display().to_string();
+            notices.push(Notice::Begin { folder, cells: counts.cells, done: counts.done });
+        }
+        let mut before = self.before.take().unwrap_or_default();
+        let mut now = HashMap::with_capacity(snapshot.cells.len());
+        for cell in &snapshot.cells {
+            let last = before.remove(&cell.id);
+            // What was done before the first look is among its counts.
+            if !first || matches!(cell.state, CellState::Running { .. }) {
+                notices.extend(changed(cell, last.as_ref().unwrap_or(&CellState::Waiting)));
+            }
+            now.insert(cell.id.clone(), cell.state.clone());
+        }
+        self.before = Some(now);
+        if snapshot.has_ended() {
+            notices.push(Notice::End { cells: counts.cells, done: counts.done, failed: counts.failed });
+        }
+        notices
+    }
+}
+
+/// What has happened to a cell since it stood as `last`.
+fn changed(cell: &CellSnapshot, last: &CellState) -> Vec<Notice> {
+    let name = || CellName { id: cell.id.clone(), cell: cell.title.clone() };
+    let CellState::Running { by, progress, .. } = &cell.state else {
+        let is_new = cell.state != *last;
+        return Notice::of_state(name(), &cell.state).into_iter().filter(|_| is_new).collect();
+    };
+    let mut notices = Vec::new();
+    let known = match last {
+        CellState::Running { by: before, progress, .. } if before == by => progress.as_ref(),
+        _ => {
+            let from = match last {
+                CellState::LeftBehind { by } | CellState::Running { by, .. } => Some(by.clone()),
+                _ => None,
+            };
+            notices.push(Notice::Started { cell: name(), from });
+            None
+        }
+    };
+    let Some(progress) = progress else { return notices };
+    notices.extend(epochs(&name(), progress, known));
+    if known.is_none_or(|known| known.step != progress.step) {
+        notices.push(step(name(), progress));
+    }
+    notices
+}
+
+/// The epochs that have ended since.
+fn epochs(name: &CellName, progress: &Progress, known: Option<&Progress>) -> Vec<Notice> {
+    let last = known.and_then(|known| known.dev_accuracy.last()).map_or(0, |(epoch, _)| *epoch);
+    let new = progress.dev_accuracy.iter().filter(|(epoch, _)| *epoch > last);
+    new.map(|&(epoch, dev_accuracy)| Notice::Epoch { cell: name.clone(), epoch, dev_accuracy }).collect()
+}
+
+fn step(cell: CellName, progress: &Progress) -> Notice {
+    Notice::Step {
+        cell,
+        step: progress.step,
+        steps: progress.steps,
+        epoch: progress.epoch,
+        loss_nats: progress.loss_nats,
+        tokens_per_s: progress.tokens_per_s,
+        left_s: progress.left_s,
+        peak_rss_mib: progress.peak_rss_mib,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_sweep::Counts;
+
+    use super::*;
+
+    fn running(by: &str, step: u64, epochs: u32) -> CellState {
+        let progress = Progress {
+            step,
+            steps: 90,
+            epoch: epochs + 1,
+            loss_nats: 0.5,
+            tokens_per_s: 100.0,
+            left_s: 9.0,
+            peak_rss_mib: None,
+            losses: vec![(step, 0.5)],
+            dev_accuracy: (1..=epochs).map(|epoch| (epoch, 0.5 + f64::from(epoch) / 10.0)).collect(),
+        };
+        CellState::Running { by: by.into(), seen_s: None, progress: (step > 0).then_some(progress) }
+    }
+
+    fn snapshot(states: &[CellState]) -> Snapshot {
+        let cells = states.iter().enumerate().map(|(number, state)| CellSnapshot {
+            id: number.to_string(),
+            title: format!("cell {number}"),
+            state: state.clone(),
+        });
+        let count = |is: fn(&CellState) -> bool| states.iter().filter(|state| is(state)).count();
+        let counts = Counts {
+            cells: states.len(),
+            done: count(|state| matches!(state, CellState::Done { .. })),
+            failed: count(|state| matches!(state, CellState::Failed { .. })),
+            ..Counts::default()
+        };
+        Snapshot { plan: "x".into(), synthetic: false, counts, left_s: None, cells: cells.collect() }
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let done = CellState::Done { accuracy: vec![("dev".into(), 0.75)], total_s: 2.0, peak_rss_mib: None };
+        let failed = CellState::Failed { error: "no memory".into() };
+        let looks = [
+            [done.clone(), CellState::Waiting],
+            [done.clone(), running("a", 0, 0)],
+            [done.clone(), running("a", 10, 0)],
+            [done.clone(), running("a", 10, 0)],
+            [done.clone(), running("a", 50, 2)],
+            [done.clone(), CellState::LeftBehind { by: "a".into() }],
+            [done.clone(), running("b", 40, 1)],
+            [done.clone(), failed],
+            [done.clone(), running("b", 10, 0)],
+            [done.clone(), done],
+        ];
+        let mut changes = Changes::of(Path::new("study"));
+        let told: Vec<String> = looks
+            .iter()
+            .map(|states| {
+                let notices = changes.since(&snapshot(states));
+                serde_json::to_string(&notices).expect("plain data").replace("},{", "},\n {")
+            })
+            .collect();
+        insta::assert_snapshot!(told.join("\n"));
+    }
+}

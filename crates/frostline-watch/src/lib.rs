@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod changes;
+mod looks;
+mod screen;
+mod serve;
+mod sparkline;
+mod terminal;
+mod watch;
+
+pub use changes::Changes;
+pub use screen::{Key, Screen, Then};
+pub use serve::serve;
+pub use watch::watch;

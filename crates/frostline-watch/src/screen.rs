@@ -1,0 +1,323 @@
+//! What is on the terminal: how the sweep stands, its cells, and the selected one's curve.
+
+use frostline_report::visible;
+use frostline_sweep::units::{clock, short};
+use frostline_sweep::{CellSnapshot, CellState, Progress, Snapshot};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{
+    Axis, Block, Chart, Dataset, Gauge, GraphType, Paragraph, Row, Table, TableState, Wrap,
+};
+
+use crate::sparkline::sparkline;
+
+/// The width of a cell's curve in the table, in characters.
+const CURVE: u16 = 16;
+
+/// The columns besides a cell's state and title, with their widths in characters. The last two are left out where the
+/// terminal is narrow.
+const COLUMNS: [(&str, u16); 7] =
+    [("step", 11), ("loss", CURVE), ("", 6), ("dev %", 6), ("time", 9), ("tokens/s", 8), ("memory", 9)];
+
+/// The width from which all columns are shown, in characters.
+const WIDE: u16 = 100;
+
+/// The least height at which the selected cell is shown below the table, in lines.
+const TALL: u16 = 24;
+
+/// What a person pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Ends the display.
+    Quit,
+    /// Selects a cell so many lines further up.
+    Up(usize),
+    /// Selects a cell so many lines further down.
+    Down(usize),
+    /// Another letter.
+    Letter(char),
+}
+
+/// What follows on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The display goes on.
+    GoOn,
+    /// The display ends.
+    End,
+}
+
+/// The states by which cells can be selected, in the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Running,
+    LeftBehind,
+    Failed,
+    Waiting,
+    Done,
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub struct Screen {
+    folder: String,
+    snapshot: Snapshot,
+    color: bool,
+    /// Only cells of this kind are shown.
+    only: Option<Kind>,
+    /// The id of the selected cell.
+    selected: Option<String>,
+}
+
+impl Screen {
+    /// Shows the sweep of a folder, in color or without.
+    #[must_use]
+    pub fn new(folder: String, snapshot: Snapshot, color: bool) -> Self {
+        Self { folder, snapshot, color, only: None, selected: None }
+    }
+
+    /// Shows the sweep as it stands now.
+    pub fn show(&mut self, snapshot: Snapshot) {
+        self.snapshot = snapshot;
+    }
+
+    /// Does what a key asks for.
+    pub fn press(&mut self, key: Key) -> Then {
+        match key {
+            Key::Quit => return Then::End,
+            Key::Up(lines) => self.select(|at, _| at.saturating_sub(lines)),
+            Key::Down(lines) => self.select(|at, last| at.saturating_add(lines).min(last)),
+            Key::Letter(letter) => {
+                let kinds = [
+                    ('a', None),
+                    ('r', Some(Kind::Running)),
+                    ('f', Some(Kind::Failed)),
+                    ('w', Some(Kind::Waiting)),
+                    ('d', Some(Kind::Done)),
+                ];
+                if let Some((_, only)) = kinds.into_iter().find(|(known, _)| *known == letter) {
+                    self.only = only;
+                }
+            }
+        }
+        Then::GoOn
+    }
+
+    fn select(&mut self, to: impl Fn(usize, usize) -> usize) {
+        let rows = self.rows();
+        let id = rows.len().checked_sub(1).map(|last| rows[to(self.position(&rows), last)].id.clone());
+        self.selected = id;
+    }
+
+    /// The cells that are shown, in order.
+    fn rows(&self) -> Vec<&CellSnapshot> {
+        let shown = |cell: &&CellSnapshot| self.only.is_none_or(|only| kind(&cell.state) == only);
+        let mut rows: Vec<_> = self.snapshot.cells.iter().filter(shown).collect();
+        rows.sort_by_key(|cell| kind(&cell.state));
+        rows
+    }
+
+    /// The selected cell's line; the first where it is not shown.
+    fn position(&self, rows: &[&CellSnapshot]) -> usize {
+        let selected = |id: &String| rows.iter().position(|cell| cell.id == *id);
+        self.selected.as_ref().and_then(selected).unwrap_or(0)
+    }
+
+    /// Draws everything.
+    pub fn draw(&self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let below = if area.height >= TALL { 10 } else { 0 };
+        let [head, bar, table, detail, foot] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Min(3),
+            Constraint::Length(below),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        let rows = self.rows();
+        let at = self.position(&rows);
+        frame.render_widget(self.head(), head);
+        self.draw_bar(frame, bar);
+        self.draw_table(frame, table, &rows, at);
+        if let Some(cell) = rows.get(at).filter(|_| below > 0) {
+            self.draw_detail(frame, detail, cell);
+        }
+        frame.render_widget(
+            Line::from("↑ ↓ select   a all  r running  f failed  w waiting  d done   q end"),
+            foot,
+        );
+    }
+
+    fn head(&self) -> Line<'_> {
+        let synthetic = if self.snapshot.synthetic { " (synthetic data)" } else { "" };
+        Line::from(vec![
+            Span::styled(visible(&self.snapshot.plan), Style::new().add_modifier(Modifier::BOLD)),
+            Span::raw(format!("{synthetic} in {}", visible(&self.folder))),
+        ])
+    }
+
+    fn draw_bar(&self, frame: &mut Frame<'_>, area: Rect) {
+        let counts = self.snapshot.counts;
+        let named = [
+            (counts.failed, "failed"),
+            (counts.running, "running"),
+            (counts.left_behind, "left by a dead process"),
+            (counts.waiting, "waiting"),
+        ];
+        let mut label = format!("{} of {} done", counts.done, counts.cells);
+        if let Some(left_s) = self.snapshot.left_s {
+            label += &format!(", about {} to go", clock(left_s));
+        }
+        for (count, name) in named.into_iter().filter(|(count, _)| *count > 0) {
+            label += &format!(", {count} {name}");
+        }
+        let share = counts.done as f64 / counts.cells.max(1) as f64;
+        let width = label.chars().count() as u16 + 1;
+        let [text, bar] = Layout::horizontal([Constraint::Length(width), Constraint::Min(0)]).areas(area);
+        frame.render_widget(Line::from(label), text);
+        let gauge = Gauge::default().ratio(share).gauge_style(self.style(Kind::Done)).use_unicode(true);
+        frame.render_widget(gauge, bar);
+    }
+
+    fn draw_table(&self, frame: &mut Frame<'_>, area: Rect, rows: &[&CellSnapshot], at: usize) {
+        let title = rows.iter().map(|cell| cell.title.chars().count()).max().unwrap_or(4).clamp(4, 60);
+        let columns = if area.width < WIDE { COLUMNS.len() - 2 } else { COLUMNS.len() };
+        let shown = &COLUMNS[..columns];
+        let own = [Constraint::Length(7), Constraint::Min(title as u16)];
+        let widths = own.into_iter().chain(shown.iter().map(|(_, width)| Constraint::Length(*width)));
+        let head = Row::new(["", "cell"].into_iter().chain(shown.iter().map(|(name, _)| *name)))
+            .style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
+        let lines = rows.iter().map(|cell| self.row(cell, columns));
+        let table = Table::new(lines, widths)
+            .header(head)
+            .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+        let mut state = TableState::default().with_selected((!rows.is_empty()).then_some(at));
+        frame.render_stateful_widget(table, area, &mut state);
+    }
+
+    fn row<'a>(&self, cell: &'a CellSnapshot, columns: usize) -> Row<'a> {
+        let kind = kind(&cell.state);
+        let own = [Line::styled(kind.word(), self.style(kind)), Line::from(visible(&cell.title))];
+        Row::new(own.into_iter().chain(columns_of(&cell.state).into_iter().take(columns).map(Line::from)))
+    }
+
+    fn draw_detail(&self, frame: &mut Frame<'_>, area: Rect, cell: &CellSnapshot) {
+        let block = Block::bordered().title(format!(" {} ", visible(&cell.title)));
+        let inside = block.inner(area);
+        frame.render_widget(block, area);
+        let text = |text: String| Paragraph::new(text).wrap(Wrap { trim: true });
+        match &cell.state {
+            CellState::Running { by, progress: Some(progress), .. } => {
+                let [left, right] =
+                    Layout::horizontal([Constraint::Length(34), Constraint::Min(20)]).areas(inside);
+                frame.render_widget(text(format!("{progress}\n{}", visible(by))), left);
+                self.draw_curve(frame, right, progress);
+            }
+            CellState::Running { by, progress: None, .. } => {
+                frame.render_widget(text(format!("loading, no step yet\n{}", visible(by))), inside);
+            }
+            CellState::LeftBehind { by } => {
+                let next = "the next process takes it over, from its last checkpoint where there is one";
+                frame.render_widget(text(format!("{} has died; {next}", visible(by))), inside);
+            }
+            CellState::Failed { error } => {
+                let lines: Vec<_> = error.lines().map(visible).collect();
+                frame.render_widget(text(lines.join("\n")), inside);
+            }
+            CellState::Waiting => frame.render_widget(text("nobody runs it yet".into()), inside),
+            CellState::Done { accuracy, total_s, .. } => {
+                let scores: Vec<String> = accuracy
+                    .iter()
+                    .map(|(split, accuracy)| format!("{} {:.2} %", visible(split), 100.0 * accuracy))
+                    .collect();
+                frame.render_widget(text(format!("{}\nin {}", scores.join(", "), clock(*total_s))), inside);
+            }
+        }
+    }
+
+    fn draw_curve(&self, frame: &mut Frame<'_>, area: Rect, progress: &Progress) {
+        let points: Vec<(f64, f64)> = losses(progress).filter(|(_, loss)| loss.is_finite()).collect();
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+        let values = points.iter().map(|(_, loss)| *loss);
+        let (least, most) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max));
+        let floor = if most > least { least } else { 0.0 };
+        let line = Dataset::default()
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(self.style(Kind::Running))
+            .data(&points);
+        let ends = |low: f64, high: f64| [format!("{low:.2}"), format!("{high:.2}")];
+        let chart = Chart::new(vec![line])
+            .x_axis(Axis::default().bounds([first.0, last.0]).title(format!("to step {}", last.0)))
+            .y_axis(Axis::default().bounds([floor, most]).labels(ends(floor, most)).title("loss"));
+        frame.render_widget(chart, area);
+    }
+
+    fn style(&self, kind: Kind) -> Style {
+        let color = match kind {
+            Kind::Running => Color::Cyan,
+            Kind::LeftBehind => Color::Yellow,
+            Kind::Failed => Color::Red,
+            Kind::Waiting => Color::Reset,
+            Kind::Done => Color::Green,
+        };
+        if self.color { Style::new().fg(color) } else { Style::new() }
+    }
+}
+
+fn kind(state: &CellState) -> Kind {
+    match state {
+        CellState::Waiting => Kind::Waiting,
+        CellState::Running { .. } => Kind::Running,
+        CellState::LeftBehind { .. } => Kind::LeftBehind,
+        CellState::Done { .. } => Kind::Done,
+        CellState::Failed { .. } => Kind::Failed,
+    }
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::LeftBehind => "left",
+            Self::Failed => "failed",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+        }
+    }
+}
+
+fn losses(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
+    progress.losses.iter().map(|&(step, loss)| (step as f64, loss))
+}
+
+/// What [`COLUMNS`] names.
+fn columns_of(state: &CellState) -> [String; 7] {
+    let memory = |mib: Option<f64>| mib.map_or(String::new(), |mib| format!("{mib:.0} MiB"));
+    let percent =
+        |accuracy: Option<f64>| accuracy.map_or(String::new(), |part| format!("{:.2}", 100.0 * part));
+    match state {
+        CellState::Running { progress: Some(progress), .. } => [
+            format!("{}/{}", progress.step, progress.steps),
+            sparkline(&losses(progress).collect::<Vec<_>>(), CURVE.into()),
+            format!("{:.3}", progress.loss_nats),
+            percent(progress.dev_accuracy.last().map(|(_, accuracy)| *accuracy)),
+            format!("-{}", clock(progress.left_s)),
+            short(progress.tokens_per_s),
+            memory(progress.peak_rss_mib),
+        ],
+        CellState::Done { accuracy, total_s, peak_rss_mib } => {
+            let dev = accuracy.iter().find(|(split, _)| split == "dev").map(|(_, accuracy)| *accuracy);
+            let nothing = String::new;
+            [nothing(), nothing(), nothing(), percent(dev), clock(*total_s), nothing(), memory(*peak_rss_mib)]
+        }
+        _ => std::array::from_fn(|_| String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

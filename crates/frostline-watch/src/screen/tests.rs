@@ -1,0 +1,109 @@
+//! What the display shows, as text.
+
+use frostline_sweep::Counts;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+
+fn running(step: u64) -> CellState {
+    let losses = (1..=step / 10).map(|point| (10 * point, 2.5 / point as f64)).collect();
+    let progress = Progress {
+        step,
+        steps: 400,
+        epoch: 2,
+        loss_nats: 0.4567,
+        tokens_per_s: 12_345.0,
+        left_s: 75.0,
+        peak_rss_mib: Some(812.4),
+        losses,
+        dev_accuracy: vec![(1, 0.9123)],
+    };
+    CellState::Running {
+        by: "frostline work on node-7 (process 4711)".into(),
+        seen_s: Some(3.0),
+        progress: Some(progress),
+    }
+}
+
+fn snapshot() -> Snapshot {
+    let loading = CellState::Running {
+        by: "frostline sweep on node-1 (process 9)".into(),
+        seen_s: None,
+        progress: None,
+    };
+    let done = CellState::Done {
+        accuracy: vec![("dev".into(), 0.9636), ("test".into(), 0.95)],
+        total_s: 123.0,
+        peak_rss_mib: Some(700.0),
+    };
+    let failed = CellState::Failed { error: "no memory\nfor 3 GiB \u{1b}[31m of activations".into() };
+    let left = CellState::LeftBehind { by: "frostline work on node-2 (process 1)".into() };
+    let states = [
+        ("none", done),
+        ("first-2", running(120)),
+        ("first-4", failed),
+        ("all", CellState::Waiting),
+        ("odd", loading),
+        ("even", left),
+    ];
+    let cells = states.map(|(policy, state)| CellSnapshot {
+        id: policy.into(),
+        title: format!("en {policy} seed 42"),
+        state,
+    });
+    let counts = Counts { cells: 6, done: 1, failed: 1, running: 2, left_behind: 1, waiting: 1 };
+    Snapshot { plan: "paper".into(), synthetic: true, counts, left_s: Some(3725.0), cells: cells.into() }
+}
+
+fn drawn(screen: &Screen, [width, height]: [u16; 2]) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    terminal.draw(|frame| screen.draw(frame)).expect("drawn");
+    let lines = terminal.backend().to_string();
+    lines.lines().map(|line| line.trim_matches('"').trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_tall_terminal_shows_the_selected_cell() {
+    let mut screen = Screen::new("study".into(), snapshot(), true);
+    insta::assert_snapshot!("running", drawn(&screen, [120, 26]));
+    screen.press(Key::Letter('f'));
+    insta::assert_snapshot!("failed", drawn(&screen, [120, 24]));
+}
+
+#[test]
+fn a_small_terminal_shows_the_cells_alone() {
+    let screen = Screen::new("study".into(), snapshot(), false);
+    insta::assert_snapshot!("small", drawn(&screen, [80, 12]));
+    // Whatever its size, nothing ends the display.
+    for size in [[1, 1], [20, 3], [300, 100]] {
+        drawn(&screen, size);
+    }
+}
+
+#[test]
+fn the_selected_cell_stays_selected_while_cells_move() {
+    let mut screen = Screen::new("study".into(), snapshot(), true);
+    screen.press(Key::Down(1));
+    assert_eq!(screen.selected.as_deref(), Some("odd"));
+    let mut next = snapshot();
+    next.cells[4].state = CellState::Waiting;
+    screen.show(next);
+    let rows = screen.rows();
+    assert_eq!(rows[screen.position(&rows)].id, "odd");
+    screen.press(Key::Down(usize::MAX));
+    assert_eq!(screen.selected.as_deref(), Some("none"));
+    screen.press(Key::Up(usize::MAX));
+    assert_eq!(screen.selected.as_deref(), Some("first-2"));
+    assert_eq!(screen.press(Key::Quit), Then::End);
+}
+
+#[test]
+fn a_kind_without_cells_shows_an_empty_table() {
+    let mut only = snapshot();
+    only.cells.truncate(1);
+    let mut screen = Screen::new("study".into(), only, true);
+    screen.press(Key::Letter('r'));
+    screen.press(Key::Down(1));
+    assert!(!drawn(&screen, [100, 30]).contains("en none"));
+}

@@ -1,0 +1,109 @@
+//! What a browser, and somebody else, gets from the server.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+
+use frostline_record::{Cell, Plan, Sweep};
+
+use super::*;
+
+/// A folder with a sweep of one cell that nobody runs.
+fn sweep(folder: &Path) {
+    let plan = "schema = 4\nname = 'x-y'\ntreebanks = { en = 'UD_English-EWT' }\n[grid]\nlang = ['en']\npolicy = ['none']\nseed = [1]\n";
+    let plan = Plan::parse(plan, "x.toml").expect("a plan");
+    let settings = plan.expand().expect("settings");
+    let cells = settings
+        .into_iter()
+        .map(|settings| Cell::new(settings, Default::default(), "flex", "c0de"))
+        .collect();
+    let sweep = Sweep { schema: frostline_record::SCHEMA, plan, overrides: vec![], cells, reference: None };
+    sweep.write(folder).expect("written");
+}
+
+fn begin(folder: &Path, names: &[&str]) -> SocketAddr {
+    let server = Server::http("127.0.0.1:0").expect("a free port");
+    let at = server.server_addr().to_ip().expect("an address");
+    let site = Site::of(Watched::open(folder).expect("a sweep"));
+    let hosts = Hosts::new(names.iter().map(ToString::to_string).collect());
+    thread::spawn(move || {
+        while let Ok(request) = server.recv() {
+            reply(request, &site, &hosts);
+        }
+    });
+    at
+}
+
+fn ask(at: SocketAddr, method: &str, path: &str, host: &str) -> String {
+    let mut stream = TcpStream::connect(at).expect("a connection");
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn the_page_the_state_and_the_report_are_served_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    sweep(folder.path());
+    std::fs::write(folder.path().join("secret.txt"), "secret").expect("a file");
+    let at = begin(folder.path(), &[]);
+    let get = |path: &str| ask(at, "GET", path, "localhost");
+    assert!(get("/").contains("<title>Frostline</title>"));
+    assert!(get("/?a=b").starts_with("HTTP/1.1 200"));
+    assert!(get("/live.js").contains("text/javascript"));
+    let status = get("/status.json");
+    assert!(status.contains(r#""plan":"x-y""#) && status.contains(r#""waiting":1"#), "{status}");
+    assert!(get("/report/index.html").contains("<!doctype html>"));
+    for path in [
+        "/secret.txt",
+        "/sweep.json",
+        "/report/",
+        "/report/../sweep.json",
+        "/report/..%2fsweep.json",
+        "/../secret.txt",
+        "//secret.txt",
+        "/report//etc/passwd",
+        "/index.html",
+    ] {
+        let answer = get(path);
+        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+        assert!(!answer.contains("secret\n"));
+    }
+}
+
+#[test]
+fn only_reading_is_possible() {
+    let folder = tempfile::tempdir().expect("a folder");
+    sweep(folder.path());
+    let at = begin(folder.path(), &[]);
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
+        assert!(ask(at, method, "/", "localhost").starts_with("HTTP/1.1 405"), "{method}");
+    }
+    let head = ask(at, "HEAD", "/", "localhost");
+    assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[test]
+fn another_name_gets_no_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    sweep(folder.path());
+    let at = begin(folder.path(), &["cluster.example.org"]);
+    assert!(ask(at, "GET", "/status.json", "evil.example").starts_with("HTTP/1.1 421"));
+    assert!(ask(at, "GET", "/status.json", "cluster.example.org:8047").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn every_answer_says_what_a_browser_may_do_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    sweep(folder.path());
+    let at = begin(folder.path(), &[]);
+    for path in ["/", "/status.json", "/report/index.html", "/nothing"] {
+        let answer = ask(at, "GET", path, "localhost");
+        for header in
+            ["Content-Security-Policy: ", "X-Content-Type-Options: nosniff", "Cache-Control: no-store"]
+        {
+            assert!(answer.contains(header), "{path}: {header}");
+        }
+    }
+}

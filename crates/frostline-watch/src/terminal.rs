@@ -1,0 +1,70 @@
+//! The loop between the keys, the folder and the terminal.
+
+use std::sync::mpsc::TryRecvError;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use frostline_sweep::{Ending, Watched, shown};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::looks::looks;
+use crate::screen::{Key, Screen, Then};
+
+/// How long a key may wait for an answer.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows a folder until a key ends it.
+pub(crate) fn run(mut watched: Watched, every: Duration) -> Result<Ending> {
+    let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let screen = Screen::new(shown(watched.folder()), watched.look(), color);
+    let terminal = ratatui::try_init().context("the terminal cannot be used; try `--once`")?;
+    let ended = follow(terminal, screen, watched, every);
+    ratatui::restore();
+    ended
+}
+
+fn follow(
+    mut terminal: DefaultTerminal,
+    mut screen: Screen,
+    watched: Watched,
+    every: Duration,
+) -> Result<Ending> {
+    let snapshots = looks(watched, every);
+    loop {
+        terminal.draw(|frame| screen.draw(frame))?;
+        if event::poll(TICK)?
+            && let Event::Key(key) = event::read()?
+            && let Some(key) = meaning(key)
+            && screen.press(key) == Then::End
+        {
+            return Ok(Ending::Done);
+        }
+        match snapshots.try_recv() {
+            Ok(snapshot) => screen.show(snapshot),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => {
+                anyhow::bail!("the folder is no longer read; start `watch` again")
+            }
+        }
+    }
+}
+
+fn meaning(key: KeyEvent) -> Option<Key> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    Some(match key.code {
+        KeyCode::Char('c') if control => Key::Quit,
+        KeyCode::Char('q') | KeyCode::Esc => Key::Quit,
+        KeyCode::Up | KeyCode::Char('k') => Key::Up(1),
+        KeyCode::Down | KeyCode::Char('j') => Key::Down(1),
+        KeyCode::PageUp => Key::Up(10),
+        KeyCode::PageDown => Key::Down(10),
+        KeyCode::Home => Key::Up(usize::MAX),
+        KeyCode::End => Key::Down(usize::MAX),
+        KeyCode::Char(letter) => Key::Letter(letter),
+        _ => return None,
+    })
+}

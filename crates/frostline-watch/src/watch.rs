@@ -1,0 +1,50 @@
+//! `frostline watch`: a sweep's folder on a terminal, as text or as JSON.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::{Ending, Watched, print};
+
+use crate::args::WatchArgs;
+use crate::changes::Changes;
+use crate::looks::looks;
+use crate::terminal;
+
+/// Shows how the sweep in a folder goes on.
+///
+/// # Errors
+/// If there is no sweep in the folder, or the terminal cannot be used.
+pub fn watch(args: &WatchArgs) -> Result<Ending> {
+    let mut watched = Watched::open(&args.folder).environment()?;
+    match (args.json, args.once || !std::io::stdout().is_terminal()) {
+        (true, _) if args.once => {
+            let text = serde_json::to_string(&watched.look()).expect("plain data always serialises");
+            print(|out| writeln!(out, "{text}"))
+        }
+        (true, _) => notices(args, watched),
+        (false, true) => {
+            let snapshot = watched.look();
+            print(|out| snapshot.write(&args.folder, out))
+        }
+        (false, false) => terminal::run(watched, args.every()).environment(),
+    }
+}
+
+/// Prints what changes, until all cells are recorded.
+fn notices(args: &WatchArgs, watched: Watched) -> Result<Ending> {
+    let mut changes = Changes::of(&args.folder);
+    let mut failed = false;
+    for snapshot in looks(watched, args.every()) {
+        for notice in changes.since(&snapshot) {
+            // Nobody reads on: there is nothing left to do.
+            if notice.print().is_err() {
+                return Ok(Ending::Done);
+            }
+        }
+        failed = snapshot.counts.failed > 0;
+        if snapshot.has_ended() {
+            break;
+        }
+    }
+    Ok(if failed { Ending::Failed } else { Ending::Done })
+}
