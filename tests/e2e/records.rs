@@ -278,6 +278,22 @@ fn a_published_sweep_gives_the_same_report_without_a_word_of_the_treebank() {
 }
 
 #[test]
+fn published_cells_and_new_ones_are_compared_as_cells_of_one_sweep() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));
+    assert_eq!(Ended::of(&mut world.command(&["publish", "out", "public"])).code, Some(0));
+    for out in ["public", "out"] {
+        assert_eq!(Ended::of(&mut world.sweep(&["--out", out])).code, Some(0));
+    }
+    let verdicts = |folder: &str| {
+        let path = world.path(folder).join("report/verdicts.csv");
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    assert_eq!(verdicts("public"), verdicts("out"));
+    assert!(!verdicts("public").contains("different sentences"));
+}
+
+#[test]
 fn changed_predictions_are_not_published() {
     let world = world();
     assert_eq!(Ended::of(&mut world.sweep(&["--seeds", "1"])).code, Some(0));

@@ -16,6 +16,7 @@ mod stage_verdicts;
 pub(crate) mod stages;
 pub(crate) mod stored;
 pub(crate) mod tagged;
+mod text_name;
 pub(crate) mod turns;
 pub(crate) mod verdicts;
 pub(crate) mod whole;

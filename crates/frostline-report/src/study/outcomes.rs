@@ -9,6 +9,7 @@ use frostline_score::Stratum;
 use crate::study::cells::{CellView, SPLITS, distinct};
 use crate::study::right::{self, Right};
 use crate::study::stored::Stored;
+use crate::study::text_name::TextName;
 
 /// A cell after a stage, counted from 0, as a task scores it.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ type Key = (String, usize, String, &'static str);
 /// The outcomes of every cell, stage and task whose predictions were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcomes {
-    /// The number of words of each sentence, by text.
+    /// The number of words of each sentence, by the text's shape.
     texts: BTreeMap<String, Vec<u32>>,
     of: BTreeMap<Key, OfText>,
 }
@@ -35,7 +36,7 @@ pub(crate) struct Outcomes {
 /// What a cell has right, by sentence.
 #[derive(Clone, Debug)]
 struct OfText {
-    text: String,
+    text: TextName,
     words: Vec<u32>,
 }
 
@@ -56,7 +57,7 @@ impl Outcomes {
     pub fn of(cells: &[CellView], stored: &Stored<'_>) -> Self {
         let mut all = Self::default();
         let texts = &stored.words.texts;
-        let names: Vec<String> = texts.iter().map(|text| right::name(text, &stored.words.tags)).collect();
+        let names: Vec<TextName> = texts.iter().map(|text| right::name(text, &stored.words.tags)).collect();
         for view in cells {
             let Some((done, end)) = view.done().zip(After::end(view)) else { continue };
             for split in SPLITS {
@@ -80,7 +81,7 @@ impl Outcomes {
     /// Adds what a cell has right, where it is known.
     fn add(&mut self, after: &After<'_>, split: &'static str, right: Option<Right>) {
         if let Some(Right { text, lengths, words }) = right {
-            self.texts.entry(text.clone()).or_insert(lengths);
+            self.texts.entry(text.shape.clone()).or_insert(lengths);
             self.of.insert(after.key(split), OfText { text, words });
         }
     }
@@ -126,11 +127,14 @@ impl Outcomes {
         let mut texts = Vec::new();
         for (a, b) in pairs {
             let (a, b) = (right(a)?, right(b)?);
-            texts.extend([a.text.as_str(), &b.text]);
+            texts.extend([&a.text, &b.text]);
             let of_sentence = a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b));
             gains.push(of_sentence.collect());
         }
-        match distinct(texts).as_slice() {
+        // Where words are known they are compared too.
+        let wholes = distinct(texts.iter().filter_map(|text| text.whole.as_ref()));
+        match distinct(texts.iter().map(|text| text.shape.as_str())).as_slice() {
+            _ if wholes.len() > 1 => Err("the cells were scored on different sentences".into()),
             [text] if self.texts[*text].len() < 2 => Err("there are fewer than two sentences".into()),
             [] => Err("there is no pair of cells".into()),
             [text] => Ok((text, gains)),

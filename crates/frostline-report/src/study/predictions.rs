@@ -7,6 +7,7 @@ use frostline_record::{Cell, StoredFile, Unit, sha256};
 use frostline_score::Confusion;
 
 use crate::study::cells::CellView;
+use crate::study::text_name::TextName;
 
 /// What stands where there is no prediction. It is no label: what the data call so is not scored.
 const NOTHING: &str = "_";
@@ -29,8 +30,7 @@ pub(crate) struct SentencePredictions {
 /// Which sentences of a split are right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Items {
-    /// The same for files with the same sentences and gold labels.
-    pub text: String,
+    pub text: TextName,
     pub right: Vec<bool>,
 }
 
@@ -48,9 +48,10 @@ impl SentencePredictions {
                     }
                     for (split, file) in &outcome.predictions {
                         let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
+                        let has_words = file.without_words.is_none();
                         match found
                             .and_then(|text| checked(text, file))
-                            .and_then(|text| counts(&text, &facts.tags))
+                            .and_then(|text| counts(&text, &facts.tags, has_words))
                         {
                             Ok((counts, items)) => {
                                 let key = (view.cell.id.clone(), at, task.clone(), split.clone());
@@ -95,22 +96,23 @@ pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String>
 
 /// Counts gold and predicted labels, the last two of five columns below a head line. Labels are
 /// those of train and of gold.
-fn counts(text: &str, tags: &[String]) -> Result<(Confusion, Items), String> {
+fn counts(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, Items), String> {
     let mut pairs = Vec::new();
-    let mut sentences = String::new();
+    let (mut shape, mut whole) = (String::new(), String::new());
     for (number, line) in text.lines().enumerate().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
         let &[id, _, form, gold, predicted] = columns.as_slice() else {
             return Err(format!("line {} has {} columns, not 5", number + 1, columns.len()));
         };
         pairs.push((gold, Some(predicted).filter(|tag| !is_nothing(tag, tags))));
-        sentences += &format!("{id}\t{form}\t{gold}\n");
+        shape += &format!("{gold}\n");
+        whole += &format!("{id}\t{form}\t{gold}\n");
     }
     let known = tags.iter().map(String::as_str);
     let said = pairs.iter().flat_map(|(gold, predicted)| [Some(*gold), *predicted]).flatten();
     let labels: Vec<&str> = known.chain(said).collect::<BTreeSet<_>>().into_iter().collect();
     let right = pairs.iter().map(|(gold, predicted)| *predicted == Some(*gold)).collect();
-    let items = Items { text: sha256(sentences.as_bytes()), right };
+    let items = Items { text: TextName::new(&shape, &whole, has_words), right };
     let mut counts = Confusion::new(labels.iter().copied());
     for (gold, predicted) in pairs {
         let place = |label: &str| labels.binary_search(&label).ok();
@@ -148,7 +150,8 @@ mod tests {
     fn labels_of_train_and_gold_are_counted_and_silence_is_a_miss() {
         let text =
             format!("{HEAD}1\t0\tgood\tpos\tpos\n2\t0\tbad\tneg\tpos\n3\t0\todd\tnew\tneg\n4\t0\t\tneg\t_\n");
-        let (found, items) = counts(&text, &["neg".into(), "pos".into(), "rare".into()]).expect("counts");
+        let (found, items) =
+            counts(&text, &["neg".into(), "pos".into(), "rare".into()], true).expect("counts");
         assert_eq!(items.right, [true, false, false, false]);
         assert_eq!(found.tags, ["neg", "new", "pos", "rare"]);
         assert_eq!(found.counts, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_torn_file_is_told_with_its_line() {
-        let fault = counts(&format!("{HEAD}1\t0\tgood\tpos"), &[]).expect_err("four columns");
+        let fault = counts(&format!("{HEAD}1\t0\tgood\tpos"), &[], true).expect_err("four columns");
         assert_eq!(fault, "line 2 has 4 columns, not 5");
         let file = StoredFile::new("dev.tsv", b"x");
         assert!(checked("y".into(), &file).is_err() && checked("x".into(), &file).is_ok());

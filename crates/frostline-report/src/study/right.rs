@@ -3,38 +3,41 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Cell, StoredFile, Unit, sha256};
+use frostline_record::{Cell, StoredFile, Unit};
 
 use crate::study::cells::{CellView, SPLITS};
 use crate::study::predictions::{Items, checked};
 use crate::study::tagged::{Said, Tagged, Text};
+use crate::study::text_name::TextName;
 
 /// What a file has right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Right {
-    /// The same for files with the same sentences and gold labels.
-    pub text: String,
+    pub text: TextName,
     /// The number of labelled words of each sentence; 1 where sentences are labelled.
     pub lengths: Vec<u32>,
     /// How many of them are right.
     pub words: Vec<u32>,
 }
 
-/// A text's name: the same for the same sentences and gold tags, whatever train contains of their words.
-pub(crate) fn name(text: &Text, tags: &[String]) -> String {
-    let mut whole = String::new();
+/// A text's name, which does not depend on what train contains of its words.
+pub(crate) fn name(text: &Text, tags: &[String]) -> TextName {
+    let (mut shape, mut whole) = (String::new(), String::new());
     for (sentence, range) in text.ranges() {
+        shape += "\n";
         whole += &format!("{}\n", sentence.id);
         for word in &text.words[range] {
-            whole += &format!("{}\t{}\n", word.form, tags[usize::from(word.gold)]);
+            let gold = &tags[usize::from(word.gold)];
+            shape += &format!("{gold}\n");
+            whole += &format!("{}\t{gold}\n", word.form);
         }
     }
-    sha256(whole.as_bytes())
+    TextName::new(&shape, &whole, text.has_words)
 }
 
 impl Right {
     /// Of words; `text` is the name of `words`.
-    pub fn of_words(text: String, words: &Text, said: &Said) -> Self {
+    pub fn of_words(text: TextName, words: &Text, said: &Said) -> Self {
         let is_right = |at: &usize| said.predicted[*at] == Some(words.words[*at].gold);
         Self {
             text,
@@ -88,6 +91,7 @@ impl StageWords {
                         let found = found.and_then(|text| checked(text, file));
                         match found.and_then(|text| Tagged::one(&text, &facts.tags, score)) {
                             Ok((tags, text, said)) => {
+                                let text = Text { has_words: file.without_words.is_none(), ..text };
                                 let right = Right::of_words(name(&text, &tags), &text, &said);
                                 read.of.insert((view.cell.id.clone(), stage, task.clone(), split), right);
                             }
