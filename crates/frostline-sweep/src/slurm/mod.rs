@@ -44,8 +44,7 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
     let (passed, args) = (passed(args), &args.cluster);
     let options = args.slurm.with_defaults().plan()?;
     let path = std::path::absolute(folder.path()).environment()?;
-    let has = |cell: &&Cell, state| matches!(stored(&path, cell), Ok(found) if found == state);
-    let failed = folder.cells().iter().filter(|cell| has(cell, Some(false))).count();
+    let failed = folder.cells().iter().filter(|cell| matches!(stored(&path, cell), Ok(Some(false)))).count();
     if failed > 0 {
         note!(
             "failed    {} before; `frostline work {} --failed` runs them again",
@@ -53,7 +52,9 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
             place::shown(folder.path())
         );
     }
-    let open: Vec<&Cell> = folder.cells().iter().filter(|cell| has(cell, None)).collect();
+    // A cell whose record cannot be read is run again.
+    let is_open = |cell: &&Cell| !matches!(stored(&path, cell), Ok(Some(_)));
+    let open: Vec<&Cell> = folder.cells().iter().filter(is_open).collect();
     if open.is_empty() {
         return Ok(Round::Ended(Outcome::default()));
     }
