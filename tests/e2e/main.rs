@@ -4,6 +4,7 @@ mod bad_input;
 mod command_line;
 #[cfg(unix)]
 mod interruption;
+mod output;
 mod plans;
 mod records;
 #[cfg(unix)]

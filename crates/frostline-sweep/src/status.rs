@@ -34,15 +34,18 @@ impl Snapshot {
     pub fn write(&self, folder: &Path, out: &mut impl Write) -> io::Result<()> {
         let counts = &self.counts;
         let left = counts.cells - counts.done - counts.failed;
-        let time = self.left_s.map_or(String::new(), |left_s| format!(", about {} left", clock(left_s)));
+        let time = self.left_s.map_or(String::new(), |left_s| format!(", about {} to go", clock(left_s)));
+        let left = match left {
+            0 => String::new(),
+            left => format!(", {left} left, of which {} run now{time}", counts.running),
+        };
+        let (folder, cells) = (place::shown(folder), counted(counts.cells, "cell"));
         writeln!(
             out,
-            "{}: {}, {} recorded, {} failed, {left} left, of which {} run now{time}",
-            visible(&place::shown(folder)),
-            counted(counts.cells, "cell"),
+            "{}: {cells}, {} recorded, {} failed{left}",
+            visible(&folder),
             counts.done,
-            counts.failed,
-            counts.running
+            counts.failed
         )?;
         for cell in &self.cells {
             if let CellState::Running { by, seen_s, progress } = &cell.state {

@@ -125,6 +125,8 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),
         Command::Sweep(_)
+        | Command::Watch(_)
+        | Command::Serve(_)
         | Command::Work(_)
         | Command::Report(_)
         | Command::Publish(_)

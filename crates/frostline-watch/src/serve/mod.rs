@@ -85,7 +85,8 @@ fn reply(request: Request, site: &Site, hosts: &Hosts) {
         headers.map(|(name, value)| Header::from_bytes(name, value).expect("ASCII without line breaks"));
     // Nothing is sent in the place of a HEAD request's body.
     let length = bytes.len();
-    let response = Response::new(status.into(), headers.into(), Cursor::new(bytes), Some(length), None);
+    let response = Response::new(status.into(), headers.into(), Cursor::new(bytes), Some(length), None)
+        .with_chunked_threshold(usize::MAX);
     let _ = request.respond(response);
 }
 
