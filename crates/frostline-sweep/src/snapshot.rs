@@ -251,27 +251,75 @@ impl Counts {
     }
 }
 
-/// The expected time of the running cells' rest, and for each cell that is left the mean time of those that are done,
+/// The expected time of the running cells' rest, and for each cell that is left the mean time of those that are done or run,
 /// over the number of cells that run.
 fn left_s(cells: &[CellSnapshot], counts: &Counts) -> Option<f64> {
-    let times = cells.iter().filter_map(|cell| match cell.state {
-        CellState::Done { total_s, .. } => Some(total_s),
-        _ => None,
-    });
-    let mean = (counts.done > 0).then(|| times.sum::<f64>() / counts.done as f64);
+    let times: Vec<f64> = cells.iter().filter_map(|cell| whole_s(&cell.state)).collect();
+    let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)?;
     let rest = |cell: &CellSnapshot| match &cell.state {
-        CellState::Running { progress: Some(progress), .. } => Some(Some(progress.left_s)),
-        CellState::Running { .. } => Some(mean),
+        CellState::Running { progress: Some(progress), .. } => Some(progress.left_s),
+        CellState::Running { progress: None, .. } => Some(mean),
         _ => None,
     };
-    let running: Option<Vec<f64>> = cells.iter().filter_map(rest).collect();
-    let running = running.filter(|running| !running.is_empty())?;
-    let waiting = match counts.waiting + counts.left_behind {
-        0 => 0.0,
-        count => count as f64 * mean?,
-    };
-    let now = running.len() as f64;
+    let running: Vec<f64> = cells.iter().filter_map(rest).collect();
+    let waiting = (counts.waiting + counts.left_behind) as f64 * mean;
     // A cell that runs is not divided among workers.
-    let longest = running.iter().copied().fold(0.0, f64::max);
-    Some(((running.iter().sum::<f64>() + waiting) / now).max(longest))
+    let longest = running.iter().copied().reduce(f64::max)?;
+    Some(((running.iter().sum::<f64>() + waiting) / running.len() as f64).max(longest))
+}
+
+/// What a cell took, or will have taken if the rest goes as the steps so far.
+fn whole_s(state: &CellState) -> Option<f64> {
+    match state {
+        CellState::Done { total_s, .. } => Some(*total_s),
+        CellState::Running { progress: Some(progress), .. } if progress.step < progress.steps => {
+            Some(progress.left_s * progress.steps as f64 / (progress.steps - progress.step) as f64)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(states: Vec<CellState>) -> Vec<CellSnapshot> {
+        let cell = |state| CellSnapshot { id: String::new(), title: String::new(), state };
+        states.into_iter().map(cell).collect()
+    }
+
+    fn running(progress: Option<(u64, f64)>) -> CellState {
+        let progress = progress.map(|(step, left_s)| Progress {
+            step,
+            steps: 100,
+            epoch: 1,
+            loss_nats: 1.0,
+            tokens_per_s: 1.0,
+            left_s,
+            peak_rss_mib: None,
+            losses: vec![],
+            dev_accuracy: vec![],
+        });
+        CellState::Running { by: String::new(), seen_s: None, progress }
+    }
+
+    #[test]
+    fn the_time_to_go_is_shared_among_the_cells_that_run() {
+        let done = || CellState::Done { accuracy: vec![], total_s: 100.0, peak_rss_mib: None };
+        let cases = [
+            (vec![done(), running(Some((50, 50.0))), CellState::Waiting], Some(150.0)),
+            (vec![done(), running(Some((50, 50.0))), running(None), CellState::Waiting], Some(125.0)),
+            // Nothing is done yet: a cell that is a quarter through with 75 s to go takes 100 s.
+            (vec![running(Some((25, 75.0))), CellState::Waiting], Some(175.0)),
+            // The last cells end with the slowest.
+            (vec![done(), running(Some((90, 10.0))), running(Some((10, 90.0)))], Some(90.0)),
+            (vec![running(None), CellState::Waiting], None),
+            (vec![done(), CellState::Waiting], None),
+            (vec![], None),
+        ];
+        for (states, expected) in cases {
+            let cells = cells(states);
+            assert_eq!(left_s(&cells, &Counts::of(&cells)), expected, "{cells:?}");
+        }
+    }
 }

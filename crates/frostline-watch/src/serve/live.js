@@ -80,7 +80,7 @@ function sentence(state) {
   for (const [count, name] of [[counts.failed, "failed"], [counts.running, "running"], [counts.left_behind, "left by a process that has died"], [counts.waiting, "waiting"]]) {
     if (count > 0) parts.push(`${count} ${name}`);
   }
-  if (state.left_s !== null) parts.push(`about ${clock(state.left_s)} left`);
+  if (state.left_s !== null) parts.push(`about ${clock(state.left_s)} to go`);
   return parts.join(", ");
 }
 
