@@ -19,6 +19,8 @@ mod number;
 mod page;
 mod render;
 mod report;
+mod results;
+mod sheet;
 mod study;
 mod table;
 mod topic;

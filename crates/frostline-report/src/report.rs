@@ -9,7 +9,8 @@ use crate::front;
 use crate::number::{count, fixed};
 use crate::page::PageFile;
 use crate::render::svg::Frame;
-use crate::render::{csv, html, json, markdown, svg, terminal};
+use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
+use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
 use crate::study::{Stored, Study};
 use crate::table::DataFile;
@@ -43,6 +44,12 @@ pub enum ReportError {
         id: String,
     },
 }
+
+/// The files for pandas and R, each with what it holds.
+const RESULTS: [(&str, &str); 2] = [
+    ("results.csv", "one row per cell, epoch and task, with all that is known of each, for pandas and R."),
+    ("results.parquet", "the same with types."),
+];
 
 /// One file of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +130,8 @@ impl Report {
         let tables: Vec<DataFile> = [front::cells_file(study, topics)].into_iter().chain(tables).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
         let listed = listed.chain(tables.iter().map(|file| (file.path, file.about.clone())));
-        let listed: Vec<(&'static str, String)> = listed.collect();
+        let listed: Vec<(&'static str, String)> =
+            listed.chain(RESULTS.map(|(path, about)| (path, about.into()))).collect();
         let whole = front::page(study, topics, &listed);
         let interactive = web::page(study, topics, &pages, &tables, &listed);
         let mut files = vec![
@@ -134,6 +142,9 @@ impl Report {
         let text = json::object(&front::fields(study, topics)) + "\n";
         files.push(ReportFile::new("report.json", text));
         files.extend(tables.iter().map(|file| ReportFile::new(file.path, csv::table(&file.table))));
+        let results = results::sheet(study);
+        files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
+        files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
         files.extend(self.figures());
         Ok(files)
     }

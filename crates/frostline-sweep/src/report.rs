@@ -41,7 +41,8 @@ pub(crate) fn write(folder: &Path, claims: &Claims) -> Result<()> {
     drop(held);
     let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
     say!("\n{}", report.terminal_table(width).trim_end());
-    say!("report    {} ({done} of {cells} cells)", place::shown(&into.join("report.md")));
+    let page = place::shown(&into.join("index.html"));
+    say!("report    {page} ({done} of {cells} cells); open it in a browser");
     Ok(())
 }
 

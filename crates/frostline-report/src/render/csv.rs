@@ -1,6 +1,7 @@
 //! Tables as CSV, for programs: values are neither rounded nor grouped, shares are fractions of 1, and an empty
 //! field means that there is no such value.
 
+use crate::sheet::{Sheet, Values};
 use crate::table::{Table, Value};
 
 /// A table with a line of heads.
@@ -8,6 +9,23 @@ pub(crate) fn table(table: &Table) -> String {
     let mut text = line(table.heads.iter().map(|head| head.name.clone()));
     for row in &table.rows {
         text += &line(row.iter().map(field));
+    }
+    text
+}
+
+/// A sheet with a line of names. A number has a point or an exponent, so that readers give its column the right type.
+pub(crate) fn sheet(sheet: &Sheet) -> String {
+    fn shown<T>(value: Option<&T>, show: impl Fn(&T) -> String) -> String {
+        value.map_or_else(String::new, show)
+    }
+    let mut text = line(sheet.columns.iter().map(|column| column.name.clone()));
+    for row in 0..sheet.rows {
+        text += &line(sheet.columns.iter().map(|column| match &column.values {
+            Values::Text(values) => shown(values[row].as_ref(), String::clone),
+            Values::Whole(values) => shown(values[row].as_ref(), ToString::to_string),
+            Values::Real(values) => shown(values[row].as_ref(), |real| format!("{real:?}")),
+            Values::Truth(values) => shown(values[row].as_ref(), ToString::to_string),
+        }));
     }
     text
 }

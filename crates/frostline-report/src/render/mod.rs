@@ -5,6 +5,7 @@ pub(crate) mod escape;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
+pub(crate) mod parquet;
 pub(crate) mod svg;
 pub(crate) mod terminal;
 mod text;

@@ -1,0 +1,141 @@
+//! Sheets as Parquet: one row group, uncompressed, every column optional. Only the format's own writer of columns is used,
+//! so that Arrow is not compiled.
+
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+use crate::sheet::{Sheet, SheetColumn, Values};
+
+/// A sheet as the bytes of a file.
+///
+/// # Panics
+/// Never: memory takes all that is written, and every column has the type that the schema says.
+pub(crate) fn sheet(sheet: &Sheet) -> Vec<u8> {
+    write(sheet).expect("columns of the types that the schema says, written to memory")
+}
+
+fn write(sheet: &Sheet) -> Result<Vec<u8>, ParquetError> {
+    let fields = sheet.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let schema = Arc::new(Type::group_type_builder("results").with_fields(fields).build()?);
+    let properties = WriterProperties::builder().set_created_by("frostline".into()).build();
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut group = file.next_row_group()?;
+    for column in &sheet.columns {
+        let Some(to) = group.next_column()? else { break };
+        match &column.values {
+            Values::Text(values) => {
+                put::<ByteArrayType, _>(to, values, |text| ByteArray::from(text.as_str()))
+            }
+            Values::Whole(values) => put::<Int64Type, _>(to, values, |&whole| whole),
+            Values::Real(values) => put::<DoubleType, _>(to, values, |&real| real),
+            Values::Truth(values) => put::<BoolType, _>(to, values, |&truth| truth),
+        }?;
+    }
+    group.close()?;
+    file.into_inner()
+}
+
+fn field(column: &SheetColumn) -> Result<Arc<Type>, ParquetError> {
+    let (physical, logical) = match column.values {
+        Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Values::Whole(_) => (Physical::INT64, None),
+        Values::Real(_) => (Physical::DOUBLE, None),
+        Values::Truth(_) => (Physical::BOOLEAN, None),
+    };
+    let field = Type::primitive_type_builder(&column.name, physical).with_repetition(Repetition::OPTIONAL);
+    Ok(Arc::new(field.with_logical_type(logical).build()?))
+}
+
+/// Writes a column: its values without those that are missing, and for each row whether it has one.
+fn put<T: DataType, V>(
+    mut to: SerializedColumnWriter<'_>,
+    values: &[Option<V>],
+    stored: impl Fn(&V) -> T::T,
+) -> Result<(), ParquetError> {
+    let present: Vec<T::T> = values.iter().flatten().map(stored).collect();
+    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    to.typed::<T>().write_batch(&present, Some(&levels), None)?;
+    to.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use parquet::record::Field;
+
+    use super::*;
+    use crate::render::csv;
+    use crate::sheet::Fields;
+
+    /// A row with words, a whole number, a number, and yes or no; all may be missing.
+    type Row = (Option<&'static str>, Option<i64>, Option<f64>, Option<bool>);
+
+    const ROWS: [Row; 4] = [
+        (Some("nan"), Some(i64::MIN), Some(0.1), Some(true)),
+        (None, None, None, None),
+        (Some("a,\"ü\"\n"), Some(0), Some(-0.0), Some(false)),
+        (Some("none"), Some(i64::MAX), Some(f64::NAN), None),
+    ];
+
+    fn found(rows: &[Row]) -> Sheet {
+        let fields = Fields::new()
+            .text("words", |row: &Row| row.0)
+            .whole("count", |row| row.1)
+            .real("share", |row| row.2)
+            .truth("is_good", |row| row.3);
+        fields.sheet(rows)
+    }
+
+    #[test]
+    fn what_is_written_reads_back_with_its_types() {
+        let bytes = sheet(&found(&ROWS));
+        let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).expect("Parquet");
+        let kinds: Vec<Physical> = reader
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .columns()
+            .iter()
+            .map(|column| column.physical_type())
+            .collect();
+        assert_eq!(kinds, [Physical::BYTE_ARRAY, Physical::INT64, Physical::DOUBLE, Physical::BOOLEAN]);
+        let rows: Vec<Vec<Field>> = reader
+            .get_row_iter(None)
+            .expect("rows")
+            .map(|row| row.expect("a row").get_column_iter().map(|(_, field)| field.clone()).collect())
+            .collect();
+        let expected = |row: &Row| {
+            vec![
+                row.0.map_or(Field::Null, |text| Field::Str(text.into())),
+                row.1.map_or(Field::Null, Field::Long),
+                row.2.filter(|real| real.is_finite()).map_or(Field::Null, Field::Double),
+                row.3.map_or(Field::Null, Field::Bool),
+            ]
+        };
+        assert_eq!(rows, ROWS.iter().map(expected).collect::<Vec<_>>());
+        assert_eq!(bytes, sheet(&found(&ROWS)), "the same bytes again");
+    }
+
+    #[test]
+    fn a_sheet_without_rows_has_its_columns() {
+        let reader = SerializedFileReader::new(Bytes::from(sheet(&found(&[])))).expect("Parquet");
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+        assert_eq!(reader.metadata().file_metadata().schema_descr().num_columns(), 4);
+    }
+
+    #[test]
+    fn the_same_sheet_as_csv() {
+        assert_eq!(
+            csv::sheet(&found(&ROWS)),
+            "words,count,share,is_good\nnan,-9223372036854775808,0.1,true\n,,,\n\"a,\"\"ü\"\"\n\",0,-0.0,false\n\
+             none,9223372036854775807,,\n"
+        );
+    }
+}

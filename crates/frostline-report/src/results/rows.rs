@@ -1,0 +1,71 @@
+//! The rows of `results.csv`: each epoch of each task. A cell without an epoch has one row per task, and a cell without a
+//! result has one row, so that none is missing silently.
+
+use frostline_record::{EpochRow, EpochTiming, Score, StageOutcome, Unit};
+
+use crate::study::{CellView, Done};
+
+/// A row.
+pub(super) struct ResultRow<'a> {
+    pub view: &'a CellView,
+    /// The task, if the cell has a result.
+    pub reached: Option<Reached<'a>>,
+    /// The epoch, if the cell has any.
+    pub epoch: Option<Epoch<'a>>,
+}
+
+/// A task of a cell with a result.
+#[derive(Clone, Copy)]
+pub(super) struct Reached<'a> {
+    pub done: &'a Done,
+    pub task: &'a str,
+}
+
+/// A task's epoch.
+#[derive(Clone, Copy)]
+pub(super) struct Epoch<'a> {
+    pub row: &'a EpochRow,
+    pub stage: &'a StageOutcome,
+    pub score: &'a Score,
+    pub time: Option<&'a EpochTiming>,
+}
+
+impl<'a> Reached<'a> {
+    pub fn is_headline(self) -> bool {
+        self.task == self.done.result.headline
+    }
+
+    /// What its accuracies count.
+    pub fn unit(self) -> Option<&'static str> {
+        Some(match self.done.result.tasks.get(self.task)?.unit {
+            Unit::Words => "words",
+            Unit::Sentences => "sentences",
+        })
+    }
+
+    /// Its score on a split at the end of the cell.
+    pub fn score(self, split: &str) -> Option<&'a Score> {
+        self.done.result.last().tasks.get(self.task)?.scores.get(split)
+    }
+}
+
+/// The rows of a cell, the headline task's first within an epoch.
+pub(super) fn of(view: &CellView) -> Vec<ResultRow<'_>> {
+    let Some(done) = view.done() else { return vec![ResultRow { view, reached: None, epoch: None }] };
+    let result = &done.result;
+    if result.epochs.is_empty() {
+        let row = |task| ResultRow { view, reached: Some(Reached { done, task }), epoch: None };
+        return result.last().tasks.keys().map(|task| row(task.as_str())).collect();
+    }
+    let mut rows = Vec::new();
+    for (at, row) in result.epochs.iter().enumerate() {
+        let Some(stage) = result.stages.get((row.stage as usize).wrapping_sub(1)) else { continue };
+        let time = done.timing.as_ref().and_then(|timing| timing.epochs.get(at));
+        let others = row.others.iter().map(|(task, score)| (task.as_str(), score));
+        rows.extend([(result.headline.as_str(), &row.dev)].into_iter().chain(others).map(|(task, score)| {
+            let epoch = Epoch { row, stage, score, time };
+            ResultRow { view, reached: Some(Reached { done, task }), epoch: Some(epoch) }
+        }));
+    }
+    rows
+}
