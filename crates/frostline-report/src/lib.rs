@@ -17,6 +17,7 @@ mod front;
 mod keys;
 mod number;
 mod page;
+mod paper;
 mod render;
 mod report;
 mod results;

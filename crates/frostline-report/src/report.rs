@@ -8,6 +8,7 @@ use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 use crate::front;
 use crate::number::{count, fixed};
 use crate::page::PageFile;
+use crate::paper;
 use crate::render::svg::Frame;
 use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
 use crate::results;
@@ -130,8 +131,10 @@ impl Report {
         let tables: Vec<DataFile> = [front::cells_file(study, topics)].into_iter().chain(tables).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
         let listed = listed.chain(tables.iter().map(|file| (file.path, file.about.clone())));
-        let listed: Vec<(&'static str, String)> =
-            listed.chain(RESULTS.map(|(path, about)| (path, about.into()))).collect();
+        let paper = paper::files(study, topics);
+        let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
+        let listed = listed.chain(paper.iter().map(|(path, about, _)| (*path, about.to_string())));
+        let listed: Vec<(&'static str, String)> = listed.collect();
         let whole = front::page(study, topics, &listed);
         let interactive = web::page(study, topics, &pages, &tables, &listed);
         let mut files = vec![
@@ -145,6 +148,7 @@ impl Report {
         let results = results::sheet(study);
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
+        files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
         files.extend(self.figures());
         Ok(files)
     }

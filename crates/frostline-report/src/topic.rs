@@ -5,6 +5,7 @@ use crate::browser::Browser;
 use crate::chart::Figure;
 use crate::fields::Fields;
 use crate::page::{Page, PageFile};
+use crate::paper::PaperTable;
 use crate::study::baselines::BaselineStats;
 use crate::study::{CellView, Group, Study};
 use crate::table::{Columns, DataFile};
@@ -99,6 +100,11 @@ pub(crate) trait Topic {
 
     /// Further CSV files.
     fn tables(&self, _study: &Study) -> Vec<DataFile> {
+        Vec::new()
+    }
+
+    /// `tables.tex`: tables besides the main one.
+    fn paper_tables(&self, _study: &Study) -> Vec<PaperTable> {
         Vec::new()
     }
 

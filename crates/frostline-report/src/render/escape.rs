@@ -33,7 +33,7 @@ fn acts(c: char) -> bool {
 }
 
 /// One line of it: a line feed shows its code point too.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     visible(text).replace('\n', "[U+000A]")
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod csv;
 pub(crate) mod escape;
 pub(crate) mod html;
 pub(crate) mod json;
+pub(crate) mod latex;
 pub(crate) mod markdown;
 pub(crate) mod parquet;
 pub(crate) mod svg;

@@ -8,6 +8,7 @@ mod detailed;
 mod figures;
 mod grids;
 mod json;
+mod latex;
 mod mistakes;
 mod page;
 mod references;
@@ -201,6 +202,7 @@ fn every_output_of_a_synthetic_plan_says_so() {
             }
             Some("json") => assert!(text.contains("\"synthetic\": true")),
             Some("svg") => assert!(text.contains(">SYNTHETIC DATA"), "{}", file.path),
+            Some("tex") => assert!(text.to_lowercase().contains("synthetic data"), "{}", file.path),
             Some("html") => assert!(text.contains("<strong>Synthetic data.</strong>"), "{}", file.path),
             _ => assert!(text.contains("**Synthetic data"), "{}", file.path),
         }

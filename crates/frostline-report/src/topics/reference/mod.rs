@@ -10,7 +10,8 @@ mod whose;
 use frostline_record::CompareWith;
 
 use crate::fields::Fields;
-use crate::page::{Page, PageFile};
+use crate::page::{Block, Page, PageFile};
+use crate::paper::PaperTable;
 use crate::study::words::banner;
 use crate::study::{Stored, Study};
 use crate::topic::Topic;
@@ -38,6 +39,31 @@ impl Topic for Published {
         self.compare(study, &mut page);
         let about = "published figures beside these.".into();
         vec![PageFile { path: "published.md", about, page }]
+    }
+
+    /// The tables of the page: the reference's figures beside ours.
+    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
+        let mut page = Page::default();
+        self.compare(study, &mut page);
+        let (mut place, mut title) = (String::new(), String::new());
+        let mut tables: Vec<PaperTable> = Vec::new();
+        for block in page.blocks {
+            match block {
+                Block::Heading(..=2, text) => (place, title) = (text, String::new()),
+                Block::Heading(_, text) => title = text,
+                Block::Table(table) => {
+                    let first = format!("reference-{}-", place.split(" (").next().unwrap_or_default());
+                    let number = 1 + tables.iter().filter(|table| table.name.starts_with(&first)).count();
+                    let parts = ["Published figures beside ours", &place, &title];
+                    let caption =
+                        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+                    let name = format!("{first}{number}");
+                    tables.push(PaperTable { name, caption: caption + ".", table, grouped: false });
+                }
+                _ => {}
+            }
+        }
+        tables
     }
 
     fn fields(&self, study: &Study) -> Fields {

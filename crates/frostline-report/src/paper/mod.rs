@@ -1,0 +1,134 @@
+//! What a paper takes from a report: `tables.tex` with tables that LaTeX prints, and `results.tex` with a name for every
+//! number of the main table. Both come from the same typed table, and LaTeX reports two files of different reports.
+
+mod main_table;
+mod results;
+
+use crate::front::Topics;
+use crate::render::escape::line;
+use crate::render::latex;
+use crate::study::Study;
+use crate::study::verdicts::points;
+use crate::study::words::SYNTHETIC_SHORT;
+use crate::table::Table;
+
+/// A table for LaTeX.
+pub(crate) struct PaperTable {
+    /// What `\FrostlineTable` calls it.
+    pub name: String,
+    /// Inline marks of Markdown are dropped.
+    pub caption: String,
+    pub table: Table,
+    /// Whether rows belong together by their first column.
+    pub grouped: bool,
+}
+
+/// The files, each with its path, what it holds, and its text.
+pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static str, String); 2] {
+    let main = main_table::of(study);
+    let results = results::definitions(&main);
+    let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
+    let mut tables = vec![PaperTable {
+        name: "results".into(),
+        caption: caption(study),
+        table: main.table,
+        grouped: true,
+    }];
+    tables.extend(topics.iter().flat_map(|topic| topic.paper_tables(study)));
+    [
+        (
+            "tables.tex",
+            "tables for LaTeX; its first lines say how to use it.",
+            tables_file(study, &tables, &digest),
+        ),
+        (
+            "results.tex",
+            "every number of the main table as a command of LaTeX, so that a text never disagrees with its table.",
+            results::file(study, &results, &digest),
+        ),
+    ]
+}
+
+fn caption(study: &Study) -> String {
+    let judged = study.verdicts.rows.iter().any(|row| row.judged().is_some());
+    let differences = if judged {
+        format!(
+            " Differences are from none, in points, with their 95 % interval; equivalent means within ± {}.",
+            points(study.margin())
+        )
+    } else {
+        String::new()
+    };
+    let spread = if study.has_several_seeds() { " ± is one standard deviation over seeds." } else { "" };
+    format!("Accuracy of each way of freezing.{spread}{differences}")
+}
+
+/// `tables.tex`.
+fn tables_file(study: &Study, tables: &[PaperTable], digest: &str) -> String {
+    let mut out = format!("% Tables of the sweep {}. {MADE}\n{TABLES}", line(&study.sweep.plan.name),);
+    out += &format!("\\def\\FrostlineTablesDigest{{{digest}}}\n{SAME}");
+    out += UNICODE;
+    out += TABLE;
+    let note = study.synthetic().then_some(SYNTHETIC_SHORT);
+    for table in tables {
+        let name = latex::key(&table.name);
+        out += &format!(
+            "\\long\\expandafter\\def\\csname frostline@table@{name}\\endcsname{{%\n{}}}\n",
+            latex::tabular(&table.table, table.grouped, note)
+        );
+        out += &format!(
+            "\\expandafter\\def\\csname frostline@caption@{name}\\endcsname{{{}}}\n",
+            latex::marked(&table.caption)
+        );
+    }
+    out += "\\def\\FrostlineAllTables{%\n";
+    for table in tables {
+        let name = latex::key(&table.name);
+        out += &format!(
+            "\\begin{{table}}[htbp]\\centering\\FrostlineFitted{{\\FrostlineTable{{{name}}}}}\\caption{{\\FrostlineCaption{{{name}}}}}\\end{{table}}%\n"
+        );
+    }
+    out + "}\n"
+}
+
+/// Who wrote a file.
+const MADE: &str = "Made by Frostline: `frostline report` writes it again.";
+
+/// How to use `tables.tex`.
+const TABLES: &str = r"%
+% In the preamble:
+%     \usepackage[T1]{fontenc}
+%     \usepackage{booktabs}
+%     \input{report/results}
+%     \input{report/tables}
+% In the text:
+%     \begin{table}\centering\FrostlineTable{results}\caption{\FrostlineCaption{results}}\end{table}
+% or, to look at all of them, \FrostlineAllTables. A table that is too wide fits with \usepackage{graphicx} and
+% \FrostlineFitted{\FrostlineTable{results}}. Each table's name follows `frostline@table@' below.
+% pdfLaTeX cannot print letters such as those of Chinese: it shows their code points, as does any letter that T1
+% lacks. XeLaTeX and LuaLaTeX print them; a \renewcommand of \FrostlineUnicode{letter}{code point} changes that.
+";
+
+/// Both files must be of the same report.
+const SAME: &str = r"\ifdefined\FrostlineResultsDigest\ifdefined\FrostlineTablesDigest
+  \ifx\FrostlineResultsDigest\FrostlineTablesDigest\else
+    \PackageError{frostline}{results.tex and tables.tex are of different reports}{Take both from the same folder `report'.}%
+  \fi
+\fi\fi
+";
+
+/// How letters that are not in T1 are printed.
+const UNICODE: &str = r"\ifdefined\FrostlineUnicode\else
+  \DeclareRobustCommand\FrostlineUnicode[2]{%
+    \ifdefined\XeTeXversion#1\else\ifdefined\directlua#1\else[U+#2]\fi\fi}
+\fi
+";
+
+/// The commands that print tables.
+const TABLE: &str = r"\def\FrostlineFitted#1{\ifdefined\resizebox
+  \sbox0{#1}\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi\else#1\fi}
+\def\FrostlineTable#1{\ifcsname frostline@table@#1\endcsname\csname frostline@table@#1\endcsname\else
+  \PackageError{frostline}{There is no table `#1'}{Names of tables follow `frostline@table@' in tables.tex.}\fi}
+\def\FrostlineCaption#1{\ifcsname frostline@caption@#1\endcsname\csname frostline@caption@#1\endcsname\else
+  \PackageError{frostline}{There is no table `#1'}{Names of tables follow `frostline@table@' in tables.tex.}\fi}
+";
