@@ -7,6 +7,7 @@ mod browser;
 mod cluster;
 mod deny;
 mod outcome;
+mod paper;
 mod python;
 mod skips;
 mod steps;
@@ -71,6 +72,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             }
             Work::Browser => browser::run(step.name, &mut session.skips).environment()?,
             Work::Track(program) => track::run(step.name, program).environment()?,
+            Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
             Work::Cluster(program) => cluster::run(step.name, program).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };

@@ -21,7 +21,7 @@ pub(super) const PYTHON: &str = "FROSTLINE_PYTHON";
 pub(super) struct Skip {
     step: String,
     /// What it lacks: `data`, `python`, `processor`, `build`, `platform`, `device`, `history`,
-    /// `advisories`, `npm`.
+    /// `advisories`, `npm`, `latex`.
     lack: String,
     /// The file, with the line of a test.
     place: String,
@@ -67,7 +67,7 @@ impl Excuses {
         match skip.lack.as_str() {
             "data" => !self.shared,
             "python" => !self.python,
-            "processor" | "platform" | "device" | "history" | "advisories" | "npm" => true,
+            "processor" | "platform" | "device" | "history" | "advisories" | "npm" | "latex" => true,
             _ => false,
         }
     }

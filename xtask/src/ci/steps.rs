@@ -23,6 +23,8 @@ pub(super) enum Work {
     Browser,
     /// Reads with the trackers' programs what a sweep of this program writes for them.
     Track(String),
+    /// Reads the report of a sweep of this program with pandas and pdfLaTeX.
+    Paper(String),
     /// Runs studies on a cluster, with this program.
     Cluster(String),
     /// Nothing, for this reason.
@@ -84,6 +86,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("study", [call("xtask study --check")]),
         Step { name: "browser", work: Work::Browser },
         Step { name: "track", work: Work::Track(tested_runner()) },
+        Step { name: "paper", work: Work::Paper(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         step("cuda", [cuda()]),
         gpu(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{Lang, demo, paper, records, sweep};
+use crate::common::{Lang, demo, records, sweep};
 use crate::{files, text, whole};
 
 /// The number of a name in `results.tex`.
@@ -84,5 +84,4 @@ fn a_reference_stands_beside_ours() {
     without.reference = None;
     let found = files("whole", &without, &records);
     assert!(!text(&found, "tables.tex").contains("table@reference"));
-    assert_eq!(paper().len(), 2);
 }
