@@ -208,6 +208,17 @@ pub(crate) struct DataFile {
     pub table: Table,
 }
 
+/// A table for LaTeX.
+pub(crate) struct PaperTable {
+    /// What `\FrostlineTable` calls it.
+    pub name: String,
+    /// Inline marks of Markdown are dropped.
+    pub caption: String,
+    pub table: Table,
+    /// Whether rows belong together by their first column.
+    pub grouped: bool,
+}
+
 impl From<u64> for Value {
     fn from(value: u64) -> Self {
         Self::Count(value)

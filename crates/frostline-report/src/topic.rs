@@ -5,10 +5,9 @@ use crate::browser::Browser;
 use crate::chart::Figure;
 use crate::fields::Fields;
 use crate::page::{Page, PageFile};
-use crate::paper::PaperTable;
 use crate::study::baselines::BaselineStats;
 use crate::study::{CellView, Group, Study};
-use crate::table::{Columns, DataFile};
+use crate::table::{Columns, DataFile, PaperTable};
 
 /// A row of the study's table: a policy, or what needs no training of the encoder.
 pub(crate) enum StudyRow<'a> {

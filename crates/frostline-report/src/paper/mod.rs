@@ -1,6 +1,7 @@
 //! What a paper takes from a report: `tables.tex` with tables that LaTeX prints, and `results.tex` with a name for every
 //! number of the main table. Both come from the same typed table, and LaTeX reports two files of different reports.
 
+mod commands;
 mod main_table;
 mod results;
 
@@ -10,18 +11,9 @@ use crate::render::latex;
 use crate::study::Study;
 use crate::study::verdicts::points;
 use crate::study::words::SYNTHETIC_SHORT;
-use crate::table::Table;
+use crate::table::PaperTable;
 
-/// A table for LaTeX.
-pub(crate) struct PaperTable {
-    /// What `\FrostlineTable` calls it.
-    pub name: String,
-    /// Inline marks of Markdown are dropped.
-    pub caption: String,
-    pub table: Table,
-    /// Whether rows belong together by their first column.
-    pub grouped: bool,
-}
+use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 
 /// The files, each with its path, what it holds, and its text.
 pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static str, String); 2] {
@@ -90,45 +82,3 @@ fn tables_file(study: &Study, tables: &[PaperTable], digest: &str) -> String {
     }
     out + "}\n"
 }
-
-/// Who wrote a file.
-const MADE: &str = "Made by Frostline: `frostline report` writes it again.";
-
-/// How to use `tables.tex`.
-const TABLES: &str = r"%
-% In the preamble:
-%     \usepackage[T1]{fontenc}
-%     \usepackage{booktabs}
-%     \input{report/results}
-%     \input{report/tables}
-% In the text:
-%     \begin{table}\centering\FrostlineTable{results}\caption{\FrostlineCaption{results}}\end{table}
-% or, to look at all of them, \FrostlineAllTables. A table that is too wide fits with \usepackage{graphicx} and
-% \FrostlineFitted{\FrostlineTable{results}}. Each table's name follows `frostline@table@' below.
-% pdfLaTeX cannot print letters such as those of Chinese: it shows their code points, as does any letter that T1
-% lacks. XeLaTeX and LuaLaTeX print them; a \renewcommand of \FrostlineUnicode{letter}{code point} changes that.
-";
-
-/// Both files must be of the same report.
-const SAME: &str = r"\ifdefined\FrostlineResultsDigest\ifdefined\FrostlineTablesDigest
-  \ifx\FrostlineResultsDigest\FrostlineTablesDigest\else
-    \PackageError{frostline}{results.tex and tables.tex are of different reports}{Take both from the same folder `report'.}%
-  \fi
-\fi\fi
-";
-
-/// How letters that are not in T1 are printed.
-const UNICODE: &str = r"\ifdefined\FrostlineUnicode\else
-  \DeclareRobustCommand\FrostlineUnicode[2]{%
-    \ifdefined\XeTeXversion#1\else\ifdefined\directlua#1\else[U+#2]\fi\fi}
-\fi
-";
-
-/// The commands that print tables.
-const TABLE: &str = r"\def\FrostlineFitted#1{\ifdefined\resizebox
-  \sbox0{#1}\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi\else#1\fi}
-\def\FrostlineTable#1{\ifcsname frostline@table@#1\endcsname\csname frostline@table@#1\endcsname\else
-  \PackageError{frostline}{There is no table `#1'}{Names of tables follow `frostline@table@' in tables.tex.}\fi}
-\def\FrostlineCaption#1{\ifcsname frostline@caption@#1\endcsname\csname frostline@caption@#1\endcsname\else
-  \PackageError{frostline}{There is no table `#1'}{Names of tables follow `frostline@table@' in tables.tex.}\fi}
-";

@@ -88,6 +88,7 @@ fn every_column_is_explained() {
     let path = format!("{}/../../docs/records.md", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(path).expect("the page");
     let section = page.split("### `results.csv` and `results.parquet`").nth(1).expect("the section");
+    let section = section.split("\n### ").next().unwrap_or_default();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
     let mut explained: Vec<&str> = rows.flat_map(|names| names.split('`')).map(str::trim).collect();
     explained.retain(|name| !name.is_empty() && !name.starts_with(',') && *name != "setting_NAME");

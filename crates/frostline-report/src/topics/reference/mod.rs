@@ -11,9 +11,9 @@ use frostline_record::CompareWith;
 
 use crate::fields::Fields;
 use crate::page::{Block, Page, PageFile};
-use crate::paper::PaperTable;
 use crate::study::words::banner;
 use crate::study::{Stored, Study};
+use crate::table::PaperTable;
 use crate::topic::Topic;
 use crate::topics::sentences::counts::{self, SentenceStats};
 
