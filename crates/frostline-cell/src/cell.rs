@@ -25,7 +25,7 @@ use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
 use crate::version::isa_on;
-use crate::{baselines, changes, cost, history, inputs};
+use crate::{baselines, card, changes, cost, history, inputs};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
@@ -102,6 +102,12 @@ fn write_record(
         Err(error) => (None, None, Some(error)),
     };
     let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error };
+    if record.cell.settings.save.model && record.result.is_some() && job.is_held() {
+        // Nothing depends on it, and `frostline export` writes one where it is missing.
+        if let Err(error) = card::write_all(job.folder.as_ref(), &record) {
+            tracing::warn!("no model card: {error:#}");
+        }
+    }
     Ok(record.write_claimed(job.folder.as_ref(), job.claim.as_ref())?)
 }
 

@@ -6,13 +6,15 @@ use anyhow::{Context, Result, anyhow, ensure};
 use frostline_record::Record;
 use frostline_tagger::ModelFolder;
 
+use crate::card;
+
 /// The folder for the copy exists and is not empty.
 #[derive(Debug, thiserror::Error)]
 #[error("{} exists already; choose another --out", .0.display())]
 pub struct OutputExists(pub PathBuf);
 
 /// Checks that the model saved in the cell's folder opens and has the tags of its record, then
-/// copies it to `out`. Gives the record and the files.
+/// copies it to `out`, with a model card. Gives the record and the files.
 ///
 /// # Errors
 /// Where the cell holds no record, failed or saved no model, the model does not open, `out` holds files
@@ -29,7 +31,12 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
         "{}: its id2label names other tags than the cell's record; run the cell again",
         model.join("config.json").display()
     );
-    let files = copy(&model, out)?;
+    let mut files = copy(&model, out)?;
+    if !files.iter().any(|file| file == card::FILE) {
+        // The cell is older than cards, or could not write one.
+        card::write(out, &record)?;
+        files.insert(0, card::FILE.into());
+    }
     Ok((record, files))
 }
 

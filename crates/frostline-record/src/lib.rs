@@ -31,6 +31,7 @@ mod task;
 mod times;
 mod track;
 mod tuning;
+mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};

@@ -17,6 +17,9 @@ const FOLDERS: [&str; 2] = ["model", "peft"];
 /// A file beside them.
 const FEATURES: &str = "features.safetensors";
 
+/// A model's card: text for people, which they may change.
+const CARD: &str = "README.md";
+
 /// Files of these kinds are read from a model's folder, so an additional one may change what the model does.
 const READ: [&str; 3] = ["json", "safetensors", "txt"];
 
@@ -124,7 +127,7 @@ fn paths(cell_folder: &Path) -> Result<Vec<String>, FileError> {
         if name == FEATURES && place.is_file() {
             paths.push(name);
         } else if holds_saved && place.is_dir() {
-            let files = names(&place)?.into_iter().filter(|file| place.join(file).is_file());
+            let files = names(&place)?.into_iter().filter(|file| file != CARD && place.join(file).is_file());
             paths.extend(files.map(|file| format!("{name}/{file}")));
         }
     }
@@ -173,6 +176,7 @@ mod tests {
         write("model/model.safetensors", "weights");
         write(FEATURES, "features");
         write("record.json", "{}");
+        write("model/README.md", "A card.");
         let saved = SavedFiles::of(folder.path()).expect("read");
         let paths: Vec<&str> = saved.0.keys().map(String::as_str).collect();
         let all = [

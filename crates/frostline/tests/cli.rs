@@ -410,10 +410,17 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     let output = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
     assert!(
         output.contains(
-            "config.json, frostline.json, model.safetensors, tokenizer.json, tokenizer_config.json"
+            "README.md, config.json, frostline.json, model.safetensors, tokenizer.json, tokenizer_config.json"
         ),
         "{output}"
     );
+    let card = fs::read_to_string(here.join("model/README.md")).unwrap();
+    assert!(card.starts_with("---\nlanguage:\n- en\nlicense: apache-2.0\n"), "{card}");
+    assert!(card.contains("SYNTHETIC DATA"), "{card}");
+    // A cell that is older than cards gets one when it is exported.
+    fs::remove_file(here.join("cell/model/README.md")).unwrap();
+    printed(here, &["export", "--run", "cell", "--out", "again"]);
+    assert_eq!(fs::read_to_string(here.join("again/README.md")).unwrap(), card);
     let again = frostline(here, &["export", "--run", "cell", "--out", "model"]);
     assert_eq!(again.status.code(), Some(2));
     let dev = repository("crates/frostline-assets/demo/en/dev.conllu");

@@ -1,0 +1,149 @@
+//! The metadata at the top of a model card, which the Hugging Face hub reads.
+
+use frostline_record::Score;
+
+use super::Card;
+use super::source::{Source, slug};
+use super::yaml::{Entry, Yaml, lines};
+
+/// The hub's name of Universal Dependencies.
+const HUB_TREEBANKS: &str = "universal-dependencies/universal_dependencies";
+
+/// The lines between the two lines `---`.
+pub(super) fn matter(card: &Card) -> String {
+    let mut map = Vec::new();
+    let mut languages: Vec<&str> = card.data.iter().filter_map(|source| source.language.as_deref()).collect();
+    languages.dedup();
+    if !languages.is_empty() {
+        map.push(Entry::texts("language", languages));
+    }
+    map.extend(licence(card));
+    map.push(Entry::text("library_name", "transformers"));
+    map.push(Entry::text("pipeline_tag", pipeline(card)));
+    map.extend(card.encoder.hub_model().map(|name| {
+        Entry::text("base_model", name)
+            .with_comment("The encoder's name in the settings: check that it is the hub's.")
+    }));
+    let mut names: Vec<&str> = card.data.iter().map(hub_dataset).collect();
+    names.dedup();
+    map.push(Entry::texts("datasets", names));
+    map.push(Entry::texts("tags", tags(card)));
+    let results = results(card);
+    let has_f1 = results.iter().any(|result| result.f1.is_some());
+    map.push(Entry::texts("metrics", ["accuracy", "f1"].into_iter().take(if has_f1 { 2 } else { 1 })));
+    if !results.is_empty() {
+        let results = results.iter().map(|result| result.yaml(card)).collect();
+        let model = vec![Entry::text("name", card.title()), Entry::new("results", Yaml::List(results))];
+        map.push(Entry::new("model-index", Yaml::List(vec![Yaml::Map(model)])));
+    }
+    lines(&map)
+}
+
+/// One licence where encoder and data have the same; otherwise `other`, with what each has.
+fn licence(card: &Card) -> Vec<Entry> {
+    let all = || std::iter::once(&card.encoder).chain(&card.data);
+    let encoder = card.encoder.hub_licence();
+    if let Some(same) = encoder.filter(|_| all().all(|source| source.hub_licence() == encoder)) {
+        return vec![Entry::text("license", same)];
+    }
+    let mut entry = Entry::text("license", "other")
+        .with_comment("Decide under which licence the model may be published: that follows from these.");
+    for source in all() {
+        entry = entry.with_comment(format!("{}: {}", source.name, source.licence_text()));
+    }
+    let stated: Option<Vec<String>> = all().map(|source| source.licence.as_deref().map(slug)).collect();
+    let mut map = vec![entry];
+    if let Some(mut names) = stated {
+        names.dedup();
+        map.push(Entry::text("license_name", names.join("-and-")));
+    }
+    map
+}
+
+fn pipeline(card: &Card) -> &'static str {
+    if card.labels_words() { "token-classification" } else { "text-classification" }
+}
+
+fn hub_dataset(source: &Source) -> &str {
+    if source.treebank.is_some() { HUB_TREEBANKS } else { &source.name }
+}
+
+fn tags(card: &Card) -> Vec<&'static str> {
+    let mut tags = vec!["frostline"];
+    if card.is_frozen() {
+        tags.push("partial-freezing");
+    }
+    match card.settings.labels.as_str() {
+        "upos" | "xpos" => tags.push("part-of-speech"),
+        "entity" => tags.push("named-entity-recognition"),
+        _ => {}
+    }
+    if card.is_synthetic() {
+        tags.push("synthetic-data");
+    }
+    tags
+}
+
+/// A split's scores.
+struct Found<'a> {
+    split: &'a str,
+    accuracy: f64,
+    /// What it is the F1 of, and its value.
+    f1: Option<(&'static str, f64)>,
+}
+
+fn results<'a>(card: &'a Card) -> Vec<Found<'a>> {
+    let scores = card.outcome().into_iter().flat_map(|outcome| &outcome.scores);
+    let found = scores.filter(|(_, score)| score.words > 0).map(|(split, score)| Found {
+        split,
+        accuracy: score.accuracy(),
+        f1: f1(card, split, score),
+    });
+    // The test split first, since it is the one to quote.
+    let mut found: Vec<Found<'a>> = found.collect();
+    found.sort_by_key(|found| found.split != "test");
+    found
+}
+
+/// F1 of entities, or on the headline's dev split the mean of the labels' F1.
+pub(super) fn f1(card: &Card, split: &str, score: &Score) -> Option<(&'static str, f64)> {
+    match score.entities {
+        Some(entities) => Some(("F1 of entities", entities.f1())),
+        None if split == "dev" => Some(("Mean F1 of the labels", card.dev_macro_f1()?)),
+        None => None,
+    }
+}
+
+impl Found<'_> {
+    fn yaml(&self, card: &Card) -> Yaml {
+        let source = &card.data[0];
+        let task = vec![
+            Entry::text("type", pipeline(card)),
+            Entry::text(
+                "name",
+                format!(
+                    "{} of {}",
+                    card.settings.labels,
+                    if card.labels_words() { "words" } else { "sentences" }
+                ),
+            ),
+        ];
+        let mut dataset = vec![Entry::text("name", &source.name), Entry::text("type", hub_dataset(source))];
+        dataset.extend(source.treebank.as_deref().map(|treebank| Entry::text("config", treebank)));
+        dataset.push(Entry::text("split", if self.split == "dev" { "validation" } else { self.split }));
+        let metric = |kind: &'static str, name: &str, value: f64| {
+            let value = Yaml::Number(format!("{value:.6}"));
+            Yaml::Map(vec![Entry::text("type", kind), Entry::text("name", name), Entry::new("value", value)])
+        };
+        let mut metrics = vec![metric("accuracy", "Accuracy over all words", self.accuracy)];
+        if !card.labels_words() {
+            metrics = vec![metric("accuracy", "Accuracy", self.accuracy)];
+        }
+        metrics.extend(self.f1.map(|(name, value)| metric("f1", name, value)));
+        Yaml::Map(vec![
+            Entry::new("task", Yaml::Map(task)),
+            Entry::new("dataset", Yaml::Map(dataset)),
+            Entry::new("metrics", Yaml::List(metrics)),
+        ])
+    }
+}

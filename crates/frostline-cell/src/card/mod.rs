@@ -1,0 +1,139 @@
+//! The model card of a saved model: `README.md` with the metadata that the Hugging Face hub reads, and a text about what
+//! was frozen, how it was trained, what it scores and how it is used. It depends on the record and on the licences that
+//! files beside the inputs state, and on nothing else, so it can be written again at any time.
+
+mod front;
+mod source;
+mod text;
+mod usage;
+mod yaml;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use frostline_record::{Outcome, Record, StageOutcome, TaskFacts, TaskOutcome, TaskSettings, Unit};
+
+use source::Source;
+
+/// The card's name in a model's folder.
+pub const FILE: &str = "README.md";
+
+/// Writes the card of every model that the cell saved in its folder.
+///
+/// # Errors
+/// Where a card cannot be written. Then the models beside it are whole all the same.
+pub fn write_all(cell_folder: &Path, record: &Record) -> Result<()> {
+    for (folder, task) in models(record) {
+        let folder = cell_folder.join(folder);
+        if folder.is_dir() {
+            write_one(&folder, record, &task)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the card of the model of the cell's headline task into a folder.
+///
+/// # Errors
+/// As [`write_all`].
+pub fn write(folder: &Path, record: &Record) -> Result<()> {
+    let result = record.result.as_ref().context("the cell failed, so there is no model")?;
+    write_one(folder, record, &result.headline)
+}
+
+fn write_one(folder: &Path, record: &Record, task: &str) -> Result<()> {
+    let place = folder.join(FILE);
+    let text = Card::of(record, task).and_then(|card| card.text());
+    Ok(frostline_files::write(&place, text.with_context(|| place.display().to_string())?.as_bytes())?)
+}
+
+/// The folders that a cell may have saved, each with the task whose head is in it.
+fn models(record: &Record) -> Vec<(String, String)> {
+    let Some(result) = &record.result else { return Vec::new() };
+    let folder = |task: &String| match *task == result.headline {
+        true => "model".to_string(),
+        false => format!("model-{task}"),
+    };
+    result.tasks.keys().map(|task| (folder(task), task.clone())).collect()
+}
+
+/// What a card says, collected from a record.
+pub(crate) struct Card<'a> {
+    record: &'a Record,
+    result: &'a Outcome,
+    /// The task whose head the folder holds.
+    name: &'a str,
+    settings: &'a TaskSettings,
+    facts: &'a TaskFacts,
+    /// The task's own data, then those of the other trained tasks, each once.
+    data: Vec<Source>,
+    encoder: Source,
+}
+
+impl<'a> Card<'a> {
+    /// The card of the folder with this task's head.
+    ///
+    /// # Errors
+    /// Where the record is that of a failed cell, has no such task, or lacks an input of it.
+    pub(crate) fn of(record: &'a Record, task: &'a str) -> Result<Self> {
+        let result = record.result.as_ref().context("the cell failed, so there is no model")?;
+        let facts = result.tasks.get(task).with_context(|| format!("the record has no task `{task}`"))?;
+        let all = &record.cell.settings.tasks;
+        let found = all.iter().find(|(name, _)| name.as_str() == task);
+        let (_, settings) = found.with_context(|| format!("no task `{task}` in the settings"))?;
+        let mut data = vec![Source::of_data(&record.cell, settings)?];
+        for other in all.values().filter(|other| other.weight > 0.0) {
+            let source = Source::of_data(&record.cell, other)?;
+            if !data.contains(&source) {
+                data.push(source);
+            }
+        }
+        let encoder = Source::of_encoder(&record.cell)?;
+        Ok(Self { record, result, name: task, settings, facts, data, encoder })
+    }
+
+    /// The whole file.
+    ///
+    /// # Errors
+    /// Where the settings of a stage do not belong together, which no finished cell has.
+    pub(crate) fn text(&self) -> Result<String> {
+        Ok(format!("---\n{}---\n\n{}", front::matter(self), text::body(self)?))
+    }
+
+    /// What the model is called: the cell's folder.
+    fn title(&self) -> String {
+        self.record.cell.folder()
+    }
+
+    fn last(&self) -> &StageOutcome {
+        self.result.last()
+    }
+
+    fn outcome(&self) -> Option<&TaskOutcome> {
+        self.last().tasks.get(self.name)
+    }
+
+    fn labels_words(&self) -> bool {
+        self.settings.unit() == Unit::Words
+    }
+
+    /// Whether some parameters were frozen to the end of a stage.
+    fn is_frozen(&self) -> bool {
+        self.result.stages.iter().any(|stage| stage.accounts.trainable < stage.accounts.total)
+    }
+
+    /// Whether any of the data was made up by a program.
+    fn is_synthetic(&self) -> bool {
+        self.data.iter().any(|source| source.is_embedded)
+    }
+
+    /// Mean F1 of the labels on the headline's dev split, at the selected epoch.
+    fn dev_macro_f1(&self) -> Option<f64> {
+        let at = self.last().selected_epoch;
+        let row = self.result.epochs.iter().find(|row| row.epoch == at)?;
+        (self.result.headline == self.name).then(|| row.dev_macro_f1()).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests;
