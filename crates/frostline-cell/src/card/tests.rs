@@ -1,3 +1,5 @@
+//! The text of cards, and their metadata as a reader of YAML finds them.
+
 use std::collections::BTreeMap;
 
 use frostline_record::{
@@ -109,8 +111,8 @@ fn a_card_of_a_treebank() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str, readme: &str| {
         let place = folder.path().join(name);
-        std::fs::create_dir(&place).expect("a folder");
-        std::fs::write(place.join("README.md"), readme).expect("written");
+        frostline_files::create_own_folder(&place).expect("a folder");
+        frostline_files::write(&place.join("README.md"), readme.as_bytes()).expect("written");
         place.display().to_string()
     };
     let data = place("UD_English-EWT", "# Summary\n\nLicense: CC BY-SA 4.0\n") + "/en_ewt-ud-";
@@ -154,9 +156,10 @@ fn one_licence_only_where_all_agree() {
         let folder = tempfile::tempdir().expect("a folder");
         let [encoder, data] = ["encoder", "data"].map(|name| folder.path().join(name));
         for (place, licence) in [&encoder, &data].into_iter().zip(stated) {
-            std::fs::create_dir(place).expect("a folder");
+            frostline_files::create_own_folder(place).expect("a folder");
             if !licence.is_empty() {
-                std::fs::write(place.join("README.md"), format!("License: {licence}\n")).expect("written");
+                frostline_files::write(&place.join("README.md"), format!("License: {licence}\n").as_bytes())
+                    .expect("written");
             }
         }
         let [encoder, data] =
@@ -216,7 +219,7 @@ fn cards_are_written_where_models_are() {
         record(settings("embedded:demo-distilbert"), "embedded:en/", "embedded:demo-distilbert/config.json");
     write_all(folder.path(), &record).expect("nothing to write");
     assert!(!folder.path().join("model").exists());
-    std::fs::create_dir(folder.path().join("model")).expect("a folder");
+    frostline_files::create_own_folder(&folder.path().join("model")).expect("a folder");
     write_all(folder.path(), &record).expect("written");
     let written = std::fs::read_to_string(folder.path().join("model").join(FILE)).expect("a card");
     assert_eq!(written, text(&record, "upos"));
