@@ -5,7 +5,9 @@ mod circles;
 mod commits;
 mod crates;
 mod dependencies;
+mod examples;
 mod files;
+mod links;
 mod tokens;
 
 use std::path::Path;
@@ -33,6 +35,8 @@ pub(crate) fn tidy() -> Result<Ending> {
     faults.extend(dependencies::check(&packages, &read(dependencies::PAGE).unwrap_or_default()));
     faults.extend(files::check(&files));
     faults.extend(calls::check(&files, read));
+    faults.extend(examples::check(&files, read));
+    faults.extend(links::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
     match commits::check().environment()? {
