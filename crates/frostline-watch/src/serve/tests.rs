@@ -46,7 +46,7 @@ fn ask(at: SocketAddr, method: &str, path: &str, host: &str) -> String {
 fn the_page_the_state_and_the_report_are_served_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     sweep(folder.path());
-    std::fs::write(folder.path().join("secret.txt"), "secret").expect("a file");
+    frostline_files::write(&folder.path().join("secret.txt"), b"secret\n").expect("a file");
     let at = begin(folder.path(), &[]);
     let get = |path: &str| ask(at, "GET", path, "localhost");
     assert!(get("/").contains("<title>Frostline</title>"));
