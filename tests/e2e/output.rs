@@ -65,7 +65,7 @@ fn quiet_says_what_failed_and_nothing_else() {
 fn a_finished_sweep_can_be_watched() {
     let world = world();
     world.script(&[("pcm none seed 1", Deed::Fail)]);
-    Ended::of(&mut world.sweep(&[]));
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(1));
     let once = Ended::of(&mut frostline(&world, &["watch", "out", "--once"]));
     insta::assert_snapshot!(shown(&world, &once));
     // Where there is no terminal it is the same.
@@ -116,7 +116,7 @@ fn a_running_sweep_is_watched_from_its_folder_alone() {
 #[test]
 fn the_live_page_is_served_with_the_report() {
     let world = world();
-    Ended::of(&mut world.sweep(&[]));
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
     let mut server = start(&mut frostline(&world, &["serve", "out", "--listen", "127.0.0.1:0"]));
     let mut line = String::new();
     BufReader::new(server.stdout.take().expect("its output")).read_line(&mut line).expect("an address");
