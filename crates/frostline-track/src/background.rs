@@ -176,7 +176,7 @@ mod tests {
         fn log(&mut self, _: &str, point: &Point) -> Result<(), TrackError> {
             std::thread::sleep(self.pause);
             self.seen.lock().expect("no panic").push(point.step);
-            self.broken.then(|| Err(error())).unwrap_or(Ok(()))
+            if self.broken { Err(error()) } else { Ok(()) }
         }
 
         fn end(&mut self, _: &str, _: SystemTime, _: Ending) -> Result<(), TrackError> {
@@ -184,7 +184,7 @@ mod tests {
         }
 
         fn flush(&mut self) -> Result<(), TrackError> {
-            self.broken.then(|| Err(error())).unwrap_or(Ok(()))
+            if self.broken { Err(error()) } else { Ok(()) }
         }
     }
 
