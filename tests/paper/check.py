@@ -1,8 +1,8 @@
-"""Runs a small sweep, and uses its report as the author of a paper would: with pandas and with pdfLaTeX.
+"""Runs a small sweep, and uses its report as the author of a paper would: with pandas, pdfLaTeX and figures in PDF.
 
-    python check.py --program FILE [--no-latex]
+    python check.py --program FILE [--no-latex] [--no-poppler]
 
-Needs the packages of requirements.txt, and unless told otherwise pdflatex. `cargo xtask ci --only paper` runs this; each
+Needs the packages of requirements.txt, and unless told otherwise pdflatex and poppler's pdffonts. `cargo xtask ci --only paper` runs this; each
 check prints a line, and the first that fails ends it with code 1.
 """
 
@@ -90,10 +90,26 @@ def latex(folder, report, means):
     check(ran.returncode != 0 and said in ran.stdout.replace("\n", ""), f"an error: {said}", ran.stdout[-2000:])
 
 
+def figures(report):
+    """Every figure is a PDF whose fonts are embedded, as poppler reads it."""
+    drawn = sorted(report.glob("figures/*.svg"))
+    pdfs = [figure.with_suffix(".pdf") for figure in drawn]
+    check(drawn and all(pdf.exists() for pdf in pdfs), f"{len(drawn)} figures, each as PDF too")
+    fonts = set()
+    for pdf in pdfs:
+        ran = subprocess.run(["pdffonts", str(pdf)], capture_output=True, text=True)
+        rows = [line.split() for line in ran.stdout.splitlines()[2:]]
+        # The last five columns: emb, sub, uni, and the object's two numbers.
+        check(ran.returncode == 0 and rows and all(row[-5] == "yes" for row in rows), f"{pdf.name}: {len(rows)} fonts, embedded", ran.stdout)
+        fonts.update(row[0].split("+")[1] for row in rows)
+    check(fonts == {"DejaVuSansCondensed", "DejaVuSansCondensed-Bold"}, f"they are {', '.join(sorted(fonts))}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", required=True, type=Path)
     parser.add_argument("--no-latex", action="store_true")
+    parser.add_argument("--no-poppler", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="frostline-paper-") as name:
         folder = Path(name)
@@ -105,6 +121,8 @@ def main():
         report = folder / "sweep" / "report"
         records = [json.loads(file.read_text()) for file in sorted(folder.glob("sweep/cells/*/record.json"))]
         means = tables(report, records)
+        if not arguments.no_poppler:
+            figures(report)
         if not arguments.no_latex:
             latex(folder, report, means)
 

@@ -322,7 +322,7 @@ pub(crate) fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
         page.item(format!("{path}: {about}"));
     }
     page.item("`report.json`: every mean and standard deviation of this page, unrounded.");
-    page.item("`figures/`: the figures as SVG.");
+    page.item("`figures/`: the figures as SVG, and as PDF where the program was built with it.");
     page.paragraph("In CSV and JSON, accuracies and shares are fractions of 1, not percent.");
 }
 

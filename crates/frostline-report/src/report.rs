@@ -38,6 +38,14 @@ pub enum ReportError {
         /// The schema number found.
         found: u32,
     },
+    /// A figure that cannot be drawn as PDF.
+    #[error("{path} cannot be made a PDF: {reason}; please report this with the sweep's sweep.json")]
+    Pdf {
+        /// The figure as SVG.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Two records claim to be one cell's, and no rule says which is right.
     #[error("two records claim cell {id}; keep one of them")]
     TwoRecords {
@@ -149,7 +157,10 @@ impl Report {
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
         files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
-        files.extend(self.figures());
+        let figures = self.figures();
+        #[cfg(feature = "pdf")]
+        files.extend(pdfs(&figures)?);
+        files.extend(figures);
         Ok(files)
     }
 
@@ -220,6 +231,18 @@ impl Report {
             Some(Fault::TwoRecords { id }) => Err(ReportError::TwoRecords { id: id.clone() }),
         }
     }
+}
+
+/// The figures as PDF.
+#[cfg(feature = "pdf")]
+fn pdfs(figures: &[ReportFile]) -> Result<Vec<ReportFile>, ReportError> {
+    let pdf = |figure: &ReportFile| {
+        let svg = String::from_utf8_lossy(&figure.bytes);
+        let failed = |reason| ReportError::Pdf { path: figure.path.clone(), reason };
+        let bytes = crate::render::pdf::figure(&svg).map_err(failed)?;
+        Ok(ReportFile { path: format!("{}.pdf", figure.path.trim_end_matches(".svg")), bytes })
+    };
+    figures.iter().map(pdf).collect()
 }
 
 fn fault(sweep: &Sweep, records: &[Record]) -> Option<Fault> {

@@ -1,5 +1,6 @@
-//! The step `paper`: a report used as the author of a paper uses it, with pandas and pdfLaTeX, as `tests/paper/check.py`
-//! does it. The Python packages are installed once from a pinned list into `target/paper`; pdfLaTeX is the system's.
+//! The step `paper`: a report used as the author of a paper uses it, with pandas, pdfLaTeX and poppler, as `tests/paper/check.py`
+//! does it. The Python packages are installed once from a pinned list into `target/paper`; pdfLaTeX and poppler are the
+//! system's.
 
 use std::fs;
 use std::process::Command;
@@ -28,11 +29,25 @@ pub(super) fn run(step: &str, program: &str, skips: &mut Vec<Skip>) -> anyhow::R
     };
     let mut check = Command::new(python);
     check.arg(source.join("check.py")).arg("--program").arg(program);
-    if !quiet("pdflatex", ["--version"], &place) {
-        let reason = "there is no pdflatex (Debian's texlive-latex-recommended): no text is compiled";
-        say!("NO TEXT IS COMPILED: {reason}");
-        skips.push(Skip::of_step(step, "latex", reason));
-        check.arg("--no-latex");
+    for (tool, argument, option, reason) in [
+        (
+            "pdflatex",
+            "--version",
+            "--no-latex",
+            "there is no pdflatex (texlive-latex-recommended): no text is compiled",
+        ),
+        (
+            "pdffonts",
+            "-v",
+            "--no-poppler",
+            "there is no pdffonts (poppler-utils): the fonts of figures are not looked at",
+        ),
+    ] {
+        if !quiet(tool, [argument], &place) {
+            say!("NOT ALL IS CHECKED: {reason}");
+            skips.push(Skip::of_step(step, "latex", reason));
+            check.arg(option);
+        }
     }
     succeeds(&mut check).map(Outcome::of)
 }

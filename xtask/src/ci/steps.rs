@@ -70,7 +70,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("clippy", [call("clippy --workspace --all-targets -- -D warnings")]),
         step(
             "clippy-fetch",
-            [call("clippy --workspace --all-targets --features xtask/fetch -- -D warnings")],
+            [call("clippy --workspace --all-targets --features xtask/fetch,xtask/pdf -- -D warnings")],
         ),
         step("doc", [doc]),
         Step { name: "python", work: Work::Python },

@@ -7,6 +7,8 @@ pub(crate) mod json;
 pub(crate) mod latex;
 pub(crate) mod markdown;
 pub(crate) mod parquet;
+#[cfg(feature = "pdf")]
+pub(crate) mod pdf;
 pub(crate) mod svg;
 pub(crate) mod terminal;
 mod text;

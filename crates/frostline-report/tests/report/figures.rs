@@ -141,3 +141,19 @@ fn every_policy_is_named_in_every_panel() {
         }
     }
 }
+
+#[cfg(feature = "pdf")]
+#[test]
+fn every_figure_is_there_as_pdf_with_its_font() {
+    let (sweep, records) = crate::gaps();
+    let files = crate::files("gaps", &sweep, &records);
+    let names = |ending: &str| {
+        let names = files.iter().filter_map(|file| file.path.strip_suffix(ending));
+        names.map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(names(".pdf"), names(".svg"));
+    for file in files.iter().filter(|file| file.path.ends_with(".pdf")) {
+        let has = |name: &[u8]| file.bytes.windows(name.len()).any(|part| part == name);
+        assert!(has(b"+DejaVuSansCondensed") && has(b"/FontFile2"), "{}", file.path);
+    }
+}
