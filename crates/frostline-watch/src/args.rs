@@ -62,7 +62,7 @@ pub struct ServeArgs {
     /// The sweep's folder
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// The address and port to listen on; other than 127.0.0.1 and [::1], other machines can read the report
+    /// The address and port to listen on; with any but 127.0.0.1, other machines can read the report
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8047")]
     pub listen: SocketAddr,
     /// A name of this machine by which browsers may ask, besides localhost and addresses
