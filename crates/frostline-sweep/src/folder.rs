@@ -64,14 +64,19 @@ pub(crate) fn check(out: &Path) -> Result<()> {
 
 /// Checks that the folder is missing, empty or a sweep's: nobody else's files may be replaced or removed.
 fn check_owner(folder: &Path) -> Result<()> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let lock =
-        frostline_files::read_text(&folder.join(".lock"), 1 << 10).unwrap_or_else(|_| "missing".into());
+    // The mark is read after the entries: another sweep may be writing it now, and writes everything else later.
+    let entries: Vec<OsString> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    let lock = match frostline_files::read_text(&folder.join(".lock"), 1 << 10) {
+        Err(_) if entries.iter().any(|name| name == ".lock") => "not readable".into(),
+        lock => lock.unwrap_or_default(),
+    };
     if lock == MARK {
         return Ok(());
     }
     // A sweep that was killed at its first moment leaves an empty one.
-    let foreign: Vec<_> = entries.filter(|name| name != ".lock" || !lock.is_empty()).collect();
+    let is_foreign = |name: &&OsString| *name != ".lock" || !MARK.starts_with(&lock);
+    let foreign: Vec<_> = entries.iter().filter(is_foreign).collect();
     if foreign.is_empty() {
         return Ok(());
     }
