@@ -15,6 +15,7 @@ mod chart;
 mod fields;
 mod front;
 mod keys;
+mod merged;
 mod number;
 mod page;
 mod paper;
@@ -28,6 +29,7 @@ mod topic;
 mod topics;
 mod web;
 
+pub use crate::merged::Merged;
 pub use crate::render::escape::visible;
 pub use crate::report::{Report, ReportError, ReportFile};
 pub use crate::topics::data::{LearnedFrom, data_tables};

@@ -20,7 +20,7 @@ use crate::topics;
 use crate::web;
 
 /// Why there can be no report.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ReportError {
     /// A sweep without cells has nothing to report.
     #[error("the sweep `{name}` has no cells; give its plan at least one language and policy")]
@@ -79,15 +79,7 @@ impl ReportFile {
 pub struct Report {
     study: Study,
     topics: Vec<Box<dyn Topic>>,
-    fault: Option<Fault>,
-}
-
-/// What [`Report::files`] answers with an error.
-#[derive(Clone, Debug)]
-enum Fault {
-    NoCells,
-    Schema { id: String, found: u32 },
-    TwoRecords { id: String },
+    fault: Option<ReportError>,
 }
 
 impl fmt::Debug for Report {
@@ -132,7 +124,9 @@ impl Report {
     /// # Errors
     /// A sweep without cells, a record of another schema, or two records for one cell.
     pub fn files(&self) -> Result<Vec<ReportFile>, ReportError> {
-        self.check()?;
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         let (study, topics) = (&self.study, self.topics.as_slice());
         let pages: Vec<PageFile> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
         let tables = topics.iter().flat_map(|topic| topic.tables(study));
@@ -153,7 +147,7 @@ impl Report {
         let text = json::object(&front::fields(study, topics)) + "\n";
         files.push(ReportFile::new("report.json", text));
         files.extend(tables.iter().map(|file| ReportFile::new(file.path, csv::table(&file.table))));
-        let results = results::sheet(study);
+        let results = results::sheet(&[(study.sweep.plan.name.as_str(), study)]);
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
         files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
@@ -220,17 +214,6 @@ impl Report {
         }
         text
     }
-
-    fn check(&self) -> Result<(), ReportError> {
-        match &self.fault {
-            None => Ok(()),
-            Some(Fault::NoCells) => {
-                Err(ReportError::NoCells { name: self.study.sweep.plan.name.to_string() })
-            }
-            Some(Fault::Schema { id, found }) => Err(ReportError::Schema { id: id.clone(), found: *found }),
-            Some(Fault::TwoRecords { id }) => Err(ReportError::TwoRecords { id: id.clone() }),
-        }
-    }
 }
 
 /// The figures as PDF.
@@ -245,19 +228,19 @@ fn pdfs(figures: &[ReportFile]) -> Result<Vec<ReportFile>, ReportError> {
     figures.iter().map(pdf).collect()
 }
 
-fn fault(sweep: &Sweep, records: &[Record]) -> Option<Fault> {
+/// Why a sweep's records cannot be reported.
+pub(crate) fn fault(sweep: &Sweep, records: &[Record]) -> Option<ReportError> {
     if sweep.cells.is_empty() {
-        return Some(Fault::NoCells);
+        return Some(ReportError::NoCells { name: sweep.plan.name.to_string() });
     }
     let mut seen = BTreeSet::new();
     for record in records {
         let id = record.cell.id.clone();
         if record.schema != SCHEMA {
-            let found = record.schema;
-            return Some(Fault::Schema { id, found });
+            return Some(ReportError::Schema { id, found: record.schema });
         }
         if !seen.insert(id.clone()) {
-            return Some(Fault::TwoRecords { id });
+            return Some(ReportError::TwoRecords { id });
         }
     }
     None

@@ -242,10 +242,18 @@ pub struct WorkArgs {
 
 /// `report`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Several folders are set beside each other: one table with the sweeps as columns, and what may not be compared and why. \
+The first is the one that the others are compared with.
+
+  frostline report sweeps/mbert sweeps/xlmr --out sweeps/beside")]
 pub struct ReportArgs {
-    /// The sweep's folder
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
+    /// The sweep's folder; several are compared
+    #[arg(value_name = "DIR", required = true)]
+    pub folders: Vec<PathBuf>,
+    /// Where a comparison of several folders is written
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// `publish`.

@@ -1,13 +1,14 @@
 //! Writes a sweep's report from its stored records.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use frostline_files::claim::LEASE;
 use frostline_record::{Cell, PairedTimes, StoredFile, Sweep};
-use frostline_report::{Report, ReportFile};
+use frostline_report::{Merged, Report, ReportFile};
 
+use crate::args::ReportArgs;
 use crate::claims::Claims;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
@@ -22,13 +23,69 @@ const CONTENTS: &str = "contents.txt";
 /// Bytes.
 pub(crate) const MOST_READ: u64 = 4 << 30;
 
-/// Writes a sweep's report again from the stored records.
+/// Writes a sweep's report again from the stored records, or sets several sweeps beside each other.
 ///
 /// # Errors
-/// If the folder is not a sweep's or cannot be read, or if the report cannot be written.
-pub fn report(folder: &Path) -> Result<Ending> {
-    write(folder, &Claims::of("frostline report", LEASE))?;
+/// If a folder is not a sweep's or cannot be read, if the report cannot be written, or if the arguments do not fit together.
+pub fn report(args: &ReportArgs) -> Result<Ending> {
+    match (args.folders.as_slice(), &args.out) {
+        ([folder], None) => write(folder, &Claims::of("frostline report", LEASE))?,
+        ([folder], Some(out)) => {
+            return Err(anyhow!(
+                "--out {} is for a comparison of several folders, but there is only {}; its report is written into it",
+                place::shown(out),
+                place::shown(folder)
+            ))
+            .plan();
+        }
+        (_, None) => {
+            return Err(anyhow!("several folders need --out DIR, where their comparison is written")).plan();
+        }
+        (folders, Some(out)) => compare(folders, out)?,
+    }
     Ok(Ending::Done)
+}
+
+/// Sets sweeps beside each other; each has the name of its folder.
+fn compare(folders: &[PathBuf], out: &Path) -> Result<()> {
+    let mut sweeps = Vec::new();
+    for folder in folders {
+        let sweep = Sweep::read(folder).environment()?;
+        let records = sweep.records(folder).environment()?;
+        sweeps.push((name(folder), sweep, records));
+    }
+    let merged = Merged::new(
+        sweeps.iter().map(|(name, sweep, records)| (name.as_str(), sweep.clone(), records.clone())),
+    );
+    check_place(out, folders)?;
+    let table = merged.terminal_table(width());
+    replace(out, &merged.files().environment()?).environment()?;
+    say!("\n{}", table.trim_end());
+    say!("report    {}", place::shown(&out.join("comparison.md")));
+    Ok(())
+}
+
+/// What a sweep is called: the last part of its folder's path.
+fn name(folder: &Path) -> String {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
+    whole.file_name().map_or_else(|| "sweep".into(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Checks that a comparison replaces no sweep and no report of one.
+fn check_place(out: &Path, folders: &[PathBuf]) -> Result<()> {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let (to, shown) = (absolute(out), place::shown(out));
+    let inside = folders.iter().map(|folder| absolute(folder)).find(|folder| to.starts_with(folder));
+    if inside.is_some() || out.join("sweep.json").exists() {
+        return Err(anyhow!("--out {shown} lies in a sweep's folder; give one of its own to the comparison"))
+            .plan();
+    }
+    Ok(())
+}
+
+/// The columns of the terminal.
+fn width() -> usize {
+    console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into())
 }
 
 /// Writes the report into `FOLDER/report`, and prints its table and path.
@@ -39,8 +96,7 @@ pub(crate) fn write(folder: &Path, claims: &Claims) -> Result<()> {
     let held = claims.hold(&into)?;
     replace(&into, &files).environment()?;
     drop(held);
-    let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
-    say!("\n{}", report.terminal_table(width).trim_end());
+    say!("\n{}", report.terminal_table(width()).trim_end());
     let page = place::shown(&into.join("index.html"));
     say!("report    {page} ({done} of {cells} cells); open it in a browser");
     Ok(())

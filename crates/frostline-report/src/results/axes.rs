@@ -5,15 +5,16 @@ use toml::Value;
 
 use super::rows::ResultRow;
 use crate::sheet::{Fields, Get};
-use crate::study::Study;
+use crate::study::{Study, distinct};
 
-/// A column for each axis.
-pub(super) fn fields<'a>(study: &'a Study) -> Fields<'a, ResultRow<'a>> {
+/// A column for each axis of any of the studies.
+pub(super) fn fields<'a>(studies: &[&'a Study]) -> Fields<'a, ResultRow<'a>> {
     let mut names: Vec<String> = Vec::new();
-    study.axes().into_iter().fold(Fields::new(), |fields, path| {
+    let paths = distinct(studies.iter().flat_map(|study| study.axes()));
+    paths.into_iter().fold(Fields::new(), |fields, path| {
         let name = unused(name(path), &names);
         names.push(name.clone());
-        fields.with(name, get(study, path))
+        fields.with(name, get(studies, path))
     })
 }
 
@@ -30,8 +31,12 @@ fn unused(name: String, names: &[String]) -> String {
 }
 
 /// The way to an axis's values in their common type; words if they have none.
-fn get<'a>(study: &Study, path: &'a str) -> Get<'a, ResultRow<'a>> {
-    let values: Vec<Value> = study.cells.iter().filter_map(|view| view.cell.settings.get(path)).collect();
+fn get<'a>(studies: &[&Study], path: &'a str) -> Get<'a, ResultRow<'a>> {
+    let values: Vec<Value> = studies
+        .iter()
+        .flat_map(|study| &study.cells)
+        .filter_map(|view| view.cell.settings.get(path))
+        .collect();
     let all = |is: fn(&Value) -> bool| !values.is_empty() && values.iter().all(is);
     let value = move |row: &ResultRow<'a>| row.view.cell.settings.get(path);
     if all(Value::is_bool) {

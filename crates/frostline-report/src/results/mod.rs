@@ -11,15 +11,22 @@ use crate::study::{CellView, Study};
 
 use rows::{Reached, ResultRow};
 
-/// The whole study as a sheet.
-pub(crate) fn sheet(study: &Study) -> Sheet {
-    let rows: Vec<ResultRow<'_>> = study.cells.iter().flat_map(rows::of).collect();
-    let name = study.sweep.plan.name.to_string();
-    let synthetic = study.synthetic();
-    let fields =
-        Fields::new().truth("synthetic", move |_| Some(synthetic)).text("sweep", move |_| Some(name.clone()));
-    let fields =
-        fields.and(cell()).and(axes::fields(study)).and(epoch()).and(of_split("dev")).and(of_split("test"));
+/// Studies as one sheet, each with its name.
+pub(crate) fn sheet(studies: &[(&str, &Study)]) -> Sheet {
+    let rows = studies.iter().flat_map(|&(name, study)| {
+        study.cells.iter().flat_map(move |view| rows::of(name, study.synthetic(), view))
+    });
+    let rows: Vec<ResultRow<'_>> = rows.collect();
+    let studies: Vec<&Study> = studies.iter().map(|(_, study)| *study).collect();
+    let fields = Fields::new()
+        .truth("synthetic", |row: &ResultRow<'_>| Some(row.synthetic))
+        .text("sweep", |row| Some(row.sweep));
+    let fields = fields
+        .and(cell())
+        .and(axes::fields(&studies))
+        .and(epoch())
+        .and(of_split("dev"))
+        .and(of_split("test"));
     fields.and(whole_cell()).and(maker()).sheet(&rows)
 }
 

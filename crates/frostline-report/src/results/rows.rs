@@ -7,6 +7,9 @@ use crate::study::{CellView, Done};
 
 /// A row.
 pub(super) struct ResultRow<'a> {
+    /// The sweep's name.
+    pub sweep: &'a str,
+    pub synthetic: bool,
     pub view: &'a CellView,
     /// The task, if the cell has a result.
     pub reached: Option<Reached<'a>>,
@@ -50,21 +53,22 @@ impl<'a> Reached<'a> {
 }
 
 /// The rows of a cell, the headline task's first within an epoch.
-pub(super) fn of(view: &CellView) -> Vec<ResultRow<'_>> {
-    let Some(done) = view.done() else { return vec![ResultRow { view, reached: None, epoch: None }] };
+pub(super) fn of<'a>(sweep: &'a str, synthetic: bool, view: &'a CellView) -> Vec<ResultRow<'a>> {
+    let row = |reached, epoch| ResultRow { sweep, synthetic, view, reached, epoch };
+    let Some(done) = view.done() else { return vec![row(None, None)] };
     let result = &done.result;
     if result.epochs.is_empty() {
-        let row = |task| ResultRow { view, reached: Some(Reached { done, task }), epoch: None };
-        return result.last().tasks.keys().map(|task| row(task.as_str())).collect();
+        let tasks = result.last().tasks.keys();
+        return tasks.map(|task| row(Some(Reached { done, task }), None)).collect();
     }
     let mut rows = Vec::new();
-    for (at, row) in result.epochs.iter().enumerate() {
-        let Some(stage) = result.stages.get((row.stage as usize).wrapping_sub(1)) else { continue };
+    for (at, of) in result.epochs.iter().enumerate() {
+        let Some(stage) = result.stages.get((of.stage as usize).wrapping_sub(1)) else { continue };
         let time = done.timing.as_ref().and_then(|timing| timing.epochs.get(at));
-        let others = row.others.iter().map(|(task, score)| (task.as_str(), score));
-        rows.extend([(result.headline.as_str(), &row.dev)].into_iter().chain(others).map(|(task, score)| {
-            let epoch = Epoch { row, stage, score, time };
-            ResultRow { view, reached: Some(Reached { done, task }), epoch: Some(epoch) }
+        let others = of.others.iter().map(|(task, score)| (task.as_str(), score));
+        rows.extend([(result.headline.as_str(), &of.dev)].into_iter().chain(others).map(|(task, score)| {
+            let epoch = Epoch { row: of, stage, score, time };
+            row(Some(Reached { done, task }), Some(epoch))
         }));
     }
     rows

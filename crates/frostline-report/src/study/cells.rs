@@ -137,7 +137,7 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
 }
 
 /// The setting at a dotted path, as a person writes it: `5e-5`, not `0.00005`.
-fn setting(settings: &Settings, path: &str) -> String {
+pub(crate) fn setting(settings: &Settings, path: &str) -> String {
     let value = settings.get(path).and_then(|value| serde_json::to_value(value).ok());
     value.map_or_else(|| "?".into(), |value| shown(&value))
 }

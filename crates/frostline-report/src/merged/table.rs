@@ -1,0 +1,103 @@
+//! The table: a row per language, policy and further axes, a few columns per sweep.
+
+use std::collections::BTreeMap;
+
+use frostline_score::MeanStd;
+
+use super::Named;
+use super::unlike::Unlike;
+use crate::study::cells::setting;
+use crate::study::{CellView, distinct};
+use crate::table::{Columns, Quantity, Table};
+
+/// What a row is about: language, policy, and the values of the axes that any of the sweeps has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub lang: String,
+    policy: String,
+    values: Vec<String>,
+}
+
+/// The axes of all sweeps besides language, policy and seed.
+pub(super) fn axes(sweeps: &[Named]) -> Vec<&str> {
+    distinct(sweeps.iter().flat_map(|one| one.study.axes()))
+}
+
+fn key(view: &CellView, axes: &[&str]) -> Key {
+    let settings = &view.cell.settings;
+    Key {
+        lang: settings.lang.to_string(),
+        policy: settings.policy.to_string(),
+        values: axes.iter().map(|axis| setting(settings, axis)).collect(),
+    }
+}
+
+/// What a sweep has for a row, by seed.
+fn of_seeds(
+    one: &Named,
+    axes: &[&str],
+    row: &Key,
+    get: impl Fn(&CellView) -> Option<f64>,
+) -> BTreeMap<u64, f64> {
+    let members = one.study.cells.iter().filter(|view| key(view, axes) == *row);
+    members.filter_map(|view| Some((view.cell.settings.seed, get(view)?))).collect()
+}
+
+fn mean(values: BTreeMap<u64, f64>) -> Option<MeanStd> {
+    MeanStd::of(&values.into_values().collect::<Vec<_>>())
+}
+
+fn accuracy(split: &'static str) -> impl Fn(&CellView) -> Option<f64> {
+    move |view| Some(view.done()?.score(split)?.accuracy())
+}
+
+fn train_s(view: &CellView) -> Option<f64> {
+    Some(view.done()?.timing.as_ref()?.train_ms / 1e3)
+}
+
+/// The table of sweeps; `unlike` says of each but the first how it differs from that one.
+pub(super) fn of(sweeps: &[Named], unlike: &[Unlike]) -> Table {
+    let axes = axes(sweeps);
+    let keys = |one: &Named| one.study.cells.iter().map(|view| key(view, &axes)).collect::<Vec<_>>();
+    let mut rows = distinct(sweeps.iter().flat_map(keys));
+    let langs = distinct(rows.iter().map(|row| row.lang.clone()));
+    rows.sort_by_key(|row| langs.iter().position(|lang| *lang == row.lang));
+    let axes = &axes;
+    let mut columns = Columns::default()
+        .column("Language", Quantity::Text, |row: &Key| row.lang.clone())
+        .column("Frozen", Quantity::Text, |row: &Key| row.policy.clone())
+        .each(
+            axes.iter().copied().enumerate(),
+            |(_, axis)| format!("`{axis}`"),
+            Quantity::Text,
+            |row: &Key, (at, _)| row.values.get(*at).cloned(),
+        );
+    for (at, one) in sweeps.iter().enumerate() {
+        let spread = move |row: &Key, split| mean(of_seeds(one, axes, row, accuracy(split)));
+        columns = columns
+            .column(format!("{}: dev", one.name), Quantity::Percent(2), move |row| spread(row, "dev"))
+            .optional(format!("{}: test", one.name), Quantity::Percent(2), move |row| spread(row, "test"));
+        if let Some(unlike) = at.checked_sub(1).map(|before| &unlike[before]) {
+            let first = &sweeps[0];
+            columns = columns.optional(
+                format!("{} − {}", one.name, first.name),
+                Quantity::Change(2),
+                move |row: &Key| {
+                    let ours = of_seeds(one, axes, row, accuracy("dev"));
+                    let theirs = of_seeds(first, axes, row, accuracy("dev"));
+                    let pairs =
+                        ours.into_iter().filter_map(|(seed, ours)| Some((seed, ours - theirs.get(&seed)?)));
+                    mean(pairs.collect()).filter(|_| unlike.allows(&row.lang))
+                },
+            );
+        }
+        columns = columns
+            .optional(format!("{}: training", one.name), Quantity::Fine("s"), move |row| {
+                mean(of_seeds(one, axes, row, train_s))
+            })
+            .column(format!("{}: seeds", one.name), Quantity::Count, move |row| {
+                of_seeds(one, axes, row, accuracy("dev")).len()
+            });
+    }
+    columns.table(rows)
+}

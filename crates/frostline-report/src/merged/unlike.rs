@@ -1,0 +1,221 @@
+//! How a sweep differs from another one, and what may therefore not be compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Named;
+use crate::number::listed;
+use crate::page::code;
+use crate::study::cells::{CellView, shown};
+
+/// How a sweep differs from the first one.
+pub(super) struct Unlike {
+    /// The names of both.
+    pair: String,
+    /// Languages whose accuracies may not be compared, each with the reason.
+    langs: BTreeMap<String, String>,
+    /// What may lead to other accuracies: one such thing is what is compared.
+    causes: Vec<String>,
+    /// Why times may not be compared.
+    machines: Option<String>,
+    /// Further remarks.
+    remarks: Vec<String>,
+}
+
+/// Inputs of the encoder; all others are data.
+fn is_of_encoder(role: &str) -> bool {
+    ["config", "tokenizer", "tokenizer-config", "vocabulary"].contains(&role) || role.starts_with("weights")
+}
+
+/// Inputs whose sentences are scored.
+fn is_scored(role: &str) -> bool {
+    ["dev", "test"].into_iter().any(|split| role == split || role.ends_with(&format!("/{split}")))
+}
+
+impl Unlike {
+    pub fn of(first: &Named, other: &Named) -> Self {
+        let mut found = Self {
+            pair: format!("**{}** and **{}**", first.name, other.name),
+            langs: scored_data(first, other),
+            causes: Vec::new(),
+            machines: None,
+            remarks: Vec::new(),
+        };
+        if differs(first, other, |view| hashes(view, is_of_encoder)) {
+            found.causes.push(format!("the encoder ({} and {})", encoders(first), encoders(other)));
+        }
+        if differs(first, other, |view| hashes(view, |role| !is_of_encoder(role) && !is_scored(role))) {
+            found.causes.push("the training data".into());
+        }
+        found.causes.extend(settings(first, other));
+        let codes =
+            [&first, &other].map(|one| made_by(one, |view| view.cell.code.chars().take(12).collect()));
+        if codes[0] != codes[1] {
+            found.causes.push(format!("the code (`{}` and `{}`)", joined(&codes[0]), joined(&codes[1])));
+        }
+        let computed = |view: &CellView| {
+            let precision = view.computed_in().map_or("", |precision| precision.name());
+            format!("{} in {precision}", view.cell.backend)
+        };
+        let backends = [&first, &other].map(|one| made_by(one, computed));
+        if backends[0] != backends[1] {
+            found.causes.push(format!("the backend ({} and {})", joined(&backends[0]), joined(&backends[1])));
+        }
+        found.machines = machines(first, other);
+        found.remarks.extend(seeds(first, other));
+        found
+    }
+
+    /// Whether accuracies of a language may be compared.
+    pub fn allows(&self, lang: &str) -> bool {
+        !self.langs.contains_key(lang)
+    }
+
+    /// Items of a list.
+    pub fn lines(&self) -> Vec<String> {
+        let pair = &self.pair;
+        let mut lines: Vec<String> = self
+            .langs
+            .iter()
+            .map(|(lang, why)| format!("{pair}: accuracies of {lang} may not be compared, since {why}."))
+            .collect();
+        lines.push(match self.causes.as_slice() {
+            [] => format!("{pair} differ in nothing that accuracies depend on."),
+            [one] => format!("{pair} differ in one thing that accuracies depend on, which is what is compared: {one}."),
+            several => format!(
+                "{pair} differ in {} things that accuracies depend on: {}. No difference can be put down to one of them.",
+                several.len(),
+                listed(several)
+            ),
+        });
+        if let Some(why) = &self.machines {
+            lines.push(format!("{pair}: times may not be compared, since {why}."));
+        }
+        lines.extend(self.remarks.iter().map(|remark| format!("{pair}: {remark}.")));
+        lines
+    }
+}
+
+/// The SHA-256 of a cell's inputs of some roles.
+fn hashes(view: &CellView, is: impl Fn(&str) -> bool) -> BTreeMap<&str, &str> {
+    let inputs = view.cell.inputs.iter().filter(|(role, _)| is(role));
+    inputs.map(|(role, input)| (role.as_str(), input.sha256.as_str())).collect()
+}
+
+/// Whether something is not the same in the cells of any language that both have.
+fn differs<'a, T: Ord>(first: &'a Named, other: &'a Named, get: impl Fn(&'a CellView) -> T) -> bool {
+    let by_lang = |one: &'a Named| {
+        let mut found: BTreeMap<&str, BTreeSet<T>> = BTreeMap::new();
+        for view in &one.study.cells {
+            found.entry(view.cell.settings.lang.as_str()).or_default().insert(get(view));
+        }
+        found
+    };
+    let (ours, theirs) = (by_lang(first), by_lang(other));
+    ours.iter().any(|(lang, found)| theirs.get(lang).is_some_and(|other| other != found))
+}
+
+/// Languages of which not the same is scored, each with the reason.
+fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
+    let scored = |one: &Named, lang: &str| {
+        let cells = one.study.cells.iter().filter(|view| *view.cell.settings.lang == *lang);
+        let files: BTreeSet<(String, String)> = cells
+            .clone()
+            .flat_map(|view| hashes(view, is_scored))
+            .map(|(role, sha256)| (role.to_string(), sha256.to_string()))
+            .collect();
+        let done: Vec<_> = cells.filter_map(|view| view.done()).collect();
+        let words: BTreeSet<u64> = done.iter().filter_map(|done| Some(done.score("dev")?.words)).collect();
+        let tasks: BTreeSet<(String, Vec<String>)> = done
+            .iter()
+            .map(|done| (done.result.headline.clone(), done.result.facts().tags.clone()))
+            .collect();
+        (files, words, tasks)
+    };
+    let mut found = BTreeMap::new();
+    for lang in first.study.langs().into_iter().filter(|lang| other.study.langs().contains(lang)) {
+        let ((files, words, tasks), theirs) = (scored(first, lang), scored(other, lang));
+        let both = |ours: usize, theirs: usize| ours > 0 && theirs > 0;
+        let reason = if files != theirs.0 {
+            let roles: BTreeSet<&str> =
+                files.symmetric_difference(&theirs.0).map(|(role, _)| role.as_str()).collect();
+            format!(
+                "their files of {} are not the same",
+                listed(&roles.into_iter().map(String::from).collect::<Vec<_>>())
+            )
+        } else if both(tasks.len(), theirs.2.len()) && tasks != theirs.2 {
+            "their tasks or labels are not the same".into()
+        } else if both(words.len(), theirs.1.len()) && words != theirs.1 {
+            "not the same words of dev are scored".into()
+        } else {
+            continue;
+        };
+        found.insert(lang.to_string(), reason);
+    }
+    found
+}
+
+/// Settings that differ, besides those of the encoder and what rows or seeds differ in.
+fn settings(first: &Named, other: &Named) -> Vec<String> {
+    let axes: Vec<&str> = [first, other].into_iter().flat_map(|one| one.study.axes()).collect();
+    let of_rows = |path: &str| {
+        ["lang", "policy", "seed"].contains(&path) || path.starts_with("encoder.") || axes.contains(&path)
+    };
+    let values = |one: &Named| {
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (path, value) in one.study.cells.iter().flat_map(|view| view.cell.settings.by_path()) {
+            if !of_rows(&path) {
+                let value = serde_json::to_value(value).map_or_else(|_| "?".into(), |value| shown(&value));
+                found.entry(path).or_default().insert(value);
+            }
+        }
+        found
+    };
+    let (ours, theirs) = (values(first), values(other));
+    let paths: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    let different = paths.into_iter().filter(|path| ours.get(*path) != theirs.get(*path));
+    let side = |values: Option<&BTreeSet<String>>| values.map_or_else(|| "not set".into(), joined);
+    different
+        .map(|path| format!("{} ({} and {})", code(path), side(ours.get(path)), side(theirs.get(path))))
+        .collect()
+}
+
+/// Why times may not be compared.
+fn machines(first: &Named, other: &Named) -> Option<String> {
+    let machine = |view: &CellView| {
+        let maker = view.made_by();
+        maker.map_or_else(String::new, |by| format!("{} with {} threads ({})", by.device, by.threads, by.isa))
+    };
+    let all = [&first, &other].map(|one| made_by(one, machine));
+    if all[0] != all[1] || all[0].len() > 1 {
+        return Some(format!("they ran on {} and on {}", joined(&all[0]), joined(&all[1])));
+    }
+    let jobs = [&first, &other].map(|one| one.study.sweep.plan.jobs);
+    (jobs[0] != jobs[1] || jobs[0] > 1).then(|| format!("{} and {} cells ran at once", jobs[0], jobs[1]))
+}
+
+/// What the seeds of only one of them mean.
+fn seeds(first: &Named, other: &Named) -> Option<String> {
+    let of = |one: &Named| made_by(one, |view| view.cell.settings.seed.to_string());
+    let (ours, theirs) = (of(first), of(other));
+    (ours != theirs).then(|| {
+        format!(
+            "means are over other seeds ({} and {}); differences are over those of both",
+            joined(&ours),
+            joined(&theirs)
+        )
+    })
+}
+
+fn encoders(one: &Named) -> String {
+    joined(&made_by(one, |view| view.cell.settings.encoder.name.to_string()))
+}
+
+/// The values of all cells with a record, or of all planned ones if there is none.
+fn made_by(one: &Named, get: impl Fn(&CellView) -> String) -> BTreeSet<String> {
+    let done = one.study.cells.iter().filter(|view| view.made_by().is_some());
+    done.map(get).filter(|value| !value.is_empty()).collect()
+}
+
+fn joined(values: &BTreeSet<String>) -> String {
+    listed(&values.iter().cloned().collect::<Vec<_>>())
+}
