@@ -49,7 +49,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
     match command {
         Command::Sweep(options) => sweep(options),
         Command::Work(options) => work(options),
-        Command::Report(args) => frostline_sweep::report(&args),
+        Command::Report(args) => frostline_sweep::report(args),
         Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
         Command::Fetch(args) => fetch::fetch(args),
         Command::DemoAssets(args) => demo_assets::make(args),
