@@ -47,9 +47,12 @@ fn two_encoders() {
     insta::assert_snapshot!("two_encoders", page);
 }
 
+/// A name, another sweep, and what is said of it beside the plain one.
+type Case<'a> = (&'a str, (Sweep, Vec<Record>), &'a [&'a str]);
+
 #[test]
 fn what_may_not_be_compared_is_said() {
-    let cases: [(&str, (Sweep, Vec<Record>), &[&str]); 6] = [
+    let cases: [Case<'_>; 6] = [
         ("the same", plain(), &[" differ in nothing that accuracies depend on."]),
         (
             "dev of one language",
