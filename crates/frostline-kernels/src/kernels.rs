@@ -4,6 +4,7 @@
 //! N packed rows, H hidden, B sentences.
 
 use burn::prelude::*;
+use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
 use crate::{Dropout, Index, Pack, Precision, Rows, Update, Updated, stock};
@@ -16,13 +17,18 @@ pub trait Kernels: Backend {
         "stock"
     }
 
+    /// Whether results have the same bits on every processor, with any number of threads.
+    fn k_reproducible() -> bool {
+        false
+    }
+
     /// Whether [`Precision::Bf16`] is native on this device.
     fn k_bf16(_device: &Self::Device) -> bool {
         false
     }
 
     /// `x W + b`. A row of the result depends only on the same row of x, not on the other rows: bit for
-    /// bit with this crate's own product (flex with AVX-512), up to rounding elsewhere.
+    /// bit on flex, up to rounding elsewhere.
     ///
     /// # Shapes
     /// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\]
@@ -108,6 +114,35 @@ pub trait Kernels: Backend {
     /// table \[V, H\], N row numbers below V -> \[N, H\]
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
         stock::gather(table, rows)
+    }
+
+    /// A row added to every row.
+    ///
+    /// # Shapes
+    /// x \[N, H\], row \[1, H\] -> \[N, H\]
+    fn k_add_row(x: Tensor<Self, 2>, row: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        x + row
+    }
+
+    /// The hyperbolic tangent.
+    fn k_tanh(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        activation::tanh(x)
+    }
+
+    /// The shares of a mix: gamma times the softmax of the weights.
+    ///
+    /// # Shapes
+    /// weights \[D\], gamma \[1\] -> \[D\]
+    fn k_shares(weights: Tensor<Self, 1>, gamma: Tensor<Self, 1>) -> Tensor<Self, 1> {
+        activation::softmax(weights, 0) * gamma
+    }
+
+    /// `x` times one of the factors.
+    ///
+    /// # Shapes
+    /// x \[N, H\], factors \[D\], `at` below D -> \[N, H\]
+    fn k_scaled(x: Tensor<Self, 2>, factors: Tensor<Self, 1>, at: usize) -> Tensor<Self, 2> {
+        x * factors.narrow(0, at, 1).unsqueeze::<2>()
     }
 
     /// Sum of the cross-entropies of each row with its label, in nats.

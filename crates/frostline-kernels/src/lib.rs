@@ -5,6 +5,8 @@ mod built;
 #[cfg(feature = "flex")]
 pub mod conformance;
 mod device_calls;
+mod dispatch;
+pub mod double;
 mod dropout;
 mod kernels;
 mod numbers;

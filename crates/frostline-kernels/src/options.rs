@@ -25,8 +25,7 @@ pub struct AdamW {
 impl AdamW {
     /// What corrects the two moments for having begun at 0.
     pub(crate) fn bias(&self) -> [f64; 2] {
-        let step = self.step as i32;
-        [1.0 - self.beta1.powi(step), 1.0 - self.beta2.powi(step)]
+        [self.beta1, self.beta2].map(|beta| 1.0 - libm::pow(beta, self.step as f64))
     }
 }
 

@@ -5,9 +5,9 @@
 
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
+use burn::tensor::activation;
 use frostline_kernels::{AdamW, Dropout, Index, Kernels, Pack, Precision, Update, stock};
 use frostline_random::Stream;
-use frostline_testing::{Lack, skipped};
 use proptest::prelude::*;
 
 type B = Autodiff<Flex>;
@@ -104,14 +104,9 @@ proptest! {
     fn bf16_linear(n in 1usize..150, i in 1usize..450, o in 1usize..200, seed in 0u64..999) {
         let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
         let weights: Tensor<B, 2> = random(seed + 3, [n, o]);
-        let native = B::k_bf16(&Default::default());
-        if !native {
-            skipped(Lack::Processor, "no native bf16: products are held against f32 alone");
-        }
-        let rounded = |t: &Tensor<B, 2>| if native { bf16(t) } else { t.clone().detach() };
         let y = B::k_linear(x.clone(), w.clone(), b.clone(), Precision::Bf16);
         let gradients = (y.clone() * weights.clone()).sum().backward();
-        let (x_, w_, g_) = (rounded(&x), rounded(&w), rounded(&weights));
+        let (x_, w_, g_) = (bf16(&x), bf16(&w), bf16(&weights));
         close("output", &values(y), &values(stock::linear(x_.clone(), w_.clone(), b.clone())))?;
         close("dx", &values(x.grad(&gradients).unwrap()), &values(g_.clone().matmul(w_.transpose())))?;
         close("dw", &values(w.grad(&gradients).unwrap()), &values(x_.transpose().matmul(g_)))?;
@@ -121,10 +116,6 @@ proptest! {
     /// A row of a product does not depend on other rows, in either precision; the prefix cache relies on it.
     #[test]
     fn rows_of_a_product_are_independent(n in 2usize..150, i in 1usize..450, o in 1usize..200, first in 0usize..149, seed in 0u64..999) {
-        if Flex::k_isa() != "avx512" {
-            skipped(Lack::Processor, "only AVX-512 products have independent rows");
-            return Ok(());
-        }
         let (x, w, b) = (random(seed, [n, i]).inner(), random(seed + 1, [i, o]).inner(), random(seed + 2, [o]).inner());
         let first = first % n;
         for precision in [Precision::F32, Precision::Bf16] {
@@ -140,6 +131,36 @@ proptest! {
     fn gelu(n in 1usize..40, h in 1usize..300, seed in 0u64..999) {
         let x = leaf(seed, [n, h]).mul_scalar(2.0).detach().require_grad();
         same(std::slice::from_ref(&x), || B::k_gelu(x.clone()), || stock::gelu(x.clone()))?;
+    }
+
+    #[test]
+    fn added_row(n in 1usize..80, h in 1usize..70, seed in 0u64..999) {
+        let leaves = [leaf(seed, [n, h]), leaf(seed + 1, [1, h])];
+        let [x, row] = &leaves;
+        same(&leaves, || B::k_add_row(x.clone(), row.clone()), || x.clone() + row.clone())?;
+    }
+
+    #[test]
+    fn tanh(n in 1usize..20, h in 1usize..70, seed in 0u64..999) {
+        let x = leaf(seed, [n, h]).mul_scalar(3.0).detach().require_grad();
+        same(std::slice::from_ref(&x), || B::k_tanh(x.clone()), || activation::tanh(x.clone()))?;
+    }
+
+    #[test]
+    fn shares(d in 1usize..14, seed in 0u64..999) {
+        let leaves = [leaf(seed, [d]), leaf(seed + 1, [1])];
+        let [weights, gamma] = &leaves;
+        let reference = || activation::softmax(weights.clone(), 0) * gamma.clone();
+        same(&leaves, || B::k_shares(weights.clone(), gamma.clone()), reference)?;
+    }
+
+    #[test]
+    fn scaled(n in 1usize..200, h in 1usize..70, d in 1usize..14, at in 0usize..13, seed in 0u64..999) {
+        let (x, factors, at) = (leaf(seed, [n, h]), leaf(seed + 1, [d]), at % d);
+        let fused = || B::k_scaled(x.clone(), factors.clone(), at);
+        let reference = || x.clone() * factors.clone().narrow(0, at, 1).unsqueeze::<2>();
+        same(std::slice::from_ref(&x), fused, reference)?;
+        same(std::slice::from_ref(&factors), fused, reference)?;
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl<B: Kernels> Encoder<B> {
         let mut x =
             B::k_gather(tables.word.val(), &input.ids) + B::k_gather(tables.position.val(), &input.positions);
         if let Some(token_type) = &tables.token_type {
-            x = x + token_type.val().narrow(0, 0, 1);
+            x = B::k_add_row(x, token_type.val().narrow(0, 0, 1));
         }
         let rows = input.pack.rows();
         let x = B::k_drop_add_norm(x, None, tables.norm.parts(), config.norm_eps, Dropout::OFF, rows);

@@ -95,7 +95,7 @@ impl<B: Kernels> Head<B> {
             None => x,
             Some(dense) => {
                 let x = dense.forward(x, pass.precision);
-                if self.kind == HeadKind::Pooler { activation::tanh(x) } else { activation::relu(x) }
+                if self.kind == HeadKind::Pooler { B::k_tanh(x) } else { activation::relu(x) }
             }
         };
         self.classifier.forward(B::k_dropout(x, pass.head, rows), pass.precision)

@@ -2,7 +2,6 @@
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use burn::tensor::activation;
 use frostline_kernels::Kernels;
 
 use crate::linear::Builder;
@@ -41,9 +40,9 @@ impl<B: Kernels> Mix<B> {
     /// depth + 1 of \[M, H\] -> \[M, H\]
     #[must_use]
     pub fn forward(&self, layers: Vec<Tensor<B, 2>>) -> Tensor<B, 2> {
-        let shares = activation::softmax(self.weights.val(), 0) * self.gamma.val();
-        let share = |layer: usize| shares.clone().narrow(0, layer, 1).unsqueeze::<2>();
-        let parts = layers.into_iter().enumerate().map(|(number, layer)| layer * share(number));
+        let shares = B::k_shares(self.weights.val(), self.gamma.val());
+        let parts = layers.into_iter().enumerate();
+        let parts = parts.map(|(number, layer)| B::k_scaled(layer, shares.clone(), number));
         parts.reduce(|sum, part| sum + part).expect("a mix has at least one part")
     }
 }

@@ -102,8 +102,8 @@ impl Stream {
     #[must_use]
     pub fn normal(self, counter: u64) -> f64 {
         let pair = self.child(counter);
-        let radius = (-2.0 * (1.0 - pair.unit(0)).ln()).sqrt();
-        radius * (std::f64::consts::TAU * pair.unit(1)).cos()
+        let radius = (-2.0 * libm::log(1.0 - pair.unit(0))).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * pair.unit(1))
     }
 
     /// A uniform permutation of `0..n` (Fisher-Yates).

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::prelude::*;
 use frostline_freeze::Group;
-use frostline_kernels::Kernels;
+use frostline_kernels::{Kernels, Precision};
 use frostline_model::{EncoderConfig, Network, Values};
 use frostline_record::Settings;
 
@@ -79,10 +79,10 @@ struct Products<B: Backend> {
     inner: [Vec<f64>; 3],
 }
 
-impl<B: Backend> Products<B> {
+impl<B: Kernels> Products<B> {
     fn around(pair: [&Tensor<B, 2>; 2]) -> Self {
-        let h = pair[0].dims()[1];
-        let around = pair.map(|x| x.clone().mean_dim(0));
+        let [rows, h] = pair[0].dims();
+        let around = pair.map(|x| column_sums(x).div_scalar(rows as f64));
         Self {
             around,
             rows: 0.0,
@@ -96,10 +96,10 @@ impl<B: Backend> Products<B> {
         let [x, y] = pair.map(|x| x - at.next().expect("two of them").clone());
         self.rows += x.dims()[0] as f64;
         for (sum, x) in self.columns.iter_mut().zip([&x, &y]) {
-            accumulate(sum, x.clone().sum_dim(0));
+            accumulate(sum, column_sums(x));
         }
         for (sum, (a, b)) in self.inner.iter_mut().zip([(&x, &x), (&x, &y), (&y, &y)]) {
-            accumulate(sum, a.clone().transpose().matmul(b.clone()));
+            accumulate(sum, product(a.clone().transpose(), b));
         }
     }
 
@@ -116,6 +116,17 @@ impl<B: Backend> Products<B> {
         let [xx, xy, yy] = [(0, 0, 0), (1, 0, 1), (2, 1, 1)].map(|(at, a, b)| self.covariance(at, a, b));
         xy / (xx * yy).sqrt().max(f64::MIN_POSITIVE)
     }
+}
+
+/// The sum of each column: \[N, H\] -> \[1, H\].
+fn column_sums<B: Kernels>(x: &Tensor<B, 2>) -> Tensor<B, 2> {
+    product(Tensor::ones([1, x.dims()[0]], &x.device()), x)
+}
+
+/// `a b`, as linear layers compute it.
+fn product<B: Kernels>(a: Tensor<B, 2>, b: &Tensor<B, 2>) -> Tensor<B, 2> {
+    let none = Tensor::zeros([b.dims()[1]], &b.device());
+    B::k_linear(a, b.clone(), none, Precision::F32)
 }
 
 fn accumulate<B: Backend>(sum: &mut [f64], part: Tensor<B, 2>) {

@@ -123,6 +123,6 @@ pub(crate) fn best(row: &[f32]) -> u32 {
 
 pub(crate) fn cross_entropy(row: &[f32], gold: u32) -> f64 {
     let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    let sum: f64 = row.iter().map(|&value| (f64::from(value) - top).exp()).sum();
-    sum.ln() + top - f64::from(row[gold as usize])
+    let sum: f64 = row.iter().map(|&value| libm::exp(f64::from(value) - top)).sum();
+    libm::log(sum) + top - f64::from(row[gold as usize])
 }

@@ -52,7 +52,8 @@ fn shuffled(queues: &[Queue], draw: Stream) -> Vec<usize> {
 /// power of one over the temperature.
 fn drawn(queues: &[Queue], draw: Stream, temperature: f64) -> Vec<usize> {
     let steps: usize = queues.iter().map(Queue::batches).sum();
-    let chances: Vec<f64> = queues.iter().map(|queue| (queue.size as f64).powf(1.0 / temperature)).collect();
+    let chances: Vec<f64> =
+        queues.iter().map(|queue| libm::pow(queue.size as f64, 1.0 / temperature)).collect();
     let sum: f64 = chances.iter().sum();
     (0..steps as u64).map(|step| pick(&chances, draw.unit(step) * sum)).collect()
 }

@@ -9,8 +9,8 @@
 
 use std::collections::VecDeque;
 
+use frostline_kernels::double::add_product;
 use frostline_score::Tally;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
 use rayon::prelude::*;
 
 use crate::evaluate::{best, cross_entropy};
@@ -115,8 +115,11 @@ impl Probe {
         let parts = features.par_chunks(ROWS * hidden);
         let parts: Vec<Vec<f32>> = parts
             .map(|part| {
-                let x = self.scaling.rows(part);
-                logits(&self.values, self.classes, &x).iter().map(|&value| value as f32).collect()
+                let x = self.scaling.scaled(part);
+                let logits = logits(&self.values, self.classes, &x);
+                let rows = x.rows();
+                let at = |place: usize| logits[place % self.classes * rows + place / self.classes] as f32;
+                (0..logits.len()).map(at).collect()
             })
             .collect();
         parts.concat()
@@ -159,14 +162,29 @@ impl Scaling {
     }
 
     /// Rows of features, scaled.
-    fn rows(&self, features: &[f32]) -> Array2<f64> {
+    fn scaled(&self, features: &[f32]) -> Scaled {
         let hidden = self.mean.len();
-        let mut out = Array2::zeros((features.len() / hidden, hidden));
         let scales = self.mean.iter().zip(&self.factor).cycle();
-        for ((out, &value), (mean, factor)) in out.iter_mut().zip(features).zip(scales) {
-            *out = (f64::from(value) - mean) * factor;
-        }
-        out
+        let value = |(&value, (mean, factor)): (&f32, (&f64, &f64))| (f64::from(value) - mean) * factor;
+        let by_row: Vec<f64> = features.iter().zip(scales).map(value).collect();
+        let rows = features.len() / hidden;
+        let by_column = (0..by_row.len()).map(|at| by_row[at % rows * hidden + at / rows]).collect();
+        Scaled { hidden, by_row, by_column }
+    }
+}
+
+/// Rows of scaled features in both orders.
+struct Scaled {
+    hidden: usize,
+    /// \[rows, hidden\]
+    by_row: Vec<f64>,
+    /// \[hidden, rows\]
+    by_column: Vec<f64>,
+}
+
+impl Scaled {
+    fn rows(&self) -> usize {
+        self.by_row.len() / self.hidden
     }
 }
 
@@ -201,14 +219,11 @@ fn added(parts: Vec<Vec<f64>>) -> Vec<f64> {
     sum
 }
 
-/// \[rows, classes\]
-fn logits(values: &[f64], classes: usize, x: &Array2<f64>) -> Array2<f64> {
-    let hidden = x.ncols();
-    let (weights, biases) = values.split_at(classes * hidden);
-    let weights = ArrayView2::from_shape((classes, hidden), weights).expect("a row per class");
-    let biases = ArrayView2::from_shape((1, classes), biases).expect("a bias per class");
-    let mut out = biases.broadcast((x.nrows(), classes)).expect("a row each").to_owned();
-    general_mat_mul(1.0, x, &weights.t(), 1.0, &mut out);
+/// \[classes, rows\]
+fn logits(values: &[f64], classes: usize, x: &Scaled) -> Vec<f64> {
+    let (weights, biases) = values.split_at(classes * x.hidden);
+    let mut out: Vec<f64> = biases.iter().flat_map(|&bias| std::iter::repeat_n(bias, x.rows())).collect();
+    add_product([classes, x.rows(), x.hidden], weights, &x.by_column, &mut out);
     out
 }
 
@@ -222,7 +237,7 @@ impl Problem<'_> {
         let mut counts = vec![1.0_f64; self.classes];
         self.labels.iter().for_each(|&label| counts[label as usize] += 1.0);
         let mut values = vec![0.0; self.classes * self.hidden()];
-        values.extend(counts.iter().map(|count| count.ln()));
+        values.extend(counts.iter().map(|&count| libm::log(count)));
         values
     }
 
@@ -253,21 +268,22 @@ impl Problem<'_> {
         let (hidden, classes) = (self.hidden(), self.classes);
         let mut sums = vec![0.0; classes * hidden + classes + 1];
         let (weights, rest) = sums.split_at_mut(classes * hidden);
-        let mut gradient = ArrayViewMut2::from_shape((classes, hidden), weights).expect("a row per class");
         for (features, labels) in features.chunks(ROWS * hidden).zip(labels.chunks(ROWS)) {
-            let x = self.scaling.rows(features);
+            let x = self.scaling.scaled(features);
+            let rows = labels.len();
             let mut errors = logits(values, classes, &x);
-            for (mut row, &label) in errors.rows_mut().into_iter().zip(labels) {
-                let top = row.fold(f64::NEG_INFINITY, |top, &value| top.max(value));
-                let own = row[label as usize] - top;
-                row.mapv_inplace(|value| (value - top).exp());
-                let sum = row.sum();
-                row /= sum;
-                row[label as usize] -= 1.0;
-                rest[classes] += sum.ln() - own;
-                rest[..classes].iter_mut().zip(&row).for_each(|(bias, error)| *bias += error);
+            for (row, &label) in labels.iter().enumerate() {
+                let at = |class: usize| class * rows + row;
+                let top = (0..classes).fold(f64::NEG_INFINITY, |top, class| top.max(errors[at(class)]));
+                let own = errors[at(label as usize)] - top;
+                (0..classes).for_each(|class| errors[at(class)] = libm::exp(errors[at(class)] - top));
+                let sum = (0..classes).fold(0.0, |sum, class| sum + errors[at(class)]);
+                (0..classes).for_each(|class| errors[at(class)] /= sum);
+                errors[at(label as usize)] -= 1.0;
+                rest[classes] += libm::log(sum) - own;
+                (0..classes).for_each(|class| rest[class] += errors[at(class)]);
             }
-            general_mat_mul(1.0, &errors.t(), &x, 1.0, &mut gradient);
+            add_product([classes, hidden, rows], &errors, &x.by_row, weights);
         }
         sums
     }

@@ -41,7 +41,7 @@ impl LrSchedule {
                 ScheduleKind::Linear | ScheduleKind::SlantedTriangular => {
                     self.steps.saturating_sub(step) as f64 / rest
                 }
-                ScheduleKind::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+                ScheduleKind::Cosine => 0.5 * (1.0 + libm::cos(std::f64::consts::PI * done)),
             }
         };
         self.peak * if slanted { (1.0 + share * (RATIO - 1.0)) / RATIO } else { share }

@@ -1,16 +1,21 @@
 //! The operations as burn backends: `Flex` for evaluation and updates, `Autodiff<Flex>` for
-//! training. A gradient is computed only for parents that need one.
+//! training, whose backward passes are in `gradients`.
 
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
 use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
-use super::{adamw, attention, gather, gelu, linear, loss, norm, product, simd};
+use super::gradients::{
+    AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
+    NormOp, NormState, ScaledOp, ScaledState, SharesOp, TanhOp,
+};
+use super::tensors::{contiguous, data, flex};
+use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
+use crate::dispatch::isa;
 use crate::options::clipping;
 use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
 
@@ -31,31 +36,9 @@ fn wrap<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<B, D> {
     Tensor::from_primitive(TensorPrimitive::Float(tensor))
 }
 
-fn contiguous(tensor: FlexTensor) -> FlexTensor {
-    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
-}
-
 /// A tensor that owns all of its buffer, so that writing to the buffer changes only this tensor.
 fn whole<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     raw(tensor).to_contiguous()
-}
-
-fn data(tensor: &FlexTensor) -> &[f32] {
-    tensor.as_slice().expect("kernels see contiguous f32 tensors")
-}
-
-fn flex<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
-    FlexTensor::from_data(TensorData::new(values, shape))
-}
-
-fn shape2(tensor: &FlexTensor) -> [usize; 2] {
-    let shape = tensor.layout().shape();
-    [shape[0], shape[1]]
-}
-
-/// Consumes the gradient of an operation's output.
-fn gradient<S, const N: usize>(ops: &Ops<S, N>, gradients: &mut Gradients) -> FlexTensor {
-    contiguous(gradients.consume::<Flex>(&ops.node))
 }
 
 /// Finishes an operation: with saved state where a gradient is needed, without it elsewhere.
@@ -70,7 +53,11 @@ macro_rules! finish {
 
 impl Kernels for Flex {
     fn k_isa() -> &'static str {
-        simd::isa().name()
+        isa().name()
+    }
+
+    fn k_reproducible() -> bool {
+        true
     }
 
     fn k_bf16(_: &Self::Device) -> bool {
@@ -129,6 +116,26 @@ impl Kernels for Flex {
         wrap(flex(gather::forward(data(&raw(table)), h, rows), [rows.len(), h]))
     }
 
+    fn k_add_row(x: Tensor<Self, 2>, row: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        wrap(flex(mix::with_row(data(&raw(x)), data(&raw(row))), shape))
+    }
+
+    fn k_tanh(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        wrap(flex(mix::tanh(data(&raw(x))), shape))
+    }
+
+    fn k_shares(weights: Tensor<Self, 1>, gamma: Tensor<Self, 1>) -> Tensor<Self, 1> {
+        let shape = weights.dims();
+        wrap(flex(mix::shares(data(&raw(weights)), data(&raw(gamma))[0]), shape))
+    }
+
+    fn k_scaled(x: Tensor<Self, 2>, factors: Tensor<Self, 1>, at: usize) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        wrap(flex(mix::scaled(data(&raw(x)), data(&raw(factors))[at]), shape))
+    }
+
     fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
         wrap(flex(vec![loss::forward(data(&raw(logits)), labels).0], [1]))
     }
@@ -163,7 +170,11 @@ impl Kernels for Flex {
 
 impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     fn k_isa() -> &'static str {
-        simd::isa().name()
+        isa().name()
+    }
+
+    fn k_reproducible() -> bool {
+        true
     }
 
     fn k_bf16(_: &Self::Device) -> bool {
@@ -260,168 +271,44 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         finish!(GatherOp, C, [table.node], (height, rows.clone()), flex(out, [rows.len(), h]))
     }
 
+    fn k_add_row(x: Tensor<Self, 2>, row: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        let (x, row) = (tracked(x), tracked(row));
+        let out = mix::with_row(data(&x.primitive), data(&row.primitive));
+        finish!(AddRowOp, C, [x.node, row.node], (), flex(out, shape))
+    }
+
+    fn k_tanh(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        let x = tracked(x);
+        let out = flex(mix::tanh(data(&x.primitive)), shape);
+        finish!(TanhOp, C, [x.node], out.clone(), out)
+    }
+
+    fn k_shares(weights: Tensor<Self, 1>, gamma: Tensor<Self, 1>) -> Tensor<Self, 1> {
+        let shape = weights.dims();
+        let (weights, gamma) = (tracked(weights), tracked(gamma));
+        let out = mix::shares(data(&weights.primitive), data(&gamma.primitive)[0]);
+        let state = (weights.primitive, gamma.primitive);
+        finish!(SharesOp, C, [weights.node, gamma.node], state, flex(out, shape))
+    }
+
+    fn k_scaled(x: Tensor<Self, 2>, factors: Tensor<Self, 1>, at: usize) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        let (x, factors) = (tracked(x), tracked(factors));
+        let out = mix::scaled(data(&x.primitive), data(&factors.primitive)[at]);
+        let state = ScaledState {
+            x: factors.is_tracked().then(|| x.primitive.clone()),
+            factors: factors.primitive,
+            at,
+        };
+        finish!(ScaledOp, C, [x.node, factors.node], state, flex(out, shape))
+    }
+
     fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
         let shape = logits.dims();
         let logits = tracked(logits);
         let (total, slope) = loss::forward(data(&logits.primitive), labels);
         finish!(LossOp, C, [logits.node], flex(slope, shape), flex(vec![total], [1]))
-    }
-}
-
-#[derive(Debug)]
-struct LinearOp;
-#[derive(Clone, Debug)]
-struct LinearState {
-    /// Kept for the weight's gradient.
-    x: Option<FlexTensor>,
-    /// Kept for the input's gradient.
-    weight: Option<FlexTensor>,
-    precision: Precision,
-}
-impl Backward<Flex, 3> for LinearOp {
-    type State = LinearState;
-    fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let [n, o] = shape2(&gradient);
-        let [x_node, weight_node, bias_node] = ops.parents;
-        if let (Some(node), Some(weight)) = (x_node, ops.state.weight) {
-            let dx = linear::backward_x(ops.state.precision, data(&gradient), data(&weight), o);
-            let i = dx.len() / n.max(1);
-            gradients.register::<Flex>(node.id, flex(dx, [n, i]));
-        }
-        if let (Some(node), Some(x)) = (weight_node, ops.state.x) {
-            let dw = linear::backward_weight(ops.state.precision, data(&x), data(&gradient), o);
-            let i = dw.len() / o;
-            gradients.register::<Flex>(node.id, flex(dw, [i, o]));
-        }
-        if let Some(node) = bias_node {
-            gradients.register::<Flex>(node.id, flex(linear::backward_bias(data(&gradient), o), [o]));
-        }
-    }
-}
-
-#[derive(Debug)]
-struct GeluOp;
-impl Backward<Flex, 1> for GeluOp {
-    type State = FlexTensor;
-    fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let shape = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
-            let dx = gelu::backward(data(&ops.state), data(&gradient));
-            gradients.register::<Flex>(node.id, flex(dx, shape));
-        }
-    }
-}
-
-#[derive(Debug)]
-struct DropoutOp;
-impl Backward<Flex, 1> for DropoutOp {
-    type State = (Dropout, Rows);
-    fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let [n, h] = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
-            let (dropout, rows) = ops.state;
-            gradients
-                .register::<Flex>(node.id, flex(norm::masked(data(&gradient), h, dropout, &rows), [n, h]));
-        }
-    }
-}
-
-#[derive(Debug)]
-struct NormOp;
-#[derive(Clone, Debug)]
-struct NormState {
-    saved: norm::SavedNorm,
-    gamma: FlexTensor,
-    dropout: Dropout,
-    rows: Rows,
-}
-impl Backward<Flex, 4> for NormOp {
-    type State = NormState;
-    fn backward(self, ops: Ops<Self::State, 4>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let [n, h] = shape2(&gradient);
-        let [x, residual, gamma, beta] = ops.parents;
-        let state = ops.state;
-        let want_sum = x.is_some() || residual.is_some();
-        let want_affine = gamma.is_some() || beta.is_some();
-        let found = norm::backward(data(&gradient), data(&state.gamma), &state.saved, want_sum, want_affine);
-        if let Some(node) = gamma {
-            gradients.register::<Flex>(node.id, flex(found.gamma, [h]));
-        }
-        if let Some(node) = beta {
-            gradients.register::<Flex>(node.id, flex(found.beta, [h]));
-        }
-        let sum = want_sum.then(|| flex(found.sum, [n, h]));
-        if let (Some(node), Some(sum)) = (x, &sum) {
-            let dx = if state.dropout.is_off() {
-                sum.clone()
-            } else {
-                flex(norm::masked(data(sum), h, state.dropout, &state.rows), [n, h])
-            };
-            gradients.register::<Flex>(node.id, dx);
-        }
-        if let (Some(node), Some(sum)) = (residual, sum) {
-            gradients.register::<Flex>(node.id, sum);
-        }
-    }
-}
-
-#[derive(Debug)]
-struct AttentionOp;
-#[derive(Clone, Debug)]
-struct AttentionState {
-    qkv: [FlexTensor; 3],
-    saved: attention::SavedAttention,
-    heads: usize,
-    pack: Pack,
-    dropout: Dropout,
-}
-impl Backward<Flex, 3> for AttentionOp {
-    type State = AttentionState;
-    fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let [n, h] = shape2(&gradient);
-        let AttentionState { qkv: [q, k, v], saved, heads, pack, dropout } = &ops.state;
-        let gradient = data(&gradient);
-        let found =
-            attention::backward(gradient, data(q), data(k), data(v), h, *heads, pack, *dropout, saved);
-        for (node, found) in ops.parents.into_iter().zip(found) {
-            if let Some(node) = node {
-                gradients.register::<Flex>(node.id, flex(found, [n, h]));
-            }
-        }
-    }
-}
-
-#[derive(Debug)]
-struct GatherOp;
-impl Backward<Flex, 1> for GatherOp {
-    type State = (usize, Index);
-    fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let [_, h] = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
-            let (height, rows) = ops.state;
-            let table = gather::backward(data(&gradient), height, h, &rows);
-            gradients.register::<Flex>(node.id, flex(table, [height, h]));
-        }
-    }
-}
-
-#[derive(Debug)]
-struct LossOp;
-impl Backward<Flex, 1> for LossOp {
-    type State = FlexTensor;
-    fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let scale = data(&gradient)[0];
-        if let [Some(node)] = ops.parents {
-            let shape = shape2(&ops.state);
-            let slope = data(&ops.state).iter().map(|value| value * scale).collect();
-            gradients.register::<Flex>(node.id, flex(slope, shape));
-        }
     }
 }

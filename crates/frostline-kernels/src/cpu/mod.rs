@@ -9,11 +9,14 @@ mod backend;
 mod fresh;
 mod gather;
 mod gelu;
+mod gradients;
 mod linear;
 mod loss;
+mod mix;
 mod norm;
 mod product;
 mod simd;
+mod tensors;
 mod tile;
 
 /// Rows or elements below which an element-wise loop stays on one thread.

@@ -1,114 +1,36 @@
-//! Run-time dispatch to the processor's instruction set, and float functions that several kernels use.
-//!
-//! A kernel is written once as an `#[inline(always)]` body over plain slices and compiled three
-//! times. The only unsafe code of a dispatch is the call of a function whose target features were
-//! detected.
+//! Float functions that several kernels use, with the same bits on every instruction set.
 
 // Constants have the digits that their sources print.
 #![allow(clippy::excessive_precision)]
 
-use std::sync::OnceLock;
+pub(crate) use crate::dispatch::dispatched;
+pub use crate::dispatch::{Isa, isa};
 
-/// An instruction set the kernels are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
-    /// AVX-512 (F, BW, DQ, VL) with FMA.
-    Avx512,
-    /// AVX2 with FMA.
-    Avx2,
-    /// What every processor of the architecture has.
-    Portable,
-}
-
-impl Isa {
-    /// Its name in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Avx512 => "avx512",
-            Self::Avx2 => "avx2",
-            Self::Portable => "portable",
-        }
-    }
-}
-
-/// The best instruction set of this processor, or a lower one that the environment variable
-/// `FROSTLINE_ISA` names (`avx2`, `portable`); detected once.
-#[inline]
-pub fn isa() -> Isa {
-    static ISA: OnceLock<Isa> = OnceLock::new();
-    *ISA.get_or_init(|| {
-        let requested = std::env::var("FROSTLINE_ISA").unwrap_or_default();
-        match (detect(), requested.as_str()) {
-            (_, "portable") => Isa::Portable,
-            (Isa::Avx512, "avx2") => Isa::Avx2,
-            (best, _) => best,
-        }
-    })
-}
-
-#[cfg(target_arch = "x86_64")]
-fn detect() -> Isa {
-    let has512 = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
-    let has2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    match (has512 && has2, has2) {
-        (true, _) => Isa::Avx512,
-        (_, true) => Isa::Avx2,
-        _ => Isa::Portable,
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn detect() -> Isa {
-    Isa::Portable
-}
-
-/// Defines a function whose body is compiled for each [`Isa`]; inside, the constant `FMA` is true
-/// where fused multiply-add is an instruction.
-macro_rules! dispatched {
-    ($(#[$meta:meta])* pub fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
-        $(#[$meta])*
-        #[allow(clippy::too_many_arguments)]
-        pub fn $name($($arg: $type),*) {
-            #[inline(always)]
-            #[allow(clippy::too_many_arguments, unused_variables)]
-            fn body<const FMA: bool>($($arg: $type),*) $body
-            /// The body for this instruction set.
-            ///
-            /// # Safety
-            /// The processor must have the enabled features.
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx512($($arg: $type),*) { body::<true>($($arg),*) }
-            /// The body for this instruction set.
-            ///
-            /// # Safety
-            /// The processor must have the enabled features.
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx2($($arg: $type),*) { body::<true>($($arg),*) }
-            match $crate::cpu::simd::isa() {
-                // SAFETY: `isa` returns this set only if the processor has all its features.
-                #[cfg(target_arch = "x86_64")]
-                $crate::cpu::simd::Isa::Avx512 => unsafe { avx512($($arg),*) },
-                // SAFETY: as above.
-                #[cfg(target_arch = "x86_64")]
-                $crate::cpu::simd::Isa::Avx2 => unsafe { avx2($($arg),*) },
-                _ => body::<false>($($arg),*),
-            }
-        }
-    };
-}
-pub(crate) use dispatched;
-
-/// `a * b + c`, fused where that is one instruction.
+/// `a * b + c` rounded once, whether or not that is one instruction.
 #[inline(always)]
 pub fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
+    if FMA { a.mul_add(b, c) } else { fused(a, b, c) }
+}
+
+/// `a * b + c` rounded once, with the operations that every processor has in its registers.
+///
+/// The product of two f32 is exact in f64. Its sum with c is rounded to odd there, which the second rounding, to f32, does
+/// not see.
+///
+/// # Source
+/// Boldo and Melquiond, *Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd*, 2008.
+#[inline(always)]
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    // Knuth's exact error of the sum.
+    let part = sum - product;
+    let error = (product - (sum - part)) + (c - part);
+    let bits = sum.to_bits();
+    // One step towards the exact value, away from zero where error and sum have one sign.
+    let step = if (error > 0.0) == (sum > 0.0) { 1 } else { u64::MAX };
+    let odd = if bits & 1 == 0 && error != 0.0 && error.is_finite() { bits.wrapping_add(step) } else { bits };
+    f64::from_bits(odd) as f32
 }
 
 /// e^x to about 2 ulp; inputs are clamped to the range of f32.

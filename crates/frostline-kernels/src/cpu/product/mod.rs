@@ -1,13 +1,15 @@
 //! Matrix products of the linear layers: row-major f32 in, row-major f32 out.
 //!
-//! A product is computed by this crate's AVX-512 kernel (in f32, or with operands rounded to bf16 and
-//! f32 sums), or by the `gemm` crate on other processors. Results never depend on the number of
-//! threads. In the AVX-512 kernel the order of a sum depends only on the inner dimension, so that a
-//! row does not change when other rows are added; `gemm` does not guarantee that.
+//! A product is computed in f32, or with operands rounded to bf16 and f32 sums. Its bits depend neither on the number of
+//! threads nor on the instruction set, and a row's bits not on the other rows: the order of a sum follows from the inner
+//! dimension alone (`blocked.rs`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod fallback;
+mod blocked;
+mod lanes;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod words;
 
@@ -60,21 +62,40 @@ pub fn product(
         return out;
     }
     let target: &mut [MaybeUninit<f32>] = &mut out.spare_capacity_mut()[..m * n];
-    match (isa(), precision) {
-        #[cfg(target_arch = "x86_64")]
-        (Isa::Avx512, Precision::Bf16) if avx512::has_bf16() => {
-            avx512::product::<true>([m, n, k], left, right, bias, target);
-        }
-        #[cfg(target_arch = "x86_64")]
-        (Isa::Avx512, _) => avx512::product::<false>([m, n, k], left, right, bias, target),
-        _ => fallback::product([m, n, k], left, right, bias, target),
+    match precision {
+        Precision::F32 => on::<false>([m, n, k], left, right, bias, target),
+        Precision::Bf16 => on::<true>([m, n, k], left, right, bias, target),
     }
-    // SAFETY: each of the three branches above writes all m * n elements.
+    // SAFETY: `blocked::product` writes all m * n elements.
     unsafe { out.set_len(m * n) };
     out
 }
 
-/// Whether this processor has native bf16 multiplication; elsewhere [`Precision::Bf16`] computes in f32.
+/// The product with this processor's engine.
+fn on<const BF16: bool>(
+    sizes: [usize; 3],
+    left: Left<'_>,
+    right: Right<'_>,
+    bias: Option<&[f32]>,
+    out: &mut [MaybeUninit<f32>],
+) {
+    // SAFETY: `isa` returns a set only if the processor has all its features.
+    unsafe {
+        match isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 if !BF16 || avx512::has_bf16() => {
+                blocked::product::<avx512::Avx512, BF16>(sizes, left, right, bias, out);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 | Isa::Avx2 => blocked::product::<lanes::Avx2, BF16>(sizes, left, right, bias, out),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => blocked::product::<lanes::Neon, BF16>(sizes, left, right, bias, out),
+            _ => blocked::product::<lanes::Portable, BF16>(sizes, left, right, bias, out),
+        }
+    }
+}
+
+/// Whether this processor has native bf16 multiplication; elsewhere it is computed with the same bits, more slowly.
 pub fn has_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]
     return isa() == Isa::Avx512 && avx512::has_bf16();

@@ -1,10 +1,9 @@
 //! Conversion of f32 into the words that the AVX-512 kernel multiplies: rows, panels, and panels of a
-//! transpose. This file defines the layout of words in a panel.
+//! transpose.
 
 use core::arch::x86_64::*;
 
-/// Columns of a panel of the right operand: four registers.
-pub const NR: usize = 64;
+use super::blocked::NR;
 
 /// The mask of the first n lanes.
 #[inline(always)]

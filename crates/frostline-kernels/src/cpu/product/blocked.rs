@@ -1,0 +1,467 @@
+//! The product of every instruction set: panels, passes over k, tiles of sums in registers.
+//!
+//! Operands are treated as 32-bit words along k: one f32, or what an engine makes of a pair of adjacent bf16 values. The right operand is split into
+//! panels of [`NR`] columns. A task takes a panel, converts one block of its k at a time into words in a buffer that stays in
+//! cache, and multiplies some rows of the left operand with it. Nothing is kept between products, so nothing has to be
+//! invalidated when a weight changes.
+//!
+//! What an instruction set does on its own, an [`Engine`] does: packing words and multiplying a tile. The order of every sum
+//! is decided here, from k alone: passes of equal length, each summed from zero in ascending k with fused multiply-adds, then
+//! added to the bias and to each other in ascending order. So an element has the same bits on every engine.
+//!
+//! # Source
+//! The tiling is that of Goto and van de Geijn, 2008, but each task packs its panel of the right
+//! operand itself.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rayon::prelude::*;
+
+use super::{Left, Right};
+use crate::cpu::fresh::{Fresh, Part};
+
+/// Columns of a panel of the right operand.
+pub const NR: usize = 64;
+/// Rows of a tile.
+pub const MR: usize = 6;
+/// Rows of a panel of a transposed left operand.
+const AW: usize = 8 * MR;
+/// The longest block of k per pass: long enough that the weights' gradient of a typical batch is
+/// written in one pass, short enough that a panel's block stays in the second-level cache.
+const STRETCH: usize = 448;
+/// Elements of the left operand that a part of many rows works on, 4 MiB of f32.
+const ROWS_TIMES_K: usize = 1 << 20;
+/// Below this many multiplications the product runs on one thread.
+const PARALLEL_FROM: usize = 1 << 18;
+
+/// What an instruction set does on its own. Words of [`NR`] columns lie in strips: word p of all columns of a strip, then
+/// word p + 1; one strip after the other.
+///
+/// # Safety
+/// All functions of an implementation must do exactly what is described here. They may only be called on a processor that
+/// has the instruction set.
+pub unsafe trait Engine {
+    /// Columns of a strip and of a tile; divides [`NR`].
+    const STRIP: usize;
+    /// Rows that are multiplied with one strip after the other, so that they stay in cache meanwhile.
+    const ROWS: usize;
+    /// Words of a pair of bf16: 1 with the instruction that multiplies both, 2 where they are f32.
+    const WORDS_PER_PAIR: usize;
+
+    /// Converts a row of k f32 into words of pairs of bf16.
+    ///
+    /// # Safety
+    /// As for the trait; `row` must be valid for reading k elements, and `out` for writing all words along k.
+    unsafe fn convert(row: *const f32, k: usize, out: *mut u32);
+
+    /// Writes words of `width` columns from rows `stride` apart: word p of all columns, then word p + 1. The operand has
+    /// `cols` columns; the rest of `width` becomes zero.
+    ///
+    /// # Safety
+    /// As for the trait; `from` must be valid for reading `min(cols, width)` elements of each of k rows, and `out` for
+    /// writing `width` words for each word along k. `width` must be a multiple of 16 and `out` aligned to 64 bytes.
+    unsafe fn panel<const BF16: bool>(
+        from: *const f32,
+        stride: usize,
+        k: usize,
+        cols: usize,
+        width: usize,
+        out: *mut u32,
+    );
+
+    /// Writes words of [`Engine::STRIP`] columns from the transpose: row i of `from` becomes column i.
+    ///
+    /// # Safety
+    /// As for the trait; `from` must be valid for reading k elements of each of `min(rows, STRIP)` rows (`stride` apart),
+    /// and `out` for writing `STRIP` words for each word along k, aligned to 64 bytes.
+    unsafe fn transposed<const BF16: bool>(
+        from: *const f32,
+        stride: usize,
+        k: usize,
+        rows: usize,
+        out: *mut u32,
+    );
+
+    /// Computes a tile with R rows.
+    ///
+    /// # Safety
+    /// As for the trait, with the tile's pointers as its fields describe them.
+    unsafe fn tile<const R: usize, const BF16: bool>(tile: &Tile);
+}
+
+/// Some rows times a block of a strip.
+pub struct Tile {
+    /// The left operand's words, valid for reading `length` words of each of R rows.
+    pub a: *const u32,
+    /// Words between rows of `a`.
+    pub across: usize,
+    /// Words between neighbours of `a` along k.
+    pub along: usize,
+    /// The strip, valid for reading `length` x [`Engine::STRIP`] words at a 64-byte boundary.
+    pub b: *const u32,
+    /// Words along k.
+    pub length: usize,
+    /// The output, valid for reading (if `add`) and writing `cols` elements of each of R rows. No other thread accesses them.
+    pub c: *mut f32,
+    /// Elements between rows of `c`.
+    pub n: usize,
+    /// Columns that are written, at most [`Engine::STRIP`].
+    pub cols: usize,
+    /// The bias, valid for reading [`Engine::STRIP`] elements.
+    pub bias: *const f32,
+    /// Whether to add to the values in `c`, instead of to the bias.
+    pub add: bool,
+    /// Whether a sum of products of bf16 may be below the normal numbers, where it becomes zero.
+    pub flush: bool,
+}
+
+/// One cache line of words, so that whole-register loads are aligned.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Line([u32; 16]);
+
+thread_local! {
+    /// The block of a panel that this thread works on.
+    static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes `left right + bias` to all of `out`.
+///
+/// # Safety
+/// The processor must have the engine's instruction set.
+///
+/// # Panics
+/// If k is 0 or a size is wrong.
+pub unsafe fn product<E: Engine, const BF16: bool>(
+    [m, n, k]: [usize; 3],
+    left: Left<'_>,
+    right: Right<'_>,
+    bias: Option<&[f32]>,
+    out: &mut [MaybeUninit<f32>],
+) {
+    assert!(out.len() == m * n && k > 0);
+    let (Right::Plain(b) | Right::Transposed(b)) = right;
+    assert_eq!(b.len(), k * n);
+    assert!(bias.is_none_or(|bias| bias.len() == n));
+    if m * n == 0 {
+        return;
+    }
+    let words = Words::<BF16>::of::<E>(left, m, k);
+    // Passes of equal length, since a short last one would rewrite all of `out` for little work. Counted in pairs, if there
+    // are pairs, so that it does not depend on the engine.
+    let unit = if BF16 { 2 } else { 1 };
+    let units = k.div_ceil(unit);
+    let stretch = words_of::<E, BF16>(unit * units.div_ceil(units.div_ceil(STRETCH / unit)));
+    let panels = n.div_ceil(NR);
+    let threads = if m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
+    // With few panels for many threads, rows are split too, and every part converts the panel again.
+    let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(panels).min(m.div_ceil(16 * MR)) };
+    // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
+    let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
+    let rows = m.div_ceil(parts).next_multiple_of(MR);
+    let out = Shared(out.as_mut_ptr().cast());
+    let job = Job::<BF16> { words: &words, right, bias, out, m, n, k, stretch };
+    let task = |task: usize| {
+        PANEL.with_borrow_mut(|panel| {
+            panel.resize(stretch * NR / 16, Line([0; 16]));
+            let first = task / panels * rows;
+            // SAFETY: the caller guarantees the instruction set.
+            unsafe { job.run::<E>(task % panels * NR, first..(first + rows).min(m), panel) };
+        });
+    };
+    let tasks = panels * m.div_ceil(rows);
+    if threads == 1 { (0..tasks).for_each(task) } else { (0..tasks).into_par_iter().for_each(task) }
+}
+
+/// Words of k elements.
+const fn words_of<E: Engine, const BF16: bool>(k: usize) -> usize {
+    if BF16 { k.div_ceil(2) * E::WORDS_PER_PAIR } else { k }
+}
+
+/// The left operand as words. Word (row i, p) is at `i * across + p * along` inside its block.
+struct Words<'a, const BF16: bool> {
+    /// Owns converted words.
+    _owned: Vec<Line>,
+    /// Borrows unconverted words.
+    _borrowed: &'a [f32],
+    start: *const u32,
+    /// Rows of a block; 0 where all rows are one block.
+    block: usize,
+    /// Words of a row.
+    length: usize,
+    /// See [`smallest`]; 0 where nobody asks.
+    smallest: u32,
+}
+
+// SAFETY: the words that `start` points to are only read, and live as long as the struct.
+unsafe impl<const BF16: bool> Sync for Words<'_, BF16> {}
+
+impl<'a, const BF16: bool> Words<'a, BF16> {
+    fn of<E: Engine>(left: Left<'a>, m: usize, k: usize) -> Self {
+        let length = words_of::<E, BF16>(k);
+        let several = m * k >= 1 << 15 && rayon::current_num_threads() > 1;
+        let least = AtomicU32::new(u32::MAX);
+        let note = |words: &[u32]| {
+            if BF16 && E::WORDS_PER_PAIR == 2 {
+                least.fetch_min(smallest(words), Ordering::Relaxed);
+            }
+        };
+        match left {
+            Left::Plain(data) if !BF16 => {
+                assert_eq!(data.len(), m * k);
+                Self {
+                    _owned: vec![],
+                    _borrowed: data,
+                    start: data.as_ptr().cast(),
+                    block: 0,
+                    length,
+                    smallest: 0,
+                }
+            }
+            Left::Plain(data) => {
+                assert_eq!(data.len(), m * k);
+                let mut owned = Fresh::new((m * length).div_ceil(16), Line([0; 16]));
+                let task = |(out, rows): (Part<'_, Line>, &[f32])| {
+                    let out = as_words(out.zeroed());
+                    for (out, row) in out.chunks_mut(length).zip(rows.chunks(k)) {
+                        // SAFETY: the caller of `product` guarantees the instruction set; `out` has a row's words.
+                        unsafe { E::convert(row.as_ptr(), k, out.as_mut_ptr()) }
+                    }
+                    note(out);
+                };
+                // 32 rows are whole lines.
+                let all = owned.chunks(2 * length).zip(data.par_chunks(32 * k));
+                all.with_min_len(if several { 1 } else { m }).for_each(task);
+                Self::owning(owned.finish(), 0, length, least.into_inner())
+            }
+            Left::Transposed(data) => {
+                assert_eq!(data.len(), m * k);
+                let mut owned = Fresh::new(m.div_ceil(AW) * AW / 16 * length, Line([0; 16]));
+                let task = |(number, out): (usize, Part<'_, Line>)| {
+                    let out = as_words(out.zeroed());
+                    let row = number * AW;
+                    let here = AW.min(m - row);
+                    // SAFETY: the caller of `product` guarantees the instruction set; rows row..row+here of the transpose
+                    // are columns of `data`, and `out` has AW words for each word along k.
+                    unsafe { E::panel::<BF16>(data.as_ptr().add(row), m, k, here, AW, out.as_mut_ptr()) }
+                    note(out);
+                };
+                let all = owned.chunks(AW / 16 * length).enumerate();
+                all.with_min_len(if several { 1 } else { m }).for_each(task);
+                Self::owning(owned.finish(), AW, length, least.into_inner())
+            }
+        }
+    }
+
+    fn owning(owned: Vec<Line>, block: usize, length: usize, smallest: u32) -> Self {
+        Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], block, length, smallest }
+    }
+
+    /// Distance between rows, and between neighbours along k.
+    fn steps(&self) -> (usize, usize) {
+        if self.block == 0 { (self.length, 1) } else { (1, AW) }
+    }
+
+    /// Where row i begins; i is a multiple of [`MR`], so that no tile crosses two blocks.
+    fn row(&self, i: usize) -> *const u32 {
+        let at = if self.block == 0 { i * self.length } else { i / AW * AW * self.length + i % AW };
+        self.start.wrapping_add(at)
+    }
+}
+
+/// The bits of the smallest magnitude above zero among f32 words; `u32::MAX` where all are 0.
+fn smallest(words: &[u32]) -> u32 {
+    let least = words.iter().fold(u32::MAX, |least, &word| least.min((word & 0x7fff_ffff).wrapping_sub(1)));
+    least.saturating_add(1)
+}
+
+/// Whether a sum of products may be other than zero and yet below the normal numbers, given the operands' smallest numbers.
+///
+/// A bf16 has 8 significant bits. So the numbers of one operand are multiples of its smallest one's power of two times 2^-7,
+/// the products are multiples of 2^-14 times both powers, and so is each rounded sum of them. Where that is at least the
+/// smallest normal number, 2^-126, a sum is either zero or normal.
+fn may_be_subnormal(left: u32, right: u32) -> bool {
+    let exponent = |bits: u32| (bits >> 23) as i32 - 127;
+    left != u32::MAX && right != u32::MAX && exponent(left) + exponent(right) - 14 < -126
+}
+
+fn as_words(lines: &mut [Line]) -> &mut [u32] {
+    // SAFETY: a Line is 16 words without padding.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
+}
+
+/// The output, in which every task writes its own rows and columns.
+#[derive(Clone, Copy)]
+struct Shared(*mut f32);
+// SAFETY: tasks write disjoint elements.
+unsafe impl Sync for Shared {}
+
+struct Job<'a, const BF16: bool> {
+    words: &'a Words<'a, BF16>,
+    right: Right<'a>,
+    bias: Option<&'a [f32]>,
+    out: Shared,
+    m: usize,
+    n: usize,
+    k: usize,
+    stretch: usize,
+}
+
+impl<const BF16: bool> Job<'_, BF16> {
+    /// Computes the columns from `j` on, up to a panel's width, of some rows.
+    ///
+    /// # Safety
+    /// The processor must have the engine's instruction set, and no other task may use the same elements of the output.
+    unsafe fn run<E: Engine>(&self, j: usize, rows: Range<usize>, panel: &mut [Line]) {
+        let Self { n, k, stretch, .. } = *self;
+        debug_assert!(rows.end <= self.m);
+        let per_word = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 };
+        let cols = NR.min(n - j);
+        let words: *mut u32 = panel.as_mut_ptr().cast();
+        let mut bias = [0f32; NR];
+        if let Some(all) = self.bias {
+            bias[..cols].copy_from_slice(&all[j..j + cols]);
+        }
+        for from in (0..self.words.length).step_by(stretch) {
+            let length = stretch.min(self.words.length - from);
+            let (at, left) = (per_word * from, (per_word * stretch).min(k - per_word * from));
+            for strip in (0..cols).step_by(E::STRIP) {
+                let (j, cols) = (j + strip, E::STRIP.min(cols - strip));
+                let out = words.wrapping_add(strip * stretch);
+                // SAFETY: the caller guarantees the instruction set; from the given start the operand has `left` elements
+                // along k and `cols` along n; the buffer has `stretch` words of NR columns.
+                unsafe {
+                    match self.right {
+                        Right::Plain(b) => {
+                            E::panel::<BF16>(b.as_ptr().add(at * n + j), n, left, cols, E::STRIP, out);
+                        }
+                        Right::Transposed(b) => {
+                            E::transposed::<BF16>(b.as_ptr().add(j * k + at), k, left, cols, out);
+                        }
+                    }
+                }
+            }
+            let flush = BF16 && E::WORDS_PER_PAIR == 2 && {
+                let strips = (0..cols).step_by(E::STRIP).map(|strip| {
+                    // SAFETY: the strip's words were just written.
+                    let strip =
+                        unsafe { std::slice::from_raw_parts(words.add(strip * stretch), E::STRIP * length) };
+                    smallest(strip)
+                });
+                may_be_subnormal(self.words.smallest, strips.min().unwrap_or(u32::MAX))
+            };
+            let tiles = rows.len().div_ceil(MR) * cols.div_ceil(E::STRIP);
+            let mut ahead = self.ahead(j, at + per_word * stretch, per_word * stretch, tiles);
+            for first in rows.clone().step_by(E::ROWS) {
+                let block = first..rows.end.min(first.saturating_add(E::ROWS));
+                for strip in (0..cols).step_by(E::STRIP) {
+                    let tile = Tile {
+                        a: self.words.start,
+                        across: self.words.steps().0,
+                        along: self.words.steps().1,
+                        b: words.wrapping_add(strip * stretch),
+                        length,
+                        c: self.out.0.wrapping_add(j + strip),
+                        n,
+                        cols: E::STRIP.min(cols - strip),
+                        bias: bias.as_ptr().wrapping_add(strip),
+                        add: from > 0,
+                        flush,
+                    };
+                    // SAFETY: the caller guarantees the instruction set; the strip's block of `length` words was just written,
+                    // and its columns are inside `out`.
+                    unsafe { self.column::<E>(tile, from, block.clone(), &mut ahead) };
+                }
+            }
+        }
+    }
+
+    /// Multiplies rows with one strip; `tile` has everything but the place of its rows.
+    ///
+    /// # Safety
+    /// As [`Self::run`]; `tile.a` must be the start of the left operand's words and `tile.c` the first row's first element.
+    #[inline]
+    unsafe fn column<E: Engine>(&self, mut tile: Tile, from: usize, rows: Range<usize>, ahead: &mut Ahead) {
+        let c = tile.c;
+        for i in rows.clone().step_by(MR) {
+            ahead.prefetch();
+            tile.a = self.words.row(i).wrapping_add(from * tile.along);
+            tile.c = c.wrapping_add(i * tile.n);
+            // SAFETY: the caller guarantees the instruction set; the tile's elements are inside `out`, and no other task uses
+            // them; its words are inside the left operand and the buffer.
+            unsafe {
+                match rows.end - i {
+                    1 => E::tile::<1, BF16>(&tile),
+                    2 => E::tile::<2, BF16>(&tile),
+                    3 => E::tile::<3, BF16>(&tile),
+                    4 => E::tile::<4, BF16>(&tile),
+                    5 => E::tile::<5, BF16>(&tile),
+                    _ => E::tile::<MR, BF16>(&tile),
+                }
+            }
+        }
+    }
+}
+
+/// The part of the right operand that is needed next: its cache lines are prefetched tile by tile, so
+/// that they are in cache when the panel is converted.
+struct Ahead {
+    from: *const f32,
+    /// Elements between rows.
+    stride: usize,
+    rows: usize,
+    lines_per_row: usize,
+    lines_per_tile: usize,
+    /// The next line to prefetch: its row, and its index in the row.
+    row: usize,
+    line: usize,
+}
+
+impl<const BF16: bool> Job<'_, BF16> {
+    /// The block after the one that ends at `at`: the next one of the same columns, or the first one
+    /// of the next panel.
+    fn ahead(&self, j: usize, at: usize, depth: usize, tiles: usize) -> Ahead {
+        let (j, at) = if at < self.k { (j, at) } else { (j + NR, 0) };
+        let (depth, cols) = (depth.min(self.k - at), NR.min(self.n.saturating_sub(j)));
+        let (from, stride, rows, length) = match self.right {
+            Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
+            Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
+        };
+        let lines_per_row = length.div_ceil(16);
+        let lines_per_tile = (rows * lines_per_row).div_ceil(tiles);
+        Ahead { from, stride, rows, lines_per_row, lines_per_tile, row: 0, line: 0 }
+    }
+}
+
+impl Ahead {
+    /// Prefetches one tile's share of the lines.
+    #[inline]
+    fn prefetch(&mut self) {
+        for _ in 0..self.lines_per_tile {
+            if self.row == self.rows {
+                return;
+            }
+            prefetch(self.from.wrapping_add(self.row * self.stride + 16 * self.line));
+            self.line += 1;
+            if self.line == self.lines_per_row {
+                (self.row, self.line) = (self.row + 1, 0);
+            }
+        }
+    }
+}
+
+/// Asks for a cache line in the second-level cache, where the processor has an instruction for it.
+#[inline(always)]
+fn prefetch(at: *const f32) {
+    // SAFETY: a prefetch never faults, wherever it points.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

@@ -1,0 +1,279 @@
+//! Engines in plain Rust over sixteen lanes: for AVX2 two registers, for NEON four, and as many as there are elsewhere.
+//!
+//! A pair of bf16 is multiplied as the instruction `vdpbf16ps` does it: the second element's product is added first, then the
+//! first one's, each with one rounding to nearest; numbers below the normal ones are zero before and after. So words are
+//! rounded f32, with the neighbours of each pair exchanged, and a tile multiplies them like any other.
+//!
+//! # Source
+//! Intel, *64 and IA-32 Architectures Software Developer's Manual*, `VDPBF16PS` and `VCVTNE2PS2BF16`.
+
+use super::blocked::{Engine, Tile};
+use crate::cpu::simd::fma;
+
+/// Columns of a strip.
+const LANES: usize = 16;
+/// Rows that are multiplied with one strip after the other: with a pass over k of 448 words 168 KiB, about half of a usual
+/// second-level cache.
+const ROWS: usize = 96;
+
+/// Defines an engine from the bodies below, compiled with these target features.
+macro_rules! engine {
+    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal $(, $features:literal)?) => {
+        $(#[$meta])*
+        pub struct $name;
+
+        // SAFETY: the bodies do what the trait describes.
+        unsafe impl Engine for $name {
+            const STRIP: usize = LANES;
+            const ROWS: usize = ROWS;
+            const WORDS_PER_PAIR: usize = 2;
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
+                // SAFETY: the caller guarantees the pointers.
+                unsafe { convert(row, k, out) }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn panel<const BF16: bool>(
+                from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32,
+            ) {
+                // SAFETY: the caller guarantees the pointers.
+                unsafe { panel::<BF16>(from, stride, k, cols, width, out) }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn transposed<const BF16: bool>(
+                from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32,
+            ) {
+                // SAFETY: the caller guarantees the pointers.
+                unsafe { transposed::<BF16>(from, stride, k, rows, out) }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn tile<const R: usize, const BF16: bool>(tile: &Tile) {
+                // SAFETY: the caller guarantees the pointers.
+                unsafe {
+                    match BF16 && tile.flush {
+                        true => self::tile::<R, true, $fma>(tile),
+                        false => self::tile::<R, false, $fma>(tile),
+                    }
+                }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+engine! {
+    /// Processors with AVX2 and FMA.
+    Avx2, FMA = true, "avx2,fma"
+}
+
+#[cfg(target_arch = "aarch64")]
+engine! {
+    /// Every 64-bit processor of Arm.
+    Neon, FMA = true
+}
+
+engine! {
+    /// Any processor: multiply-adds that round once are computed in f64.
+    Portable, FMA = false
+}
+
+/// Rounds to the nearest bf16, to the even one of two; what is below the normal numbers becomes zero.
+#[inline(always)]
+fn bf16(value: f32) -> u32 {
+    let bits = flushed(value).to_bits();
+    // A NaN keeps its sign and its upper bits, and becomes quiet.
+    let rounded =
+        if value.is_nan() { bits | 0x40_0000 } else { bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) };
+    rounded & 0xffff_0000
+}
+
+/// The number, or a zero of its sign where it is below the normal ones.
+#[inline(always)]
+fn flushed(value: f32) -> f32 {
+    let keep = if value.abs() < f32::MIN_POSITIVE { 0x8000_0000 } else { 0xffff_ffff };
+    f32::from_bits(value.to_bits() & keep)
+}
+
+/// The element of k that is word p: with `BF16`, the neighbours of a pair are exchanged.
+#[inline(always)]
+const fn element<const BF16: bool>(p: usize) -> usize {
+    if BF16 { p ^ 1 } else { p }
+}
+
+/// Words along k.
+#[inline(always)]
+const fn words<const BF16: bool>(k: usize) -> usize {
+    if BF16 { k.next_multiple_of(2) } else { k }
+}
+
+/// A value as a word.
+#[inline(always)]
+fn word<const BF16: bool>(value: f32) -> u32 {
+    if BF16 { bf16(value) } else { value.to_bits() }
+}
+
+/// See [`Engine::convert`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
+    let all = words::<true>(k);
+    for p in (0..all).step_by(LANES) {
+        // SAFETY: elements from k on are not read; the caller guarantees the rest.
+        unsafe {
+            let values = lanes_at(row.wrapping_add(p), k.saturating_sub(p)).map(bf16);
+            let values: [u32; LANES] = std::array::from_fn(|lane| values[lane ^ 1]);
+            if p + LANES <= all {
+                *out.add(p).cast() = values;
+            } else {
+                for (lane, value) in values.iter().enumerate().take(all - p) {
+                    *out.add(p + lane) = *value;
+                }
+            }
+        }
+    }
+}
+
+/// See [`Engine::panel`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn panel<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    cols: usize,
+    width: usize,
+    out: *mut u32,
+) {
+    for p in 0..words::<BF16>(k) {
+        let row = element::<BF16>(p);
+        for j in (0..width).step_by(LANES) {
+            // SAFETY: only elements below `cols` of rows below k are read; `out` has `width` words per p.
+            unsafe {
+                let left = if row < k { cols.saturating_sub(j) } else { 0 };
+                let values = lanes_at(from.wrapping_add(row * stride + j), left);
+                *out.add(p * width + j).cast::<[u32; LANES]>() = values.map(word::<BF16>);
+            }
+        }
+    }
+}
+
+/// The values from `p` on, with zeros from element `left` on.
+///
+/// # Safety
+/// `p` must be valid for reading `min(left, LANES)` elements.
+#[inline(always)]
+unsafe fn lanes_at(p: *const f32, left: usize) -> [f32; LANES] {
+    // SAFETY: the caller guarantees the pointer.
+    unsafe {
+        if left >= LANES {
+            return *p.cast();
+        }
+        let mut out = [0.0; LANES];
+        for (j, out) in out.iter_mut().enumerate().take(left) {
+            *out = *p.add(j);
+        }
+        out
+    }
+}
+
+/// See [`Engine::transposed`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn transposed<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    out: *mut u32,
+) {
+    // A square at a time, so that neither side is read or written a line per element.
+    const SQUARE: usize = 8;
+    let rows = rows.min(LANES);
+    let all = words::<BF16>(k);
+    let at = |row: usize, p: usize| {
+        // SAFETY: elements from k on are not read; the caller guarantees the rest.
+        if p < k { unsafe { word::<BF16>(*from.add(row * stride + p)) } } else { 0 }
+    };
+    for start in (0..all).step_by(SQUARE) {
+        let here = SQUARE.min(all - start);
+        for first in (0..LANES).step_by(SQUARE) {
+            let mut square = [[0u32; SQUARE]; SQUARE];
+            if start + SQUARE <= k && first + SQUARE <= rows {
+                for (row, line) in square.iter_mut().enumerate() {
+                    for (p, slot) in line.iter_mut().enumerate() {
+                        *slot = at(first + row, start + p);
+                    }
+                }
+            } else {
+                for (row, line) in square.iter_mut().enumerate().take(rows.saturating_sub(first)) {
+                    for (p, slot) in line.iter_mut().enumerate().take(here) {
+                        *slot = at(first + row, start + p);
+                    }
+                }
+            }
+            for p in 0..here {
+                // SAFETY: `out` has LANES words for each word along k.
+                let out = unsafe { out.add((start + p) * LANES + first) };
+                for (row, line) in square.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe { *out.add(row) = line[element::<BF16>(p)] };
+                }
+            }
+        }
+    }
+}
+
+/// See [`Engine::tile`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn tile<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &Tile) {
+    let mut sums = [[0f32; LANES]; R];
+    let (mut a, mut b) = (tile.a, tile.b);
+    for _ in 0..tile.length {
+        // SAFETY: the caller guarantees the pointers.
+        let right = unsafe { *b.cast::<[f32; LANES]>() };
+        for (r, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: as above.
+            let left = unsafe { f32::from_bits(*a.wrapping_add(r * tile.across)) };
+            for (sum, right) in sums.iter_mut().zip(right) {
+                *sum = fma::<FMA>(left, right, *sum);
+                if FLUSH {
+                    *sum = flushed(*sum);
+                }
+            }
+        }
+        a = a.wrapping_add(tile.along);
+        b = b.wrapping_add(LANES);
+    }
+    for (r, sums) in sums.iter().enumerate() {
+        // SAFETY: the caller guarantees the pointers.
+        unsafe {
+            let to = tile.c.wrapping_add(r * tile.n);
+            let before = if tile.add { to.cast_const() } else { tile.bias };
+            if tile.cols == LANES {
+                let before = *before.cast::<[f32; LANES]>();
+                let mut out = *sums;
+                for (sum, before) in out.iter_mut().zip(before) {
+                    *sum += before;
+                }
+                *to.cast::<[f32; LANES]>() = out;
+            } else {
+                for (j, sum) in sums.iter().enumerate().take(tile.cols) {
+                    *to.add(j) = sum + *before.add(j);
+                }
+            }
+        }
+    }
+}

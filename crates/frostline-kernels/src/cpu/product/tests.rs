@@ -1,0 +1,165 @@
+//! Every engine of this machine gives the same bits, and they are those of the sum that is defined.
+
+use std::mem::MaybeUninit;
+
+use frostline_random::Stream;
+
+use super::blocked::{self, Engine};
+use super::lanes::Portable;
+use super::{Left, Right};
+
+type Product = fn([usize; 3], Left<'_>, Right<'_>, Option<&[f32]>, &mut [MaybeUninit<f32>]);
+
+fn with<E: Engine, const BF16: bool>(
+    sizes: [usize; 3],
+    left: Left<'_>,
+    right: Right<'_>,
+    bias: Option<&[f32]>,
+    out: &mut [MaybeUninit<f32>],
+) {
+    // SAFETY: `engines` lists those whose instruction set this processor has.
+    unsafe { blocked::product::<E, BF16>(sizes, left, right, bias, out) }
+}
+
+/// The engines that run here.
+fn engines<const BF16: bool>() -> Vec<(&'static str, Product)> {
+    let mut all: Vec<(&'static str, Product)> = vec![("portable", with::<Portable, BF16>)];
+    #[cfg(target_arch = "aarch64")]
+    all.push(("neon", with::<super::lanes::Neon, BF16>));
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            all.push(("avx2", with::<super::lanes::Avx2, BF16>));
+        }
+        if is_x86_feature_detected!("avx512f") && (!BF16 || super::avx512::has_bf16()) {
+            all.push(("avx512", with::<super::avx512::Avx512, BF16>));
+        }
+    }
+    all
+}
+
+fn run(
+    engine: Product,
+    sizes: [usize; 3],
+    left: Left<'_>,
+    right: Right<'_>,
+    bias: Option<&[f32]>,
+) -> Vec<u32> {
+    let mut out = vec![MaybeUninit::new(f32::NAN); sizes[0] * sizes[1]];
+    engine(sizes, left, right, bias, &mut out);
+    // SAFETY: every element was initialised when the vector was made.
+    out.into_iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
+}
+
+/// Values around 1, some of them zero, some so small that their products are below the normal numbers.
+fn values(name: &str, count: usize, tiny: bool) -> Vec<f32> {
+    let stream = Stream::new(5, name);
+    (0..count as u64)
+        .map(|at| match stream.bits(at) % 8 {
+            0 => 0.0,
+            1..=3 if tiny => stream.normal(at) as f32 * 1e-20,
+            4 if tiny => stream.normal(at) as f32 * 1e-39,
+            _ => stream.normal(at) as f32,
+        })
+        .collect()
+}
+
+fn transposed(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    (0..rows * columns).map(|at| data[at % rows * columns + at / rows]).collect()
+}
+
+/// The value that a bf16 keeps, written from the definition: the nearest of the two neighbours with 8 significant bits.
+fn rounded(value: f32) -> f32 {
+    if value.abs() < f32::MIN_POSITIVE {
+        return 0.0 * value;
+    }
+    let below = f32::from_bits(value.to_bits() & 0xffff_0000);
+    let above = f32::from_bits((value.to_bits() & 0xffff_0000) + 0x1_0000);
+    let (down, up) = ((value - below).abs(), (above - value).abs());
+    let even = below.to_bits() & 0x1_0000 == 0;
+    if down < up || (down == up && even) { below } else { above }
+}
+
+/// One element as the module defines it.
+fn element(bf16: bool, row: &[f32], column: &[f32], bias: f32) -> f32 {
+    let unit = if bf16 { 2 } else { 1 };
+    let units = row.len().div_ceil(unit);
+    let pass = unit * units.div_ceil(units.div_ceil(448 / unit));
+    let flushed = |value: f32| if bf16 && value.abs() < f32::MIN_POSITIVE { 0.0 * value } else { value };
+    let term = |sum: f32, at: usize| {
+        let (a, b) = (row.get(at).copied().unwrap_or(0.0), column.get(at).copied().unwrap_or(0.0));
+        let (a, b) = if bf16 { (rounded(a), rounded(b)) } else { (a, b) };
+        flushed(a.mul_add(b, sum))
+    };
+    let sums = (0..row.len().next_multiple_of(unit)).step_by(pass).map(|from| {
+        let to = (from + pass).min(row.len().next_multiple_of(unit));
+        (from..to).fold(0.0, |sum, at| term(sum, if bf16 { at ^ 1 } else { at }))
+    });
+    sums.fold(bias, |before, sum| sum + before)
+}
+
+fn check<const BF16: bool>([m, n, k]: [usize; 3], tiny: bool) {
+    let (a, b) = (values("a", m * k, tiny), values("b", k * n, tiny));
+    let bias = values("bias", n, false);
+    let (a_turned, b_turned) = (transposed(&a, m, k), transposed(&b, k, n));
+    let lefts = [("plain", Left::Plain(&a)), ("transposed", Left::Transposed(&a_turned))];
+    let rights = [("plain", Right::Plain(&b)), ("transposed", Right::Transposed(&b_turned))];
+    let expected: Vec<u32> = (0..m * n)
+        .map(|at| {
+            let (i, j) = (at / n, at % n);
+            element(BF16, &a[i * k..(i + 1) * k], &b_turned[j * k..(j + 1) * k], bias[j]).to_bits()
+        })
+        .collect();
+    for (name, engine) in engines::<BF16>() {
+        for (one, left) in lefts {
+            for (other, right) in rights {
+                let found = run(engine, [m, n, k], left, right, Some(&bias));
+                let differ = found.iter().zip(&expected).position(|(a, b)| a != b);
+                let bits = differ.map(|at| [found[at], expected[at]].map(f32::from_bits));
+                assert!(bits.is_none(), "{name}: [{m}, {n}, {k}], {one} times {other}: {differ:?}, {bits:?}");
+            }
+        }
+    }
+}
+
+/// Sizes on both sides of a strip, a panel, a tile, a block of rows and a pass.
+const SIZES: [[usize; 3]; 11] = [
+    [1, 1, 1],
+    [5, 3, 2],
+    [6, 16, 17],
+    [7, 17, 31],
+    [13, 63, 64],
+    [12, 65, 449],
+    [48, 64, 448],
+    [97, 40, 33],
+    [50, 130, 900],
+    [200, 20, 447],
+    [2, 70, 1345],
+];
+
+#[test]
+fn every_engine_gives_the_bits_of_the_defined_sum() {
+    for sizes in SIZES {
+        check::<false>(sizes, false);
+        check::<true>(sizes, false);
+    }
+}
+
+#[test]
+fn small_numbers_are_flushed_alike() {
+    for sizes in SIZES {
+        check::<false>(sizes, true);
+        check::<true>(sizes, true);
+    }
+}
+
+#[test]
+fn a_product_without_a_bias_is_one_with_zeros() {
+    let (a, b) = (values("a", 20 * 70, false), values("b", 70 * 33, false));
+    for (name, engine) in engines::<false>() {
+        let [without, with] = [None, Some([0.0; 33])].map(|bias| {
+            run(engine, [20, 33, 70], Left::Plain(&a), Right::Plain(&b), bias.as_ref().map(|bias| &bias[..]))
+        });
+        assert!(without == with, "{name}");
+    }
+}

@@ -1,0 +1,25 @@
+//! From burn's tensors on flex to slices and back.
+
+use burn::backend::flex::FlexTensor;
+use burn::prelude::TensorData;
+
+/// The tensor with its elements one after the other.
+pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
+}
+
+/// The elements of a contiguous tensor.
+pub fn data(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice().expect("kernels see contiguous f32 tensors")
+}
+
+/// A tensor of these elements.
+pub fn flex<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(values, shape))
+}
+
+/// The shape of a matrix.
+pub fn shape2(tensor: &FlexTensor) -> [usize; 2] {
+    let shape = tensor.layout().shape();
+    [shape[0], shape[1]]
+}

@@ -1,0 +1,93 @@
+//! Products of matrices in f64, with the same bits on every processor.
+
+use crate::dispatch::dispatched;
+
+/// Columns of a tile.
+const WIDE: usize = 8;
+/// Rows of a tile.
+const TALL: usize = 4;
+
+/// Adds `a b` to `out`. Each element adds its products in ascending order of k, each rounded on its own.
+///
+/// # Shapes
+/// a \[m, k\], b \[k, n\], out \[m, n\], all row-major
+///
+/// # Panics
+/// If a length does not match m, n and k.
+pub fn add_product([m, n, k]: [usize; 3], a: &[f64], b: &[f64], out: &mut [f64]) {
+    assert_eq!([a.len(), b.len(), out.len()], [m * k, k * n, m * n], "a product [{m}, {k}] x [{k}, {n}]");
+    add(m, n, k, a, b, out);
+}
+
+dispatched! {
+    /// See [`add_product`].
+    pub fn add(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
+        let whole = n - n % WIDE;
+        for j in (0..whole).step_by(WIDE) {
+            for i in (0..m).step_by(TALL) {
+                match m - i {
+                    1 => tile::<1>(i, j, n, k, a, b, out),
+                    2 => tile::<2>(i, j, n, k, a, b, out),
+                    3 => tile::<3>(i, j, n, k, a, b, out),
+                    _ => tile::<TALL>(i, j, n, k, a, b, out),
+                }
+            }
+        }
+        for i in 0..m {
+            for j in whole..n {
+                for p in 0..k {
+                    out[i * n + j] += a[i * k + p] * b[p * n + j];
+                }
+            }
+        }
+    }
+}
+
+/// T rows from i on and [`WIDE`] columns from j on.
+#[inline(always)]
+fn tile<const T: usize>(i: usize, j: usize, n: usize, k: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
+    let mut sums = [[0f64; WIDE]; T];
+    for (t, sums) in sums.iter_mut().enumerate() {
+        sums.copy_from_slice(&out[(i + t) * n + j..][..WIDE]);
+    }
+    for p in 0..k {
+        let b = &b[p * n + j..][..WIDE];
+        for (t, sums) in sums.iter_mut().enumerate() {
+            let a = a[(i + t) * k + p];
+            for (sum, b) in sums.iter_mut().zip(b) {
+                *sum += a * b;
+            }
+        }
+    }
+    for (t, sums) in sums.iter().enumerate() {
+        out[(i + t) * n + j..][..WIDE].copy_from_slice(sums);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_sums_in_ascending_order() {
+        for [m, n, k] in [[1, 1, 1], [3, 8, 5], [4, 17, 9], [9, 40, 33], [5, 7, 2]] {
+            let value = |at: usize| ((at * 7919 + 13) % 1009) as f64 / 1009.0 - 0.4;
+            let a: Vec<f64> = (0..m * k).map(value).collect();
+            let b: Vec<f64> = (0..k * n).map(|at| value(at + 5)).collect();
+            let before: Vec<f64> = (0..m * n).map(|at| value(at + 11)).collect();
+            let mut out = before.clone();
+            add_product([m, n, k], &a, &b, &mut out);
+            for (at, found) in out.iter().enumerate() {
+                let (i, j) = (at / n, at % n);
+                let expected = (0..k).fold(before[at], |sum, p| sum + a[i * k + p] * b[p * n + j]);
+                assert_eq!(*found, expected, "[{m}, {n}, {k}] at {i}, {j}");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a product [2, 3] x [3, 2]")]
+    fn sizes_that_do_not_match_are_named() {
+        add_product([2, 2, 3], &[0.0; 6], &[0.0; 5], &mut [0.0; 4]);
+    }
+}
