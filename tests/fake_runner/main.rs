@@ -99,6 +99,7 @@ fn made_by(arguments: &[String]) -> MadeBy {
         backend: after(arguments, "--backend"),
         device: "none".into(),
         isa: "fake".into(),
+        bits: Default::default(),
         threads: after(arguments, "--threads").parse().unwrap_or(1),
     }
 }

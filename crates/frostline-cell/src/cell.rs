@@ -9,7 +9,7 @@ use burn::module::AutodiffModule as _;
 use frostline_files::claim::Commit;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
-use frostline_kernels::backend::Work;
+use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_record::{
     self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, SavedFiles, Settings, read_record,
@@ -24,7 +24,7 @@ use crate::outcome::accounts;
 use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
-use crate::version::isa_on;
+use crate::version;
 use crate::{baselines, card, changes, cost, history, inputs};
 
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
@@ -136,9 +136,9 @@ fn run_cell<B: Train>(
     let head = RandomInit::new(settings.seed, HEAD_STD);
     let mut model = Network::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
     shared.verified.check_unchanged(weights())?;
-    let isa = isa_on::<B>(device);
+    let machine = version::machine(Arithmetic::of::<B>(device));
     let (mut history, mut saved) =
-        if *verify { Default::default() } else { history::resume(folder, &cell.id, &isa) };
+        if *verify { Default::default() } else { history::resume(folder, &cell.id, &machine) };
     history.steps_in_all = stages.iter().map(|stage| stage.steps(&data)).sum();
     let load_ms = ms(clock);
     drop(loading);
@@ -178,7 +178,7 @@ fn run_cell<B: Train>(
     let begun = history.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
         let last = number + 1 == stages.len();
-        let at = StageRun { job, data: &data, encoder, stage, number, isa: &isa, last };
+        let at = StageRun { job, data: &data, encoder, stage, number, machine: &machine, last };
         let finished;
         (model, finished) = at.run(model, saved.take(), &mut history, shared, &mut tell)?;
         history.add_stage(finished);

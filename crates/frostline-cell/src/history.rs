@@ -61,25 +61,27 @@ impl Default for History {
     }
 }
 
-/// Whose checkpoint it is: bits repeat only with the same settings, code and instruction set.
+/// Whose checkpoint it is: bits repeat only with the same settings and code, on machines that give the same bits.
 #[derive(Serialize, Deserialize)]
 struct Note {
     id: String,
-    isa: String,
+    machine: String,
     history: History,
 }
 
 /// What was found so far and the running stage's state: from the last checkpoint in the folder or, if that is
 /// damaged, from the one before.
-pub(crate) fn resume(folder: &Path, id: &str, isa: &str) -> (History, Option<Saved>) {
+pub(crate) fn resume(folder: &Path, id: &str, machine: &str) -> (History, Option<Saved>) {
     for file in CHECKPOINTS {
         let path = folder.join(file);
         if !path.exists() {
             continue;
         }
         match read(&path) {
-            Ok((saved, note)) if note.id == id && note.isa == isa => return (note.history, Some(saved)),
-            // Of other settings, code or instructions: bits would differ.
+            Ok((saved, note)) if note.id == id && note.machine == machine => {
+                return (note.history, Some(saved));
+            }
+            // Of other settings, code or machines: bits would differ.
             Ok(_) => {}
             Err(reason) => {
                 tracing::warn!("{}: not used, since {reason}", path.display());
@@ -106,12 +108,12 @@ impl History {
 
     /// Stores where the cell is, and keeps the checkpoint before: at every moment the last one is there. A disk that is full costs the checkpoint, not the
     /// cell. Where another process has the cell now, its checkpoints stay.
-    pub fn keep(&self, job: &Job, isa: &str, saved: &Saved) {
+    pub fn keep(&self, job: &Job, machine: &str, saved: &Saved) {
         if !job.is_held() {
             return;
         }
         let folder = Path::new(&job.folder);
-        let note = Note { id: job.cell.id.clone(), isa: isa.into(), history: self.clone() };
+        let note = Note { id: job.cell.id.clone(), machine: machine.into(), history: self.clone() };
         let note = serde_json::to_string(&note).expect("plain data always serialises");
         let [path, previous] = CHECKPOINTS.map(|name| folder.join(name));
         let write = || {

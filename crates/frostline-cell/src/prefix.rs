@@ -75,8 +75,8 @@ pub(crate) struct Request<'a> {
     /// The stage's.
     pub settings: &'a Settings,
     pub data: &'a Data,
-    /// The instruction set of the kernels, and whether it has bf16.
-    pub isa: &'a str,
+    /// What the bits depend on, see [`crate::version`].
+    pub machine: &'a str,
 }
 
 impl Request<'_> {
@@ -185,7 +185,7 @@ impl Request<'_> {
         let text = serde_json::to_string(&(
             backend,
             code,
-            self.isa,
+            self.machine,
             settings.train.precision,
             blocks,
             files,

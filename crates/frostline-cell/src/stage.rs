@@ -101,7 +101,7 @@ pub(crate) struct StageRun<'a> {
     pub encoder: &'a EncoderConfig,
     pub stage: &'a Stage,
     pub number: usize,
-    pub isa: &'a str,
+    pub machine: &'a str,
     pub last: bool,
 }
 
@@ -127,7 +127,7 @@ impl StageRun<'_> {
             constant: stage.constant,
             settings: &stage.settings,
             data,
-            isa: self.isa,
+            machine: self.machine,
         };
         let prefix = || request.splits(&model.valid(), &mut shared.prefixes, tell);
         let splits = debug_span!("prefix").in_scope(prefix)?;
@@ -139,7 +139,7 @@ impl StageRun<'_> {
         run.asked = (!*verify).then_some(&stop::ASKED);
         let mut listen = |event: RunEvent<'_>| match event {
             RunEvent::Checkpoint(saved) => {
-                history.keep(job, self.isa, saved);
+                history.keep(job, self.machine, saved);
                 stop::end_if_asked();
             }
             RunEvent::Loss { point, epoch, tokens_per_s, times, .. } => {

@@ -1,7 +1,7 @@
 //! What this build is, and on what it runs.
 
-use frostline_kernels::{Kernels, backend};
-use frostline_record::{MadeBy, NATIVE_BF16};
+use frostline_kernels::backend::{self, Arithmetic};
+use frostline_record::{Bits, MadeBy, NATIVE_BF16};
 
 /// Hash of the sources that determine results.
 #[must_use]
@@ -15,13 +15,15 @@ pub fn code() -> &'static str {
 /// # Errors
 /// Where the backend cannot run here.
 pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
+    let arithmetic = backend::arithmetic(backend)?;
     Ok(MadeBy {
         version: env!("CARGO_PKG_VERSION").into(),
         code: code().into(),
         revision: std::env::var("FROSTLINE_REVISION").unwrap_or_default(),
         backend: backend.into(),
         device: backend::device(backend)?.unwrap_or_else(processor),
-        isa: isa(backend)?,
+        isa: isa_text(arithmetic),
+        bits: bits(arithmetic),
         threads: rayon::current_num_threads(),
     })
 }
@@ -31,19 +33,25 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
 /// # Errors
 /// Where the backend cannot run here.
 pub fn isa(backend: &str) -> anyhow::Result<String> {
-    let (set, bf16) = backend::instruction_set(backend)?;
-    Ok(isa_text(set, bf16))
+    Ok(isa_text(backend::arithmetic(backend)?))
 }
 
-/// The same on a backend that is already chosen.
-pub(crate) fn isa_on<B: Kernels>(device: &B::Device) -> String {
-    isa_text(B::k_isa(), B::k_bf16(device))
+/// All that the machine adds to a result: two machines where this is the same give the same bits. A checkpoint goes on, and
+/// a stored prefix is read, only there.
+pub(crate) fn machine(arithmetic: Arithmetic) -> String {
+    match bits(arithmetic) {
+        Bits::Reproducible => "every processor".into(),
+        Bits::SameInstructions => isa_text(arithmetic),
+    }
 }
 
-/// The instruction set of the kernels, with [`NATIVE_BF16`] where products of bf16 are native. This is all that the
-/// machine adds to a result: results repeat bit for bit where it is the same.
-fn isa_text(set: &str, bf16: bool) -> String {
-    format!("{set}{}", if bf16 { NATIVE_BF16 } else { "" })
+fn bits(arithmetic: Arithmetic) -> Bits {
+    if arithmetic.reproducible { Bits::Reproducible } else { Bits::SameInstructions }
+}
+
+/// The instruction set of the kernels, with [`NATIVE_BF16`] where products of bf16 are native.
+fn isa_text(arithmetic: Arithmetic) -> String {
+    format!("{}{}", arithmetic.isa, if arithmetic.bf16 { NATIVE_BF16 } else { "" })
 }
 
 /// The processor's name as the system gives it, with family and model, since a name such as

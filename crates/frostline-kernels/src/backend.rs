@@ -1,9 +1,9 @@
 //! The backends of this build, and the one `match` that selects one of them at run time.
 
-use crate::Train;
 pub use crate::built::{BackendError, Found, names};
 #[cfg(feature = "gpu")]
 use crate::gpu::quiet::quietly;
+use crate::{Kernels, Train};
 
 /// The result of choosing a backend.
 type Result<T> = std::result::Result<T, BackendError>;
@@ -109,16 +109,35 @@ pub fn gpus(name: &str) -> usize {
     devices(name).iter().filter(|device| device.gpu).count()
 }
 
-/// The instruction set of the kernels on this backend, and whether products of bf16 operands are native.
+/// What a backend computes with here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// As [`crate::Kernels::k_isa`].
+    pub isa: &'static str,
+    /// As [`crate::Kernels::k_bf16`].
+    pub bf16: bool,
+    /// As [`crate::Kernels::k_reproducible`].
+    pub reproducible: bool,
+}
+
+impl Arithmetic {
+    /// That of a backend that is already chosen.
+    #[must_use]
+    pub fn of<B: Kernels>(device: &B::Device) -> Self {
+        Self { isa: B::k_isa(), bf16: B::k_bf16(device), reproducible: B::k_reproducible() }
+    }
+}
+
+/// What this backend computes with here.
 ///
 /// # Errors
 /// As [`on`].
-pub fn instruction_set(name: &str) -> Result<(&'static str, bool)> {
+pub fn arithmetic(name: &str) -> Result<Arithmetic> {
     struct Query;
     impl Work for Query {
-        type Output = (&'static str, bool);
+        type Output = Arithmetic;
         fn run<B: Train>(self, device: &B::Device) -> Self::Output {
-            (B::k_isa(), B::k_bf16(device))
+            Arithmetic::of::<B>(device)
         }
     }
     on(name, Query)

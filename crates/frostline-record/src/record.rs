@@ -393,18 +393,39 @@ pub struct MadeBy {
     /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `stock`; with
     /// [`NATIVE_BF16`] at its end where it multiplies bf16 natively.
     pub isa: String,
+    /// Where the result repeats bit for bit.
+    #[serde(default, skip_serializing_if = "Bits::is_default")]
+    pub bits: Bits,
     /// Threads of the worker.
     pub threads: usize,
 }
 
-/// The end of an instruction set's name that has products of bf16. Without it, cells with the
-/// precision `bf16` compute in f32.
+/// The end of an instruction set's name that has products of bf16.
 pub const NATIVE_BF16: &str = "+bf16";
 
+/// On which machines the same cell gives the same result, bit for bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bits {
+    /// On machines with the same instruction set or device.
+    #[default]
+    SameInstructions,
+    /// On every processor.
+    Reproducible,
+}
+
+impl Bits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl MadeBy {
-    /// What a cell that asks for this precision was computed in by this maker.
+    /// What a cell that asks for this precision was computed in by this maker. Where bits are reproducible, products of bf16
+    /// are computed even without an instruction for them; elsewhere such cells compute in f32.
     #[must_use]
     pub fn computes_in(&self, asked: Precision) -> Precision {
-        if self.isa.ends_with(NATIVE_BF16) { asked } else { Precision::F32 }
+        let has_bf16 = self.bits == Bits::Reproducible || self.isa.ends_with(NATIVE_BF16);
+        if has_bf16 { asked } else { Precision::F32 }
     }
 }

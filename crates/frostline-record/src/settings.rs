@@ -167,8 +167,8 @@ pub enum Precision {
     /// Not at all.
     #[default]
     F32,
-    /// To bf16, forward and backward, where the processor or GPU multiplies it natively; elsewhere not
-    /// at all. A record says which in `made_by.isa`.
+    /// To bf16, forward and backward: on every processor, and on a GPU that multiplies it natively; elsewhere not
+    /// at all. A record says which by `MadeBy::computes_in`.
     Bf16,
 }
 

@@ -113,6 +113,7 @@ fn record(cell: Cell, score: &Score) -> Record {
         backend: "elsewhere".into(),
         device: String::new(),
         isa: String::new(),
+        bits: Default::default(),
         threads: 1,
     };
     Record { schema: SCHEMA, cell, result: Some(result), timing: None, made_by, error: None }

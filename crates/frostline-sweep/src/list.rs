@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_assets::licence_of;
-use frostline_record::{Input, Inputs, NATIVE_BF16, Precision, Settings};
+use frostline_record::{Bits, Input, Inputs, NATIVE_BF16, Precision, Settings};
 use frostline_report::visible;
 
 use crate::inputs::Sources;
@@ -40,9 +40,13 @@ fn about(study: &Study, program: &Program) -> String {
     );
     let asked = study.grid.iter().filter(|settings| settings.train.precision == Precision::Bf16).count();
     if asked > 0 && !about.isa.ends_with(NATIVE_BF16) {
+        let here = match about.bits {
+            Bits::Reproducible => "the same bits are computed without it, which is no faster than f32",
+            Bits::SameInstructions => "computes in f32 here",
+        };
         let _ = writeln!(
             text,
-            "precision bf16 is asked for by {} of {}, but {} has no native bf16: computes in f32 here",
+            "precision bf16 is asked for by {} of {}, but {} has no native bf16: {here}",
             asked,
             counted(study.grid.len(), "cell"),
             about.isa

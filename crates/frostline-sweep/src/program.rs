@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum as _;
-use frostline_record::{Cell, CellFacts, PairedTimes, TimingJob};
+use frostline_record::{Bits, Cell, CellFacts, PairedTimes, TimingJob};
 use serde::{Deserialize, Serialize};
 
 use crate::args::Backend;
@@ -41,6 +41,9 @@ pub struct About {
     pub backend: String,
     /// The instruction set that its kernels use on this machine.
     pub isa: String,
+    /// Where its results repeat bit for bit.
+    #[serde(default)]
+    pub bits: Bits,
     /// The processor or the GPU.
     pub device: String,
     /// How many GPUs the backend can compute on.

@@ -315,6 +315,7 @@ impl Round<'_> {
             backend: job.cell.backend.clone(),
             device: String::new(),
             isa: about.isa.clone(),
+            bits: about.bits,
             threads: self.settings.threads,
         };
         let record = Record {

@@ -84,6 +84,7 @@ fn record(settings: Settings, data: &str, config: &str) -> Record {
         backend: "flex".into(),
         device: "a processor".into(),
         isa: "avx512+bf16".into(),
+        bits: Default::default(),
         threads: 2,
     };
     Record { schema: SCHEMA, cell, result: Some(result), timing: None, made_by, error: None }

@@ -175,6 +175,7 @@ pub fn maker() -> MadeBy {
         backend: "flex".into(),
         device: "A processor of the test".into(),
         isa: "avx512".into(),
+        bits: Default::default(),
         threads: 2,
     }
 }

@@ -35,6 +35,7 @@ impl Version {
                 "backends": backends,
                 "backend": made_by.backend,
                 "isa": made_by.isa,
+                "bits": made_by.bits,
                 "device": made_by.device,
                 "gpus": backend::gpus(&made_by.backend),
             });

@@ -1,0 +1,55 @@
+//! The same result, bit for bit, on every instruction set, and the same as on other machines before.
+
+use frostline_record::{Bits, Record};
+use frostline_testing::{Lack, skipped};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Place, records, result, text};
+
+/// What a cell can be made of: frozen blocks with and without a stored prefix, low-rank matrices, bottlenecks, a mix of all
+/// blocks, and freezing that follows the gradients.
+const WORDS: &str = "--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --set adaptive.every=2 \
+                     --policies none,first-2+embeddings,none+lora,first-4+adapters+mix,none+adaptive \
+                     --set dropout.frozen=\"off\"";
+/// A head with a hyperbolic tangent, in two stages.
+const SENTENCES: &str = "--plan demo-sst2 --seeds 42 --set data.first=24 --set stages.head.train.epochs=1 \
+                         --set stages.full.train.epochs=1 --set tasks.sentiment.head=pooler";
+
+fn swept(words: &str, isa: &str) -> Vec<Record> {
+    let place = Place::new();
+    let output = place.sweep(words).env("FROSTLINE_ISA", isa).output().expect("xtask starts");
+    assert!(output.status.success(), "{isa}: {}", text(&output));
+    records(&place.out())
+}
+
+/// The results on each instruction set that this processor has, which must be equal.
+fn results(words: &str) -> Vec<String> {
+    let best = swept(words, "");
+    let results: Vec<_> = best.iter().map(result).collect();
+    for isa in ["avx2", "portable"] {
+        let lower = swept(words, isa);
+        let ran_on = &lower[0].made_by.isa;
+        if ran_on != isa {
+            skipped(Lack::Processor, &format!("no {isa} here: results are compared with {ran_on} alone"));
+        }
+        assert!(lower.iter().all(|record| record.made_by.bits == Bits::Reproducible));
+        let differ = lower.iter().zip(&results).find(|(lower, best)| result(lower) != **best);
+        let title = differ.map(|(record, _)| record.cell.title());
+        assert_eq!(title, None, "{} and {ran_on} give other bits", best[0].made_by.isa);
+    }
+    results
+}
+
+fn digest(results: &[String]) -> String {
+    let hash = Sha256::digest(results.join("\n"));
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The digests are those of other processors too. A change of the trainer that is meant to change results changes them.
+#[test]
+fn results_have_the_same_bits_on_every_processor() {
+    let found = [WORDS.to_string(), SENTENCES.to_string(), format!("{WORDS} --set train.precision=bf16")]
+        .map(|words| digest(&results(&words)));
+    let kept = ["0ce3300624bf674a", "47fe396bf18a2801", "e4f58c88ce71031a"];
+    assert_eq!(found, kept, "f32, sentences, bf16");
+}
