@@ -47,6 +47,9 @@ pub(crate) enum Command {
     Same(SameArgs),
     /// Compute the pages of docs/study again from the records that lie there
     Study(StudyArgs),
+    /// Answer mdBook, which calls this for the chapters of docs/ (docs/book.toml)
+    #[command(hide = true)]
+    BookChapters(BookArgs),
     /// Run all checks that must pass before a change is merged
     Ci(CiArgs),
 }
@@ -222,6 +225,13 @@ pub(crate) struct SameArgs {
     /// The folder of the same sweep, run with other code
     #[arg(value_name = "AFTER")]
     pub after: PathBuf,
+}
+
+/// `book-chapters`.
+#[derive(Debug, Args)]
+pub(crate) struct BookArgs {
+    /// `supports RENDERER`; without it a book is read from standard input
+    pub question: Vec<String>,
 }
 
 /// `ci`.

@@ -7,12 +7,15 @@
 
 mod args;
 mod bench;
+mod book;
 mod build;
 mod ci;
 pub mod demo;
 mod demo_assets;
 mod fetch;
 mod fuzz;
+mod markdown;
+mod marks;
 mod same;
 mod sbom;
 mod study;
@@ -59,6 +62,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Fuzz(args) => fuzz::fuzz(args),
         Command::Study(args) => study::study(args.check),
         Command::Tidy => tidy::tidy(),
+        Command::BookChapters(args) => book::chapters(args),
         Command::Ci(args) => ci::ci(args),
     }
 }

@@ -57,6 +57,9 @@ pub(crate) fn render(measured: &Measured) -> String {
     page
 }
 
+/// Why CI does not run the commands of this page (`crate::marks`).
+const NOT_RUN: &str = "<!-- not run: needs the peers, and takes minutes to hours -->";
+
 /// A run: its command, its machine and what took part.
 fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
     let words = |words: &std::collections::BTreeMap<String, String>| {
@@ -75,7 +78,7 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
     let machine = &run.machine;
     let _ = write!(
         page,
-        "Run {number}, {key}:\n\n```text\n{}\n```\n\n\
+        "Run {number}, {key}:\n\n{NOT_RUN}\n```text\n{}\n```\n\n\
          - Machine: {}, {} cores, {} MiB of memory, {}; load before the start {:.2}\n\
          - {} rounds; {} steps timed after {}; {} sentences per step; {} threads on each side\n\
          - Frostline: backend {}, {}\n\

@@ -6,6 +6,7 @@
 mod browser;
 mod cluster;
 mod deny;
+mod docs;
 mod outcome;
 mod paper;
 mod python;
@@ -74,6 +75,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Track(program) => track::run(step.name, program).environment()?,
             Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
             Work::Cluster(program) => cluster::run(step.name, program).environment()?,
+            Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;

@@ -27,6 +27,8 @@ pub(super) enum Work {
     Paper(String),
     /// Runs studies on a cluster, with this program.
     Cluster(String),
+    /// Runs the commands of the documentation with this program, and builds the book.
+    Docs(String),
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
@@ -87,6 +89,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         Step { name: "browser", work: Work::Browser },
         Step { name: "track", work: Work::Track(tested_runner()) },
         Step { name: "paper", work: Work::Paper(tested_runner()) },
+        Step { name: "docs", work: Work::Docs(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         step("cuda", [cuda()]),
         gpu(),

