@@ -1,37 +1,53 @@
 //! Hashes the sources that determine results, so that a record can name the code that made it.
+//!
+//! In the workspace, and where all crates are vendored, these are the sources of every crate that computes, and `Cargo.lock`.
+//! A package from a registry stands alone. There the sources of the other crates follow from the version of this one: its
+//! manifest asks for exactly one version of each, and a registry never changes what a version contains. So there this crate's
+//! own sources and manifest are hashed. The other dependencies of such a build, which a workspace's `Cargo.lock` would pin,
+//! are not part of the hash, except those that a manifest pins exactly, as burn and gemm.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+/// The crates that compute results.
+const NAMES: [&str; 11] = [
+    "frostline-align",
+    "frostline-cell",
+    "frostline-conllu",
+    "frostline-freeze",
+    "frostline-kernels",
+    "frostline-model",
+    "frostline-random",
+    "frostline-record",
+    "frostline-score",
+    "frostline-tagger",
+    "frostline-train",
+];
+
 fn main() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder");
-    let names = [
-        "frostline-align",
-        "frostline-cell",
-        "frostline-conllu",
-        "frostline-freeze",
-        "frostline-kernels",
-        "frostline-model",
-        "frostline-random",
-        "frostline-record",
-        "frostline-score",
-        "frostline-tagger",
-        "frostline-train",
-    ];
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = own.parent().expect("the crates folder");
+    let present = NAMES.iter().filter(|name| crates.join(name).join("src").is_dir()).count();
+    let (folder, sources, manifest) = if present == NAMES.len() {
+        let sources = NAMES.map(|name| crates.join(name).join("src")).to_vec();
+        (crates, sources, crates.join("../Cargo.lock"))
+    } else {
+        // In a registry's folder, `frostline-train-0.1.0` is not `frostline-train`.
+        assert!(present <= 1, "{}: some of Frostline's crates are missing: {NAMES:?}", crates.display());
+        (own, vec![own.join("src")], own.join("Cargo.toml"))
+    };
     let mut files = Vec::new();
-    for name in names {
-        let source = crates.join(name).join("src");
+    for source in &sources {
         println!("cargo::rerun-if-changed={}", source.display());
-        collect(&source, &mut files);
+        collect(source, &mut files);
     }
-    let lock = crates.join("../Cargo.lock");
-    println!("cargo::rerun-if-changed={}", lock.display());
-    files.push(lock);
+    println!("cargo::rerun-if-changed={}", manifest.display());
+    files.push(manifest);
     let mut hash = Sha256::new();
     for file in &files {
-        let name = file.strip_prefix(crates).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy().replace('\\', "/");
         let bytes = fs::read(file).unwrap_or_default();
         hash.update(format!("{name} {}\n", bytes.len()));
         hash.update(bytes);

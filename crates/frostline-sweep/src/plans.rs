@@ -20,7 +20,7 @@ pub struct BuiltIn {
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
-        &[$(BuiltIn { name: $name, text: include_str!(concat!("../../../configs/", $name, ".toml")) }),*]
+        &[$(BuiltIn { name: $name, text: include_str!(concat!(env!("FROSTLINE_CONFIGS"), "/", $name, ".toml")) }),*]
     };
 }
 
@@ -56,8 +56,14 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
 
 /// The reference files that built-in plans name, by the path they give.
 const REFERENCES: &[(&str, &str)] = &[
-    ("references/partial-freezing.toml", include_str!("../../../configs/references/partial-freezing.toml")),
-    ("references/sst2-sentiment.toml", include_str!("../../../configs/references/sst2-sentiment.toml")),
+    (
+        "references/partial-freezing.toml",
+        include_str!(concat!(env!("FROSTLINE_CONFIGS"), "/references/partial-freezing.toml")),
+    ),
+    (
+        "references/sst2-sentiment.toml",
+        include_str!(concat!(env!("FROSTLINE_CONFIGS"), "/references/sst2-sentiment.toml")),
+    ),
 ];
 
 impl BuiltIn {

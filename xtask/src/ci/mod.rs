@@ -8,6 +8,7 @@ mod cluster;
 mod deny;
 mod docs;
 mod outcome;
+mod package;
 mod paper;
 mod python;
 mod skips;
@@ -76,6 +77,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
             Work::Cluster(program) => cluster::run(step.name, program).environment()?,
             Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
+            Work::Package => package::run(step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;

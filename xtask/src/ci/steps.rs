@@ -29,6 +29,8 @@ pub(super) enum Work {
     Cluster(String),
     /// Runs the commands of the documentation with this program, and builds the book.
     Docs(String),
+    /// Lists the files of each package.
+    Package,
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
@@ -75,6 +77,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
             [call("clippy --workspace --all-targets --features xtask/fetch,xtask/pdf -- -D warnings")],
         ),
         step("doc", [doc]),
+        Step { name: "package", work: Work::Package },
         Step { name: "python", work: Work::Python },
         Step { name: "deny", work: Work::Deny },
         step("test", [call("test --workspace")]),

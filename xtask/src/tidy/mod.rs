@@ -9,6 +9,7 @@ pub(crate) mod docs;
 mod examples;
 mod files;
 pub(crate) mod links;
+pub(crate) mod packages;
 mod tokens;
 
 use std::path::Path;
@@ -39,6 +40,7 @@ pub(crate) fn tidy() -> Result<Ending> {
     faults.extend(examples::check(&files, read));
     faults.extend(links::check(&files, read));
     faults.extend(docs::check(&files, read));
+    faults.extend(packages::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
     match commits::check().environment()? {
