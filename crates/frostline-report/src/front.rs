@@ -13,10 +13,10 @@ use crate::study::{BASELINE, CellView, State, Study, distinct};
 use crate::table::{Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
+pub(crate) mod result;
 mod stages;
 
 use frostline_record::{Precision, PrefixUse, SCHEMA};
-use frostline_score::MeanStd;
 use serde::Serialize;
 
 /// Topics in the order of the report.
@@ -76,29 +76,10 @@ pub(crate) fn asked(study: &Study) -> String {
     )
 }
 
-/// A row of the table of all languages.
-struct SideRow {
-    name: String,
-    extras: Vec<String>,
-    /// Dev accuracy and time saving, language by language.
-    of: Vec<(Option<MeanStd>, Value)>,
-}
-
-/// One row per policy, the languages beside each other.
+/// What came out, all languages below each other.
 fn result(study: &Study, topics: &Topics, page: &mut Page) {
     page.section(2, "Result");
-    let langs: Vec<(usize, String)> = study.langs().into_iter().map(String::from).enumerate().collect();
-    let columns = keys::frozen(study, |row: &SideRow| row.name.clone(), |row: &SideRow| &row.extras).each(
-        langs.clone(),
-        |(_, lang)| format!("{lang}: dev accuracy"),
-        Quantity::Percent(2),
-        |row, (at, _)| row.of[*at].0,
-    );
-    let columns = langs.into_iter().fold(columns, |columns, (at, lang)| {
-        columns
-            .optional(format!("{lang}: time saving"), Quantity::Percent(1), move |row| row.of[at].1.clone())
-    });
-    page.table(columns.table(policy_rows(study).into_iter().chain(baseline_rows(study))));
+    result::tables(study, false, page);
     stages_of(study, page);
     remarks(study, topics, page);
 }
@@ -131,45 +112,6 @@ pub(crate) fn stages_of(study: &Study, page: &mut Page) {
         page.table(stages::table(study, lang));
     }
     page.paragraph(stages::ABOUT);
-}
-
-fn policy_rows(study: &Study) -> Vec<SideRow> {
-    let cell = |group: Option<&Group>| {
-        let dev = group.and_then(|group| group.dev.as_ref()).map(|dev| dev.accuracy);
-        let saving = group.map_or(Value::Missing, |group| turns::saving(group, study.step_cost(group)));
-        (dev, saving)
-    };
-    let mut rows = Vec::new();
-    for extras in study.extras() {
-        for policy in study.policies() {
-            let groups = || study.groups.iter().filter(|g| g.policy == policy && g.extras == extras);
-            if groups().next().is_none() {
-                continue;
-            }
-            let of = |lang: &str| cell(groups().find(|group| group.lang == lang));
-            rows.push(SideRow {
-                name: policy.into(),
-                extras: extras.to_vec(),
-                of: study.langs().into_iter().map(of).collect(),
-            });
-        }
-    }
-    rows
-}
-
-fn baseline_rows(study: &Study) -> Vec<SideRow> {
-    let all = baselines::all(study);
-    let kinds = distinct(all.iter().map(|one| (one.baseline.as_str(), one.extras.as_slice())));
-    let row = |(name, extras): (&str, &[String])| {
-        let here = || all.iter().filter(|one| one.baseline == name && one.extras == extras);
-        let dev = |lang: &str| Some(here().find(|one| one.lang == lang)?.dev.as_ref()?.accuracy);
-        Some(SideRow {
-            name: format!("*{}*", here().next()?.title()),
-            extras: extras.to_vec(),
-            of: study.langs().into_iter().map(|lang| (dev(lang), Value::Missing)).collect(),
-        })
-    };
-    kinds.into_iter().filter_map(row).collect()
 }
 
 pub(crate) fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::study::cells::{CellView, Done, State, distinct, over};
 use crate::study::epochs::{self, EpochStats};
-use crate::study::paired::Paired;
+use crate::study::paired;
 use crate::study::stages::{self, StageStats};
 
 impl Group {
@@ -27,7 +27,7 @@ impl Group {
     }
 }
 
-/// Cells that differ only in their seed, in numbers. Accuracies, shares and savings are in [0, 1].
+/// Cells that differ only in their seed, in numbers. Accuracies and shares are in [0, 1].
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub lang: String,
@@ -44,8 +44,6 @@ pub(crate) struct Group {
     pub test: Option<SplitStats>,
     /// Dev accuracy over all words minus the baseline's, paired by seed.
     pub dev_accuracy_gain: Option<MeanStd>,
-    /// Share of the baseline's training time that is saved, paired by seed.
-    pub train_time_saving: Option<MeanStd>,
     pub times: Option<Times>,
     pub epochs: Vec<EpochStats>,
     /// Task by task; empty where a cell is one stage of one task that tags words.
@@ -118,7 +116,6 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
     let settings = &members[0].cell.settings;
     let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
-    let Paired { gains, savings, .. } = Paired::of(members, all);
     Group {
         lang: settings.lang.to_string(),
         policy: settings.policy.to_string(),
@@ -130,8 +127,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         steps: done.first().map(|done| done.result.steps),
         dev: split(&done, "dev"),
         test: split(&done, "test"),
-        dev_accuracy_gain: MeanStd::of(&gains),
-        train_time_saving: MeanStd::of(&savings),
+        dev_accuracy_gain: MeanStd::of(&paired::gains(members, all)),
         times: times(&done),
         epochs: epochs::of(&done),
         stages: stages::of(members),

@@ -12,6 +12,7 @@ pub(crate) mod paired;
 pub(crate) mod panels;
 pub(crate) mod predictions;
 pub(crate) mod right;
+pub(crate) mod saved;
 mod stage_verdicts;
 pub(crate) mod stages;
 pub(crate) mod stored;

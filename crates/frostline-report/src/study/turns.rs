@@ -45,14 +45,19 @@ impl StepCost {
         })
     }
 
+    /// The same where its interval says something.
+    pub fn measured_saving(&self) -> Option<Estimate> {
+        let says_nothing =
+            |found: &Estimate| found.low < 0.0 && found.high > 0.0 && found.high - found.low > MOST_WIDTH;
+        self.saving().filter(|found| !says_nothing(found))
+    }
+
     /// The same as a table shows it.
     pub fn saving_shown(&self) -> Value {
-        match self.saving() {
-            None => Value::Missing,
-            Some(Estimate { low, high, .. }) if low < 0.0 && high > 0.0 && high - low > MOST_WIDTH => {
-                "not measurable here".into()
-            }
-            Some(Estimate { value, low, high }) => {
+        match (self.ratio, self.measured_saving()) {
+            (None, _) => Value::Missing,
+            (Some(_), None) => "not measurable here".into(),
+            (Some(_), Some(Estimate { value, low, high })) => {
                 Value::Mean(MeanInterval { n: self.rounds, mean: value, interval: Some([low, high]) })
             }
         }
@@ -115,15 +120,12 @@ fn ratio(own: &[f64], other: &[f64]) -> Estimate {
     median(&own.iter().zip(other).map(|(own, other)| own / other).collect::<Vec<_>>(), 0.95)
 }
 
-/// The time that a group saves as a table shows it: of steps in turns, or of its cells' training times where there are
-/// none.
+/// The time that a group saves as a table shows it. It comes from steps in turns alone: training times of cells hold
+/// whatever else the machine did, so their ratios are no savings.
 pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
-    if group.policy == BASELINE {
-        let known = cost.is_some() || group.train_time_saving.is_some();
-        return if known { "baseline".into() } else { Value::Missing };
-    }
     match cost {
+        None => Value::Missing,
+        Some(_) if group.policy == BASELINE => "baseline".into(),
         Some(cost) => cost.saving_shown(),
-        None => group.train_time_saving.into(),
     }
 }

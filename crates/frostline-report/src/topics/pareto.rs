@@ -56,6 +56,10 @@ fn figure(study: &Study) -> Option<Figure> {
         Note::YAxis,
         Note::XAxis,
     ];
+    let measured = match study.step_costs.is_empty() {
+        true => "",
+        false => " What steps in turns saved stands in the first table.",
+    };
     notes.extend(unnamed_note(&panels).map(Note::Text));
     Some(Figure {
         path: "figures/pareto.svg",
@@ -63,7 +67,8 @@ fn figure(study: &Study) -> Option<Figure> {
         theme: Theme::Accuracy,
         about: "Each point is a policy. Further left means that a training step is predicted to take less time; higher \
                 means better. The line joins the policies that no other beats in both."
-            .into(),
+            .to_string()
+            + measured,
         chart: Chart::Scatter(Scatter {
             panels: panels.iter().map(|panel| points(study, panel, judged)).collect(),
             across: Across::Percent,

@@ -5,6 +5,7 @@ use crate::keys;
 use crate::number::{count, fixed, listed};
 use crate::page::Page;
 use crate::study::advice::{Advice, SPLIT};
+use crate::study::saved;
 use crate::study::verdicts::{PolicyVerdict, points, tally};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{BASELINE, Group, SPLITS, Study};
@@ -108,14 +109,20 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
         all => format!("In each of {}{within}", listed(all)),
     };
     let margin = points(advice.margin);
-    let cost = |cost: f64| format!("a step is predicted to take {} % of the time", fixed(100.0 * cost, 0));
+    let cost = |policy: &str, cost: f64| {
+        let predicted = format!("a step is predicted to take {} % of the time", fixed(100.0 * cost, 0));
+        match saved::said(study, policy, &advice.extras, &advice.langs) {
+            None => predicted,
+            Some(measured) => format!("{predicted}; measured in turns, {measured}"),
+        }
+    };
     let mut text = match &advice.choice {
         Some(choice) => format!(
             "{place}, the cheapest policy that is shown to lose at most {margin} against `none` is **{}** \
              (confidence {}; {}).",
             choice.policy,
             confidence(choice.confidence),
-            cost(choice.step_cost)
+            cost(&choice.policy, choice.step_cost)
         ),
         None => format!("{place}, no cheaper policy is shown to lose at most {margin} against `none`."),
     };
@@ -124,7 +131,7 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
             1 => String::new(),
             policies => format!(", once corrected for choosing among {policies} policies"),
         };
-        let cost = cost(open.step_cost);
+        let cost = cost(&open.policy, open.step_cost);
         text += &format!(" This is not decided{corrected}, for the cheaper **{}** ({cost})", open.policy);
         text +=
             &open.needed.as_ref().map_or_else(|| ".".into(), |needed| format!(": it would take {needed}."));
@@ -211,7 +218,9 @@ fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page)
 
 /// What the columns about cost mean.
 const COSTS: &str = "**Step cost** is the predicted time of a step, in percent of that of `none`. **Pareto front**: no other \
-                     policy is at least as accurate and as cheap; by mean accuracy, which may be chance.";
+                     policy is at least as accurate and as cheap; by mean accuracy, which may be chance. Costs are predicted here, \
+                     also where steps were timed, since a prediction does not depend on the machine's other work; what \
+                     was measured stands under \"What a step costs\".";
 
 /// `verdicts.csv`.
 fn file(study: &Study) -> Option<DataFile> {

@@ -4,7 +4,7 @@ use frostline_record::{SplitFacts, TaskFacts};
 
 use crate::front::Topics;
 use crate::number::{fixed, listed, signed};
-use crate::study::{BASELINE, CellView, Group, Study};
+use crate::study::{BASELINE, CellView, Group, Study, saved};
 use crate::table::{Columns, Quantity, Table};
 
 /// A language with the facts of its first finished cell.
@@ -63,11 +63,14 @@ fn cheapest(study: &Study) -> Option<String> {
     let costs = others.filter_map(|group| Some((group, study.standing(group)?.step_cost)));
     let (group, cost) = costs.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
+    let langs = std::slice::from_ref(&group.lang);
+    let measured = saved::said(study, &group.policy, &group.extras, langs);
     Some(format!(
         "A training step is predicted to be cheapest with **{}**{at}: it takes {} % of the time of one in which \
-         everything learns.",
+         everything learns{}.",
         group.policy,
-        fixed(100.0 * cost, 0)
+        fixed(100.0 * cost, 0),
+        measured.map_or_else(String::new, |measured| format!("; measured in turns, {measured}"))
     ))
 }
 

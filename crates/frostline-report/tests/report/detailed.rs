@@ -281,7 +281,7 @@ fn claims_are_judged_by_paired_differences() {
     insta::assert_snapshot!("claims_page", text(&files, "claims.md"));
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
     let verdicts: Vec<_> = json["claims"].as_array().expect("claims").iter().map(|c| &c["verdict"]).collect();
-    assert_eq!(verdicts, ["supported", "supported", "contradicted", "supported", "not_tested"]);
+    assert_eq!(verdicts, ["supported", "not_decided", "contradicted", "supported", "not_tested"]);
     // One seed decides nothing.
     let cells: Vec<_> = sweep.cells.iter().filter(|cell| cell.settings.seed == 42).cloned().collect();
     let one = Sweep { cells, ..sweep };

@@ -26,7 +26,7 @@ fn times(sweep: &Sweep) -> Vec<PairedTimes> {
         schema: SCHEMA,
         policies: cells.iter().map(timed).collect(),
         subwords: vec![350; 40],
-        load: Load { before: Some(3.4), stolen: Some(0.08) },
+        load: Load { before: Some(3.4), stolen: Some(0.08), ..Load::default() },
         made_by: maker(),
     };
     sweep.timed_groups(|_| true).into_iter().map(of_group).collect()
@@ -61,6 +61,71 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
     assert_eq!(steps("all")["saved_mib"], 380.0);
 }
 
+/// Training times of cells hold whatever else the machine did: no ratio of them is a saving, in no file.
+#[test]
+fn training_times_of_cells_are_no_savings() {
+    let (sweep, mut records) = whole();
+    let told = |records: &[frostline_record::Record], times: &[PairedTimes]| {
+        let report = Report::timed(&sweep, records, times);
+        (report.files().expect("a report"), report.terminal_table(200))
+    };
+    let (plain, terminal) = told(&records, &[]);
+    for file in &plain {
+        let text = String::from_utf8_lossy(&file.bytes).to_lowercase();
+        for name in [
+            "| time saving %",
+            "\"time saving",
+            "train_time_saving",
+            "measured_speedup",
+            "measured speed-up |",
+        ] {
+            assert!(!text.contains(name), "{} has {name}", file.path);
+        }
+    }
+    assert!(!terminal.contains("saved time"), "{terminal}");
+    assert!(text(&plain, "report.md").contains("**Savings in time are not measured here**"));
+    // A machine that was busy for one policy alone moves its times, and nothing that is said of savings.
+    for record in records.iter_mut().filter(|record| record.cell.settings.policy == "first-4") {
+        record.timing.as_mut().expect("a time").train_ms *= 17.0;
+    }
+    let savings = |files: &[frostline_report::ReportFile]| -> Vec<String> {
+        let page = text(files, "report.md");
+        let (_, section) = page.split_once("### What a step costs").expect("the section");
+        let table = section
+            .lines()
+            .skip_while(|line| !line.starts_with('|'))
+            .take_while(|line| line.starts_with('|'));
+        table.map(String::from).collect()
+    };
+    let timed = told(&whole().1, &times(&sweep)).0;
+    assert_eq!(savings(&timed), savings(&told(&records, &times(&sweep)).0));
+}
+
+/// A policy whose steps were not timed has a dash, and the page says why.
+#[test]
+fn a_policy_whose_steps_were_not_timed_has_no_saving() {
+    let (sweep, records) = whole();
+    let mut some = times(&sweep);
+    for times in &mut some {
+        let of = |id: &str| sweep.cells.iter().find(|cell| cell.id == id).expect("a cell");
+        times.policies.retain(|timed| of(&timed.cell).settings.policy != "alternating");
+    }
+    let report = Report::timed(&sweep, &records, &some);
+    let files = report.files().expect("a report");
+    let page = text(&files, "report.md");
+    let result =
+        page.split("## Result").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
+    let rows: Vec<&str> = result.lines().filter(|line| line.contains("| alternating")).collect();
+    assert_eq!(rows.len(), 2, "{result}");
+    assert!(
+        rows.iter().all(|row| row.trim_end().ends_with("–  |     3 |") || row.contains(" – |")),
+        "{rows:?}"
+    );
+    assert!(page.contains("A dash: its steps were not taken in turns"));
+    let terminal = report.terminal_table(200);
+    assert!(terminal.contains("saved time"), "{terminal}");
+}
+
 #[test]
 fn claims_on_training_time_are_decided_by_steps_in_turns() {
     let (mut sweep, records) = whole();
@@ -81,10 +146,11 @@ fn claims_on_training_time_are_decided_by_steps_in_turns() {
         lines.filter(|line| line.starts_with(['#', '|', '*'])).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!("claims_in_turns", shown(&times(&sweep)));
-    // A comparison whose steps were not timed: all of them by wall time.
+    // Where the steps of a comparison were not timed nothing is decided: training times of cells do not tell.
     let mut some = times(&sweep);
     some.truncate(1);
-    assert!(shown(&some).contains("| A: training time, s |"));
+    let untimed = shown(&some);
+    assert_eq!(untimed.matches("**Not tested.**").count(), 3, "{untimed}");
 }
 
 #[derive(serde::Deserialize)]

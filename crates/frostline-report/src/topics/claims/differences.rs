@@ -36,11 +36,8 @@ fn between(
     asks: String,
     wanted: Wanted,
 ) -> Answer<Differences> {
-    if test.measure == Measure::TrainTime
-        && let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), wanted)
-    {
-        let measured = "a step in turns, ms".into();
-        return answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together });
+    if test.measure == Measure::TrainTime {
+        return by_steps(study, cells, test, gauge, asks, wanted);
     }
     let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
     if found.is_empty() {
@@ -52,6 +49,29 @@ fn between(
     }
     decided(asks, gauge.titled(), gauge, (&found, by_sentence(study, gauge, cells)), wanted)
 }
+
+/// Training times of policies, which only steps in turns can compare.
+fn by_steps(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    gauge: &Gauge<'_>,
+    asks: String,
+    wanted: Wanted,
+) -> Answer<Differences> {
+    let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), wanted) else {
+        if policies(study, cells, &test.pairs(), &|view| gauge.end(view)).is_empty() {
+            return nothing(asks, cells, test.a.iter().chain(&test.b));
+        }
+        return not_tested(asks, UNTIMED.into());
+    };
+    let measured = "a step in turns, ms".into();
+    answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together })
+}
+
+/// Why training times of policies are not compared.
+const UNTIMED: &str = "the steps of these policies were not taken in turns, and training times of single cells hold whatever \
+                       else the machine did; `frostline time` takes them";
 
 /// Over a stage, a task falls less under A than under B.
 pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) -> Answer<Differences> {

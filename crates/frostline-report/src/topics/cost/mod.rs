@@ -17,7 +17,6 @@ use crate::page::Page;
 use crate::study::cells::over;
 use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
-use crate::study::paired::measured_speedup;
 use crate::study::turns::saving;
 use crate::study::{BASELINE, CellView, Done, Group, Study, panels};
 use crate::table::{Columns, Quantity, Value};
@@ -43,8 +42,6 @@ struct StepCost {
     gflop_per_step: MeanStd,
     /// How many times as fast as the baseline a step should be.
     predicted_speedup: MeanStd,
-    /// The baseline's median step time over this one's, paired by seed.
-    measured_speedup: Option<MeanStd>,
     /// What a step on the longest sentences should keep in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted_memory: Option<StepMemory>,
@@ -89,9 +86,7 @@ impl TrainingCost {
     pub fn of(study: &Study) -> Self {
         let of_group = |group: &Group| {
             let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
-            let speedups = study.members(group).filter_map(|view| measured_speedup(view, &study.cells));
-            let speedups: Vec<f64> = speedups.collect();
-            (key(group), GroupCost { steps: step_cost(&done, &speedups), prefix: PrefixStats::of(&done) })
+            (key(group), GroupCost { steps: step_cost(&done), prefix: PrefixStats::of(&done) })
         };
         Self { groups: study.groups.iter().map(of_group).collect() }
     }
@@ -109,11 +104,10 @@ impl TrainingCost {
     }
 }
 
-fn step_cost(done: &[&Done], speedups: &[f64]) -> Option<StepCost> {
+fn step_cost(done: &[&Done]) -> Option<StepCost> {
     Some(StepCost {
         gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
         predicted_speedup: MeanStd::of(&over(done, predicted_speedup))?,
-        measured_speedup: MeanStd::of(speedups),
         predicted_memory: StepMemory::of(done),
     })
 }
@@ -130,11 +124,8 @@ fn predicted_speedup(done: &Done) -> f64 {
 impl Topic for TrainingCost {
     fn reading(&self, study: &Study) -> Vec<String> {
         let in_turns = !study.step_costs.is_empty();
-        let baseline = if study.has_baseline() && in_turns {
+        let baseline = if study.has_baseline() {
             "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
-        } else if study.has_baseline() {
-            "**vs none** and **time saving** compare with `none`, where everything learns. Each cell \
-             is compared with the `none` cell of the same seed."
         } else {
             "The plan has no policy `none`, so savings in time and differences in accuracy have \
              nothing to be measured against."
@@ -145,13 +136,7 @@ impl Topic for TrainingCost {
              constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
              policies in turn, so that a machine that slows down slows all policies alike. Median step \
              times leave out a cell's first three steps.",
-            if in_turns {
-                turns::READING
-            } else {
-                "**Speed-up** is how many times as fast a training step is as with `none`. It is predicted \
-             from the work that is left, before any step is taken, for Frostline's own kernels on two \
-             processor cores. It is measured as the ratio of median step times of the same seed."
-            },
+            if in_turns { turns::READING } else { turns::UNTIMED },
             "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
              training time.",
         ]
@@ -189,7 +174,7 @@ impl Topic for TrainingCost {
         vec![self.figure(study)]
     }
 
-    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
+    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
         let cost = |view: &&'a CellView| view.done().map(|done| &done.result.cost);
         let timing = |view: &&'a CellView| view.done().and_then(|done| done.timing.as_ref());
         type Measured = fn(&Timing) -> f64;
@@ -214,7 +199,6 @@ impl Topic for TrainingCost {
             .column("predicted_speedup_cached", Quantity::Number(2, ""), move |view| {
                 cost(view).map(|cost| cost.predicted_speedup_cached)
             })
-            .column("measured_speedup", Quantity::Number(2, ""), |view| measured_speedup(view, &study.cells))
             .each(
                 measured,
                 |(name, _)| (*name).into(),
@@ -228,7 +212,6 @@ impl Topic for TrainingCost {
 
     fn group_fields(&self, study: &Study, group: &Group) -> Fields {
         Fields::default()
-            .with("train_time_saving", &group.train_time_saving)
             .with("cost", &self.steps(group))
             .with("times", &group.times)
             .with("prefix", &self.prefix(group))
@@ -296,14 +279,14 @@ impl TrainingCost {
         if groups.iter().any(|(_, prefix)| prefix.was_read()) {
             page.paragraph(
                 "`Prefix s` is the mean time a cell spent on computing it, finding it or waiting \
-                 for it. Training time, its saving, and both speed-ups leave it out.",
+                 for it. It is part of no training time and of no step.",
             );
         }
     }
 
-    /// What the cost model said beside what the clock said.
+    /// What the cost model said, where no clock can say it: steps were not taken in turns.
     fn speedups(&self, study: &Study, lang: &str, page: &mut Page) {
-        page.section(3, "Predicted and measured speed-up");
+        page.section(3, "Predicted speed-up");
         let is_even = |group: &Group| study.members(group).filter_map(CellView::done).all(is_steady);
         let cost = |group: &Group| self.steps(group).filter(|_| is_even(group));
         let columns = keys::of_group(study)
@@ -312,18 +295,11 @@ impl TrainingCost {
             })
             .column("Predicted speed-up", Quantity::Number(2, ""), |group| {
                 cost(group).map(|cost| cost.predicted_speedup.mean)
-            })
-            .ranked(u8::from(!study.has_baseline()), "Measured speed-up", Quantity::Number(2, ""), |group| {
-                match cost(group).and_then(|cost| cost.measured_speedup) {
-                    Some(_) if group.policy == BASELINE => Value::from("baseline"),
-                    speedup => speedup.into(),
-                }
             });
         page.table(columns.table(study.groups_of(lang)));
         if !study.groups_of(lang).all(is_even) {
             page.paragraph(
-                "Where what learns changes on the way, no step stands for all: there the training time and its \
-                 saving say what was won.",
+                "Where what learns changes on the way, no step stands for all, and nothing is predicted.",
             );
         }
     }

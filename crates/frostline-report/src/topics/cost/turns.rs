@@ -11,7 +11,14 @@ pub(super) const READING: &str = "**Time saving** is how much less time a traini
      training, the policies of a language took steps in turns: in one process, on the same batches, in an order drawn for \
      each round, so that whatever else the machine did slowed all of them alike. It is 1 minus the median of the rounds' \
      ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). *not measurable here*: the interval \
-     includes 0 and is wider than 4 points.";
+     includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, as where what learns changes on the \
+     way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
+
+/// Why there is no "Time saving", where no steps were taken in turns.
+pub(super) const UNTIMED: &str = "**Savings in time are not measured here**, since no steps were taken in turns. Training \
+     times of single cells do not tell them: they hold whatever else the machine did. `frostline time` takes the steps and \
+     writes the report again. **Speed-up** is how many times as fast a training step should be as with `none`: predicted from \
+     the work that is left, for Frostline's own kernels on two processor cores.";
 
 /// What was predicted of a policy's steps.
 pub(super) struct Predicted {
@@ -67,8 +74,8 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     }
     if study.groups_of(lang).any(|group| cost(group).is_none() && group.times.is_some()) {
         page.paragraph(
-            "Where what learns changes on the way, no step stands for all: there the training time and its saving say \
-             what was won.",
+            "A dash: no step stands for all where what learns changes on the way, or its steps were not timed. What such a \
+             policy saves is not measured here.",
         );
     }
 }

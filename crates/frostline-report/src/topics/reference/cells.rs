@@ -8,6 +8,7 @@ use crate::number::capital;
 use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::groups::Times;
+use crate::study::turns::saving;
 use crate::study::{BASELINE, Group, Study};
 use crate::table::{Columns, Quantity, Value};
 use crate::topics::reference::differences;
@@ -80,7 +81,11 @@ fn accuracies<'a>(study: &Study, reference: &'a Reference) -> Columns<'a, Compar
         .column("Our seeds", Quantity::Count, |row| row.0.seeds_done)
 }
 
-fn costs<'a>(study: &Study, reference: &'a Reference, data: &'a ReferenceData) -> Columns<'a, Compared<'a>> {
+fn costs<'a>(
+    study: &'a Study,
+    reference: &'a Reference,
+    data: &'a ReferenceData,
+) -> Columns<'a, Compared<'a>> {
     let study_name = capital(&reference.name);
     let theirs = |what: &str| format!("{study_name}: {what}");
     let base = data.policy.get(BASELINE).and_then(|base| base.train_s);
@@ -100,7 +105,7 @@ fn costs<'a>(study: &Study, reference: &'a Reference, data: &'a ReferenceData) -
         .optional(theirs("s"), Quantity::Number(0, ""), |row| row.1.train_s)
         .column("Ours: s", Quantity::Number(0, ""), move |row| times(row.0, |t| t.train_s.mean))
         .optional(theirs("time saving"), Quantity::Percent(1), move |row| Some(1.0 - row.1.train_s? / base?))
-        .column("Ours: time saving", Quantity::Percent(1), |row| row.0.train_time_saving)
+        .optional("Ours: time saving", Quantity::Percent(1), |row| saving(row.0, study.step_cost(row.0)))
         .optional(theirs("samples"), Quantity::Number(1, "/s"), |row| row.1.samples_per_s)
         .column("Ours: samples", Quantity::Number(1, "/s"), move |row| times(row.0, |t| t.samples_per_s.mean))
         .optional(theirs("steps"), Quantity::Number(2, "/s"), |row| row.1.steps_per_s)
