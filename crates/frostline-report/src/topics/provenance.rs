@@ -17,7 +17,9 @@ pub(crate) struct Provenance;
 
 impl Topic for Provenance {
     fn caveats(&self, study: &Study) -> Vec<String> {
-        let mut points = study.sweep.plan.caveats.clone();
+        let said = |caveat: &&String| study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat));
+        let caveats = study.sweep.plan.caveats.iter();
+        let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
         let makers = study.makers().len();
         if makers > 1 {
             points.push(format!(

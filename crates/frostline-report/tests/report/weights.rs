@@ -45,6 +45,25 @@ fn weights_rounded_to_4_bits_are_told_without_the_plans_help() {
     }
 }
 
+/// A plan may say it too, in words of its own.
+#[test]
+fn a_plan_that_says_the_same_is_not_repeated() {
+    let page = |sha256: &str| {
+        let mut sweep = sweep("rounded", &paper(), 1, false, "");
+        sweep.cells.iter_mut().for_each(|cell| read(cell, sha256));
+        sweep.plan.caveats = vec![
+            "Where the encoder's weights were rounded to 4 bits before training, accuracies hold for them."
+                .into(),
+            "Another caveat.".into(),
+        ];
+        text(&report(&sweep).files().expect("a report"), "report.md").to_string()
+    };
+    let known = page(ROUNDED[0]);
+    assert_eq!(known.matches("rounded to 4 bits").count(), 1);
+    assert!(known.contains("- Another caveat.\n"), "{known}");
+    assert_eq!(page(&"0".repeat(64)).matches("rounded to 4 bits").count(), 1);
+}
+
 #[test]
 fn weights_of_some_cells_are_told_as_such() {
     let (said, _) = said(|at, cell| {
