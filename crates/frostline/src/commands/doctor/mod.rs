@@ -7,18 +7,20 @@ use anyhow::Result;
 use clap::Args;
 use frostline_assets::Places;
 use frostline_cell::version;
-use frostline_kernels::backend;
+use frostline_kernels::backend::{self, BackendError};
+
+mod assets;
 
 use super::readable::Readable;
 use super::{Stop, named};
 
 /// Show what this machine has for Frostline and what is missing, and check that a device computes correctly.
-///
-/// Examples:
-///   frostline doctor --models MODELS --data TREEBANKS
-///   frostline doctor --conformance --backend wgpu
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+    frostline doctor
+    frostline doctor --models MODELS --data TREEBANKS
+    frostline doctor --conformance --backend wgpu")]
 pub struct Doctor {
     /// Folder of encoders
     #[arg(long)]
@@ -47,13 +49,18 @@ impl Doctor {
             return conformance(&mut out, &named(Some(self.backend))?);
         }
         backends(&mut out)?;
-        assets(&mut out, &Places::new(self.data, self.models))
+        assets::show(&mut out, &Places::new(self.data, self.models))
     }
 }
 
 /// A line: what, and what was found.
 fn line(out: &mut dyn Write, what: &str, found: &str) -> Result<()> {
     Ok(writeln!(out, "{what:<12}{found}")?)
+}
+
+/// What to do about what the line above lacks.
+fn fix(out: &mut dyn Write, what: &str) -> Result<()> {
+    line(out, "", &format!("fix: {what}"))
 }
 
 fn machine(out: &mut dyn Write) -> Result<()> {
@@ -90,42 +97,32 @@ fn backends(out: &mut dyn Write) -> Result<()> {
         }
         match version::isa(name) {
             Ok(isa) if devices.is_empty() => line(out, name, &format!("{isa}{choice}"))?,
-            Err(error) if devices.is_empty() => line(out, name, &format!("not usable: {error:#}"))?,
+            Err(error) if devices.is_empty() => lacking(out, name, &error)?,
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Every encoder and treebank that can be named, and what is missing of it.
-fn assets(out: &mut dyn Write, places: &Places) -> Result<()> {
-    let cache = places
-        .cache
-        .as_ref()
-        .map_or_else(|| "none: set FROSTLINE_CACHE or HOME".into(), |cache| cache.display().to_string());
-    line(out, "cache", &cache)?;
-    for name in places.encoders() {
-        let found = places.encoder(&name, true).map(|files| files.sources.len());
-        line(out, "encoder", &state(&name, found))?;
-    }
-    for name in places.datasets() {
-        let found = places.dataset(&name).map(|files| files.sources.len());
-        line(out, "dataset", &state(&name, found))?;
-    }
-    if places.models.is_none() || places.data.is_none() {
-        line(
-            out,
-            "more",
-            "--models DIR and --data DIR show yours; `frostline fetch` downloads into the cache",
-        )?;
-    }
-    Ok(())
-}
-
-fn state(name: &str, found: Result<usize, frostline_assets::AssetError>) -> String {
-    match found {
-        Ok(_) => format!("{name}: complete"),
-        Err(error) => format!("{name}: {error}"),
+/// Why a backend cannot be used, and what changes that.
+fn lacking(out: &mut dyn Write, name: &str, error: &anyhow::Error) -> Result<()> {
+    match error.downcast_ref() {
+        Some(BackendError::NotBuilt(_)) => {
+            line(out, name, "not in this build")?;
+            fix(
+                out,
+                &format!("cargo install --path crates/frostline --locked --features {name}, in a checkout"),
+            )
+        }
+        Some(BackendError::InstructionSet(_)) => {
+            line(out, name, &format!("not usable: {error:#}"))?;
+            fix(out, "unset FROSTLINE_ISA")
+        }
+        Some(BackendError::NoSuchDevice { .. } | BackendError::Asked(_)) => {
+            line(out, name, &format!("not usable: {error:#}"))?;
+            fix(out, "unset FROSTLINE_DEVICE")
+        }
+        _ => line(out, name, &format!("not usable: {error:#}")),
     }
 }
 

@@ -1,0 +1,143 @@
+//! Disk, cache, encoders and treebanks: what is there, what is missing, and the command that gets it.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use frostline_assets::{AssetError, Places, embedded};
+use frostline_files::{Space, can_write_into};
+use frostline_record::Plan;
+use frostline_sweep::BuiltIn;
+
+use super::{fix, line};
+
+/// The plan whose inputs are looked for: the study that most start with.
+const PLAN: &str = "paper";
+
+/// Less than this is little: its two treebanks, its encoder and some saved models.
+const LITTLE: u64 = 4 << 30;
+
+/// Every place and input.
+pub(super) fn show(out: &mut dyn Write, places: &Places) -> Result<()> {
+    disk(out)?;
+    cache(out, places.cache.as_deref())?;
+    for name in places.encoders() {
+        let found = places.encoder(&name, true).map(drop);
+        asset(out, "encoder", &name, found, places)?;
+    }
+    for name in places.datasets() {
+        let found = places.dataset(&name).map(drop);
+        asset(out, "dataset", &name, found, places)?;
+    }
+    inputs(out, places)?;
+    if places.models.is_none() || places.data.is_none() {
+        line(out, "more", "--models DIR and --data DIR show yours")?;
+    }
+    Ok(())
+}
+
+/// The current folder, into which a sweep writes unless it is told where.
+fn disk(out: &mut dyn Write) -> Result<()> {
+    let here = Path::new(".");
+    let space = Space::of(here);
+    let shown = space.map_or_else(|| "unknown".into(), shown);
+    if !can_write_into(here) {
+        line(out, "disk", &format!("{shown} in the current folder, which cannot be written"))?;
+        return fix(out, "go to a folder of yours, or give `frostline sweep` one with --out DIR");
+    }
+    line(out, "disk", &format!("{shown} in the current folder"))?;
+    if space.is_some_and(|space| space.free < LITTLE) {
+        fix(out, "give `frostline sweep` a folder on another disk with --out DIR")?;
+    }
+    Ok(())
+}
+
+fn cache(out: &mut dyn Write, cache: Option<&Path>) -> Result<()> {
+    let Some(cache) = cache else {
+        line(out, "cache", "none, since neither FROSTLINE_CACHE nor HOME is set")?;
+        return fix(out, "export FROSTLINE_CACHE=DIR");
+    };
+    let place = cache.display();
+    if !can_write_into(cache) {
+        line(out, "cache", &format!("{place}: cannot be written"))?;
+        return fix(out, "export FROSTLINE_CACHE=DIR, a folder that you may write");
+    }
+    if !cache.is_dir() {
+        return line(out, "cache", &format!("{place}: empty; `frostline fetch` makes it"));
+    }
+    let space = Space::of(cache);
+    let free = space.map_or_else(String::new, |space| format!(", {} there", shown(space)));
+    line(out, "cache", &format!("{place}: {} in it, can be written{free}", gib(size(cache))))?;
+    if space.is_some_and(|space| space.free < LITTLE) {
+        fix(out, "export FROSTLINE_CACHE=DIR, a folder on another disk")?;
+    }
+    Ok(())
+}
+
+/// `12.3 of 50.0 GiB free`.
+fn shown(space: Space) -> String {
+    format!("{} of {} free", gib(space.free).trim_end_matches(" GiB"), gib(space.total))
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+/// The bytes of all files below a folder; links are not followed.
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// One encoder or dataset, and how it becomes complete.
+fn asset(
+    out: &mut dyn Write,
+    kind: &str,
+    name: &str,
+    found: std::result::Result<(), AssetError>,
+    places: &Places,
+) -> Result<()> {
+    let Err(error) = found else { return line(out, kind, &format!("{name}: complete")) };
+    line(out, kind, &format!("{name}: {error}"))?;
+    let cached = places.cache.iter().flat_map(|cache| ["treebanks", "encoders"].map(|kind| cache.join(kind)));
+    if cached.into_iter().any(|folder| folder.join(name).is_dir()) {
+        fix(out, &fetched(name))?;
+    }
+    Ok(())
+}
+
+/// What the plan reads and no place has.
+fn inputs(out: &mut dyn Write, places: &Places) -> Result<()> {
+    let Some(built_in) = BuiltIn::find(PLAN) else { return Ok(()) };
+    let plan = Plan::parse(built_in.text, PLAN)?;
+    let outside = |name: &String| !name.starts_with(embedded::PREFIX);
+    let encoders: BTreeSet<String> =
+        plan.cells()?.variants().map(|settings| settings.encoder.name).filter(outside).collect();
+    let absent_encoders = encoders.into_iter().filter(|name| places.encoder(name, true).is_err());
+    let datasets = plan.treebanks.values().filter(|name| outside(name));
+    let absent_datasets = datasets.filter(|name| places.dataset(name).is_err()).cloned();
+    let absent: Vec<String> = absent_datasets.chain(absent_encoders).collect();
+    if absent.is_empty() {
+        return line(out, "plan", &format!("{PLAN}: all that it reads is here"));
+    }
+    for name in &absent {
+        line(out, "plan", &format!("{PLAN} reads {name}, which is not here, or not complete"))?;
+        fix(out, &fetched(name))?;
+    }
+    Ok(())
+}
+
+/// The command that downloads it, or where this build, which cannot, looks for it.
+fn fetched(name: &str) -> String {
+    if cfg!(feature = "fetch") {
+        format!("frostline fetch {name}")
+    } else {
+        "build with `--features fetch`, or give its folder with --models DIR or --data DIR".into()
+    }
+}
