@@ -17,6 +17,13 @@ pub use crate::slurm::SlurmArgs;
 Without options the embedded demo runs: no network, data or weights are needed. The same command \
 again runs only the cells that are missing or failed.
 
+Examples:
+    frostline sweep --lang en,pcm
+    frostline sweep --plan paper --data TREEBANKS --models ENCODERS --verify
+    frostline sweep --plan my-plan.toml --seeds 42-46 --policies none,first-4 --out study
+    frostline sweep --plan paper --set 'optimizer.lr=[1e-5, 5e-5]' --set data.first=2500 --list
+    frostline sweep --status study
+
 Exit codes: 0 done, 1 some cells failed, 2 bad plan or arguments, 3 environment (data, encoder, \
 output folder, device, build), 130 interrupted.")]
 pub struct SweepArgs {
@@ -199,6 +206,7 @@ it. Each takes one cell at a time, and none that another one runs or has recorde
 over, from its last checkpoint where the processor has the same instruction set. TERM and USR1 store where the cells \
 are and end it.
 
+Examples:
     frostline sweep --plan demo --out study --begin   # or without --begin, to run cells here too
     frostline work study                              # in any number of terminals, jobs or machines
     frostline sweep --status study
@@ -246,7 +254,9 @@ pub struct WorkArgs {
 Several folders are set beside each other: one table with the sweeps as columns, and what may not be compared and why. \
 The first is the one that the others are compared with.
 
-  frostline report sweeps/mbert sweeps/xlmr --out sweeps/beside")]
+Examples:
+    frostline report study
+    frostline report sweeps/mbert sweeps/xlmr --out sweeps/beside")]
 pub struct ReportArgs {
     /// The sweep's folder; several are compared
     #[arg(value_name = "DIR", required = true)]
@@ -262,7 +272,10 @@ pub struct ReportArgs {
 The copy has the records, the predictions with a blank in the place of every word, and the times: \
 `frostline report` computes the report from it, except for the sentences that it quotes. Models, logs and \
 the messages of failed cells are left out, and paths are cut to a file and its folder. Gold tags stay: \
-whether they may be published is for the treebanks' licences to say.")]
+whether they may be published is for the treebanks' licences to say.
+
+Examples:
+    frostline publish study published-records")]
 pub struct PublishArgs {
     /// The sweep's folder
     #[arg(value_name = "DIR")]
@@ -276,7 +289,13 @@ pub struct PublishArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every file is checked against the host's list of sizes and digests. The files of UD English EWT and UD \
-Naija NSC, release r2.16, are also known to the program: it accepts no others, whatever the host.")]
+Naija NSC, release r2.16, are also known to the program: it accepts no others, whatever the host.
+
+Examples:
+    frostline fetch                                      # what the plan `paper` reads
+    frostline fetch --plan my-plan.toml --offline        # what the cache has of it
+    frostline fetch UD_Wolof-WTB distilbert-base-multilingual-cased
+    frostline fetch --hub https://hub.example.org --treebanks https://ud.example.org")]
 pub struct FetchArgs {
     /// Treebanks such as UD_English-EWT and encoders by hub id [default: all that the plan reads]
     #[arg(value_name = "NAME")]

@@ -25,7 +25,13 @@ use crate::log;
 /// How much of a pretrained encoder must thaw to learn a task: run studies of freezing, and use the trained models.
 #[derive(Parser)]
 #[command(name = "frostline", version, long_version = long_version(), max_term_width = 100)]
-struct Cli {
+#[command(after_help = "\
+Examples:
+    frostline sweep --lang en,pcm                           # a study on the embedded demo
+    frostline sweep --plan paper --data DIR --models DIR    # a built-in plan on files of yours
+    frostline tag --run study/cells/CELL --input new.conllu
+    frostline doctor                                        # what this machine has and lacks")]
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }

@@ -3,6 +3,8 @@
 
 mod cli;
 pub mod commands;
+#[cfg(test)]
+mod examples;
 mod log;
 
 pub use cli::run;

@@ -18,6 +18,10 @@ use super::{Stop, open, unreadable};
 /// order, -100 for a position without a label. The numbers of truncated and vanished words are printed
 /// to standard error.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline align --tokenizer models/distilbert-base-multilingual-cased en_ewt-ud-dev.conllu
+    frostline align --tokenizer my-encoder --labels last --max-length 64 - < dev.conllu")]
 pub struct Align {
     /// Folder with tokenizer.json or vocab.txt.
     #[arg(long, value_name = "DIR")]

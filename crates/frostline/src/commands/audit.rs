@@ -12,6 +12,9 @@ use frostline_cell::audit::{self, Auditor};
 
 /// Check that saved models kept every bit of what was frozen, and that all other tensors changed.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline audit study/cells/*")]
 pub struct Audit {
     /// Folders of cells whose model was saved (`--set save.model=true`).
     #[arg(required = true)]

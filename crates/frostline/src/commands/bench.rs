@@ -17,6 +17,10 @@ use frostline_tagger::{Options, Tagger};
 
 /// Time parts of this build on this machine, and print one line of JSON.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline bench gemm
+    frostline bench step --encoder embedded:demo-distilbert --treebank embedded:en")]
 pub struct Bench {
     #[command(subcommand)]
     what: What,
@@ -29,6 +33,9 @@ enum What {
     /// The fastest large matrix product: this build's peak on this machine
     Gemm(GemmArgs),
     /// Parsing a treebank and aligning its words with subwords
+    #[command(
+        after_help = "Examples:\n    frostline bench read --encoder embedded:demo-distilbert --treebank embedded:en"
+    )]
     Read(Inputs),
     /// Tagging a treebank's test file with a trained model
     Tag(TagArgs),
@@ -58,6 +65,10 @@ struct Machine {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline bench step --encoder embedded:demo-distilbert --treebank embedded:en \\
+        --policy first-4+embeddings --prefix-cache")]
 struct StepArgs {
     #[command(flatten)]
     inputs: Inputs,
@@ -99,6 +110,9 @@ struct StepArgs {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline bench gemm --threads 1 --precision bf16")]
 struct GemmArgs {
     #[command(flatten)]
     machine: Machine,
@@ -108,6 +122,9 @@ struct GemmArgs {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline bench tag --run study/cells/CELL --treebank embedded:en")]
 struct TagArgs {
     /// Folder of a cell that saved its model, or of the model
     #[arg(long)]

@@ -8,6 +8,10 @@ use clap_complete::Shell;
 
 /// Print a completion script: `frostline completions bash > ~/.local/share/bash-completion/completions/frostline`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline completions bash > ~/.local/share/bash-completion/completions/frostline
+    frostline completions zsh > ~/.zfunc/_frostline")]
 pub struct Completions {
     /// The shell.
     #[arg(value_enum)]

@@ -13,6 +13,10 @@ use super::{Stop, is_closed_pipe, open, unreadable, unwritten};
 
 /// Check, write back and count CoNLL-U files.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline conllu check --typed --metadata dev.conllu
+    frostline conllu stats train.conllu dev.conllu test.conllu")]
 pub struct Conllu {
     #[command(subcommand)]
     command: Command,
@@ -24,6 +28,7 @@ enum Command {
     ///
     /// Makes the checks of the UD validator's level 1, except for normal form C. With `--typed --metadata --nfc` it
     /// makes those of level 2. Each file is checked on its own.
+    #[command(after_help = "Examples:\n    frostline conllu check --typed --metadata --nfc dev.conllu")]
     Check {
         /// Also check the columns' values, the tree of heads and the enhanced graph.
         #[arg(long)]
@@ -39,6 +44,7 @@ enum Command {
         files: Vec<PathBuf>,
     },
     /// Read a file and write the same bytes to standard output. Stops at the first fault.
+    #[command(after_help = "Examples:\n    frostline conllu roundtrip dev.conllu | cmp - dev.conllu")]
     Roundtrip {
         /// Continue after faults, and print them to standard error.
         #[arg(long)]
@@ -47,6 +53,7 @@ enum Command {
         file: PathBuf,
     },
     /// Count sentences, words, ranges and empty nodes, also in files with faults.
+    #[command(after_help = "Examples:\n    frostline conllu stats --json train.conllu dev.conllu")]
     Stats {
         /// Print one JSON object: the sums, then the counts of each file.
         #[arg(long)]

@@ -8,6 +8,9 @@ use clap::Args;
 /// Describe the data that cells would learn from, without training: reads a JSON list of cells from standard
 /// input and prints facts about their data as JSON. `frostline sweep --data-report` shows them as tables.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline data < cells.json")]
 pub struct Data {}
 
 impl Data {

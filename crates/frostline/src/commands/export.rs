@@ -12,6 +12,9 @@ use super::readable::Readable;
 
 /// Copy the model that a cell saved to a folder that Hugging Face's tools can open.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline export --run study/cells/CELL --out my-tagger")]
 pub struct Export {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME.
     #[arg(long, value_name = "CELL_FOLDER")]

@@ -14,6 +14,10 @@ use super::{Stop, bytes, named, pool};
 
 /// Print the logits of every position as JSON lines: a line of `ids` and `logits` per sentence.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline logits --model study/cells/CELL/model --input sentences.txt
+    echo 'The ice melts .' | frostline logits --model models/all-MiniLM-L6-v2 --input - --hidden")]
 pub struct Logits {
     /// Model folder: config.json, weights and tokenizer.
     #[arg(long, value_name = "DIR")]

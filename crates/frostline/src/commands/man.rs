@@ -10,6 +10,10 @@ use super::readable::Readable;
 
 /// Write the manual pages, for example `frostline man --out ~/.local/share/man/man1`, then `man frostline-sweep`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline man --out ~/.local/share/man/man1    # then: man frostline-sweep
+    frostline man > frostline.1")]
 pub struct Man {
     /// The folder for one page per command; without it the main page is printed to standard output.
     #[arg(long, value_name = "DIR")]

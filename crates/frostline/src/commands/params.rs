@@ -17,6 +17,12 @@ use frostline_cell::{cost, outcome, params};
 
 /// Count an encoder's parameters and those that are trainable under a policy, and predict its speed-up.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline params --encoder embedded:demo-distilbert --policy none,first-4,head-only
+    frostline params --models DIR --encoder distilbert-base-multilingual-cased \\
+        --policy first-4+embeddings --cached-prefix
+    frostline params --encoder DIR --policy none --list --unfreeze-every 1 --layer-decay 0.5")]
 pub struct Params {
     /// Folder of encoders.
     #[arg(long)]

@@ -10,6 +10,11 @@ use super::Stop;
 
 /// List the built-in plans, or print one as TOML: `frostline plans paper > my-plan.toml`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline plans
+    frostline plans paper > my-plan.toml    # a plan to change
+    frostline plans reference               # every setting, explained")]
 pub struct Plans {
     /// The plan to print; `reference` names and explains every setting.
     #[arg(value_name = "NAME")]

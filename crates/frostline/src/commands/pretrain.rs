@@ -11,6 +11,9 @@ use frostline_kernels::backend;
 
 /// Train a small encoder from random weights by masked-language modelling.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline pretrain --folder my-encoder --text sentences.txt --epochs 5")]
 pub struct Pretrain {
     /// Folder with config.json and tokenizer; model.safetensors is written to it.
     #[arg(long)]

@@ -16,6 +16,10 @@ use super::{Stop, bytes};
 
 /// Score a tagged CoNLL-U file against gold: accuracy, CoNLL 2018 metrics, tags, confusions.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline score gold.conllu tagged.conllu --train train.conllu
+    frostline score gold.conllu ours.conllu --versus theirs.conllu")]
 pub struct Score {
     /// Gold CoNLL-U file.
     gold: PathBuf,

@@ -10,6 +10,9 @@ use super::{named, pool};
 /// Time training steps of several policies in turns, on the same batches: reads a JSON object from standard input (the
 /// cells, and what to measure) and prints the times as JSON.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline time --threads 2 < request.json")]
 pub struct Time {
     /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]

@@ -7,6 +7,9 @@ use super::{named, pool};
 
 /// Run cells: read jobs from standard input and write events to standard output, as JSON lines.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline worker --threads 2 < jobs.jsonl > events.jsonl")]
 pub struct Worker {
     /// flex, ndarray, cuda or wgpu, if this build has it.
     #[arg(long)]

@@ -25,6 +25,10 @@ use frostline_tagger::{Answer, ModelMismatch, Options, SentenceError, Tagger};
 /// has arrived is tagged and written before more is read. Memory grows only with the longest line or
 /// sentence.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline tag --run study/cells/CELL --input new.conllu > tagged.conllu
+    echo 'The ice melts.' | frostline tag --run study/cells/CELL --output tsv --probabilities")]
 pub struct Tag {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME, or of a
     /// token classifier in Hugging Face's layout.
