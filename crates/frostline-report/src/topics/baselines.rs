@@ -11,6 +11,9 @@ use crate::study::{CellView, Group, Study, distinct};
 use crate::table::{Columns, DataFile, Quantity};
 use crate::topic::Topic;
 
+/// The backends that compute on a GPU.
+const GPU_BACKENDS: [&str; 2] = ["cuda", "wgpu"];
+
 /// Baselines of all languages.
 pub(crate) struct Baselines {
     all: Vec<BaselineStats>,
@@ -34,7 +37,7 @@ impl Topic for Baselines {
                 count(one.fit.as_ref().map_or(0, |fit| fit.iterations))
             )
         });
-        below.chain(unsettled).collect()
+        below.chain(unsettled).chain(on_gpu(study, &self.all)).collect()
     }
 
     fn reading(&self, study: &Study) -> Vec<String> {
@@ -76,6 +79,21 @@ impl Topic for Baselines {
     fn fields(&self, _: &Study) -> Fields {
         Fields::default().with_some("baselines", &self.all)
     }
+}
+
+/// What the probe's score is worth where a GPU computed what it is fitted to.
+fn on_gpu(study: &Study, all: &[BaselineStats]) -> Option<String> {
+    let made = study.cells.iter().filter_map(CellView::made_by);
+    let used = distinct(made.map(|by| by.backend.as_str()).filter(|name| GPU_BACKENDS.contains(name)));
+    let fitted = all.iter().any(|one| one.fit.is_some());
+    let named = || listed(&used.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
+    (fitted && !used.is_empty()).then(|| {
+        format!(
+            "The logistic probe was fitted to what {} computed. Its score can differ from that on `flex` by about 0.1 points: \
+             hidden states differ in rounding, and the probe is fitted until it converges.",
+            named()
+        )
+    })
 }
 
 /// A baseline on a split.
