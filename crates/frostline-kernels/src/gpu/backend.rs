@@ -4,7 +4,6 @@
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::prelude::*;
-use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeRuntime};
 
@@ -21,7 +20,7 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
     }
 
     fn k_bf16(device: &Self::Device) -> bool {
-        Self::supports_dtype(device, DType::BF16)
+        product::has_bf16(&R::client(device))
     }
 
     fn k_linear(

@@ -8,6 +8,7 @@ use burn_cubecl::CubeRuntime;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::ops::permute;
 use burn_cubecl::tensor::CubeTensor;
+use cubecl::features::TypeUsage;
 use cubecl::prelude::*;
 use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};
 use cubek::matmul::launch::{Strategy, launch_ref};
@@ -15,6 +16,19 @@ use cubek::std::InputBinding;
 
 use super::{columns, fresh, per_element, sides};
 use crate::Precision;
+
+/// Whether a device has all that products of bf16 operands need.
+pub(super) fn has_bf16<R: CubeRuntime>(client: &ComputeClient<R>) -> bool {
+    client.properties().type_usage(DType::BF16.into()).is_superset(TypeUsage::all())
+}
+
+/// What a device computes in where this is asked for: f32 where it has no bf16.
+fn on_device<R: CubeRuntime>(client: &ComputeClient<R>, asked: Precision) -> Precision {
+    match asked {
+        Precision::Bf16 if has_bf16(client) => Precision::Bf16,
+        Precision::F32 | Precision::Bf16 => Precision::F32,
+    }
+}
 
 /// What the backward pass needs from the forward pass, in the precision of the products.
 #[derive(Clone, Debug)]
@@ -87,6 +101,7 @@ pub(super) fn without_bias<R: CubeRuntime>(
     precision: Precision,
     [of_x, of_weight]: [bool; 2],
 ) -> (CubeTensor<R>, Saved<R>) {
+    let precision = on_device(&operands[0].client, precision);
     let [x, weight] = operands.map(|tensor| operand(tensor, precision));
     let out = product(x.clone(), weight.clone(), precision);
     (out, Saved { x: of_weight.then_some(x), weight: of_x.then_some(weight), precision })
