@@ -218,7 +218,7 @@ impl Work for StepTask<'_> {
         };
         let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
         let timeline = policy.clone().into();
-        let run = Run::new(&settings, &encoder, &timeline, &tasks);
+        let run = Run { waits: true, ..Run::new(&settings, &encoder, &timeline, &tasks) };
         let take = || train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {});
         let (finished, calls) = match step.trace_device {
             true => DeviceCalls::count(take),

@@ -22,6 +22,11 @@ pub trait Kernels: Backend {
         false
     }
 
+    /// Whether operations only queue their work, so that their time is not that of the work. [`Backend::sync`] waits for it.
+    fn k_queues() -> bool {
+        false
+    }
+
     /// Whether [`Precision::Bf16`] is native on this device.
     fn k_bf16(_device: &Self::Device) -> bool {
         false

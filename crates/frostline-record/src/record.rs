@@ -307,7 +307,8 @@ pub struct Timing {
     pub baselines_ms: f64,
     /// The whole cell, in milliseconds.
     pub total_ms: f64,
-    /// Median time of a step, in milliseconds; the first three are not counted.
+    /// Median time of a step, in milliseconds; the first three are not counted. On a GPU each step has the mean of the steps
+    /// between two readings of losses.
     pub step_ms_median: f64,
     /// Train sentences per second of training time.
     pub samples_per_s: f64,

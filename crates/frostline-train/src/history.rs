@@ -20,8 +20,33 @@ pub struct Epoch {
 /// Where the time went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// Every step, in milliseconds.
+    /// Every step, in milliseconds. On a backend that only queues its work, each of the steps between two readings of their
+    /// losses has the mean of them, since a reading waits for all of them.
     pub steps_ms: Vec<f64>,
     /// Training and dev scoring of every finished epoch, in milliseconds.
     pub epochs_ms: Vec<[f64; 2]>,
+}
+
+impl Times {
+    /// Divides the time of the last so many steps among them.
+    pub(crate) fn share_last(&mut self, steps: usize) {
+        let first = self.steps_ms.len().saturating_sub(steps);
+        let last = &mut self.steps_ms[first..];
+        let mean = last.iter().sum::<f64>() / last.len().max(1) as f64;
+        last.fill(mean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_were_waited_for_together_share_their_time() {
+        let mut times = Times { steps_ms: vec![9.0, 1.0, 1.0, 4.0], epochs_ms: Vec::new() };
+        times.share_last(3);
+        assert_eq!(times.steps_ms, [9.0, 2.0, 2.0, 2.0]);
+        times.share_last(0);
+        assert_eq!(times.steps_ms, [9.0, 2.0, 2.0, 2.0]);
+    }
 }

@@ -16,6 +16,11 @@ impl<B: Backend> Losses<B> {
         self.0.push(loss);
     }
 
+    /// How many have not been read.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The losses since the last call, in their order; 0 where a step had no labels. Waits for the device once.
     pub fn read(&mut self) -> Vec<f32> {
         let kept: Vec<Tensor<B, 1>> = self.0.iter().flatten().cloned().collect();

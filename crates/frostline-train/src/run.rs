@@ -18,7 +18,7 @@ use crate::mix::plan;
 use crate::pass;
 use crate::progress::Progress;
 use crate::resume::{Start, resume, save};
-use crate::step::Step;
+use crate::step::{Step, wait};
 use crate::{Epoch, Finished, LrSchedule, Optimizer, Run, RunEvent, Saved, Sink, TrainError};
 
 /// Trains a model, from the start or from where an earlier attempt was `saved`.
@@ -73,10 +73,18 @@ pub fn train<B: Train>(
             model = freezer.after_step(at.step, &taken.norms, model, &mut optimizer);
             let logs = at.step.is_multiple_of(settings.train.log_every) || at.step == steps;
             let saves = run.checkpoint_is_due(at.step, last_checkpoint);
-            if logs || saves || at.done == planned.len() {
+            let reads = logs || saves || at.done == planned.len();
+            let unread = losses.len();
+            if reads {
                 read(&mut losses, &mut at, &schedule)?;
             }
+            if run.waits {
+                wait(&model);
+            }
             at.times.steps_ms.push(ms(clock));
+            if reads && B::k_queues() && !run.waits {
+                at.times.share_last(unread);
+            }
             if logs {
                 at.add_loss_point(lr);
                 let (point, times) = (&at.losses[at.losses.len() - 1], &at.times);

@@ -71,6 +71,11 @@ impl Step<'_> {
     }
 }
 
+/// Waits until the model's device has done what was asked of it: some backends only queue their work.
+pub(crate) fn wait<B: Train>(model: &Network<B>) {
+    let _ = B::sync(&model.device());
+}
+
 /// The sums of two parts' gradients.
 fn added<B: Train>(model: &Network<B>, parts: [GradientsParams; 2]) -> GradientsParams {
     let mut sum = GradientsAccumulator::new();

@@ -36,6 +36,8 @@ pub struct Run<'a> {
     /// Bytes that may hold the output of what has frozen during the run, so that it need not be computed
     /// again.
     pub memory: usize,
+    /// Whether every step waits until its device has done it, so that its time is a step's: for measurements.
+    pub waits: bool,
 }
 
 /// One thing to learn.
@@ -73,6 +75,7 @@ impl<'a> Run<'a> {
             asked: None,
             settling: None,
             memory: 0,
+            waits: false,
         }
     }
 

@@ -3,7 +3,6 @@
 
 use std::time::Instant;
 
-use burn::module::Module as _;
 use burn::prelude::*;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
@@ -13,7 +12,7 @@ use frostline_record::Settings;
 
 use crate::batch::Batch;
 use crate::pass;
-use crate::step::Step;
+use crate::step::{Step, wait};
 use crate::{Optimizer, Task, TrainError};
 
 /// A policy whose steps are timed.
@@ -86,10 +85,7 @@ impl<'a, B: Train> Turns<'a, B> {
         let step =
             Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns };
         let (model, taken) = step.take(model, &mut self.optimizers[*place]);
-        for device in model.devices() {
-            // Some backends only queue their work.
-            let _ = B::sync(&device);
-        }
+        wait(&model);
         let elapsed_ms = clock.elapsed().as_secs_f64() * 1e3;
         self.models[*place] = Some(model);
         let loss = taken.loss.map_or(0.0, |loss| loss.into_scalar().elem::<f32>());

@@ -19,6 +19,10 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
         "gpu"
     }
 
+    fn k_queues() -> bool {
+        true
+    }
+
     fn k_bf16(device: &Self::Device) -> bool {
         product::has_bf16(&R::client(device))
     }
@@ -113,6 +117,10 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
 impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodiff<Cube<R, BT>, C> {
     fn k_isa() -> &'static str {
         Cube::<R, BT>::k_isa()
+    }
+
+    fn k_queues() -> bool {
+        Cube::<R, BT>::k_queues()
     }
 
     fn k_bf16(device: &Self::Device) -> bool {
