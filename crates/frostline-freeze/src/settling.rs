@@ -55,6 +55,12 @@ impl Settling {
         groups
     }
 
+    /// Whether a window ends with the last of so many steps of which no note was taken yet: only then can something freeze.
+    #[must_use]
+    pub const fn is_due(&self, steps: u64, rule: &SettlingRule) -> bool {
+        self.steps + steps >= rule.every
+    }
+
     /// Takes note of a step's gradient norms; `norm` gives a group's. Returns whether something
     /// freezes now.
     pub fn note(
@@ -134,6 +140,7 @@ mod tests {
                 Group::Head => unreachable!("heads do not settle"),
             };
             for step in 0..2 {
+                assert_eq!(settling.is_due(1, &RULE), step == 1);
                 settling.note(2 * number as u64 + step + 1, &RULE, &policy, norm);
             }
         }

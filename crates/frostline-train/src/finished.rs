@@ -46,7 +46,7 @@ impl<B: Train> Finished<B> {
     /// Where a frozen parameter changed.
     pub(crate) fn select(
         run: &Run<'_>,
-        freezer: &Freezer<'_>,
+        freezer: &Freezer<'_, B>,
         at: Progress,
         last: Network<B>,
         best: Option<Best<B>>,

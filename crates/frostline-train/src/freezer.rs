@@ -12,48 +12,56 @@ use crate::grown::Grown;
 use crate::{Norms, Optimizer, Run, Task};
 
 /// What is frozen now. The one place that applies a policy to the model.
-pub(crate) struct Freezer<'a> {
+pub(crate) struct Freezer<'a, B: Train> {
     run: &'a Run<'a>,
     /// That of the last step taken: an unfreezing that is due comes with the next step.
     policy: ResolvedPolicy,
     settling: Settling,
+    /// The norms of the last steps, of which `settling` has taken no note yet: they are on the device.
+    unread: Vec<Norms<B::InnerBackend>>,
     /// The output of what has frozen during the run, where it is kept.
     grown: Option<Grown>,
 }
 
-impl<'a> Freezer<'a> {
+impl<'a, B: Train> Freezer<'a, B> {
     /// Freezes what is frozen after so many steps, given what has settled by then.
-    pub fn new<B: Train>(
-        run: &'a Run<'a>,
-        step: u64,
-        settling: Settling,
-        model: Network<B>,
-    ) -> (Self, Network<B>) {
-        let mut freezer = Self { run, policy: run.timeline.at(0).clone(), settling, grown: None };
+    pub fn new(run: &'a Run<'a>, step: u64, settling: Settling, model: Network<B>) -> (Self, Network<B>) {
+        let policy = run.timeline.at(0).clone();
+        let mut freezer = Self { run, policy, settling, unread: Vec::new(), grown: None };
         let model = freezer.apply(step.saturating_sub(1), model);
         freezer.grown = freezer.grow(&model);
         (freezer, model)
     }
 
     /// Unfreezes what the timeline unfreezes at this step, counted from 0.
-    pub fn before_step<B: Train>(&mut self, step: u64, model: Network<B>) -> Network<B> {
+    pub fn before_step(&mut self, step: u64, model: Network<B>) -> Network<B> {
         let is_due = self.run.timeline.unfreezings().any(|(from, _)| from == step);
         if is_due { self.apply(step, model) } else { model }
     }
 
     /// Takes note of a step's gradients. Freezes what has settled, drops its optimiser state, and keeps
-    /// its output where that is constant. `step` counts the steps taken.
-    pub fn after_step<B: Train>(
+    /// its output where that is constant. `step` counts the steps taken. Norms are read from the device where a window ends, and
+    /// where a checkpoint `saves` what is known of them.
+    pub fn after_step(
         &mut self,
         step: u64,
-        norms: &Norms<B::InnerBackend>,
+        norms: Norms<B::InnerBackend>,
+        saves: bool,
         mut model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> Network<B> {
         let Some(rule) = self.run.settling else { return model };
-        let policy = self.run.timeline.at(step);
-        let norms = norms.read();
-        if self.settling.note(step, &rule, policy, |group| norms.of(group)) {
+        self.unread.push(norms);
+        if !saves && !self.settling.is_due(self.unread.len() as u64, &rule) {
+            return model;
+        }
+        let mut settles = false;
+        let first = step + 1 - self.unread.len() as u64;
+        for (step, norms) in (first..).zip(Norms::read_all(std::mem::take(&mut self.unread))) {
+            // Only the last step can end a window.
+            settles = self.settling.note(step, &rule, self.run.timeline.at(step), |group| norms.of(group));
+        }
+        if settles {
             model = self.apply(step, model);
             optimizer.forget(&model, |path| self.policy.freezes(path));
             // The rows of the smaller prefix are freed before those of the larger one are computed.
@@ -88,7 +96,7 @@ impl<'a> Freezer<'a> {
     }
 
     /// Makes the model learn what the policy of a step, counted from 0, does not freeze.
-    fn apply<B: Train>(&mut self, step: u64, model: Network<B>) -> Network<B> {
+    fn apply(&mut self, step: u64, model: Network<B>) -> Network<B> {
         let policy = self.run.timeline.at(step);
         self.policy = match self.run.settling {
             None => policy.clone(),
@@ -98,7 +106,7 @@ impl<'a> Freezer<'a> {
     }
 
     /// The output of what has frozen during the run, where it is constant and there is room for it.
-    fn grow<B: Train>(&self, model: &Network<B>) -> Option<Grown> {
+    fn grow(&self, model: &Network<B>) -> Option<Grown> {
         let Run { encoder, tasks, memory, settling, .. } = *self.run;
         let blocks = self.policy.constant_prefix().filter(|_| settling.is_some())?;
         // The model's mix may be that of another stage, and reads every block's output.

@@ -201,6 +201,23 @@ impl<B: Backend> Norms<B> {
         let Some((groups, squares)) = &self.0 else { return ReadNorms(Vec::new()) };
         ReadNorms(groups.iter().copied().zip(squares.to_data().iter::<f64>()).collect())
     }
+
+    /// Those of several steps. Waits for the device once.
+    pub(crate) fn read_all(all: Vec<Self>) -> Vec<ReadNorms> {
+        let squares: Vec<Tensor<B, 1>> =
+            all.iter().flat_map(|one| &one.0).map(|(_, sum)| sum.clone()).collect();
+        let read: Vec<f64> = if squares.is_empty() {
+            Vec::new()
+        } else {
+            Tensor::cat(squares, 0).into_data().iter().collect()
+        };
+        let mut read = read.into_iter();
+        let of_step = |Self(own): Self| {
+            let groups = own.map_or_else(Vec::new, |(groups, _)| groups);
+            ReadNorms(groups.into_iter().zip(read.by_ref()).collect())
+        };
+        all.into_iter().map(of_step).collect()
+    }
 }
 
 impl ReadNorms {

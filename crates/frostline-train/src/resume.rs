@@ -48,7 +48,7 @@ fn with<B: Train>(model: &Network<B>, values: &BTreeMap<String, Values>) -> Resu
 /// A run's state, from which [`resume`] continues it.
 pub(crate) fn save<B: Train>(
     at: &Progress,
-    freezer: &Freezer<'_>,
+    freezer: &Freezer<'_, B>,
     model: &Network<B>,
     best: Option<&Best<B>>,
     optimizer: &Optimizer<B::InnerBackend>,

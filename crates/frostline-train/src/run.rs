@@ -70,9 +70,9 @@ pub fn train<B: Train>(
             if taken.updated && !freezer.policy().freezes("encoder.embeddings.word") {
                 at.untouched *= 1.0 - embeddings_decay(settings, encoder.depth, lr);
             }
-            model = freezer.after_step(at.step, &taken.norms, model, &mut optimizer);
-            let logs = at.step.is_multiple_of(settings.train.log_every) || at.step == steps;
             let saves = run.checkpoint_is_due(at.step, last_checkpoint);
+            model = freezer.after_step(at.step, taken.norms, saves, model, &mut optimizer);
+            let logs = at.step.is_multiple_of(settings.train.log_every) || at.step == steps;
             let reads = logs || saves || at.done == planned.len();
             let unread = losses.len();
             if reads {
