@@ -9,7 +9,7 @@ use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_random::Stream;
 
-use crate::{AdamW, Dropout, Index, Kernels, Pack, Precision, Rows, Train, Update, share, stock};
+use crate::{AdamW, AddNorm, Dropout, Index, Kernels, Pack, Precision, Rows, Train, Update, share, stock};
 
 /// What a backend is compared with.
 pub type Reference = Autodiff<Flex>;
@@ -22,6 +22,10 @@ pub const ROUNDING: f64 = 2e-5;
 pub enum Operation {
     /// x, weight and bias.
     Linear(Precision),
+    /// x and weight.
+    Product,
+    /// x, weight, bias, residual, gamma and beta.
+    LinearNorm(Dropout, Rows),
     /// x.
     Gelu,
     /// x.
@@ -58,6 +62,12 @@ impl Operation {
         let x = i[0].clone();
         match self {
             Self::Linear(precision) => B::k_linear(x, i[1].clone(), vector(&i[2]), *precision),
+            Self::Product => B::k_product(x, i[1].clone(), Precision::F32),
+            Self::LinearNorm(dropout, rows) => {
+                let affine = [vector(&i[4]), vector(&i[5])];
+                let add = AddNorm { residual: i[3].clone(), affine, eps: 1e-6, dropout: *dropout, rows };
+                B::k_linear_add_norm(x, (i[1].clone(), vector(&i[2])), add, Precision::F32)
+            }
             Self::Gelu => B::k_gelu(x),
             Self::LinearGelu => B::k_linear_gelu(x, i[1].clone(), vector(&i[2]), Precision::F32),
             Self::Dropout(dropout, rows) => B::k_dropout(x, *dropout, rows),
@@ -83,6 +93,12 @@ impl Operation {
         let x = i[0].clone();
         match self {
             Self::Linear(_) => stock::linear(x, i[1].clone(), vector(&i[2])),
+            Self::Product => x.matmul(i[1].clone()),
+            Self::LinearNorm(dropout, rows) => {
+                let x = stock::linear(x, i[1].clone(), vector(&i[2]));
+                let affine = [vector(&i[4]), vector(&i[5])];
+                stock::drop_add_norm(x, Some(i[3].clone()), affine, 1e-6, *dropout, rows)
+            }
             Self::Gelu => stock::gelu(x),
             Self::LinearGelu => stock::gelu(stock::linear(x, i[1].clone(), vector(&i[2]))),
             Self::Dropout(dropout, rows) => stock::dropout(x, *dropout, rows),
@@ -274,6 +290,14 @@ fn cases() -> Vec<(String, Case)> {
     let cases = vec![
         ("linear, 209 x 64 x 96", linear(Precision::F32, [n, 64, 96])),
         ("linear, 5 x 33 x 7", linear(Precision::F32, [5, 33, 7])),
+        ("product, 209 x 64 x 6", Case::of(Operation::Product, &[[n, 64], [64, 6]])),
+        (
+            "linear, dropout, residual and LayerNorm",
+            Case::of(
+                Operation::LinearNorm(drop, rows.clone()),
+                &[[n, 40], [40, 70], [1, 70], [n, 70], [1, 70], [1, 70]],
+            ),
+        ),
         ("linear with GELU", Case::of(Operation::LinearGelu, &[[n, 24], [24, 50], [1, 50]])),
         ("GELU", Case::of(Operation::Gelu, &[[n, 250]])),
         ("dropout", Case::of(Operation::Dropout(drop, rows.clone()), &[[n, 70]])),

@@ -7,7 +7,7 @@ use burn::prelude::*;
 use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{Dropout, Index, Pack, Precision, Rows, Update, Updated, stock};
+use crate::{AddNorm, Dropout, Index, Pack, Precision, Rows, Update, Updated, Values, stock};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
@@ -44,6 +44,30 @@ pub trait Kernels: Backend {
         _precision: Precision,
     ) -> Tensor<Self, 2> {
         stock::linear(x, weight, bias)
+    }
+
+    /// `x W`.
+    ///
+    /// # Shapes
+    /// x \[N, I\], weight \[I, O\] -> \[N, O\]
+    fn k_product(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, precision: Precision) -> Tensor<Self, 2> {
+        let none = Tensor::zeros([weight.dims()[1]], &x.device());
+        Self::k_linear(x, weight, none, precision)
+    }
+
+    /// `LayerNorm(dropout(x W + b) + residual)`, of a weight and a bias.
+    ///
+    /// # Shapes
+    /// x \[N, I\], weight \[I, H\], bias \[H\] -> \[N, H\]
+    fn k_linear_add_norm(
+        x: Tensor<Self, 2>,
+        (weight, bias): (Tensor<Self, 2>, Tensor<Self, 1>),
+        add: AddNorm<'_, Self>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let AddNorm { residual, affine, eps, dropout, rows } = add;
+        let x = Self::k_linear(x, weight, bias, precision);
+        Self::k_drop_add_norm(x, Some(residual), affine, eps, dropout, rows)
     }
 
     /// GELU with the exact error function.
@@ -148,6 +172,12 @@ pub trait Kernels: Backend {
     /// x \[N, H\], factors \[D\], `at` below D -> \[N, H\]
     fn k_scaled(x: Tensor<Self, 2>, factors: Tensor<Self, 1>, at: usize) -> Tensor<Self, 2> {
         x * factors.narrow(0, at, 1).unsqueeze::<2>()
+    }
+
+    /// The matrix of these values.
+    fn k_values(values: Values, device: &Self::Device) -> Tensor<Self, 2> {
+        let shape = values.shape();
+        Tensor::from_data(TensorData::new(values.into_numbers(), shape), device)
     }
 
     /// Sum of the cross-entropies of each row with its label, in nats.

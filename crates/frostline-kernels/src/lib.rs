@@ -25,6 +25,6 @@ pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
 pub use kernels::{Kernels, Train};
-pub use numbers::{Index, Rows, Shared, share};
-pub use options::{AdamW, Update, Updated};
+pub use numbers::{Index, Rows, Shared, Values, share};
+pub use options::{AdamW, AddNorm, Update, Updated};
 pub use pack::{Pack, Picked};

@@ -1,4 +1,4 @@
-//! Whole numbers that kernels read: row numbers, labels, boundaries of sentences, identities of rows.
+//! Numbers that kernels read: row numbers, labels, boundaries of sentences, identities of rows, hidden states.
 //!
 //! A processor reads them where they are. A device gets all numbers that were [shared](share) in one transfer, when it
 //! first needs one of them.
@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A list of numbers below 2³²: rows of a table, labels.
 #[derive(Clone)]
@@ -24,6 +24,16 @@ pub struct Rows {
     identities: Arc<[u64]>,
     place: Place,
 }
+
+/// A matrix that comes with a batch, such as hidden states that were computed before. Whoever reads it takes the numbers.
+pub struct Values {
+    numbers: Numbers,
+    shape: [usize; 2],
+    place: Place,
+}
+
+/// Numbers until they are taken.
+type Numbers = Arc<Mutex<Vec<f32>>>;
 
 /// Where a list lies among those that it is transferred with.
 #[derive(Clone)]
@@ -44,6 +54,7 @@ struct Together {
 enum List {
     Index(Arc<[u32]>),
     Identities(Arc<[u64]>),
+    Values(Numbers),
 }
 
 /// A list that shares its transfer with others.
@@ -52,6 +63,8 @@ pub enum Shared<'a> {
     Index(&'a mut Index),
     /// Identities.
     Rows(&'a mut Rows),
+    /// A matrix.
+    Values(&'a mut Values),
 }
 
 /// Lets a device receive all of these in one transfer.
@@ -60,12 +73,14 @@ pub fn share<'a>(lists: impl IntoIterator<Item = Shared<'a>>) {
     let together = Together::new(lists.iter().map(|list| match list {
         Shared::Index(index) => List::Index(index.values.clone()),
         Shared::Rows(rows) => List::Identities(rows.identities.clone()),
+        Shared::Values(values) => List::Values(values.numbers.clone()),
     }));
     for (number, list) in lists.into_iter().enumerate() {
         let place = Place { together: together.clone(), number };
         match list {
             Shared::Index(index) => index.place = place,
             Shared::Rows(rows) => rows.place = place,
+            Shared::Values(values) => values.place = place,
         }
     }
 }
@@ -138,13 +153,47 @@ impl fmt::Debug for Rows {
     }
 }
 
+impl Values {
+    /// A matrix of these rows, one after the other.
+    ///
+    /// # Panics
+    /// If there are not as many numbers as the shape says.
+    #[must_use]
+    pub fn new(numbers: Vec<f32>, shape: [usize; 2]) -> Self {
+        assert_eq!(numbers.len(), shape[0] * shape[1], "the numbers of {shape:?}");
+        let numbers: Numbers = Arc::new(Mutex::new(numbers));
+        Self { place: Place::alone(List::Values(numbers.clone())), numbers, shape }
+    }
+
+    /// Rows and columns.
+    #[must_use]
+    pub const fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    /// The numbers, without a copy.
+    pub(crate) fn into_numbers(self) -> Vec<f32> {
+        taken(&self.numbers)
+    }
+}
+
+fn taken(numbers: &Numbers) -> Vec<f32> {
+    std::mem::take(&mut numbers.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} numbers", self.shape)
+    }
+}
+
 #[cfg(feature = "gpu")]
 pub(crate) use device::{Layout, Listed};
 
 /// How a device sees the numbers.
 #[cfg(feature = "gpu")]
 mod device {
-    use super::{Any, Index, List, Place, Rows, Together};
+    use super::{Any, Index, List, Place, Rows, Together, Values, taken};
 
     /// Lists start at multiples of so many numbers, since devices bind parts of a buffer at multiples of 256 bytes.
     const ALIGNED: usize = 64;
@@ -202,6 +251,7 @@ mod device {
                             values.iter().flat_map(|&value| [value as u32, (value >> 32) as u32]);
                         [push(&mut halves); 2]
                     }
+                    List::Values(numbers) => [push(&mut taken(numbers).into_iter().map(f32::to_bits)); 2],
                 });
             }
             Self { words, starts }
@@ -220,6 +270,16 @@ mod device {
 
         fn words(&self) -> usize {
             self.len()
+        }
+    }
+
+    impl Listed for Values {
+        fn place(&self) -> &Place {
+            &self.place
+        }
+
+        fn words(&self) -> usize {
+            self.shape[0] * self.shape[1]
         }
     }
 
@@ -248,16 +308,27 @@ mod tests {
         assert_eq!((index.place.number, rows.place.number), (0, 1));
     }
 
+    #[test]
+    fn a_matrix_is_read_once() {
+        let mut values = Values::new(vec![1.0, 2.0], [1, 2]);
+        share([Shared::Values(&mut values)]);
+        assert_eq!(values.shape(), [1, 2]);
+        assert_eq!(values.into_numbers(), [1.0, 2.0]);
+    }
+
     #[cfg(feature = "gpu")]
     #[test]
     fn a_transfer_has_each_list_at_a_place_that_can_be_bound() {
         let (mut index, mut rows) = (Index::from(vec![3, 1, 3, 2]), Rows::new(vec![5 + (1 << 32)]));
-        share([Shared::Index(&mut index), Shared::Rows(&mut rows)]);
+        let mut values = Values::new(vec![1.5], [1, 1]);
+        share([Shared::Index(&mut index), Shared::Rows(&mut rows), Shared::Values(&mut values)]);
         let (words, [start, order]) = index.on_device(Layout::into_parts);
         assert_eq!(words[start..start + 4], [3, 1, 3, 2]);
         assert_eq!(words[order..order + 4], [1, 3, 0, 2]);
         let (again, [start, _]) = rows.on_device::<Vec<u32>>(|_| unreachable!("there is one transfer"));
         assert_eq!(again[start..start + 2], [5, 1]);
+        let (again, [place, _]) = values.on_device::<Vec<u32>>(|_| unreachable!("there is one transfer"));
+        assert_eq!((again[place], place % 64), (1.5f32.to_bits(), 0));
         assert!([start, order].iter().all(|start| start % 64 == 0));
     }
 }

@@ -1,6 +1,23 @@
-//! Updates of parameters.
+//! Arguments of operations: updates of parameters, and what follows a linear layer.
 
 use burn::prelude::*;
+
+use crate::{Dropout, Rows};
+
+/// What follows a linear layer in a block: dropout, a residual and a LayerNorm.
+#[derive(Debug)]
+pub struct AddNorm<'a, B: Backend> {
+    /// \[N, H\]
+    pub residual: Tensor<B, 2>,
+    /// Gamma and beta, \[H\] each.
+    pub affine: [Tensor<B, 1>; 2],
+    /// Added to the variance.
+    pub eps: f64,
+    /// Before the residual is added.
+    pub dropout: Dropout,
+    /// The identities of the rows.
+    pub rows: &'a Rows,
+}
 
 /// The hyperparameters of one AdamW update.
 ///

@@ -56,6 +56,20 @@ proptest! {
     }
 
     #[test]
+    fn product(n in 1usize..70, i in 1usize..40, o in 1usize..40, needed in prop::array::uniform2(any::<bool>()), seed in 0u64..999) {
+        prop_assume!(needed.contains(&true));
+        same(Operation::Product, &[[n, i], [i, o]], &needed, seed)?;
+    }
+
+    #[test]
+    fn linear_norm(lengths in prop::collection::vec(1usize..30, 1..4), i in 1usize..40, h in 8usize..150, rate in rates(), needed in prop::array::uniform6(any::<bool>()), seed in 0u64..999) {
+        prop_assume!(needed.contains(&true));
+        let pack = pack(&lengths);
+        let shapes = [[pack.len(), i], [i, h], [1, h], [pack.len(), h], [1, h], [1, h]];
+        same(Operation::LinearNorm(site(rate, seed), pack.rows().clone()), &shapes, &needed, seed)?;
+    }
+
+    #[test]
     fn linear_gelu(n in 1usize..40, i in 1usize..20, o in 1usize..40, needed in prop::array::uniform3(any::<bool>()), seed in 0u64..999) {
         prop_assume!(needed.contains(&true));
         same(Operation::LinearGelu, &[[n, i], [i, o], [1, o]], &needed, seed)?;

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Kernels, Pack, Picked, Precision};
+use frostline_kernels::{AddNorm, Dropout, Kernels, Pack, Picked, Precision};
 
 use crate::adapter::Adapter;
-use crate::linear::{Builder, Linear, Norm};
+use crate::linear::{Builder, Linear, Norm, add_norm};
 use crate::{EncoderConfig, Matrix, ModelError, PackedInput, ParameterSource, Vocabulary};
 
 /// Word, position and token-type tables, and the LayerNorm of their sum.
@@ -123,17 +123,21 @@ impl<B: Kernels> Block<B> {
             None => (context, x, pack.rows()),
             Some(only) => (B::k_gather(context, &only.rows), B::k_gather(x, &only.rows), &only.identities),
         };
-        let norm = |x, residual, norm: &Norm<B>, drop| {
-            B::k_drop_add_norm(x, Some(residual), norm.parts(), config.norm_eps, drop, rows)
+        let add = |residual, norm: &Norm<B>, dropout| AddNorm {
+            residual,
+            affine: norm.parts(),
+            eps: config.norm_eps,
+            dropout,
+            rows,
         };
-        let context = linear(&self.attention_output, context);
-        let x = norm(context, x, &self.attention_norm, drop.attention_output);
-        let inner = linear(&self.output, self.intermediate.forward_gelu(x.clone(), precision));
-        let inner = match &self.adapter {
-            None => inner,
-            Some(adapter) => adapter.forward(inner, precision),
-        };
-        norm(inner, x, &self.output_norm, drop.output)
+        let after_attention = add(x, &self.attention_norm, drop.attention_output);
+        let x = self.attention_output.forward_add_norm(context, after_attention, precision);
+        let inner = self.intermediate.forward_gelu(x.clone(), precision);
+        let after_all = add(x, &self.output_norm, drop.output);
+        match &self.adapter {
+            None => self.output.forward_add_norm(inner, after_all, precision),
+            Some(adapter) => add_norm(adapter.forward(linear(&self.output, inner), precision), after_all),
+        }
     }
 }
 

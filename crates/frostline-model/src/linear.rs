@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{Kernels, Precision};
+use frostline_kernels::{AddNorm, Kernels, Precision};
 
 use crate::extras::LoraShape;
 use crate::{EncoderConfig, Matrix, ModelError, ParameterSource};
@@ -117,6 +117,25 @@ impl<B: Kernels> Linear<B> {
             None => B::k_gelu(self.forward(x, precision)),
         }
     }
+
+    /// The layer, and what follows it: x \[N, in\] -> \[N, out\].
+    pub(crate) fn forward_add_norm(
+        &self,
+        x: Tensor<B, 2>,
+        add: AddNorm<'_, B>,
+        precision: Precision,
+    ) -> Tensor<B, 2> {
+        match self.plain() {
+            Some(layer) => B::k_linear_add_norm(x, layer, add, precision),
+            None => add_norm(self.forward(x, precision), add),
+        }
+    }
+}
+
+/// What follows a layer, or a bottleneck after it.
+pub(crate) fn add_norm<B: Kernels>(x: Tensor<B, 2>, add: AddNorm<'_, B>) -> Tensor<B, 2> {
+    let AddNorm { residual, affine, eps, dropout, rows } = add;
+    B::k_drop_add_norm(x, Some(residual), affine, eps, dropout, rows)
 }
 
 impl<B: Kernels> Norm<B> {
@@ -132,10 +151,7 @@ impl<B: Kernels> Lora<B> {
     /// \[N, in\] -> \[N, out\]
     #[must_use]
     pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        let (a, b) = (self.a.val(), self.b.val());
-        let none = |columns| Tensor::zeros([columns], &x.device());
-        let ([_, rank], [_, to]) = (a.dims(), b.dims());
-        let (before, after) = (none(rank), none(to));
-        B::k_linear(B::k_linear(x, a, before, precision).mul_scalar(self.scale), b, after, precision)
+        let inner = B::k_product(x, self.a.val(), precision).mul_scalar(self.scale);
+        B::k_product(inner, self.b.val(), precision)
     }
 }

@@ -1,6 +1,6 @@
 //! Packed batches: some sentences of a dataset, end to end without padding.
 
-use frostline_kernels::{Index, Pack, Shared, share};
+use frostline_kernels::{Index, Pack, Shared, Values, share};
 use frostline_model::{EncoderConfig, PackedInput};
 
 use crate::{Dataset, View};
@@ -12,7 +12,7 @@ pub(crate) struct Batch {
     /// The labels at these rows, M.
     pub labels: Index,
     /// Blocks of the constant prefix, and the hidden states above it, \[N, H\].
-    pub prefix: Option<(usize, Vec<f32>)>,
+    pub prefix: Option<(usize, Values)>,
 }
 
 impl Batch {
@@ -44,10 +44,14 @@ impl Batch {
                 }
             }
         }
-        let prefix = view.prefix.map(|prefix| (prefix.blocks, prefix.gather(data, sentences)));
+        let rows = pack.len();
+        let mut prefix = view.prefix.map(|prefix| {
+            (prefix.blocks, Values::new(prefix.gather(data, sentences), [rows, prefix.hidden]))
+        });
         let mut labels = Index::from(labels);
         let mut input = PackedInput::new(encoder, pack, ids, label_rows);
-        share(input.shared().chain([Shared::Index(&mut labels)]));
+        let states = prefix.iter_mut().map(|(_, states)| Shared::Values(states));
+        share(input.shared().chain([Shared::Index(&mut labels)]).chain(states));
         Self { input, labels, prefix }
     }
 }

@@ -45,10 +45,7 @@ pub(crate) fn label_states<B: Kernels>(
 ) -> Tensor<B, 2> {
     let (first, x) = match batch.prefix.take() {
         None => (0, model.encoder.embed(config, &batch.input, pass)),
-        Some((blocks, rows)) => {
-            let shape = [batch.input.pack().len(), config.hidden];
-            (blocks, Tensor::from_data(TensorData::new(rows, shape), &model.device()))
-        }
+        Some((blocks, states)) => (blocks, B::k_values(states, &model.device())),
     };
     model.features(first, config, x, &batch.input, pass)
 }

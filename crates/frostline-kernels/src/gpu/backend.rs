@@ -9,10 +9,10 @@ use burn_cubecl::{BoolElement, CubeRuntime};
 
 use super::autodiff::{Tracked, node, tracked};
 use super::{
-    Cube, adamw, attention, columns, gather, gelu, loss, mask, norm, product, raw, self_attention, sides,
-    wrap,
+    Cube, adamw, attention, columns, gather, gelu, loss, mask, matrix, norm, product, raw, self_attention,
+    sides, wrap,
 };
-use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
+use crate::{AddNorm, Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated, Values};
 
 impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
     fn k_isa() -> &'static str {
@@ -34,6 +34,26 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
         precision: Precision,
     ) -> Tensor<Self, 2> {
         wrap(product::forward([raw(x), raw(weight), raw(bias)], precision, [false; 2]).0)
+    }
+
+    fn k_product(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, precision: Precision) -> Tensor<Self, 2> {
+        wrap(product::without_bias([raw(x), raw(weight)], precision, [false; 2]).0)
+    }
+
+    fn k_linear_add_norm(
+        x: Tensor<Self, 2>,
+        (weight, bias): (Tensor<Self, 2>, Tensor<Self, 1>),
+        add: AddNorm<'_, Self>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let AddNorm { residual, affine, eps, dropout, rows } = add;
+        let (inner, _) = product::without_bias([raw(x), raw(weight)], precision, [false; 2]);
+        let beside = [Some(raw(bias)), Some(raw(residual))];
+        wrap(norm::forward(inner, beside, affine.map(raw), eps, dropout, rows).0)
+    }
+
+    fn k_values(values: Values, device: &Self::Device) -> Tensor<Self, 2> {
+        wrap(matrix(&values, device))
     }
 
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
@@ -62,7 +82,7 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
         dropout: Dropout,
         rows: &Rows,
     ) -> Tensor<Self, 2> {
-        wrap(norm::forward(raw(x), residual.map(raw), affine.map(raw), eps, dropout, rows).0)
+        wrap(norm::forward(raw(x), [None, residual.map(raw)], affine.map(raw), eps, dropout, rows).0)
     }
 
     fn k_attention(
@@ -140,6 +160,47 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         node([&x, &weight, &bias], out, saved, product::backward)
     }
 
+    fn k_product(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, precision: Precision) -> Tensor<Self, 2> {
+        let [x, weight] = [tracked(x), tracked(weight)];
+        let needed = [x.is_tracked(), weight.is_tracked()];
+        let operands = [&x, &weight].map(|tensor| tensor.primitive.clone());
+        let (out, saved) = product::without_bias(operands, precision, needed);
+        node([&x, &weight], out, saved, |saved: product::Saved<R>, gradient, [x, weight]| {
+            let [of_x, of_weight, _] = product::backward(saved, gradient, [x, weight, false]);
+            [of_x, of_weight]
+        })
+    }
+
+    fn k_linear_add_norm(
+        x: Tensor<Self, 2>,
+        (weight, bias): (Tensor<Self, 2>, Tensor<Self, 1>),
+        add: AddNorm<'_, Self>,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let AddNorm { residual, affine, eps, dropout, rows } = add;
+        let [x, weight, residual] = [x, weight, residual].map(tracked);
+        let ([gamma, beta], bias) = (affine.map(tracked), tracked(bias));
+        let needed = [x.is_tracked(), weight.is_tracked()];
+        let operands = [&x, &weight].map(|tensor| tensor.primitive.clone());
+        let (inner, linear) = product::without_bias(operands, precision, needed);
+        let beside = [&bias.primitive, &residual.primitive].map(|tensor| Some(tensor.clone()));
+        let affine = [&gamma, &beta].map(|tensor| tensor.primitive.clone());
+        let (out, norm) = norm::forward(inner, beside, affine, eps, dropout, rows);
+        let kept: (product::Saved<R>, norm::Saved<R>) = (linear, norm);
+        node([&x, &weight, &bias, &residual, &gamma, &beta], out, kept, |(linear, norm), gradient, needed| {
+            let [x, weight, bias, residual, gamma, beta] = needed;
+            let below = [x || weight || bias, residual, gamma, beta];
+            let [of_inner, of_residual, of_gamma, of_beta] = norm::backward(norm, gradient, below);
+            let of_layer = of_inner.map(|of_inner| product::backward(linear, of_inner, [x, weight, bias]));
+            let [of_x, of_weight, of_bias] = of_layer.unwrap_or([const { None }; 3]);
+            [of_x, of_weight, of_bias, of_residual, of_gamma, of_beta]
+        })
+    }
+
+    fn k_values(values: Values, device: &Self::Device) -> Tensor<Self, 2> {
+        Tensor::from_inner(Cube::<R, BT>::k_values(values, device))
+    }
+
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
         let x = tracked(x);
         let out = gelu::forward(x.primitive.clone());
@@ -188,7 +249,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let ([x, residual], [gamma, beta]) = ([x, residual].map(tracked), affine.map(tracked));
         let (out, saved) = norm::forward(
             x.primitive.clone(),
-            with_residual.then(|| residual.primitive.clone()),
+            [None, with_residual.then(|| residual.primitive.clone())],
             [gamma.primitive.clone(), beta.primitive.clone()],
             eps,
             dropout,

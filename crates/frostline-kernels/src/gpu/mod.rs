@@ -26,9 +26,10 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime};
 use cubecl::bytes::Bytes;
-use cubecl::prelude::{ArrayArg, CubeCount, CubeDim};
+use cubecl::prelude::{ArrayArg, ComputeClient, CubeCount, CubeDim};
 use cubecl::server::Handle;
 
+use crate::Values;
 use crate::numbers::{Layout, Listed};
 
 /// burn's backend for the devices of a runtime.
@@ -75,23 +76,36 @@ fn cubes(count: usize) -> CubeCount {
     }
 }
 
-/// A list of numbers on the device of a tensor, and the order of its places (see [`Layout::words`]).
-fn numbers<R: CubeRuntime>(list: &impl Listed, beside: &CubeTensor<R>) -> [ArrayArg<R>; 2] {
+/// The device's copy of a list, and of the order of its places (see [`Layout::words`]).
+fn copied<R: CubeRuntime>(list: &impl Listed, client: &ComputeClient<R>) -> [Handle; 2] {
     let transfer = |layout: Layout| {
         let (words, starts) = layout.into_parts();
         let bytes = words.len() * size_of::<u32>();
         let _told = tracing::trace_span!("upload", bytes).entered();
-        ((beside.client.create(Bytes::from_elems(words)), bytes), starts)
+        ((client.create(Bytes::from_elems(words)), bytes), starts)
     };
     let (copy, starts) = list.on_device::<(Handle, usize)>(transfer);
     let (handle, bytes) = copy;
     let words = list.words().max(1);
     starts.map(|start| {
         let (first, last) = (start * size_of::<u32>(), (start + words) * size_of::<u32>());
-        let part = handle.clone().offset_start(first as u64).offset_end((bytes - last) as u64);
-        // Sound: the part lies within the buffer and has so many words.
-        unsafe { ArrayArg::from_raw_parts(part, words) }
+        handle.clone().offset_start(first as u64).offset_end((bytes - last) as u64)
     })
+}
+
+/// A list of numbers on the device of a tensor, and the order of its places.
+fn numbers<R: CubeRuntime>(list: &impl Listed, beside: &CubeTensor<R>) -> [ArrayArg<R>; 2] {
+    let words = list.words().max(1);
+    // Sound: the parts lie within their buffer and have so many words.
+    copied(list, &beside.client).map(|part| unsafe { ArrayArg::from_raw_parts(part, words) })
+}
+
+/// A matrix that came with a batch: a part of the batch's buffer, which is never written to.
+fn matrix<R: CubeRuntime>(values: &Values, device: &R::Device) -> CubeTensor<R> {
+    let client = R::client(device);
+    let [part, _] = copied(values, &client);
+    let shape = Shape::from(values.shape().to_vec());
+    CubeTensor::new_contiguous(client, device.clone(), shape, part, DType::F32)
 }
 
 /// A list of numbers on the device of a tensor.

@@ -27,6 +27,7 @@ pub(super) struct Saved<R: CubeRuntime> {
 #[cube(launch_unchecked)]
 fn forward_kernel(
     x: &Array<f32>,
+    bias: &Array<f32>,
     residual: &Array<f32>,
     gamma: &Array<f32>,
     beta: &Array<f32>,
@@ -36,6 +37,7 @@ fn forward_kernel(
     inverse: &mut Array<f32>,
     eps: f32,
     site: Site,
+    #[comptime] with_bias: bool,
     #[comptime] with_residual: bool,
     #[comptime] drops: bool,
 ) {
@@ -55,6 +57,9 @@ fn forward_kernel(
     while column < h {
         let at = row * h + column;
         let mut value = x[at];
+        if with_bias {
+            value += bias[column];
+        }
         if drops {
             value *= factor(&site, key, column as u32);
         }
@@ -136,10 +141,10 @@ fn backward_kernel(
     }
 }
 
-/// The output \[N, H\], and what the backward pass needs.
+/// The output \[N, H\], and what the backward pass needs. A bias \[H\] is added to x before anything else.
 pub(super) fn forward<R: CubeRuntime>(
     x: CubeTensor<R>,
-    residual: Option<CubeTensor<R>>,
+    [bias, residual]: [Option<CubeTensor<R>>; 2],
     [gamma, beta]: [CubeTensor<R>; 2],
     eps: f64,
     dropout: Dropout,
@@ -147,8 +152,8 @@ pub(super) fn forward<R: CubeRuntime>(
 ) -> (CubeTensor<R>, Saved<R>) {
     let [n, h] = sides(&x);
     let (out, normal, inverse) = (fresh(&x, [n, h]), fresh(&x, [n, h]), fresh(&x, [n]));
-    let with_residual = residual.is_some();
-    let residual = residual.unwrap_or_else(|| gamma.clone());
+    let (with_bias, with_residual) = (bias.is_some(), residual.is_some());
+    let [bias, residual] = [bias, residual].map(|tensor| tensor.unwrap_or_else(|| gamma.clone()));
     let client = x.client.clone();
     let identities = list(rows, &x);
     // Sound: a cube stays in its row, and what may be of another size is not read.
@@ -158,6 +163,7 @@ pub(super) fn forward<R: CubeRuntime>(
             cubes(n),
             CubeDim::new_1d(UNITS as u32),
             x.into_array_arg(),
+            bias.into_array_arg(),
             residual.into_array_arg(),
             gamma.clone().into_array_arg(),
             beta.into_array_arg(),
@@ -167,6 +173,7 @@ pub(super) fn forward<R: CubeRuntime>(
             inverse.clone().into_array_arg(),
             eps as f32,
             site(dropout),
+            with_bias,
             with_residual,
             !dropout.is_off(),
         );

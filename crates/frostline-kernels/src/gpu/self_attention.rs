@@ -27,8 +27,8 @@ pub(super) fn forward<R: CubeRuntime>(
     precision: Precision,
     needed: [bool; 2],
 ) -> (CubeTensor<R>, Saved<R>) {
-    let operands = [x, columns::join(weights), columns::join(biases)];
-    let (qkv, linear) = product::forward(operands, precision, needed);
+    let (qkv, linear) = product::without_bias([x, columns::join(weights)], precision, needed);
+    columns::add(&qkv, biases);
     let (context, attention) = attention::forward(qkv, heads, pack, dropout);
     (context, Saved { linear, attention })
 }
