@@ -242,6 +242,7 @@ fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<St
         epochs: vec![EpochTiming { train_ms: 500.0, eval_ms: 50.0 }; 2],
         prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 1.0,
+        load: None,
     });
     let record =
         Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by: made_by.clone(), error };

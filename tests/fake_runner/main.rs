@@ -46,7 +46,7 @@ fn time(arguments: &[String]) {
         schema: SCHEMA,
         policies: policies.collect(),
         subwords: vec![100; 20],
-        load: Load { before: Some(0.5), stolen: Some(0.0) },
+        load: Load { before: Some(0.5), stolen: Some(0.0), ..Load::default() },
         made_by: made_by(arguments),
     };
     println!("{}", serde_json::to_string(&times).expect("plain data"));
@@ -101,6 +101,7 @@ fn made_by(arguments: &[String]) -> MadeBy {
         isa: "fake".into(),
         bits: Default::default(),
         threads: after(arguments, "--threads").parse().unwrap_or(1),
+        node: std::env::var("FAKE_NODE").unwrap_or_default(),
     }
 }
 

@@ -18,6 +18,7 @@ use frostline_train::{Saved, extras};
 use tracing::field::Empty;
 use tracing::{debug_span, info_span};
 
+use crate::busy::Busy;
 use crate::history::ms;
 use crate::load::load;
 use crate::outcome::accounts;
@@ -118,7 +119,7 @@ fn run_cell<B: Train>(
     shared: &mut Shared,
     tell: &mut dyn FnMut(Event),
 ) -> Result<Option<(Outcome, record::Timing)>> {
-    let clock = Instant::now();
+    let (clock, busy) = (Instant::now(), Busy::start());
     let Job { cell, folder, verify, .. } = job;
     let (settings, folder) = (&cell.settings, Path::new(folder));
     let loading = debug_span!("load").entered();
@@ -209,7 +210,7 @@ fn run_cell<B: Train>(
         shared.verified.check_unchanged(weights())?;
     }
     let files = SavedFiles::of(folder)?;
-    let timing = history.timing([load_ms, baselines_ms], ms(clock));
+    let timing = history.timing([load_ms, baselines_ms], ms(clock), busy.end());
     let outcome = Outcome {
         headline: data.main().name.to_string(),
         tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),

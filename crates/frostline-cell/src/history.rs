@@ -182,7 +182,12 @@ impl History {
     }
 
     /// Where a cell's time went; `rest_ms` is what is none of the others.
-    pub fn timing(&self, [load_ms, baselines_ms]: [f64; 2], rest_ms: f64) -> record::Timing {
+    pub fn timing(
+        &self,
+        [load_ms, baselines_ms]: [f64; 2],
+        rest_ms: f64,
+        load: record::Load,
+    ) -> record::Timing {
         let times = &self.times;
         let train_ms: f64 = times.steps_ms.iter().sum();
         let eval_ms = times.epochs_ms.iter().map(|[_, eval]| eval).sum::<f64>() + self.scored_ms;
@@ -206,6 +211,7 @@ impl History {
                 .collect(),
             prefix: self.prefix,
             peak_rss_mib: version::peak_rss_mib(),
+            load: Some(load),
         }
     }
 

@@ -5,6 +5,7 @@ mod aligned;
 pub mod audit;
 mod baselines;
 pub mod bench;
+mod busy;
 pub mod card;
 mod cell;
 mod changes;

@@ -1,6 +1,5 @@
 //! Times of policies' training steps, taken in turns, and the memory of one policy's steps.
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -10,10 +9,11 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{self, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_random::Stream;
-use frostline_record::{Cell, Load, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
+use frostline_record::{Cell, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
 use frostline_score::median;
 use frostline_train::{Dataset, Prefix, Run, Task, TurnTaker, Turns, View, compute_prefix, extras};
 
+use crate::busy::Busy;
 use crate::cell::HEAD_STD;
 use crate::data::Data;
 use crate::heads::head_names;
@@ -39,14 +39,14 @@ const MEMORY_STEPS: usize = 3;
 /// # Errors
 /// If the cells cannot be loaded, the backend cannot run here, or a step's loss is no number.
 pub fn measure(job: &TimingJob, backend: &str) -> Result<PairedTimes> {
-    let load = busy();
+    let busy = Busy::start();
     let made_by = made_by(backend)?;
-    backend::on(backend, Timing { job, load, made_by })?
+    backend::on(backend, Timing { job, busy, made_by })?
 }
 
 struct Timing<'a> {
     job: &'a TimingJob,
-    load: (Load, Option<Jiffies>),
+    busy: Busy,
     made_by: MadeBy,
 }
 
@@ -64,7 +64,7 @@ impl Work for Timing<'_> {
     type Output = Result<PairedTimes>;
 
     fn run<B: Train>(self, device: &B::Device) -> Result<PairedTimes> {
-        let Self { job, load: (load, before), made_by } = self;
+        let Self { job, busy, made_by } = self;
         let mut shared = Shared::default();
         let first = job.cells.first().context("there is no cell to time")?;
         let data = load_data(first, &mut shared)?;
@@ -104,7 +104,7 @@ impl Work for Timing<'_> {
             schema: SCHEMA,
             policies: policies.collect(),
             subwords: (0..rounds.len()).map(|round| subwords[round % subwords.len()]).collect(),
-            load: Load { stolen: before.and_then(|before| before.stolen_since()), ..load },
+            load: busy.end(),
             made_by,
         })
     }
@@ -223,33 +223,4 @@ impl Ready<'_> {
             model: self.model,
         }
     }
-}
-
-/// The processors' time so far, in the system's ticks: all of it, and what other virtual machines took.
-struct Jiffies {
-    all: u64,
-    stolen: u64,
-}
-
-impl Jiffies {
-    fn now() -> Option<Self> {
-        let text = std::fs::read_to_string(Path::new("/proc/stat")).ok()?;
-        let numbers: Vec<u64> =
-            text.lines().next()?.split_whitespace().skip(1).map_while(|number| number.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests are part of user.
-        Some(Self { all: numbers.iter().take(8).sum(), stolen: *numbers.get(7)? })
-    }
-
-    fn stolen_since(&self) -> Option<f64> {
-        let now = Self::now()?;
-        let all = now.all.checked_sub(self.all).filter(|&all| all > 0)?;
-        Some(now.stolen.saturating_sub(self.stolen) as f64 / all as f64)
-    }
-}
-
-/// How busy the machine is now, and the time from which on stolen time counts.
-fn busy() -> (Load, Option<Jiffies>) {
-    let text = std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default();
-    let before = text.split_whitespace().next().and_then(|number| number.parse().ok());
-    (Load { before, stolen: None }, Jiffies::now())
 }

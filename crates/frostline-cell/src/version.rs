@@ -25,7 +25,17 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
         isa: isa_text(arithmetic),
         bits: bits(arithmetic),
         threads: rayon::current_num_threads(),
+        node: node(),
     })
+}
+
+/// The machine's name: the one that a cluster gives it, else the system's.
+fn node() -> String {
+    let variable = |name| std::env::var(name).ok();
+    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let names = [variable("SLURMD_NODENAME"), system(), variable("HOSTNAME"), variable("COMPUTERNAME")];
+    let names = names.into_iter().flatten().map(|name| name.trim().to_string());
+    names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// What products run on here, as records state it in `made_by.isa`.

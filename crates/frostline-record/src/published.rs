@@ -60,7 +60,7 @@ impl Sweep {
 }
 
 impl Record {
-    /// The record without words, saved models, and places on this machine. `text` reads a file beside the record;
+    /// The record without words, saved models, names of nodes, and places on this machine. `text` reads a file beside the record;
     /// the files of predictions that belong beside the new record are returned with their names.
     ///
     /// # Errors
@@ -70,6 +70,7 @@ impl Record {
         text: impl Fn(&str) -> Result<String, String>,
     ) -> Result<(Self, Vec<(String, String)>), String> {
         self.cell.forget_places();
+        self.made_by.forget_node();
         self.error = self.error.map(|_| FAILED.into());
         let mut files = Vec::new();
         if let Some(result) = &mut self.result {
@@ -105,6 +106,7 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MadeBy;
 
     const TAGGED: &str = "sent_id\tid\tform\tgold\tpredicted\ttrain\n\
         a-1\t1\tshe\tPRON\tPRON\tambiguous\n\
@@ -141,6 +143,30 @@ mod tests {
             let why = StoredFile::new("dev.tsv", text.as_bytes()).remove_words(text).expect_err(text);
             assert_eq!(why, "line 2 is not one of predictions");
         }
+    }
+
+    #[test]
+    fn a_nodes_name_has_a_stand_in_that_stays_the_same() {
+        let published = |node: &str| {
+            let mut maker = MadeBy {
+                version: String::new(),
+                code: String::new(),
+                revision: String::new(),
+                backend: "flex".into(),
+                device: "a processor".into(),
+                isa: "avx512".into(),
+                threads: 2,
+                node: node.into(),
+            };
+            maker.forget_node();
+            maker.node
+        };
+        let name = published("secret.example.org");
+        assert!(name.starts_with("unnamed-") && name.len() == 16 && !name.contains("secret"), "{name}");
+        assert_eq!(published("secret.example.org"), name);
+        assert_ne!(published("other.example.org"), name);
+        assert_eq!(published(&name), name, "what is published can be published again");
+        assert_eq!(published(""), "", "there is nothing to hide");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Baseline, Cell, Precision, SavedFiles, Score, TaskFacts, sha256};
+use crate::{Baseline, Cell, Load, Precision, SavedFiles, Score, TaskFacts, sha256};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -322,6 +322,9 @@ pub struct Timing {
     pub prefix: PrefixUse,
     /// Peak resident memory of the worker so far, in MiB; 0 where the system does not report it.
     pub peak_rss_mib: f64,
+    /// How busy the machine was with other work; missing in records of before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
 }
 
 /// What became of a cell's constant prefix: embeddings and lowest blocks that never change.
@@ -399,6 +402,10 @@ pub struct MadeBy {
     pub bits: Bits,
     /// Threads of the worker.
     pub threads: usize,
+    /// The name of the machine among others, as a cluster or the system calls it; empty where neither does, and in records
+    /// of before it was noted. In a published record a stand-in that is the same for the same name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub node: String,
 }
 
 /// The end of an instruction set's name that has products of bf16.
@@ -421,7 +428,18 @@ impl Bits {
     }
 }
 
+/// How the stand-in for a node's name begins.
+const STAND_IN: &str = "unnamed-";
+
 impl MadeBy {
+    /// Puts a stand-in in the place of the node's name, the same for the same name.
+    pub(crate) fn forget_node(&mut self) {
+        if !self.node.is_empty() && !self.node.starts_with(STAND_IN) {
+            self.node =
+                format!("{STAND_IN}{}", &sha256(format!("frostline node {}", self.node).as_bytes())[..8]);
+        }
+    }
+
     /// What a cell that asks for this precision was computed in by this maker. Where bits are reproducible, products of bf16
     /// are computed even without an instruction for them; elsewhere such cells compute in f32.
     #[must_use]

@@ -115,6 +115,7 @@ fn record(cell: Cell, score: &Score) -> Record {
         isa: String::new(),
         bits: Default::default(),
         threads: 1,
+        node: String::new(),
     };
     Record { schema: SCHEMA, cell, result: Some(result), timing: None, made_by, error: None }
 }

@@ -1,4 +1,5 @@
-//! Copies a sweep's records for publication, without words of treebanks, saved models, and places on this machine.
+//! Copies a sweep's records for publication, without words of treebanks, saved models, names of nodes, and places on this
+//! machine.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub fn publish(from: &Path, to: &Path) -> Result<Ending> {
     let is_done = |cell: &Cell| Sweep::cell_folder(to, cell).join("record.json").exists();
     for cells in sweep.timed_groups(is_done) {
         if let Some(times) = Sweep::read_times(from, &cells) {
-            Sweep::write_times(to, &cells, &times).environment()?;
+            Sweep::write_times(to, &cells, &times.published()).environment()?;
         }
     }
     let cells = sweep.cells.len();

@@ -317,6 +317,7 @@ impl Round<'_> {
             isa: about.isa.clone(),
             bits: about.bits,
             threads: self.settings.threads,
+            node: String::new(),
         };
         let record = Record {
             schema: SCHEMA,

@@ -86,6 +86,7 @@ fn record(settings: Settings, data: &str, config: &str) -> Record {
         isa: "avx512+bf16".into(),
         bits: Default::default(),
         threads: 2,
+        node: String::new(),
     };
     Record { schema: SCHEMA, cell, result: Some(result), timing: None, made_by, error: None }
 }

@@ -177,6 +177,7 @@ pub fn maker() -> MadeBy {
         isa: "avx512".into(),
         bits: Default::default(),
         threads: 2,
+        node: String::new(),
     }
 }
 
@@ -340,6 +341,7 @@ fn timing(settings: &Settings, lang: &Lang, seconds: f64) -> Timing {
             .collect(),
         prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 812.0,
+        load: None,
     }
 }
 

@@ -187,6 +187,7 @@ fn timing(epochs: usize, settings: &Settings) -> Timing {
         epochs: vec![EpochTiming { train_ms: 1_000.0, eval_ms: 20.0 }; epochs],
         prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 512.0,
+        load: None,
     }
 }
 
