@@ -8,6 +8,7 @@ check prints a line, and the first that fails ends it with code 1.
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,14 @@ def latex(folder, report, means):
     ran = compiled(folder, "report", text.replace(r"\begin{document}", r"\begin{document}" + body))
     mean = f"{100 * means['en', 'none']:.2f}"
     check(f"MEAN \\ensuremath {{{mean}}}" in ran.stdout, f"a number in the text is {mean}, as pandas computes it", ran.stdout[-2000:])
+    defined = re.findall(r"^\\FrostlineDefine((?:\{[^{}]*\}){3})", (report / "results.tex").read_text(), re.M)
+    check(len(set(defined)) == len(defined) > 200, f"{len(defined)} numbers, each with a name of its own")
+    kinds = [r"{dev-f1-NOUN}", r"{dev-known}", r"{predicted-speed-up}", r"{dev-accuracy-mean}", r"{step-cost}"]
+    missing = [kind for kind in kinds if not any(name.endswith(kind) for name in defined)]
+    check(not missing, "tags, familiarity, costs and accuracies have names", str(missing))
+    body = "\n".join(rf"\FrostlineResult{name}\par" for name in defined)
+    ran = compiled(folder, "report", text.replace(r"\end{document}", body + "\n" + r"\end{document}"))
+    check(ran.returncode == 0, "pdflatex prints every number by its name", ran.stdout[-2000:])
     for wrong, said in [
         (r"\FrostlineResult{en}{first-9}{dev-accuracy}", "There is no result `dev-accuracy' of `first-9' in `en'"),
         (r"\FrostlineTable{result}", "There is no table `result'"),

@@ -92,6 +92,8 @@ pub(crate) struct Bars {
     pub names: Vec<String>,
     /// What the legend calls intervals.
     pub interval: &'static str,
+    /// What the legend calls diamonds.
+    pub diamond: &'static str,
 }
 
 /// What bars measure.

@@ -16,6 +16,8 @@ use crate::topic::{StudyRow, Topic};
 pub(crate) mod result;
 mod stages;
 
+pub(crate) use stages::table as stages_table;
+
 use frostline_record::{Precision, PrefixUse, SCHEMA};
 use serde::Serialize;
 

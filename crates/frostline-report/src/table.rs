@@ -217,6 +217,41 @@ pub(crate) struct PaperTable {
     pub table: Table,
     /// Whether rows belong together by their first column.
     pub grouped: bool,
+    /// What `\FrostlineResult` calls its rows, in two parts; none where its numbers have no names.
+    pub names: Vec<[String; 2]>,
+    /// Columns that have no names either, from the left: they say which row it is.
+    pub keys: usize,
+    /// Stands before the names of columns.
+    pub prefix: String,
+}
+
+impl PaperTable {
+    /// A table whose numbers have no names.
+    pub fn new(name: impl Into<String>, caption: impl Into<String>, table: Table) -> Self {
+        let (name, caption, prefix) = (name.into(), caption.into(), String::new());
+        Self { name, caption, table, grouped: false, names: Vec::new(), keys: 0, prefix }
+    }
+
+    /// The same with names: those of the rows, besides their first `keys` columns, and what stands before those of columns.
+    pub fn named(self, names: Vec<[String; 2]>, keys: usize, prefix: impl Into<String>) -> Self {
+        Self { names, keys, prefix: prefix.into(), ..self }
+    }
+
+    /// The same where the words of the first columns are a row's name, besides this first part of it.
+    pub fn named_by_row(self, first: &str, prefix: impl Into<String>) -> Self {
+        let heads = self.table.heads.iter();
+        let keys = heads.take_while(|head| head.unit.is_text()).count().max(1);
+        let word = |value: &Value| match value {
+            Value::Text(text) => Some(text.replace(['*', '`'], "")),
+            _ => None,
+        };
+        let name = |row: &Vec<Value>| {
+            let words: Vec<String> = row.iter().take(keys).filter_map(word).collect();
+            [first.to_string(), words.join("/")]
+        };
+        let names = self.table.rows.iter().map(name).collect();
+        self.named(names, keys, prefix)
+    }
 }
 
 impl From<u64> for Value {

@@ -50,7 +50,7 @@ fn table(study: &Study, whole: bool) -> Table {
             StudyRow::Baseline(one) => one.dev.as_ref().map(|dev| dev.accuracy).into(),
         },
     );
-    let columns = if whole || !any_judged { columns.and(own_interval()) } else { columns };
+    let columns = if any_judged { columns } else { columns.and(own_interval()) };
     let columns = if whole { columns.and(test_accuracy()) } else { columns };
     let columns = columns.and(verdict(study)).and(cost(study));
     let columns = if whole { columns.and(more(study)) } else { columns };
@@ -120,10 +120,7 @@ fn cost(study: &Study) -> Columns<'_, StudyRow<'_>> {
 
 fn more(study: &Study) -> Columns<'_, StudyRow<'_>> {
     Columns::default()
-        .optional("Training time", Quantity::Measured("s"), |row: &StudyRow<'_>| {
-            Some(row.group()?.times.as_ref()?.train_s)
-        })
-        .optional("Trainable", Quantity::Percent(1), |row| {
+        .optional("Trainable", Quantity::Percent(1), |row: &StudyRow<'_>| {
             row.group().and_then(Group::plain_parameters).map(|found| found.trainable_share)
         })
         .optional("Pareto front", Quantity::Text, |row| study.standing(row.group()?)?.on_front)

@@ -59,7 +59,7 @@ pub(super) fn say_all(study: &Study, lang: &str) -> bool {
 }
 
 /// The stages of a language.
-pub(super) fn table(study: &Study, lang: &str) -> Table {
+pub(crate) fn table(study: &Study, lang: &str) -> Table {
     let below = if say_all(study, lang) { baselines::of(study, lang) } else { Vec::new() };
     let rows: Vec<Row<'_>> = rows(study, lang).chain(below.iter().map(Row::Baseline)).collect();
     let several_tasks = distinct(rows.iter().filter_map(Row::task).map(|task| &task.task)).len() > 1;

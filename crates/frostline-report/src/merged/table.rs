@@ -93,7 +93,8 @@ pub(super) fn of(sweeps: &[Named], unlike: &[Unlike]) -> Table {
         }
         columns = columns
             .optional(format!("{}: training", one.name), Quantity::Fine("s"), move |row| {
-                mean(of_seeds(one, axes, row, train_s))
+                let alike = one.study.machines.len() < 2;
+                mean(of_seeds(one, axes, row, train_s)).filter(|_| alike)
             })
             .column(format!("{}: seeds", one.name), Quantity::Count, move |row| {
                 of_seeds(one, axes, row, accuracy("dev")).len()

@@ -183,7 +183,10 @@ fn settings(first: &Named, other: &Named) -> Vec<String> {
 fn machines(first: &Named, other: &Named) -> Option<String> {
     let machine = |view: &CellView| {
         let maker = view.made_by();
-        maker.map_or_else(String::new, |by| format!("{} with {} threads ({})", by.device, by.threads, by.isa))
+        maker.map_or_else(String::new, |by| {
+            let at = if by.node.is_empty() { String::new() } else { format!(" of {}", by.node) };
+            format!("{}{at} with {} threads ({})", by.device, by.threads, by.isa)
+        })
     };
     let all = [&first, &other].map(|one| made_by(one, machine));
     if all[0] != all[1] || all[0].len() > 1 {

@@ -4,25 +4,17 @@
 use crate::keys;
 use crate::study::advice::SPLIT;
 use crate::study::baselines;
+use crate::study::turns::saving;
 use crate::study::words;
 use crate::study::{BASELINE, Study};
-use crate::table::{Columns, Quantity, Table};
+use crate::table::{Columns, PaperTable, Quantity};
 use crate::topic::StudyRow;
-
-/// The main table, with the names of its rows.
-pub(super) struct MainTable {
-    pub table: Table,
-    /// The language and the policy of each row; further axes follow the policy.
-    pub names: Vec<[String; 2]>,
-    /// How many columns only name a row.
-    pub keys: usize,
-}
 
 /// A row: its language, and a policy or a baseline.
 type Row<'a> = (&'a str, StudyRow<'a>);
 
 /// The table of a study.
-pub(super) fn of(study: &Study) -> MainTable {
+pub(super) fn of(study: &Study, caption: String) -> PaperTable {
     let below: Vec<_> = study.langs().into_iter().map(|lang| (lang, baselines::of(study, lang))).collect();
     let rows: Vec<Row<'_>> = below
         .iter()
@@ -32,7 +24,8 @@ pub(super) fn of(study: &Study) -> MainTable {
         })
         .collect();
     let names = rows.iter().map(|(lang, row)| [(*lang).to_string(), name(row)]).collect();
-    MainTable { table: columns(study).table(rows), names, keys: 2 + study.axes().len() }
+    let table = PaperTable::new("results", caption, columns(study).table(rows));
+    PaperTable { grouped: true, ..table.named(names, 2 + study.axes().len(), "") }
 }
 
 /// A row's name: the policy or baseline, then the values of further axes.
@@ -83,6 +76,12 @@ fn columns(study: &Study) -> Columns<'_, Row<'_>> {
             row.1.group()?.plain_parameters().map(|parameters| parameters.trainable_share)
         })
         .optional("Step cost", Quantity::Percent(0), cost)
+        .optional("Time saving", Quantity::Percent(1), |row| {
+            row.1
+                .group()
+                .filter(|group| group.policy != BASELINE)
+                .map(|group| saving(group, study.step_cost(group)))
+        })
         .optional("Training", Quantity::Fine("s"), |row| {
             row.1.group()?.times.as_ref().map(|times| times.train_s)
         })

@@ -1,5 +1,5 @@
 //! What a paper takes from a report: `tables.tex` with tables that LaTeX prints, and `results.tex` with a name for every
-//! number of the main table. Both come from the same typed table, and LaTeX reports two files of different reports.
+//! number of them. Both come from the same typed tables, and LaTeX reports two files of different reports.
 
 mod commands;
 mod main_table;
@@ -17,16 +17,10 @@ use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 
 /// The files, each with its path, what it holds, and its text.
 pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static str, String); 2] {
-    let main = main_table::of(study);
-    let results = results::definitions(&main);
-    let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
-    let mut tables = vec![PaperTable {
-        name: "results".into(),
-        caption: caption(study),
-        table: main.table,
-        grouped: true,
-    }];
+    let mut tables = vec![main_table::of(study, caption(study))];
     tables.extend(topics.iter().flat_map(|topic| topic.paper_tables(study)));
+    let results = results::definitions(&tables);
+    let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
     [
         (
             "tables.tex",
@@ -35,7 +29,7 @@ pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static 
         ),
         (
             "results.tex",
-            "every number of the main table as a command of LaTeX, so that a text never disagrees with its table.",
+            "every number of these tables as a command of LaTeX, so that a text never disagrees with its table.",
             results::file(study, &results, &digest),
         ),
     ]

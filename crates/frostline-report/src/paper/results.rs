@@ -1,11 +1,14 @@
-//! `results.tex`: every number of the main table under a name of three parts, such as `en`, `first-4`, `dev-accuracy`.
+//! `results.tex`: every number of the tables under a name of three parts, such as `en`, `first-4`, `dev-accuracy`.
+
+use std::collections::BTreeMap;
+
+use frostline_score::MeanInterval;
 
 use super::commands::{MADE, NUMBER, NUMBERS, SAME, UNICODE};
-use super::main_table::MainTable;
 use crate::render::escape::line;
 use crate::render::latex::{key, value};
 use crate::study::Study;
-use crate::table::{Quantity, Value};
+use crate::table::{PaperTable, Quantity, Value};
 
 /// `results.tex`, with these definitions.
 pub(super) fn file(study: &Study, definitions: &str, digest: &str) -> String {
@@ -17,14 +20,24 @@ pub(super) fn file(study: &Study, definitions: &str, digest: &str) -> String {
     )
 }
 
-/// A line for each number.
-pub(super) fn definitions(main: &MainTable) -> String {
+/// A line for each number of the tables. A name is there once: where another number has it, a number follows.
+pub(super) fn definitions(tables: &[PaperTable]) -> String {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
     let mut out = String::new();
-    for (row, [lang, policy]) in main.table.rows.iter().zip(&main.names) {
-        for (found, head) in row.iter().zip(&main.table.heads).skip(main.keys) {
-            for (part, text) in parts(found, head.unit) {
-                let (lang, policy, name) = (key(lang), key(policy), kebab(&head.name) + part);
-                out += &format!("\\FrostlineDefine{{{lang}}}{{{policy}}}{{{name}}}{{{text}}}\n");
+    for table in tables {
+        for (row, [first, second]) in table.table.rows.iter().zip(&table.names) {
+            for (found, head) in row.iter().zip(&table.table.heads).skip(table.keys) {
+                for (part, text) in parts(found, head.unit) {
+                    let column = format!("{}{}{part}", table.prefix, kebab(&head.name));
+                    let name = [first, second, &column].map(|part| format!("{{{}}}", key(part))).concat();
+                    let numbered =
+                        (2..).map(|number| name.trim_end_matches('}').to_string() + &format!("-{number}}}"));
+                    let free = |name: &String| known.get(name).is_none_or(|other| *other == text);
+                    let name = [name.clone()].into_iter().chain(numbered).find(free).unwrap_or_default();
+                    if known.insert(name.clone(), text.clone()).is_none() {
+                        out += &format!("\\FrostlineDefine{name}{{{text}}}\n");
+                    }
+                }
             }
         }
     }
@@ -42,12 +55,58 @@ fn parts(found: &Value, unit: Quantity) -> Vec<(&'static str, String)> {
             let deviation = |std| ("-std", number(std).replace('+', ""));
             [whole, ("-mean", number(stat.mean))].into_iter().chain(stat.std.map(deviation)).collect()
         }
+        Value::Mean(MeanInterval { mean, interval, .. }) => {
+            let ends = interval.map(|[low, high]| [("-low", number(low)), ("-high", number(high))]);
+            [whole, ("-mean", number(*mean))].into_iter().chain(ends.into_iter().flatten()).collect()
+        }
         Value::Range([low, high]) => vec![whole, ("-low", number(*low)), ("-high", number(*high))],
         _ => vec![whole],
     }
 }
 
-/// A column's name as a part of a key: `Dev accuracy` is `dev-accuracy`.
+/// A column's name as a part of a key: `Dev accuracy` is `dev-accuracy`. A tag's name, in capitals, stays as it is.
 fn kebab(name: &str) -> String {
-    name.to_lowercase().replace(' ', "-")
+    let is_tag = !name.chars().any(char::is_lowercase);
+    let name = name.replace(['*', '`', ':', ','], "").replace('−', "minus").replace('%', "");
+    let name = if is_tag { name } else { name.to_lowercase() };
+    name.split_whitespace().collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Columns;
+
+    #[test]
+    fn names_of_columns_can_be_typed() {
+        for (name, expected) in [
+            ("Dev accuracy", "dev-accuracy"),
+            ("Study: time saving", "study-time-saving"),
+            ("Ours − study", "ours-minus-study"),
+            ("`NOUN`", "NOUN"),
+            ("B-PER", "B-PER"),
+            ("Known %", "known"),
+            ("95 % interval", "95-interval"),
+        ] {
+            assert_eq!(kebab(name), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_is_there_once() {
+        let table = |values: [f64; 2]| {
+            let columns = Columns::default().column("Frozen", Quantity::Text, |_: &f64| "none").column(
+                "Score",
+                Quantity::Number(1, ""),
+                |value: &f64| *value,
+            );
+            PaperTable::new("t", "", columns.table(values)).named_by_row("en", "")
+        };
+        let found = definitions(&[table([1.0, 2.0]), table([1.0, 3.0])]);
+        let expected = [("score", "1.0"), ("score-2", "2.0"), ("score-3", "3.0")];
+        let expected = expected.map(|(name, value)| {
+            format!("\\FrostlineDefine{{en}}{{none}}{{{name}}}{{\\ensuremath{{{value}}}}}\n")
+        });
+        assert_eq!(found, expected.concat());
+    }
 }

@@ -91,6 +91,7 @@ fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
     let time =
         |get: fn(&Timing) -> f64| move |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(get);
     let peak = time(|time| time.peak_rss_mib);
+    let load = |row: &ResultRow<'a>| row.reached?.done.timing.as_ref()?.load;
     Fields::new()
         .whole("cell_steps", |row: &ResultRow<'a>| Some(row.reached?.done.result.steps))
         .real("cell_train_s", time(|time| time.train_ms / 1e3))
@@ -99,6 +100,10 @@ fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
         .real("cell_tokens_per_s", time(|time| time.tokens_per_s))
         .real("cell_sentences_per_s", time(|time| time.samples_per_s))
         .real("cell_peak_memory_mib", move |row| peak(row).filter(|&mib| mib > 0.0))
+        .real("cell_load_stolen_share", move |row| load(row)?.stolen)
+        .real("cell_load_others_share", move |row| load(row)?.others)
+        .real("cell_processor_mhz", move |row| load(row)?.mhz)
+        .truth("cell_machine_busy", move |row| Some(load(row)?.is_busy()))
         .real("cell_predicted_speedup", |row| Some(row.reached?.done.result.cost.predicted_speedup))
 }
 
@@ -110,6 +115,7 @@ fn maker<'a>() -> Fields<'a, ResultRow<'a>> {
         .text("device", move |row| Some(view(row).made_by()?.device.as_str()))
         .text("instruction_set", move |row| Some(view(row).made_by()?.isa.as_str()))
         .whole("threads", move |row| Some(view(row).made_by()?.threads))
+        .text("node", move |row| Some(view(row).made_by()?.node.as_str()).filter(|node| !node.is_empty()))
         .text("precision", move |row| Some(view(row).computed_in()?.name()))
         .text("code", move |row| Some(view(row).made_by()?.code.as_str()))
         .text("revision", move |row| Some(view(row).made_by()?.revision.as_str()).filter(|it| !it.is_empty()))

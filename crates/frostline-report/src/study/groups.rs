@@ -1,11 +1,12 @@
 //! Cells that differ in nothing but their seed, with the numbers that several topics need.
 
-use frostline_record::{Score, Timing};
+use frostline_record::{Load, Score, Timing};
 use frostline_score::{MeanStd, ShareInterval};
 use serde::Serialize;
 
 use crate::study::cells::{CellView, Done, State, distinct, over};
 use crate::study::epochs::{self, EpochStats};
+use crate::study::hardware::Hardware;
 use crate::study::paired;
 use crate::study::stages::{self, StageStats};
 
@@ -19,6 +20,11 @@ impl Group {
     /// Whether its cells have several stages, which may freeze different parts.
     pub fn is_staged(&self) -> bool {
         self.stages.len() > 1
+    }
+
+    /// How many of its cells ran while the machine was busy with other work: `2 of 3`; nothing where none is known to have.
+    pub fn busy_words(&self) -> Option<String> {
+        (self.busy > 0).then(|| format!("{} of {}", self.busy, self.watched))
     }
 
     /// How much learns where that is the same from start to end: those of several stages stand with the stages.
@@ -44,7 +50,13 @@ pub(crate) struct Group {
     pub test: Option<SplitStats>,
     /// Dev accuracy over all words minus the baseline's, paired by seed.
     pub dev_accuracy_gain: Option<MeanStd>,
+    /// Where all of its cells ran on the same hardware.
     pub times: Option<Times>,
+    /// Times by hardware, in the cells' order.
+    pub times_by: Vec<(Hardware, Times)>,
+    /// Cells of which it is known how busy the machine was, and those of them where it was busy with other work.
+    pub watched: usize,
+    pub busy: usize,
     pub epochs: Vec<EpochStats>,
     /// Task by task; empty where a cell is one stage of one task that tags words.
     pub stages: Vec<StageStats>,
@@ -116,6 +128,8 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
     let settings = &members[0].cell.settings;
     let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
+    let times_by = times_by(&done);
+    let loads: Vec<Load> = done.iter().filter_map(|done| done.timing.as_ref()?.load).collect();
     Group {
         lang: settings.lang.to_string(),
         policy: settings.policy.to_string(),
@@ -128,7 +142,10 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         dev: split(&done, "dev"),
         test: split(&done, "test"),
         dev_accuracy_gain: MeanStd::of(&paired::gains(members, all)),
-        times: times(&done),
+        times: only(&times_by),
+        times_by,
+        watched: loads.len(),
+        busy: loads.iter().filter(|load| load.is_busy()).count(),
         epochs: epochs::of(&done),
         stages: stages::of(members),
     }
@@ -160,9 +177,27 @@ fn split(done: &[&Done], name: &str) -> Option<SplitStats> {
     })
 }
 
-fn times(done: &[&Done]) -> Option<Times> {
-    let timings: Vec<&Timing> = done.iter().filter_map(|d| d.timing.as_ref()).collect();
-    let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(&timings, get));
+fn times_by(done: &[&Done]) -> Vec<(Hardware, Times)> {
+    let machine = |done: &Done| done.timing.as_ref().map(|_| Hardware::of(&done.made_by));
+    let machines = distinct(done.iter().filter_map(|done| machine(done)));
+    let of = |hardware: Hardware| {
+        let here = done.iter().filter(|done| machine(done).as_ref() == Some(&hardware));
+        let timings: Vec<&Timing> = here.filter_map(|done| done.timing.as_ref()).collect();
+        times(&timings).map(|times| (hardware, times))
+    };
+    machines.into_iter().filter_map(of).collect()
+}
+
+/// The times of the only hardware.
+fn only(times_by: &[(Hardware, Times)]) -> Option<Times> {
+    match times_by {
+        [(_, times)] => Some(times.clone()),
+        _ => None,
+    }
+}
+
+fn times(timings: &[&Timing]) -> Option<Times> {
+    let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(timings, get));
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
     Some(Times {
         load_s: seconds(|t| t.load_ms)?,

@@ -7,6 +7,7 @@ pub(crate) mod cells;
 pub(crate) mod comparison;
 pub(crate) mod epochs;
 pub(crate) mod groups;
+pub(crate) mod hardware;
 pub(crate) mod outcomes;
 pub(crate) mod paired;
 pub(crate) mod panels;

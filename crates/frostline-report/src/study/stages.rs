@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::study::cells::{CellView, Done};
 use crate::study::comparison::Comparison;
+use crate::study::hardware::Hardware;
 use frostline_score::{Judged, MeanInterval, MeanStd, ShareInterval};
 
 /// One stage.
@@ -128,11 +129,14 @@ pub(crate) fn of(members: &[&CellView]) -> Vec<StageStats> {
     }
     let settings = settings.in_stages().unwrap_or_default();
     let done: Vec<&Outcome> = cells.iter().map(|(_, done)| &done.result).collect();
+    let machine = |done: &Done| Hardware::of(&done.made_by);
+    let same_hardware = cells.iter().all(|(_, done)| machine(done) == machine(&cells[0].1));
     let stages = first.result.stages.iter().enumerate();
     let stages = stages.map(|(at, stage)| {
         let train_s: Vec<f64> = cells.iter().filter_map(|(_, done)| train_s(done, at)).collect();
         let stats = of_stage(at, stage, settings.get(at).map(|(_, s)| s), &done);
-        StageStats { train_s: MeanStd::of(&train_s), ..stats }
+        let train_s = MeanStd::of(&train_s).filter(|_| same_hardware);
+        StageStats { train_s, ..stats }
     });
     stages.collect()
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::study::cells::{BASELINE, CellView};
 use crate::study::groups::Group;
+use crate::study::hardware::Hardware;
 use crate::table::Value;
 
 /// An interval of a saving that is wider than this and holds zero says nothing.
@@ -20,6 +21,10 @@ pub(crate) struct StepCost {
     /// Each round's step, in milliseconds.
     #[serde(skip)]
     by_round: Vec<f64>,
+    /// Which measurement it is of, and on what.
+    #[serde(skip)]
+    measured: usize,
+    pub hardware: Hardware,
     /// The median of its time over the baseline's, round by round, with a 95 % interval; absent without a baseline.
     pub ratio: Option<Estimate>,
     /// Rounds: steps of each policy.
@@ -31,9 +36,9 @@ pub(crate) struct StepCost {
 }
 
 impl StepCost {
-    /// The median of its time over another's of the same language, round by round, with a 95 % interval.
-    pub fn over(&self, other: &Self) -> Estimate {
-        ratio(&self.by_round, &other.by_round)
+    /// The median of its time over another's, round by round, with a 95 % interval; nothing where they did not take turns.
+    pub fn over(&self, other: &Self) -> Option<Estimate> {
+        (self.measured == other.measured).then(|| ratio(&self.by_round, &other.by_round))
     }
 
     /// The share of a baseline step's time that is saved.
@@ -77,7 +82,7 @@ impl StepCosts {
     /// From stored times; those of cells that the study does not have are left out.
     pub fn of(cells: &[CellView], times: &[PairedTimes]) -> Self {
         let mut costs = Self::default();
-        for times in times {
+        for (measured, times) in times.iter().enumerate() {
             let find = |id: &str| cells.iter().find(|view| view.cell.id == id);
             let timed: Vec<_> =
                 times.policies.iter().filter_map(|one| Some((find(&one.cell)?, one))).collect();
@@ -88,6 +93,8 @@ impl StepCosts {
                 let cost = StepCost {
                     step_ms: median(&one.step_ms, 0.95).value,
                     by_round: one.step_ms.clone(),
+                    measured,
+                    hardware: Hardware::of(&times.made_by),
                     ratio: base.map(|base| ratio(&one.step_ms, &base.step_ms)),
                     rounds: one.step_ms.len(),
                     peak_rss_mib: one.peak_rss_mib,

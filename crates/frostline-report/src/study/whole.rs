@@ -5,6 +5,7 @@ use frostline_record::{MadeBy, PairedTimes, Record, Sweep};
 use crate::study::advice::{self, Advice, Standing};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
 use crate::study::groups::{self, Group};
+use crate::study::hardware::{self, Hardware};
 use crate::study::outcomes::Outcomes;
 use crate::study::stage_verdicts;
 use crate::study::stored::Stored;
@@ -25,6 +26,8 @@ pub(crate) struct Study {
     pub advice: Vec<Advice>,
     /// Of steps in turns, as far as they were timed.
     pub step_costs: StepCosts,
+    /// What times depend on, in the cells' order.
+    pub machines: Vec<Hardware>,
     /// In the order of groups.
     standings: Vec<Option<Standing>>,
     /// Records that belong to no cell of the sweep.
@@ -38,6 +41,7 @@ impl Study {
         let groups = groups::groups(&cells);
         let standings = advice::standings(&cells, &groups);
         let study = Self {
+            machines: hardware::machines(&cells),
             standings,
             sweep: sweep.clone(),
             cells,
@@ -145,6 +149,12 @@ impl Study {
         let all: Vec<&MadeBy> = self.cells.iter().filter_map(CellView::made_by).collect();
         let count = |maker: &MadeBy| all.iter().filter(|&&other| other == maker).count();
         distinct(all.iter().copied()).into_iter().map(|maker| (maker, count(maker))).collect()
+    }
+
+    /// The number of a machine, from 1, where times were taken on several.
+    pub fn machine(&self, hardware: &Hardware) -> Option<usize> {
+        let at = self.machines.iter().position(|other| other == hardware)?;
+        (self.machines.len() > 1).then_some(at + 1)
     }
 
     /// A language with the treebank's name where that is a folder: `en (UD_English-EWT)`.

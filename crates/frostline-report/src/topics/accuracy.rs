@@ -236,6 +236,7 @@ fn dev(study: &Study) -> Figure {
             panels: panels.collect(),
             names: names(study),
             interval: "95 % interval of dev",
+            diamond: "",
         }),
         notes: vec![
             format!(
@@ -289,6 +290,7 @@ fn dev_and_test(study: &Study) -> Figure {
             panels: panels.collect(),
             names: names(study),
             interval: "95 % interval",
+            diamond: "",
         }),
         notes: vec![
             format!(

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::page::Page;
+use crate::study::hardware::Hardware;
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
@@ -20,13 +21,7 @@ impl Topic for Provenance {
         let said = |caveat: &&String| study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat));
         let caveats = study.sweep.plan.caveats.iter();
         let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
-        let makers = study.makers().len();
-        if makers > 1 {
-            points.push(format!(
-                "**The records come from {makers} different programs or machines** (see the end of \
-                 this page). Times from different machines must not be compared."
-            ));
-        }
+        points.extend(different_makers(study));
         if study.strays > 0 {
             points.push(format!(
                 "{} in the folder belong to no cell of this sweep and are left out.",
@@ -63,6 +58,7 @@ impl Topic for Provenance {
             .column("isa", Quantity::Text, move |view| by(view, |by| &by.isa))
             .column("computed_in", Quantity::Text, |view| view.computed_in().map(Precision::name))
             .column("threads", Quantity::Count, |view| view.made_by().map(|by| by.threads))
+            .column("node", Quantity::Text, move |view| by(view, |by| &by.node))
     }
 
     fn fields(&self, study: &Study) -> Fields {
@@ -76,6 +72,41 @@ impl Topic for Provenance {
             .with("plan", &study.sweep.plan)
             .with("overrides", &study.sweep.overrides)
     }
+}
+
+/// What matters of the differences between those who made the records.
+fn different_makers(study: &Study) -> Vec<String> {
+    let makers = study.makers();
+    let kinds = |get: fn(&MadeBy) -> String| distinct(makers.iter().map(|(maker, _)| get(maker)));
+    let mut points = Vec::new();
+    let codes = kinds(|maker| maker.code.chars().take(12).collect());
+    if codes.len() > 1 {
+        points.push(format!(
+            "**The records come from {} versions of the code** ({}). Accuracies may differ for that reason alone.",
+            codes.len(),
+            listed(&codes.iter().map(|code| format!("`{code}`")).collect::<Vec<_>>())
+        ));
+    }
+    let computed = kinds(|maker| format!("{} on {}", maker.backend, maker.isa));
+    if computed.len() > 1 {
+        points.push(format!(
+            "**The records were computed in {} ways** ({}), which round differently. The same cell would not give the same \
+             bits.",
+            computed.len(),
+            listed(&computed)
+        ));
+    }
+    if study.machines.len() > 1 {
+        let machines = study.machines.iter().map(Hardware::words);
+        points.push(format!(
+            "**Times come from {} machines** ({}). They are not averaged, and no time of one is compared with that of \
+             another: where the cells of a row ran on several, its training time is a dash here and stands machine by machine \
+             under \"Where the time goes\".",
+            study.machines.len(),
+            machines.collect::<Vec<_>>().join(" and ")
+        ));
+    }
+    points
 }
 
 /// Who made so many records.
@@ -179,9 +210,6 @@ fn made_by(study: &Study, page: &mut Page) {
         page.paragraph("There is no record yet.");
         return;
     }
-    if makers.len() > 1 {
-        page.quote("**Warning:** the records differ in who made them. Read times with care.");
-    }
     let said = |text: &str| (!text.is_empty()).then(|| text.to_string());
     let columns = Columns::default()
         .column("Records", Quantity::Count, |row: &(&MadeBy, usize)| row.1.to_string())
@@ -191,6 +219,8 @@ fn made_by(study: &Study, page: &mut Page) {
         .column("Backend", Quantity::Text, |row| row.0.backend.clone())
         .column("Device", Quantity::Text, |row| row.0.device.clone())
         .column("Instructions", Quantity::Text, |row| row.0.isa.clone())
-        .column("Threads", Quantity::Count, |row| row.0.threads.to_string());
+        .column("Threads", Quantity::Count, |row| row.0.threads.to_string())
+        .optional("Node", Quantity::Text, move |row| said(&row.0.node))
+        .optional("Machine", Quantity::Count, |row| study.machine(&Hardware::of(row.0)));
     page.table(columns.table(makers));
 }

@@ -4,12 +4,12 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, listed};
 use crate::page::Page;
-use crate::study::advice::{Advice, SPLIT};
+use crate::study::advice::{Advice, Choice, SPLIT};
 use crate::study::saved;
 use crate::study::verdicts::{PolicyVerdict, points, tally};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{BASELINE, Group, SPLITS, Study};
-use crate::table::{Columns, DataFile, Quantity, Value};
+use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
 /// Verdicts.
@@ -46,6 +46,10 @@ impl Topic for Verdicts {
 
     fn tables(&self, study: &Study) -> Vec<DataFile> {
         file(study).into_iter().collect()
+    }
+
+    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
+        if study.advice.is_empty() { Vec::new() } else { vec![advised(study)] }
     }
 
     fn group_fields(&self, study: &Study, group: &Group) -> Fields {
@@ -137,6 +141,44 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
             &open.needed.as_ref().map_or_else(|| ".".into(), |needed| format!(": it would take {needed}."));
     }
     text
+}
+
+/// Recommendations for LaTeX.
+fn advised(study: &Study) -> PaperTable {
+    let of = |get: fn(&Choice) -> Value| {
+        move |advice: &&Advice| advice.choice.as_ref().map_or(Value::Missing, get)
+    };
+    let saved = |advice: &&Advice| {
+        let choice = advice.choice.as_ref()?;
+        saved::said(study, &choice.policy, &advice.extras, &advice.langs)
+    };
+    let lang = |advice: &&Advice| match advice.langs.as_slice() {
+        [one] => one.clone(),
+        _ => "all".to_string(),
+    };
+    let columns = Columns::default()
+        .column("Language", Quantity::Text, lang)
+        .and(keys::axes(study, |advice: &&Advice| &advice.extras))
+        .column("Policy", Quantity::Text, |advice| {
+            advice.choice.as_ref().map_or("none is shown".to_string(), |choice| choice.policy.clone())
+        })
+        .optional("Confidence", Quantity::Text, of(|choice| confidence(choice.confidence).into()))
+        .optional("Step cost", Quantity::Percent(0), of(|choice| choice.step_cost.into()))
+        .optional("Measured in turns", Quantity::Text, saved)
+        .optional("Not decided for", Quantity::Text, |advice| {
+            advice.open.as_ref().map(|open| open.policy.clone())
+        });
+    let name = |advice: &Advice| {
+        let extras = advice.extras.iter().map(String::as_str);
+        [lang(&advice), ["recommendation"].into_iter().chain(extras).collect::<Vec<_>>().join("/")]
+    };
+    let names = study.advice.iter().map(name).collect();
+    let caption = format!(
+        "The cheapest policy that is shown to lose at most {} against none; a step's cost is predicted.",
+        points(study.margin())
+    );
+    let table = PaperTable::new("recommendation", caption, columns.table(&study.advice));
+    table.named(names, 1 + study.axes().len(), "")
 }
 
 /// A confidence in percent that is never rounded up to certainty.

@@ -1,12 +1,14 @@
 //! Every planned cell: what it is, what it reached, how long it took, where its files are, and why it failed.
 
 use crate::keys;
+use crate::number::fixed;
 use crate::page::Page;
+use crate::study::hardware::Hardware;
 use crate::study::{CellView, Done, State, Study};
 use crate::table::{Columns, DataFile, Quantity, Table};
 use crate::web::chapter::Chapter;
 
-use frostline_record::Timing;
+use frostline_record::{Load, Timing};
 
 /// The chapter: a table of what is asked most, and all of `cells.csv`.
 pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
@@ -44,6 +46,10 @@ fn table(study: &Study) -> Table {
         .optional("Training", Quantity::Fine("s"), timing(|time| time.train_ms, 1e-3))
         .optional("Whole cell", Quantity::Fine("s"), timing(|time| time.total_ms, 1e-3))
         .optional("Median step", Quantity::Measured("ms"), timing(|time| time.step_ms_median, 1.0))
+        .optional("Other work on the machine", Quantity::Text, |view| {
+            view.done().and_then(|done| done.timing.as_ref()?.load).filter(Load::is_busy).map(busy)
+        })
+        .optional("Machine", Quantity::Count, |view| study.machine(&Hardware::of(view.made_by()?)))
         .optional("Peak memory", Quantity::Number(0, "MiB"), |view| {
             let peak = view.done().and_then(|done| done.timing.as_ref()).map(|time| time.peak_rss_mib);
             peak.filter(|&peak| peak > 0.0)
@@ -54,6 +60,15 @@ fn table(study: &Study) -> Table {
             _ => None,
         });
     columns.table(&study.cells)
+}
+
+/// What other work took of the processors' time, for a machine that was busy.
+fn busy(load: Load) -> String {
+    let share = |share: Option<f64>, whose: &str| {
+        share.filter(|share| *share >= 0.005).map(|share| format!("{} % {whose}", fixed(100.0 * share, 0)))
+    };
+    let parts = [share(load.others, "other programs"), share(load.stolen, "other virtual machines")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn selected(done: &Done) -> u32 {

@@ -1,6 +1,6 @@
 //! How to run the same again: the commands, the plan, the inputs with their hashes, the code and the machines.
 
-use frostline_record::Plan;
+use frostline_record::{MadeBy, Plan};
 
 use crate::front::{self, Topics};
 use crate::page::Page;
@@ -22,21 +22,74 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
     Chapter::new("reproduce", "How to reproduce it", page).folded(&[2], false)
 }
 
+/// The commands, for each program that made records: one built from a checkout is known by its revision, an installed one
+/// by its version and code.
 fn commands(study: &Study) -> String {
     let makers = study.makers();
-    let revisions = distinct(makers.iter().map(|(maker, _)| maker.revision.as_str()));
-    let known = revisions.iter().filter(|revision| !revision.is_empty());
-    let mut lines: Vec<String> = known
-        .map(|revision| match revision.strip_suffix('+') {
-            Some(clean) => format!("git checkout {clean}    # the records come from a changed copy of it"),
-            None => format!("git checkout {revision}"),
-        })
-        .collect();
     let backend = makers.first().map_or("flex", |(maker, _)| maker.backend.as_str());
     let place = format!("sweeps/{}", study.sweep.plan.name);
-    lines.push(format!("cargo xtask sweep --plan plan.toml --backend {backend} --out {place}"));
-    lines.push(format!("cargo xtask report {place}"));
+    let programs = distinct(makers.iter().map(|(maker, _)| Program::of(maker)));
+    let several = programs.len() > 1;
+    let mut lines = Vec::new();
+    for (at, program) in programs.iter().enumerate() {
+        if several {
+            lines.push(format!("# program {} of {}", at + 1, programs.len()));
+        }
+        lines.extend(program.lines());
+        let (run, report) = program.commands();
+        lines.push(format!("{run} --plan plan.toml --backend {backend} --out {place}"));
+        lines.push(format!("{report} {place}"));
+    }
+    if programs.is_empty() {
+        lines.push(format!("frostline sweep --plan plan.toml --out {place}"));
+    }
     lines.join("\n")
+}
+
+/// What made records.
+#[derive(PartialEq)]
+enum Program {
+    /// Built by `cargo xtask` from a checkout.
+    Checkout { revision: String },
+    /// Installed.
+    Installed { version: String, code: String },
+}
+
+impl Program {
+    fn of(maker: &MadeBy) -> Self {
+        match maker.revision.as_str() {
+            "" => Self::Installed {
+                version: maker.version.clone(),
+                code: maker.code.chars().take(12).collect(),
+            },
+            revision => Self::Checkout { revision: revision.into() },
+        }
+    }
+
+    /// What comes before the commands.
+    fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Checkout { revision } => vec![match revision.strip_suffix('+') {
+                Some(clean) => {
+                    format!("git checkout {clean}    # the records come from a changed copy of it")
+                }
+                None => format!("git checkout {revision}"),
+            }],
+            Self::Installed { version, code } => {
+                vec![format!(
+                    "# frostline {version} with the code {code}: `frostline version` tells which one is installed"
+                )]
+            }
+        }
+    }
+
+    /// How it runs a sweep and writes a report.
+    const fn commands(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Checkout { .. } => ("cargo xtask sweep", "cargo xtask report"),
+            Self::Installed { .. } => ("frostline sweep", "frostline report"),
+        }
+    }
 }
 
 /// The plan as a file, with no more of the machine than the names of data sets.

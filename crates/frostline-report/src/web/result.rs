@@ -39,6 +39,7 @@ pub(super) fn speed(study: &Study, page: &mut Page) {
         .optional("Whole cell", Quantity::Measured("s"), |group| {
             group.times.as_ref().map(|times| times.total_s)
         })
+        .optional("While busy", Quantity::Text, |group| group.busy_words())
         .optional("Peak memory, in turns", Quantity::Number(0, "MiB"), |group| {
             study.step_cost(group).and_then(|cost| cost.peak_rss_mib)
         })

@@ -22,7 +22,7 @@ mod weights;
 use std::path::PathBuf;
 
 use common::{Lang, demo, failed, paper, record, records, sweep};
-use frostline_record::{PrefixState, PrefixUse, Record, Sweep};
+use frostline_record::{Load, PrefixState, PrefixUse, Record, Sweep};
 use frostline_report::{Report, ReportError, ReportFile};
 
 fn files(scenario: &str, sweep: &Sweep, records: &[Record]) -> Vec<ReportFile> {
@@ -318,22 +318,106 @@ fn every_difference_from_the_study_is_named_as_stages_use_it() {
 }
 
 #[test]
-fn records_of_other_machines_strays_and_one_seed_are_pointed_out() {
+fn strays_and_one_seed_are_pointed_out() {
     let (sweep, mut records) = whole();
-    records[0].made_by.threads = 1;
-    records[0].made_by.isa = "avx2".into();
     let mut stray = record(&records[1].cell.clone(), &paper());
     stray.cell.id = "0000000000000000".into();
     records.push(stray);
     let files = files("makers", &sweep, &records);
     let page = text(&files, "report.md");
-    assert!(page.contains("**The records come from 2 different programs or machines**"));
-    assert!(page.contains("> **Warning:** the records differ in who made them."));
     assert!(page.contains("1 record in the folder belong"));
     assert!(!page.contains("single seed.**"));
     let (sweep, records) = axes();
     let files = Report::new(&sweep, &records).files().expect("a report");
     assert!(text(&files, "report.md").contains("**Some rows rest on a single seed.**"));
+}
+
+/// Only what matters of those who made the records is a caveat.
+#[test]
+fn makers_that_differ_are_told_as_far_as_it_matters() {
+    let told = |change: fn(&mut Record)| {
+        let (sweep, mut records) = whole();
+        change(&mut records[0]);
+        let files = Report::new(&sweep, &records).files().expect("a report");
+        let page =
+            text(&files, "report.md").split_once("## What to keep in mind").expect("caveats").1.to_string();
+        let page = page.split("\n## ").next().unwrap_or_default();
+        let is_of_makers =
+            |line: &&str| ["- **The records", "- **Times come"].iter().any(|start| line.starts_with(start));
+        page.lines().filter(is_of_makers).map(String::from).collect::<Vec<_>>()
+    };
+    assert!(told(|_| {}).is_empty());
+    // Another build of the same code on the same machine: nothing that a reader has to know.
+    assert!(told(|record| record.made_by.revision = "other".into()).is_empty());
+    assert!(told(|record| record.made_by.version = "0.1.1".into()).is_empty());
+    let code = told(|record| record.made_by.code = "f00d".into());
+    assert_eq!(code.len(), 1);
+    assert!(
+        code[0].starts_with("- **The records come from 2 versions of the code** (`f00d` and `c0de`)"),
+        "{code:?}"
+    );
+    let node = told(|record| record.made_by.node = "node7".into());
+    assert_eq!(node.len(), 1);
+    assert!(node[0].starts_with("- **Times come from 2 machines** (node7: A processor"), "{node:?}");
+    let isa = told(|record| record.made_by.isa = "avx2".into());
+    assert_eq!(isa.len(), 2);
+    assert!(isa[0].starts_with("- **The records were computed in 2 ways**"), "{isa:?}");
+}
+
+/// Times of two machines are neither averaged nor hidden.
+#[test]
+fn times_of_different_machines_have_no_mean() {
+    let (sweep, mut records) = whole();
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        if settings.policy == "first-4" && settings.seed == 44 {
+            record.made_by.node = "slow".into();
+            record.timing.as_mut().expect("a time").train_ms = 1e6;
+        }
+    }
+    let files = files("machines", &sweep, &records);
+    let page = text(&files, "report.md");
+    let rows = |start: &str| -> Vec<String> {
+        let section = page.split_once(start).expect(start).1.split("\n### ").next().unwrap_or_default();
+        let rows =
+            section.lines().filter(|line| line.starts_with("| first-4") || line.starts_with("| Frozen"));
+        rows.map(String::from).collect()
+    };
+    insta::assert_snapshot!("machines_times", rows("### Where the time goes").join("\n"));
+    let study = rows("## en (UD_English-EWT)");
+    assert!(study[1].contains(" – |"), "{study:?}");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let groups = json["groups"].as_array().expect("groups");
+    for group in groups {
+        let mixed = group["policy"] == "first-4";
+        assert_eq!(group["times"].is_null(), mixed, "{}", group["policy"]);
+        assert_eq!(group["times_by_machine"].as_array().map(Vec::len), mixed.then_some(2));
+    }
+    assert!(text(&files, "figures/time.svg").contains(">first-4, machine 2<"));
+    assert!(text(&files, "results.csv").contains(",slow,"));
+}
+
+/// Times of a machine that did other work are marked wherever they stand.
+#[test]
+fn times_of_a_busy_machine_are_marked() {
+    let (sweep, mut records) = whole();
+    for record in &mut records {
+        let busy = record.cell.settings.policy == "first-4" && record.cell.settings.seed != 42;
+        let others = Some(if busy { 0.45 } else { 0.02 });
+        let load = Load { before: Some(2.0), stolen: Some(0.0), others, mhz: Some(2_400.0) };
+        record.timing.as_mut().expect("a time").load = Some(load);
+    }
+    let files = files("busy", &sweep, &records);
+    let page = text(&files, "report.md");
+    assert!(page.contains("**4 of 30 cells ran while the machine was busy**"), "{page}");
+    let marked = page.lines().filter(|line| line.starts_with("| first-4") && line.contains("| 2 of 3"));
+    assert_eq!(marked.count(), 4, "two tables of each language");
+    assert_eq!(text(&files, "cells.csv").matches(",2,0,0.45,2400,true,").count(), 4);
+    assert!(text(&files, "index.html").contains("45 % other programs"));
+    // Records of before it was noted are marked in no way.
+    let (sweep, records) = whole();
+    let plain = Report::new(&sweep, &records).files().expect("a report");
+    assert!(!text(&plain, "report.md").contains("busy"));
 }
 
 #[test]

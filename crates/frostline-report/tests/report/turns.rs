@@ -51,6 +51,15 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
         report.terminal_table(160),
     ];
     insta::assert_snapshot!("turns", parts.join("\n\n"));
+    let results = text(&files, "results.tex");
+    for line in [
+        "{en}{first-4}{time-saving-mean}{\\ensuremath{30.0}}",
+        "{en}{first-4}{time-saving-low}{\\ensuremath{29.4}}",
+        "{en}{first-2}{time-saving}{not measurable here}",
+        "{pcm}{all}{memory-saved}{\\ensuremath{380}}",
+    ] {
+        assert!(results.contains(line), "{line}");
+    }
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
     let steps = |policy: &str| {
         let groups = json["groups"].as_array().expect("groups");

@@ -102,7 +102,7 @@ fn of_bars(bars: &Bars) -> (Json, Table) {
         .optional("Of", Quantity::Text, |line| Some(line.bar.name.clone()).filter(|name| !name.is_empty()))
         .column(name, unit, |line| line.bar.value)
         .optional(bars.interval, ends, |line| line.bar.interval)
-        .optional("In a linear model", Quantity::Points(2), |line| line.bar.diamond)
+        .optional(capital(bars.diamond), Quantity::Points(2), |line| line.bar.diamond)
         .each(
             parts,
             |(_, name)| (*name).into(),
@@ -141,7 +141,7 @@ fn of_bars(bars: &Bars) -> (Json, Table) {
         })
         .collect();
     let found = json!({ "kind": "bars", "lengths": lengths, "parts": parts, "panels": panels, "of": of,
-                        "interval": text(bars.interval) });
+                        "interval": text(bars.interval), "diamond": text(&capital(bars.diamond)) });
     (found, table)
 }
 

@@ -58,7 +58,9 @@ impl BarSizes {
                 names: names + 24.0,
                 ..single
             },
-            Lengths::Differences => Self { row: 30.0, left: 86.0, plot: 300.0, number: 64.0, ..single },
+            Lengths::Differences => {
+                Self { row: 30.0, left: (rows + 10.0).max(86.0), plot: 300.0, number: 64.0, ..single }
+            }
             Lengths::Parts(_) => Self { number: 84.0, ticks: 50.0, ..single },
         }
     }
@@ -204,7 +206,7 @@ fn legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
         _ => (here().any(|bar| bar.interval.is_some()), false),
     };
     if here().any(|bar| bar.diamond.is_some()) {
-        let words = "in a linear model";
+        let words = bars.diamond;
         sheet.svg.mark(Shape::Diamond, (x + 6.0, y), 5.0, INK);
         sheet.svg.text(x + 18.0, y + 4.0, words, TICK);
         x += 18.0 + text_width(words, TICK.size) + 14.0;

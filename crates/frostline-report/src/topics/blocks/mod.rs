@@ -183,6 +183,7 @@ impl Blocks {
                 panels: panels.collect(),
                 names: Vec::new(),
                 interval: "95 % interval",
+                diamond: "in a linear model",
             }),
             notes,
             across: 2,

@@ -5,6 +5,7 @@ use frostline_record::{Compared, Drift, Measure, MoreOf};
 
 use crate::number::listed;
 use crate::study::cells::shown;
+use crate::study::hardware::Hardware;
 use crate::study::outcomes::After;
 use crate::study::{CellView, Study};
 use crate::topics::claims::gauge::Gauge;
@@ -128,6 +129,7 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
             [&test.to, &test.from].map(|name| gauge.stage(view, name.as_str()?))
         } else {
             let b = cells.iter().find(|b| has(b, &test.axis, &test.from) && are_twins_but_for(axis, view, b));
+            let b = b.filter(|b| gauge.split().is_some() || same_hardware(view, b));
             let a = Some(view).filter(|view| has(view, &test.axis, &test.to));
             [a, b.copied()].map(|view| gauge.end(view?))
         };
@@ -187,6 +189,11 @@ fn policies<'a>(
         }
     }
     found
+}
+
+/// Whether times of both may be compared.
+fn same_hardware(a: &CellView, b: &CellView) -> bool {
+    a.made_by().map(Hardware::of) == b.made_by().map(Hardware::of)
 }
 
 /// Whether cells differ in one further axis alone; in their language, if none is given.

@@ -4,6 +4,7 @@ mod convergence;
 mod differences;
 mod gauge;
 mod judge;
+mod paper;
 mod rows;
 mod steps;
 mod verdict;
@@ -15,7 +16,7 @@ use crate::number::{capital, fixed, listed, plural, signed};
 use crate::page::{Page, PageFile};
 use crate::study::Study;
 use crate::study::words::banner;
-use crate::table::{Columns, Quantity, Value};
+use crate::table::{Columns, PaperTable, Quantity, Value};
 use crate::topic::Topic;
 
 use convergence::{IntervalKind, Near, NearEnd};
@@ -84,6 +85,10 @@ impl Topic for Claims {
             about: "every claim of the plan with the differences that decide it.".into(),
             page,
         }]
+    }
+
+    fn paper_tables(&self, _: &Study) -> Vec<PaperTable> {
+        if self.judged.is_empty() { Vec::new() } else { vec![paper::table(&self.judged)] }
     }
 
     fn fields(&self, _: &Study) -> Fields {

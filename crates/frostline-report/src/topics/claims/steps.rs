@@ -3,6 +3,7 @@
 
 use frostline_score::{Estimate, MeanInterval};
 
+use crate::study::hardware::Hardware;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison, place};
 use crate::topics::claims::verdict::Wanted;
@@ -14,6 +15,7 @@ struct Ratio {
     names: [String; 2],
     step_ms: [f64; 2],
     rounds: usize,
+    hardware: Hardware,
     ratio: Estimate,
 }
 
@@ -38,7 +40,9 @@ pub(super) fn rows(
             rows.push(row(&of_lang, (*lang).into(), None, wanted));
         }
     }
-    let together = (rows.len() > 1).then(|| row(&all, langs.join(" and "), None, wanted));
+    // Ratios of different hardware have no mean.
+    let same = all.iter().all(|one| one.hardware == all[0].hardware);
+    let together = (rows.len() > 1 && same).then(|| row(&all, langs.join(" and "), None, wanted));
     (!rows.is_empty()).then_some((rows, together))
 }
 
@@ -60,7 +64,8 @@ fn ratios(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<
                 names,
                 step_ms: costs.map(|cost| cost.step_ms),
                 rounds: costs[0].rounds,
-                ratio: costs[0].over(costs[1]),
+                hardware: costs[0].hardware.clone(),
+                ratio: costs[0].over(costs[1])?,
             });
         }
     }

@@ -1,7 +1,9 @@
 //! What training costs: times, speeds, and what was predicted of them. Loading, computing a prefix and evaluation
 //! are no part of training time.
 
+mod paper;
 mod prefix;
+mod speed;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -17,9 +19,10 @@ use crate::page::Page;
 use crate::study::cells::over;
 use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
+use crate::study::hardware::Hardware;
 use crate::study::turns::saving;
-use crate::study::{BASELINE, CellView, Done, Group, Study, panels};
-use crate::table::{Columns, Quantity, Value};
+use crate::study::{BASELINE, CellView, Done, Group, Study, distinct, panels};
+use crate::table::{Columns, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
 use prefix::PrefixStats;
@@ -155,6 +158,7 @@ impl Topic for TrainingCost {
             })
             .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
             .column("Steps", Quantity::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
+            .optional(BUSY, Quantity::Text, |row| row.group().and_then(Group::busy_words))
     }
 
     fn language(&self, study: &Study, lang: &str, page: &mut Page) {
@@ -167,11 +171,17 @@ impl Topic for TrainingCost {
     }
 
     fn caveats(&self, study: &Study) -> Vec<String> {
-        turns::busy(study).into_iter().collect()
+        let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
+        of_cells.into_iter().chain(turns::busy(study)).collect()
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        vec![self.figure(study)]
+        let speed = speed::figure(study, &|group| self.predicted(study, group));
+        speed.into_iter().chain([self.figure(study)]).collect()
+    }
+
+    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
+        vec![paper::table(study, &|group| self.predicted(study, group))]
     }
 
     fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
@@ -205,6 +215,11 @@ impl Topic for TrainingCost {
                 Quantity::Measured(""),
                 move |view, (_, get)| timing(view).map(get),
             )
+            .column("load_before", Quantity::Measured(""), move |view| timing(view)?.load?.before)
+            .column("load_stolen_share", Quantity::Measured(""), move |view| timing(view)?.load?.stolen)
+            .column("load_others_share", Quantity::Measured(""), move |view| timing(view)?.load?.others)
+            .column("processor_mhz", Quantity::Measured(""), move |view| timing(view)?.load?.mhz)
+            .column("machine_busy", Quantity::Text, move |view| Some(timing(view)?.load?.is_busy()))
             .column("prefix_state", Quantity::Text, move |view| timing(view).map(|t| t.prefix.state.name()))
             .column("prefix_blocks", Quantity::Count, move |view| timing(view).map(|t| t.prefix.blocks))
             .column("prefix_fill_ms", Quantity::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
@@ -214,9 +229,65 @@ impl Topic for TrainingCost {
         Fields::default()
             .with("cost", &self.steps(group))
             .with("times", &group.times)
+            .with_some("times_by_machine", &by_machine(study, group))
+            .with("cells_while_busy", &group.busy)
             .with("prefix", &self.prefix(group))
             .with("measured_step", &study.step_cost(group))
     }
+}
+
+/// The column that marks times of a machine that did other work.
+const BUSY: &str = "While busy";
+
+/// What that column means.
+const BUSY_MEANS: &str = "**While busy**: so many of the cells (of those of which it is known) ran while more than a tenth of \
+                          the processors' time went to other programs, or more than a hundredth to other virtual machines. \
+                          Their times are longer for it.";
+
+/// Times of cells that ran beside other work, as a caveat.
+fn cells_while_busy(study: &Study) -> Option<String> {
+    let sum = |get: fn(&Group) -> usize| study.groups.iter().map(get).sum::<usize>();
+    let (busy, watched) = (sum(|group| group.busy), sum(|group| group.watched));
+    (busy > 0).then(|| {
+        format!(
+            "**{busy} of {watched} cells ran while the machine was busy** with other work, and their training times are longer \
+             for it. Tables of times mark them in the column \"{BUSY}\"."
+        )
+    })
+}
+
+/// A group with the times of one of the machines that its cells ran on.
+type TimesRow<'a> = (&'a Group, Option<&'a (Hardware, Times)>);
+
+/// A row for each machine; one without times where there are none.
+fn times_rows(group: &Group) -> Vec<TimesRow<'_>> {
+    if group.times_by.is_empty() {
+        return vec![(group, None)];
+    }
+    group.times_by.iter().map(|times| (group, Some(times))).collect()
+}
+
+/// A bar's name: the policy, and the machine where there are several.
+fn bar_name(study: &Study, group: &Group, times: Option<&(Hardware, Times)>) -> String {
+    match times.and_then(|(hardware, _)| study.machine(hardware)) {
+        Some(number) => format!("{}, machine {number}", group.policy),
+        None => group.policy.clone(),
+    }
+}
+
+/// The same for programs, where there are several.
+fn by_machine(study: &Study, group: &Group) -> Vec<MachineTimes> {
+    let several = group.times_by.len() > 1;
+    let all = group.times_by.iter().filter(|_| several);
+    all.map(|(hardware, times)| MachineTimes { machine: study.machine(hardware), times: times.clone() })
+        .collect()
+}
+
+/// Times on a machine, by its number.
+#[derive(Serialize)]
+struct MachineTimes {
+    machine: Option<usize>,
+    times: Times,
 }
 
 impl TrainingCost {
@@ -228,6 +299,7 @@ impl TrainingCost {
         };
         let base = study.groups.iter().find(is_base).and_then(memory);
         Predicted {
+            gflop: self.steps(group).map(|cost| cost.gflop_per_step.mean),
             speedup: self.steps(group).map(|cost| cost.predicted_speedup.mean),
             memory_mib: memory(group),
             saved_mib: base.zip(memory(group)).map(|(base, own)| base - own),
@@ -237,22 +309,34 @@ impl TrainingCost {
     /// Where the time of a cell goes.
     fn times(&self, study: &Study, lang: &str, page: &mut Page) {
         page.section(3, "Where the time goes");
-        let of = |get: fn(&Times) -> MeanStd| move |group: &&Group| group.times.as_ref().map(get);
-        let columns = keys::of_group(study)
+        let of = |get: fn(&Times) -> MeanStd| move |row: &TimesRow<'_>| row.1.map(|(_, times)| get(times));
+        let name = |row: &TimesRow<'_>| row.0.policy.clone();
+        let columns = keys::frozen(study, name, |row: &TimesRow<'_>| &row.0.extras)
+            .optional("Machine", Quantity::Count, |row| study.machine(&row.1?.0))
             .column("Loading", Quantity::Measured("s"), of(|t| t.load_s))
-            .optional("Prefix", Quantity::Measured("s"), |group| {
-                group.times.as_ref().filter(|_| self.reads_prefix(group)).map(|times| times.prefix_s)
+            .optional("Prefix", Quantity::Measured("s"), |row| {
+                row.1.filter(|_| self.reads_prefix(row.0)).map(|(_, times)| times.prefix_s)
             })
             .column("Training", Quantity::Measured("s"), of(|t| t.train_s))
             .column("Evaluation", Quantity::Measured("s"), of(|t| t.eval_s))
             .column("Whole cell", Quantity::Measured("s"), of(|t| t.total_s))
             .column("Median step", Quantity::Measured("ms"), of(|t| t.step_ms_median))
             .column("Subwords", Quantity::Measured("/s"), of(|t| t.tokens_per_s))
-            .optional("Peak memory of the worker", Quantity::Number(0, "MiB"), |group| {
-                let peak = group.times.as_ref().map(|times| times.peak_rss_mib_max);
+            .optional("Peak memory of the worker", Quantity::Number(0, "MiB"), |row| {
+                let peak = row.1.map(|(_, times)| times.peak_rss_mib_max);
                 peak.filter(|&peak| peak > 0.0 && study.step_costs.is_empty())
-            });
-        page.table(columns.table(study.groups_of(lang)));
+            })
+            .optional(BUSY, Quantity::Text, |row| row.0.busy_words());
+        page.table(columns.table(study.groups_of(lang).flat_map(times_rows)));
+        if study.machines.len() > 1 {
+            page.paragraph(
+                "A row for each machine that cells ran on: times of different machines have no mean. **Machine** is its \
+                 number under \"Who made the records\".",
+            );
+        }
+        if study.groups_of(lang).any(|group| group.busy > 0) {
+            page.paragraph(BUSY_MEANS);
+        }
         if study.step_costs.is_empty() {
             page.paragraph(
                 "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
@@ -311,10 +395,10 @@ impl TrainingCost {
         };
         let bar = |times: &Times| Bar { parts: parts(times), ..Bar::new("", times.train_s, None) };
         let panels = panels(study).into_iter().map(|panel| {
-            let rows = panel.groups.iter().map(|group| BarRow {
-                name: group.policy.clone(),
+            let rows = panel.groups.iter().flat_map(|group| times_rows(group)).map(|(group, times)| BarRow {
+                name: bar_name(study, group, times),
                 tone: Tone::Policy(study.place_of(&group.policy)),
-                bars: group.times.as_ref().map(bar).into_iter().collect(),
+                bars: times.map(|(_, times)| bar(times)).into_iter().collect(),
             });
             BarPanel {
                 rows: rows.collect(),
@@ -343,8 +427,11 @@ impl TrainingCost {
             chart: Chart::Bars(Bars {
                 lengths: Lengths::Parts(vec!["training", "evaluation", "loading"]),
                 panels: panels.collect(),
-                names: study.policies().into_iter().map(String::from).collect(),
+                names: distinct(study.groups.iter().flat_map(|group| {
+                    times_rows(group).into_iter().map(|(group, times)| bar_name(study, group, times))
+                })),
                 interval: "",
+                diamond: "",
             }),
             notes: vec![Note::Text(note)],
             across: study.langs().len(),

@@ -22,6 +22,8 @@ pub(super) const UNTIMED: &str = "**Savings in time are not measured here**, sin
 
 /// What was predicted of a policy's steps.
 pub(super) struct Predicted {
+    /// Work of a step, in units of 10⁹ operations.
+    pub gflop: Option<f64>,
     /// How many times as fast as one of `none` a step should be.
     pub speedup: Option<f64>,
     /// What a step should keep in memory besides the model and the data.
@@ -83,7 +85,9 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
 /// A caveat where the machine had other work.
 pub(super) fn busy(study: &Study) -> Option<String> {
     let loads = &study.step_costs.loads;
-    let other = loads.iter().filter_map(|(load, threads)| Some((load.before?, *threads)));
+    // Where it is known what other programs took, that says more than how many wanted to run.
+    let unknown = loads.iter().filter(|(load, _)| load.others.is_none());
+    let other = unknown.filter_map(|(load, threads)| Some((load.before?, *threads)));
     let busiest = other.filter(|(load, _)| *load > 1.0).max_by(|a, b| a.0.total_cmp(&b.0));
     let stolen = loads.iter().filter_map(|(load, _)| load.stolen).fold(0.0, f64::max);
     let mut parts = Vec::new();
@@ -91,6 +95,10 @@ pub(super) fn busy(study: &Study) -> Option<String> {
         parts.push(format!(
             "{load:.1} processes wanted to run before the steps were timed, on {threads} threads"
         ));
+    }
+    let others = loads.iter().filter_map(|(load, _)| load.others).fold(0.0, f64::max);
+    if others > 0.1 {
+        parts.push(format!("other programs took {:.0} % of the processors' time", 100.0 * others));
     }
     if stolen > 0.01 {
         parts.push(format!("other virtual machines took {:.0} % of the processors' time", 100.0 * stolen));

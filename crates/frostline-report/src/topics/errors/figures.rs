@@ -7,7 +7,7 @@ use crate::chart::{Note, Tone};
 use crate::number::{count, fixed};
 use crate::study::words::units;
 use crate::study::{Study, panels};
-use crate::topics::errors::counts::{GroupErrors, Strata, TagErrors, WordErrors};
+use crate::topics::errors::counts::{GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::part::{COLUMNS, named_groups};
 
 /// The groups that a figure shows of each panel, with the panel's title.
@@ -96,6 +96,52 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
             names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
             panels,
             interval: "95 % interval",
+            diamond: "",
+        }),
+        notes,
+        across: 2,
+    }
+}
+
+/// Accuracy by length of sentence: a bar for each length per policy.
+pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
+    let bars = |group: &&GroupErrors| {
+        let of_length = group.strata.iter().filter(|found| found.by == Strata::Length && found.words > 0);
+        let bar = |found: &StratumErrors| {
+            let shown = format!("{} words", found.name.replace('-', " to ").replace('+', " or more"));
+            Bar::new(shown, found.accuracy, found.interval.map(|ends| [ends.low, ends.high]))
+        };
+        BarRow {
+            name: group.policy.clone(),
+            tone: Tone::Policy(study.place_of(&group.policy)),
+            bars: of_length.map(bar).collect(),
+        }
+    };
+    let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
+        rows: rows.iter().map(bars).collect(),
+        title,
+        axis: "dev accuracy, %".into(),
+        kind: String::new(),
+        references: Vec::new(),
+    });
+    let panels: Vec<BarPanel> = panels.collect();
+    let mut notes: Vec<Note> = vec![
+        "Bar and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % Wilson interval \
+         at their number."
+            .into(),
+    ];
+    notes.extend(omitted(study, found).map(Note::Text));
+    Figure {
+        path: "figures/length.svg",
+        title: "Dev accuracy by length of sentence",
+        theme: Theme::Errors,
+        about: "A bar for each length of sentence per policy, the shortest first.".into(),
+        chart: Chart::Bars(Bars {
+            lengths: Lengths::Groups,
+            names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
+            panels,
+            interval: "95 % interval",
+            diamond: "",
         }),
         notes,
         across: 2,

@@ -16,7 +16,7 @@ use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
 use crate::study::{SPLITS, Stored, Study};
-use crate::table::DataFile;
+use crate::table::{DataFile, PaperTable};
 use crate::topic::Topic;
 
 use counts::WordErrors;
@@ -83,7 +83,12 @@ impl Topic for Errors {
 
     fn page_figures(&self, study: &Study) -> Vec<Figure> {
         if self.found.groups.iter().any(|group| group.split == "dev") {
-            vec![figures::familiarity(study, &self.found), figures::tags(study, &self.found)]
+            let found = &self.found;
+            vec![
+                figures::familiarity(study, found),
+                figures::length(study, found),
+                figures::tags(study, found),
+            ]
         } else {
             Vec::new()
         }
@@ -95,6 +100,12 @@ impl Topic for Errors {
 
     fn tables(&self, study: &Study) -> Vec<DataFile> {
         if self.found.is_empty() { Vec::new() } else { files::all(study, &self.found) }
+    }
+
+    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
+        let parts = study.langs().into_iter().flat_map(|lang| SPLITS.map(|split| (lang, split)));
+        let parts = parts.filter_map(|(lang, split)| SplitPart::of(study, &self.found, lang, split));
+        parts.flat_map(|part| part.paper_tables()).collect()
     }
 
     fn fields(&self, _: &Study) -> Fields {

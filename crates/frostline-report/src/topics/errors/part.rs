@@ -7,7 +7,7 @@ use crate::number::{NONE, count, fixed};
 use crate::page::Page;
 use crate::page::code;
 use crate::study::{BASELINE, Study, named};
-use crate::table::{Columns, Quantity, Table, Value};
+use crate::table::{Columns, PaperTable, Quantity, Table, Value};
 use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::examples;
 use crate::topics::errors::versus::Versus;
@@ -66,6 +66,44 @@ impl<'a> SplitPart<'a> {
             page.section(4, keys::title(self.study, title, &group.extras));
             page.table(scores(group));
         }
+    }
+
+    /// F1 of each tag, and accuracies by what train knows of a word and by length, for LaTeX.
+    pub fn paper_tables(&self) -> Vec<PaperTable> {
+        let (lang, split) = (&*self.first.lang, self.split);
+        let name = |group: &&GroupErrors| {
+            let extras = group.extras.iter().map(String::as_str);
+            [group.policy.as_str()].into_iter().chain(extras).collect::<Vec<_>>().join("/")
+        };
+        let rows: Vec<[String; 2]> =
+            self.groups.iter().map(|group| [lang.to_string(), name(group)]).collect();
+        let keys = 1 + self.study.axes().len();
+        let tags: Vec<&TagErrors> = self.first.tags.iter().take(COLUMNS).collect();
+        let f1 = self
+            .keyed()
+            .column("Macro", Quantity::Share(2), |group| group.macro_f1)
+            .each(
+                tags,
+                |tag| code(&tag.tag),
+                Quantity::Share(2),
+                |group, tag| group.tags.iter().find(|own| own.tag == tag.tag).map(|own| own.f1),
+            )
+            .table(self.groups.iter().copied());
+        let caption = format!("F1 of each tag on {split} of {lang}, in percent.");
+        let f1 = PaperTable::new(format!("f1-{lang}-{split}"), caption, f1);
+        let strata = [
+            (Strata::Train, "known", "what train knows of a word"),
+            (Strata::Length, "length", "words of a sentence"),
+        ];
+        let strata = strata.map(|(by, short, words)| {
+            let mut table = self.strata(by);
+            // Its first row has the numbers of words.
+            table.rows.remove(0);
+            let caption = format!("Accuracy on {split} of {lang} by {words}, in percent.");
+            let table = PaperTable::new(format!("{short}-{lang}-{split}"), caption, table);
+            table.named(rows.clone(), keys, format!("{split}-"))
+        });
+        [f1.named(rows.clone(), keys, format!("{split}-f1-"))].into_iter().chain(strata).collect()
     }
 
     fn shown(&self) -> impl Iterator<Item = &'a GroupErrors> {

@@ -58,7 +58,12 @@ impl Topic for Published {
                     let caption =
                         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
                     let name = format!("{first}{number}");
-                    tables.push(PaperTable { name, caption: caption + ".", table, grouped: false });
+                    let lang = place.split(" (").next().unwrap_or_default();
+                    let table = PaperTable::new(name, caption + ".", table);
+                    let of = title.split(',').next().unwrap_or_default().replace(" %", "");
+                    let of = of.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+                    let prefix = if of.is_empty() { "reference-".into() } else { format!("reference-{of}-") };
+                    tables.push(table.named_by_row(lang, prefix));
                 }
                 _ => {}
             }

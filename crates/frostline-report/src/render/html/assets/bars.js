@@ -5,7 +5,7 @@ PAINTERS.bars = (board, figure) => {
   const column = (name) => table.c.find((one) => one.f === name || one.h === name);
   const value = table.c.find((one) => one.v);
   const of = {
-    value, text: value, name: column('Of'), ends: column(figure.interval), diamond: column('In a linear model'),
+    value, text: value, name: column('Of'), ends: column(figure.interval), diamond: figure.diamond ? column(figure.diamond) : undefined,
     parts: figure.parts ? [value, ...figure.parts.slice(1).map(column)] : [],
   };
   const bars = figure.of.map(([panel, row], at) => ({ panel, row, at, policy: policyIn(figure, at) })).filter((bar) => isShown(bar.policy));
@@ -167,7 +167,7 @@ function barLegend(board, figure, of, area, spreads, refs) {
     figure.parts.forEach((name, i) => put(name, 17, () => board.rect(x, y - 6, 12, 12, PARTS[i], 0.85)));
     return;
   }
-  if (of.diamond) put('in a linear model', 16, () => board.shape('diamond', x + 6, y, 4.5, 'var(--ink)'));
+  if (of.diamond) put(figure.diamond.toLowerCase(), 16, () => board.shape('diamond', x + 6, y, 4.5, 'var(--ink)'));
   if (of.ends) {
     put(figure.interval, 28, () => {
       board.line(x, y, x + 22, y, 'var(--ink)', 1.2);
