@@ -111,6 +111,28 @@ fn a_worker_that_is_asked_to_end_gives_its_cell_up_within_seconds() {
     }
 }
 
+/// Engines signal every process of a job, workers before their parent as well as after it.
+#[test]
+fn a_signal_that_reaches_workers_first_makes_no_cell_fail() {
+    let signals =
+        [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGKILL];
+    for signal in signals {
+        let world = world();
+        let sweep = hanging(&world, &[]);
+        children(&sweep).iter().for_each(|process| send(*process, signal));
+        world.wait("the workers' end", || children(&sweep).is_empty());
+        send(id(&sweep), signal);
+        let ended = Ended::wait(sweep);
+        let wanted = (signal != Signal::SIGKILL).then_some(130);
+        assert_eq!(ended.code, wanted, "{signal}: {ended:?}");
+        assert!(world.records().values().all(|record| record.error.is_none()), "{signal}: {ended:?}");
+        assert!(!world.cell(HANGS).join("record.json").exists(), "{signal}: {ended:?}");
+        let rest = Ended::of(&mut world.work(&[]));
+        assert_eq!(rest.code, Some(0), "{signal}: {rest:?}");
+        assert_eq!(world.records().len(), 8);
+    }
+}
+
 #[test]
 fn a_process_that_was_frozen_records_nothing_that_another_has_taken_over() {
     let world = world();

@@ -11,6 +11,8 @@ mod prefixes;
 mod repeats;
 mod resumed;
 mod splits;
+#[cfg(unix)]
+mod stopped;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -90,5 +92,11 @@ fn result(record: &Record) -> String {
 #[cfg(not(unix))]
 #[test]
 fn a_killed_sweep_is_resumed() {
+    frostline_testing::skipped(frostline_testing::Lack::Platform, "signals are Unix's");
+}
+
+#[cfg(not(unix))]
+#[test]
+fn a_cell_is_stored_whoever_is_signalled_first() {
     frostline_testing::skipped(frostline_testing::Lack::Platform, "signals are Unix's");
 }

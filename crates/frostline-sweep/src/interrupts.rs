@@ -1,59 +1,195 @@
-//! The user's Ctrl-C, and a system's requests to end: TERM, and USR1, which cluster engines send before a time limit.
+//! Requests to stop: the user's Ctrl-C, and what systems and cluster engines send. TERM and HUP end a job; USR1 and USR2 come
+//! before a time limit.
+//!
+//! An engine signals every process of a job, in any order: workers leave signals to their parent, which tells them to stop
+//! ([`leave_to_parent`]), and a parent whose worker was ended from outside waits a moment for its own signal
+//! ([`asked_within`]). Some engines send a signal several times: only a second Ctrl-C means more than the first.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use crate::fault::INTERRUPTED;
 use crate::worker::Message;
 
-/// The running round.
-static RUNNING: Mutex<Option<Sender<Message>>> = Mutex::new(None);
+/// Why a process is to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) enum Request {
+    /// A person pressed Ctrl-C.
+    CtrlC,
+    /// The system, or whoever cancelled the job, ends it.
+    End,
+    /// The job's time is almost over.
+    TimeLimit,
+}
 
-/// Whether USR1 was received.
-static USR1: AtomicBool = AtomicBool::new(false);
+/// Ctrl-C that comes this soon after the first one is the same: `timeout` and some engines signal a process directly and
+/// with its group.
+const SAME: Duration = Duration::from_millis(500);
 
-/// Whether the handlers are installed; a process can have only one of each.
-static LISTENING: AtomicBool = AtomicBool::new(false);
+/// What is done before a request ends the process where no round is running.
+type Closing = Box<dyn Fn(Request) + Send>;
+
+struct State {
+    /// The handlers are installed; a process can have only one of each.
+    listens: bool,
+    /// The running round.
+    running: Option<Sender<Message>>,
+    closing: Option<Closing>,
+    first: Option<(Request, Instant)>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { listens: false, running: None, closing: None, first: None });
+
+/// Is notified of the first request.
+static ASKED: Condvar = Condvar::new();
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Sends [`Message::Interrupt`] to this round from now on.
 pub(crate) fn listen(sender: Sender<Message>) -> anyhow::Result<()> {
-    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-    if LISTENING.swap(true, Ordering::Relaxed) {
+    state().running = Some(sender);
+    install()
+}
+
+/// Ends what [`listen`] began. Returns the request that has come meanwhile, if any.
+pub(crate) fn listen_no_more() -> Option<Request> {
+    let mut state = state();
+    state.running = None;
+    state.first.map(|(request, _)| request)
+}
+
+/// From now on a request ends the process after this was done, where no round is running.
+pub(crate) fn listen_between_rounds(closing: impl Fn(Request) + Send + 'static) -> anyhow::Result<()> {
+    state().closing = Some(Box::new(closing));
+    install()
+}
+
+/// The first request of all.
+pub(crate) fn request() -> Option<Request> {
+    state().first.map(|(request, _)| request)
+}
+
+/// Waits until there was a request, for at most so long, and returns whether there was.
+pub(crate) fn asked_within(limit: Duration) -> bool {
+    let waits = ASKED.wait_timeout_while(state(), limit, |state| state.first.is_none());
+    waits.unwrap_or_else(PoisonError::into_inner).0.first.is_some()
+}
+
+/// A request has come.
+fn received(request: Request) {
+    let mut state = state();
+    let again = state.first.map(|(_, at)| at.elapsed());
+    if again.is_some_and(|since| request != Request::CtrlC || since < SAME) {
+        return;
+    }
+    state.first.get_or_insert((request, Instant::now()));
+    ASKED.notify_all();
+    if state.running.as_ref().is_some_and(|round| round.send(Message::Interrupt).is_ok()) {
+        return;
+    }
+    // Between rounds, and while the report is written, there are no workers to stop.
+    if let Some(closing) = state.closing.take() {
+        drop(state);
+        closing(request);
+    }
+    std::process::exit(INTERRUPTED.into());
+}
+
+fn install() -> anyhow::Result<()> {
+    if std::mem::replace(&mut state().listens, true) {
         return Ok(());
     }
-    ctrlc::set_handler(interrupt).context("Ctrl-C cannot be handled")?;
-    listen_for_usr1().context("the signal USR1 cannot be handled")
+    system::install().context("signals that ask this process to stop cannot be handled")
 }
 
-/// Whether the signal USR1 has interrupted this process, as a cluster's engine sends it before a time limit.
-pub(crate) fn by_usr1() -> bool {
-    USR1.load(Ordering::Relaxed)
+/// Makes this process, a worker, outlive the signals that ask processes to stop: its parent gets them too and tells it what
+/// to do, and its input ends when the parent does.
+///
+/// # Errors
+/// If the system does not allow it.
+pub fn leave_to_parent() -> std::io::Result<()> {
+    system::ignore()
 }
 
-fn interrupt() {
-    match &*RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
-        Some(sender) if sender.send(Message::Interrupt).is_ok() => {}
-        // Between rounds, and while the report is written, there are no workers to stop.
-        _ => std::process::exit(INTERRUPTED.into()),
-    }
+/// Whether a process that ended so was ended by a signal that may have gone to all processes of a job.
+pub(crate) fn was_ended_from_outside(status: Option<std::process::ExitStatus>) -> bool {
+    system::was_ended_from_outside(status)
 }
 
 #[cfg(unix)]
-fn listen_for_usr1() -> std::io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGUSR1])?;
-    std::thread::spawn(move || {
-        for _ in signals.forever() {
-            USR1.store(true, Ordering::Relaxed);
-            interrupt();
-        }
-    });
-    Ok(())
+mod system {
+    use std::io::Result;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGUSR1, SIGUSR2};
+    use signal_hook::iterator::Signals;
+
+    use super::{Request, received};
+
+    const ALL: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+
+    pub(super) fn install() -> Result<()> {
+        // `nohup` has hangups ignored.
+        let wanted = ALL.iter().filter(|signal| **signal != SIGHUP || !hangups_are_ignored());
+        let mut signals = Signals::new(wanted)?;
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                received(match signal {
+                    SIGINT => Request::CtrlC,
+                    SIGUSR1 | SIGUSR2 => Request::TimeLimit,
+                    _ => Request::End,
+                });
+            }
+        });
+        Ok(())
+    }
+
+    /// A handler that does nothing, unlike a signal that is ignored, is not passed on to programs that this one starts.
+    pub(super) fn ignore() -> Result<()> {
+        let unread = Arc::new(AtomicBool::new(false));
+        ALL.iter().try_for_each(|signal| signal_hook::flag::register(*signal, unread.clone()).map(drop))
+    }
+
+    pub(super) fn was_ended_from_outside(status: Option<ExitStatus>) -> bool {
+        status
+            .and_then(|status| status.signal())
+            .is_some_and(|signal| signal == SIGKILL || ALL.contains(&signal))
+    }
+
+    /// As Linux says; elsewhere nothing is known.
+    fn hangups_are_ignored() -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
+    }
 }
 
 #[cfg(not(unix))]
-fn listen_for_usr1() -> std::io::Result<()> {
-    Ok(())
+mod system {
+    use std::io::{Error, Result};
+    use std::process::ExitStatus;
+
+    use super::{Request, received};
+
+    pub(super) fn install() -> Result<()> {
+        ctrlc::set_handler(|| received(Request::CtrlC)).map_err(Error::other)
+    }
+
+    pub(super) fn ignore() -> Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn was_ended_from_outside(_: Option<ExitStatus>) -> bool {
+        false
+    }
 }

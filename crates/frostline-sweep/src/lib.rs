@@ -48,6 +48,7 @@ pub use frostline_report::visible;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};
+pub use interrupts::leave_to_parent;
 pub use jobs::{JobEnd, Jobs, NextJob, Queue};
 pub use live::{MOST_POINTS, Progress};
 pub use notices::{CellName, Notice};

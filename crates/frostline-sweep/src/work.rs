@@ -18,7 +18,7 @@ use crate::place;
 use crate::program::Program;
 use crate::units::counted;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{progress, say, slurm, track};
+use crate::{interrupts, progress, say, slurm, track};
 
 /// Runs cells of the sweep in a folder until all are recorded. `program` returns the worker program for the sweep's
 /// backend.
@@ -28,6 +28,8 @@ use crate::{progress, say, slurm, track};
 /// cannot be written. Failed cells are not an error but [`Ending::Failed`].
 pub fn work(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
     say::set_output(args.output.output());
+    let max_restarts = args.max_restarts;
+    interrupts::listen_between_rounds(move |_| slurm::return_to_queue(max_restarts)).environment()?;
     let mut sweep = Sweep::read(&args.folder).environment()?;
     let program = program(backend(&sweep).environment()?)?;
     let claims = Claims::of("frostline work", args.sharing.lease());
@@ -123,7 +125,7 @@ fn close(args: &WorkArgs, sweep: &Sweep, outcome: &Outcome) -> Ending {
         say!("failed    {}; the errors are in {folder}/cells/*/record.json", counted(failed, "cell"));
         say!("          `frostline work {folder} --failed` runs them again");
     }
-    if outcome.interrupted {
+    if outcome.interrupted && left > 0 {
         say!("stopped   {} left; the same command goes on with them", counted(left, "cell"));
         return Ending::Interrupted;
     }

@@ -12,7 +12,7 @@ use crate::args::FailureArgs;
 use crate::crash::{crash_text, exit_text};
 use crate::executor::{Executor, Observer};
 use crate::fault::{Blame as _, Result, environment};
-use crate::interrupts;
+use crate::interrupts::{self, Request};
 use crate::jobs::{JobEnd, Jobs, NextJob};
 use crate::outcome::Outcome;
 use crate::place;
@@ -23,8 +23,15 @@ use crate::worker::{Message, Worker};
 /// How long a worker may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How long a worker may take to end its step and to store where its cell is.
-const STOP_GRACE: Duration = Duration::from_secs(10);
+/// How long a worker may take to end its step and to store where its cell is: a little less than batch systems usually give.
+const STOP_GRACE: Duration = Duration::from_secs(25);
+
+/// The same before a time limit, of which jobs are told earlier.
+const LIMIT_GRACE: Duration = Duration::from_secs(60);
+
+/// How long after a worker's end by a signal this process may get its own: engines signal the processes of a job one after
+/// the other, and take moments for that.
+const SIGNAL_GRACE: Duration = Duration::from_secs(1);
 
 /// What happens when a cell fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -136,7 +143,16 @@ impl Round<'_> {
                 Err(RecvTimeoutError::Disconnected) => unreachable!("this round holds a sender"),
             }
         }
+        // The message may not have been read.
+        if interrupts::listen_no_more().is_some() && !self.outcome.interrupted {
+            self.interrupt();
+        }
         Ok(())
+    }
+
+    /// Whether this process is being stopped, even if the message was not read yet.
+    fn is_stopping(&self) -> bool {
+        self.outcome.interrupted || interrupts::request().is_some()
     }
 
     fn spawn(&mut self, number: usize) -> Result<()> {
@@ -252,7 +268,7 @@ impl Round<'_> {
         let record = read_record(job.folder.as_ref()).ok().flatten();
         let record = record.filter(|record| record.cell.id == job.cell.id);
         let error = match (&record, error) {
-            (_, Some(_)) if self.outcome.interrupted => {
+            (_, Some(_)) if self.is_stopping() => {
                 self.jobs.close(job, JobEnd::Stopped);
                 return Ok(());
             }
@@ -346,7 +362,13 @@ impl Round<'_> {
             return Ok(());
         };
         let status = worker.reap();
-        if self.outcome.interrupted {
+        let is_known =
+            worker.kill_reason.is_some() || worker.job.as_ref().is_some_and(|job| self.jobs.is_lost(job));
+        // Whoever ends a job ends its workers and this process. That is no failure of the cell.
+        if !is_known && interrupts::was_ended_from_outside(status) {
+            interrupts::asked_within(SIGNAL_GRACE);
+        }
+        if self.is_stopping() {
             return Ok(());
         }
         let log_tail = worker.log_tail();
@@ -385,7 +407,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// At the first Ctrl-C the workers store where their cells are, and end; the second one kills them.
+    /// At the first request the workers store where their cells are, and end; a second Ctrl-C kills them.
     fn interrupt(&mut self) {
         if self.outcome.interrupted {
             for worker in self.workers.iter_mut().flatten() {
@@ -395,7 +417,8 @@ impl Round<'_> {
         }
         self.outcome.interrupted = true;
         self.end();
-        self.kill_at = Some(Instant::now() + STOP_GRACE);
+        let is_limit = interrupts::request() == Some(Request::TimeLimit);
+        self.kill_at = Some(Instant::now() + if is_limit { LIMIT_GRACE } else { STOP_GRACE });
         self.observer.interrupted();
         for worker in self.workers.iter_mut().flatten() {
             match worker.job {

@@ -15,7 +15,7 @@ use crate::args::SweepArgs;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::folder::{Folder, stored};
-use crate::interrupts;
+use crate::interrupts::{self, Request};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
@@ -222,7 +222,10 @@ pub(crate) fn cancel(folder: &Path) -> Result<Ending> {
     }
     let jobs = numbers(&all);
     engine::cancel(&jobs).environment()?;
-    say!("cancelled {}; running cells are stored, and the same sweep goes on with them", jobs.join(", "));
+    say!(
+        "cancelled {}; running cells are stored after their step, and the same sweep goes on with them",
+        jobs.join(", ")
+    );
     Ok(Ending::Done)
 }
 
@@ -233,7 +236,8 @@ fn numbers(all: &[Submitted]) -> Vec<String> {
 /// Returns this job to the queue, if it is one that may and the signal before its time limit has ended it.
 pub(crate) fn return_to_queue(max_restarts: u32) {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let Some(job) = set("SLURM_JOB_ID").filter(|_| interrupts::by_usr1()) else { return };
+    let may = interrupts::request() == Some(Request::TimeLimit);
+    let Some(job) = set("SLURM_JOB_ID").filter(|_| may) else { return };
     let restarts = set("SLURM_RESTART_COUNT").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
     if restarts >= max_restarts {
         note!(

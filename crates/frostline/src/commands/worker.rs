@@ -23,8 +23,9 @@ impl Worker {
     /// Runs jobs until standard input is closed.
     ///
     /// # Errors
-    /// As for [`frostline_cell::worker::serve`].
+    /// As for [`frostline_cell::worker::serve`], and if signals cannot be left to the parent.
     pub fn run(self) -> Result<()> {
+        frostline_sweep::leave_to_parent()?;
         let backend = named(self.backend)?;
         pool(self.threads)?.install(|| frostline_cell::worker::serve(&backend))
     }

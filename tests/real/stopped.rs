@@ -1,0 +1,63 @@
+//! A running cell is stored when its job is ended, whichever of the job's processes the engine signals first and how often.
+
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use frostline_e2e::children;
+use frostline_record::Sweep;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::{Place, result, text};
+
+const PLAN: &str = "--lang en --policies none --seeds 42 --threads 1 --set train.epochs=2";
+
+fn send(process: i32, signal: Signal) {
+    // One that has ended meanwhile gets none.
+    let _ = kill(Pid::from_raw(process), signal);
+}
+
+fn parent(sweep: &Child) -> i32 {
+    sweep.id().try_into().expect("a process id")
+}
+
+/// Stops a sweep of one cell in its middle, with these signals to its worker and to itself.
+fn stopped(place: &Place, signals: impl Fn(i32, i32)) -> Output {
+    let mut command = place.sweep(PLAN);
+    let sweep = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("xtask");
+    let begun = Instant::now();
+    let is_in_the_middle = || {
+        let cells = std::fs::read_dir(place.out().join("cells")).into_iter().flatten().flatten();
+        let metrics = |cell: std::fs::DirEntry| std::fs::read_to_string(cell.path().join("metrics.jsonl"));
+        cells.flat_map(metrics).any(|events| events.contains("\"step\""))
+    };
+    while !is_in_the_middle() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "no step was logged");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let workers = children(&sweep);
+    assert_eq!(workers.len(), 1);
+    signals(workers[0], parent(&sweep));
+    sweep.wait_with_output().expect("its end")
+}
+
+#[test]
+fn a_cell_is_stored_whoever_is_signalled_first() {
+    let whole = Place::new().swept(PLAN);
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1] {
+        let place = Place::new();
+        let output = stopped(&place, |worker, parent| {
+            // As a batch system does with all processes of a job, and `timeout` with a process and its group.
+            [worker, parent, parent, worker].into_iter().for_each(|process| send(process, signal));
+        });
+        assert_eq!(output.status.code(), Some(130), "{signal}: {}", text(&output));
+        let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
+        assert!(!folder.join("record.json").exists(), "{signal}: {}", text(&output));
+        assert!(folder.join("checkpoint.safetensors").exists(), "{signal}: {}", text(&output));
+        let again = place.sweep(PLAN).output().expect("xtask starts");
+        assert!(again.status.success(), "{}", text(&again));
+        assert!(text(&again).contains("goes on after step"), "{}", text(&again));
+        let records = crate::records(&place.out());
+        assert_eq!(result(&records[0]), result(&whole[0]));
+    }
+}
