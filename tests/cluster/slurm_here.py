@@ -11,6 +11,9 @@ import subprocess
 import time
 from pathlib import Path
 
+# What a node's GPUs are called.
+GPUS = ["gpu0", "gpu1"]
+
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol"]
 
 
@@ -42,7 +45,9 @@ class NotStarted(Exception):
 
 
 class Cluster:
-    """Nodes n1 to nN with two cores each. Arrays have at most `largest_array` jobs."""
+    """Nodes n1 to nN with two cores each, which are the same ones, and two GPUs, which are none. Arrays have at most
+    `largest_array` jobs.
+    """
 
     def __init__(self, folder, nodes, largest_array=1001):
         self.folder = Path(folder).resolve()
@@ -57,6 +62,11 @@ class Cluster:
             "PATH": os.environ.get("PATH", "") + ":/usr/sbin",
         }
         self.conf.write_text(self.configuration(largest_array))
+        # Devices that are none: jobs get the variables that they would get with GPUs.
+        for gpu in GPUS:
+            (self.folder / gpu).symlink_to("/dev/null")
+        lines = [f"Name=gpu File={self.folder / gpu}\n" for gpu in GPUS]
+        (self.folder / "gres.conf").write_text("".join(lines))
 
     def configuration(self, largest_array):
         host, user = socket.gethostname().split(".")[0], os.environ.get("USER") or "root"
@@ -84,7 +94,9 @@ class Cluster:
             "JobAcctGatherType": "jobacct_gather/none",
             "AccountingStorageType": "accounting_storage/none",
             "SelectType": "select/cons_tres",
-            "SelectTypeParameters": "CR_Core_Memory",
+            # Jobs go to the node with most idle cores: as many nodes as possible run some.
+            "SelectTypeParameters": "CR_Core_Memory,CR_LLN",
+            "GresTypes": "gpu",
             # The nodes claim cores that are all the same two.
             "SlurmdParameters": "config_overrides",
             "SchedulerParameters": "sched_interval=1,sched_min_interval=0,bf_interval=1,batch_sched_delay=0",
@@ -95,7 +107,7 @@ class Cluster:
             "KillWait": 3,
         }
         lines = [f"{name}={value}" for name, value in settings.items()]
-        lines.append("NodeName=DEFAULT CPUs=2 RealMemory=4096")
+        lines.append(f"NodeName=DEFAULT CPUs=2 RealMemory=4096 Gres=gpu:{len(GPUS)}")
         lines += [
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={base + 1 + at}"
             for at, node in enumerate(self.nodes)
@@ -159,6 +171,16 @@ class Cluster:
         """Only the daemon dies: the cluster takes the node for dead while its jobs run on."""
         for pid in self.daemons(node):
             kill(pid)
+
+    def reset(self):
+        """After a failure: no jobs, and all nodes."""
+        self.output(["scancel", "--signal=KILL", "--state=running", "--full", "-u", str(os.getuid())])
+        self.output(["scancel", "-u", str(os.getuid())])
+        for node in self.nodes:
+            for pid in self.jobs(node):
+                kill(pid)
+            if not self.daemons(node):
+                self.revive(node)
 
     def jobs(self, node):
         """The processes of a node's jobs."""

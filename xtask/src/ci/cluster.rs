@@ -15,14 +15,11 @@ const SCRIPT: &str = "tests/cluster/check.py";
 /// Its exit code where SLURM or munge is not installed or does not start, as it said then.
 const LACKING: i32 = 77;
 
-/// The cases; a further one only takes times.
-const CASES: &str = "plain,power-cut,two-copies,time-limit,requeued,cancelled,too-many,two-sweeps";
-
-/// Runs the cases with this program.
+/// Runs all cases with this program, but none that only takes times.
 pub(super) fn run(step: &str, program: &str) -> anyhow::Result<Outcome> {
     say!("\n== {step}: a study on four nodes of SLURM");
     let mut check = Command::new("python3");
-    check.arg(workspace::root().join(SCRIPT)).arg("--program").arg(program).args(["--only", CASES]);
+    check.arg(workspace::root().join(SCRIPT)).arg("--program").arg(program);
     let status = check.current_dir(workspace::root()).status().context("python3 cannot be started")?;
     if status.code() == Some(LACKING) {
         say!("NO STUDY IS RUN ON A CLUSTER: SLURM is not here, see above");
