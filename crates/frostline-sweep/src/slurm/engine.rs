@@ -80,6 +80,22 @@ pub(super) fn requeue(job: &str) -> anyhow::Result<()> {
     output("scontrol", &["requeue".into(), job.into()]).map(drop)
 }
 
+/// Whether a job that is being ended reached its time limit or has to make room for another, as its controller says.
+pub(super) fn was_not_cancelled(job: &str) -> bool {
+    output("scontrol", &["show", "job", "-o", job].map(String::from))
+        .is_ok_and(|about| is_limit_in(&about, job))
+}
+
+/// The same for what `scontrol` prints: a line for each job of an array.
+fn is_limit_in(about: &str, job: &str) -> bool {
+    let own = about.lines().find(|line| line.split(' ').next() == Some(&format!("JobId={job}")));
+    own.into_iter().flat_map(|line| line.split(' ')).any(|field| match field.split_once('=') {
+        Some(("Reason", reason)) => reason == "TimeLimit",
+        Some(("PreemptTime", time)) => !matches!(time, "None" | "Unknown" | "N/A"),
+        _ => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +112,14 @@ mod tests {
         assert_eq!((limit_in(config), limit_in("")), (Some(1001), None));
         assert_eq!(state("PENDING|Priority\n"), Some(("pending".into(), "Priority".into())));
         assert_eq!(state(""), None);
+    }
+
+    #[test]
+    fn a_job_that_was_cancelled_is_told_from_one_whose_time_is_over() {
+        let about = "JobId=2 ArrayJobId=1 JobState=COMPLETING Reason=TimeLimit PreemptTime=None EndTime=x\n\
+                     JobId=3 ArrayJobId=1 JobState=COMPLETING Reason=None PreemptTime=2026-11-24T06:41:55 EndTime=x\n\
+                     JobId=1 ArrayJobId=1 JobState=CANCELLED Reason=None PreemptTime=None EndTime=x\n\
+                     JobId=11 JobState=RUNNING Reason=TimeLimit\n";
+        assert_eq!(["1", "2", "3", "4"].map(|job| is_limit_in(about, job)), [false, true, true, false]);
     }
 }

@@ -233,11 +233,19 @@ fn numbers(all: &[Submitted]) -> Vec<String> {
     all.iter().flat_map(|one| [one.array.clone(), one.report.clone()]).collect()
 }
 
-/// Returns this job to the queue, if it is one that may and the signal before its time limit has ended it.
+/// Returns this job to the queue, if it is one that may, and its time limit or preemption has ended it.
 pub(crate) fn return_to_queue(max_restarts: u32) {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let may = interrupts::request() == Some(Request::TimeLimit);
-    let Some(job) = set("SLURM_JOB_ID").filter(|_| may) else { return };
+    let Some(job) = set("SLURM_JOB_ID") else { return };
+    let may = match interrupts::request() {
+        Some(Request::TimeLimit) => true,
+        // Who cancels a job wants it to end.
+        Some(Request::End) => engine::was_not_cancelled(&job),
+        _ => false,
+    };
+    if !may {
+        return;
+    }
     let restarts = set("SLURM_RESTART_COUNT").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
     if restarts >= max_restarts {
         note!(

@@ -1,5 +1,6 @@
 //! What is asked of SLURM: options of the command line, and their defaults from the user's own file.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -15,6 +16,27 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Where the help has these options.
 const HEADING: &str =
     "With --executor slurm (defaults: [slurm] in frostline/config.toml of the user's config folder)";
+
+/// Further options of sbatch that hold for the report's job too.
+const SHARED: [&str; 17] = [
+    "--chdir",
+    "--clusters",
+    "--comment",
+    "--exclude",
+    "--export",
+    "--get-user-env",
+    "--mail-type",
+    "--mail-user",
+    "--nice",
+    "--priority",
+    "--reservation",
+    "--uid",
+    "--wckey",
+    "-D",
+    "-M",
+    "-x",
+    "--gid",
+];
 
 /// Options of jobs. None of them is part of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
@@ -50,9 +72,13 @@ pub struct SlurmArgs {
     /// A command that each job runs first, as in `module load cuda`; may be repeated
     #[arg(long, help_heading = HEADING, value_name = "COMMAND")]
     pub setup: Vec<String>,
-    /// A further option of sbatch, as in `--nice=100`; may be repeated
+    /// A further option of sbatch, as in `--nice=100`; may be repeated. The report's job gets those that say for whom
+    /// and how jobs run, and none that asks for nodes or devices
     #[arg(long, help_heading = HEADING, value_name = "OPTION", allow_hyphen_values = true)]
     pub sbatch: Vec<String>,
+    /// An option of sbatch for the report's job alone, as in `--partition=cpu`; may be repeated
+    #[arg(long, help_heading = HEADING, value_name = "OPTION", allow_hyphen_values = true)]
+    pub report_sbatch: Vec<String>,
     /// Seconds before the time limit at which a job stores its cells and returns to the queue [default: 120]
     #[arg(long, help_heading = HEADING, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub signal_s: Option<u32>,
@@ -96,6 +122,7 @@ impl SlurmArgs {
             mem: self.mem.or(other.mem),
             setup: first(self.setup, other.setup),
             sbatch: first(self.sbatch, other.sbatch),
+            report_sbatch: first(self.report_sbatch, other.report_sbatch),
             signal_s: self.signal_s.or(other.signal_s),
             max_restarts: self.max_restarts.or(other.max_restarts),
         }
@@ -103,11 +130,13 @@ impl SlurmArgs {
 
     /// A setup command may be anything; options of sbatch are options.
     fn checked(self) -> anyhow::Result<Self> {
-        for option in &self.sbatch {
-            ensure!(
-                option.starts_with('-'),
-                "--sbatch takes an option of sbatch, as in --sbatch=--nice=100, and `{option}` is none"
-            );
+        for (name, options) in [("--sbatch", &self.sbatch), ("--report-sbatch", &self.report_sbatch)] {
+            for option in options {
+                ensure!(
+                    option.starts_with('-'),
+                    "{name} takes an option of sbatch, as in {name}=--nice=100, and `{option}` is none"
+                );
+            }
         }
         Ok(self)
     }
@@ -127,26 +156,40 @@ impl SlurmArgs {
         self.max_restarts.unwrap_or(3)
     }
 
-    /// The options of sbatch that workers and the report's job share.
-    pub(crate) fn common(&self) -> Vec<String> {
-        let named = [
-            ("time", &self.time),
-            ("partition", &self.partition),
-            ("account", &self.account),
-            ("qos", &self.qos),
-            ("constraint", &self.constraint),
-            ("mem", &self.mem),
-        ];
-        let given =
-            named.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?)));
-        given.chain(self.sbatch.iter().cloned()).collect()
+    /// The options of sbatch for workers.
+    pub(crate) fn of_workers(&self) -> Vec<String> {
+        let constraint = option("constraint", self.constraint.as_ref());
+        let cpus = option("cpus-per-task", self.cpus.as_ref());
+        let gpus = option("gpus", self.gpus.as_ref());
+        let own = [constraint, cpus, gpus].into_iter().flatten();
+        self.common().chain(own).chain(self.sbatch.iter().cloned()).collect()
     }
 
-    /// Those of workers alone.
-    pub(crate) fn of_workers(&self) -> Vec<String> {
-        let cpus = self.cpus.map(|cpus| format!("--cpus-per-task={cpus}"));
-        let gpus = self.gpus.as_ref().map(|gpus| format!("--gpus={gpus}"));
-        cpus.into_iter().chain(gpus).collect()
+    /// Those for the report's job, which needs no GPU and no node of a kind.
+    pub(crate) fn of_report(&self) -> Vec<String> {
+        let shared = self.sbatch.iter().filter(|option| SHARED.contains(&name_of(option)));
+        // Of two that contradict, sbatch takes the last.
+        self.common().chain(shared.cloned()).chain(self.report_sbatch.iter().cloned()).collect()
+    }
+
+    fn common(&self) -> impl Iterator<Item = String> {
+        let time = option("time", self.time.as_ref());
+        let partition = option("partition", self.partition.as_ref());
+        let account = option("account", self.account.as_ref());
+        let qos = option("qos", self.qos.as_ref());
+        [time, partition, account, qos, option("mem", self.mem.as_ref())].into_iter().flatten()
+    }
+}
+
+fn option(name: &str, value: Option<&impl Display>) -> Option<String> {
+    value.map(|value| format!("--{name}={value}"))
+}
+
+/// The name of an option: `--nice` of `--nice=100`, `-x` of `-xnode7`.
+fn name_of(option: &str) -> &str {
+    match option.strip_prefix("--") {
+        Some(_) => option.split('=').next().unwrap_or(option),
+        None => option.get(..2).unwrap_or(option),
     }
 }
 
@@ -177,7 +220,7 @@ mod tests {
         let given = SlurmArgs { workers: Some(2), time: Some("1:00:00".into()), ..SlurmArgs::default() };
         let both = given.or(file.slurm);
         assert_eq!((both.workers, both.max_restarts(), both.signal_s()), (Some(2), 1, 120));
-        assert_eq!(both.common(), ["--time=1:00:00", "--partition=gpu"]);
+        assert_eq!(both.of_workers(), ["--time=1:00:00", "--partition=gpu"]);
         assert_eq!(both.setup, ["module load cuda"]);
         assert_eq!((both.workers_for(1), both.workers_for(100)), (1, 2));
         assert!(toml::from_str::<UserFile>("[slurm]\nworker = 8\n").is_err());
@@ -185,7 +228,42 @@ mod tests {
 
     #[test]
     fn an_option_of_sbatch_is_one() {
-        let bad = SlurmArgs { sbatch: vec!["nice=100".into()], ..SlurmArgs::default() };
-        assert!(bad.checked().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
+        let bad = || vec!["nice=100".to_string()];
+        let bad = [
+            SlurmArgs { sbatch: bad(), ..SlurmArgs::default() },
+            SlurmArgs { report_sbatch: bad(), ..SlurmArgs::default() },
+        ];
+        for bad in bad {
+            assert!(bad.checked().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
+        }
+    }
+
+    #[test]
+    fn the_reports_job_asks_for_no_more_than_it_needs() {
+        let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let given = SlurmArgs {
+            partition: Some("gpu".into()),
+            account: Some("a".into()),
+            constraint: Some("a100".into()),
+            gpus: Some("1".into()),
+            cpus: Some(8),
+            mem: Some("16G".into()),
+            sbatch: texts(&[
+                "--gres=shard:2",
+                "--exclusive",
+                "--nice=100",
+                "-xnode7",
+                "-N2",
+                "--reservation=r",
+            ]),
+            report_sbatch: texts(&["--partition=cpu"]),
+            ..SlurmArgs::default()
+        };
+        let shared = ["--partition=gpu", "--account=a", "--mem=16G"];
+        let of_workers = ["--constraint=a100", "--cpus-per-task=8", "--gpus=1"];
+        let own = texts(&[&shared[..], &of_workers[..]].concat());
+        assert_eq!(given.of_workers(), [own, given.sbatch.clone()].concat());
+        let of_report = ["--nice=100", "-xnode7", "--reservation=r", "--partition=cpu"];
+        assert_eq!(given.of_report(), texts(&[&shared[..], &of_report[..]].concat()));
     }
 }

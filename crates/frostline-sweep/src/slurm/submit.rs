@@ -54,9 +54,8 @@ impl Submission {
         of_workers.extend(["--open-mode=append".into(), "--requeue".into()]);
         of_workers.push(format!("--signal=B:USR1@{}", options.signal_s()));
         of_workers.extend(options.of_workers());
-        of_workers.extend(options.common());
         let mut of_report = job("report", "report-%j.log");
-        of_report.extend(options.common());
+        of_report.extend(options.of_report());
         let words = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let (exe, out) = (copy.display().to_string(), sweep.display().to_string());
         let restarts = options.max_restarts().to_string();
