@@ -5,6 +5,7 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 use frostline_e2e::{Deed, Ended, World, children, start};
+use frostline_testing::{Lack, skipped};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -181,4 +182,26 @@ fn a_worker_needs_the_program_of_the_sweep() {
     let nothing = Ended::of(&mut world.command(&["work", "nothing", "--runner", "x"]));
     assert_eq!(nothing.code, Some(3), "{nothing:?}");
     assert!(nothing.err.contains("nothing holds no sweep"), "{}", nothing.err);
+}
+
+/// Batch systems bind a job to some cores of its node.
+#[test]
+fn a_worker_computes_with_the_cores_that_it_may_use() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let core = list.and_then(|list| list.trim().split([',', '-']).next());
+    let (Some(core), true) = (core, Command::new("taskset").arg("--version").output().is_ok()) else {
+        return skipped(Lack::Platform, "a process is bound to a core by taskset");
+    };
+    let world = world();
+    let begun = Ended::of(&mut world.sweep(&["--begin"]));
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    let work = world.command(&["work", "out", "--runner", env!("CARGO_BIN_EXE_fake-runner")]);
+    let mut bound = Command::new("taskset");
+    bound.args(["-c", core]).arg(work.get_program()).args(work.get_args()).current_dir(world.path(""));
+    bound.envs(work.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = Ended::of(&mut bound);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let threads: Vec<usize> = world.records().values().map(|record| record.made_by.threads).collect();
+    assert_eq!(threads, [1; 8]);
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use frostline_record::{Event, Job, MadeBy, STOP};
 
+use crate::gpu;
 use crate::program::Program;
 
 /// A message to the round that runs all workers. Workers are numbered from 1.
@@ -42,9 +43,6 @@ pub(crate) struct Worker {
     pub kill_reason: Option<String>,
 }
 
-/// The environment variable that tells a worker its GPU.
-const DEVICE: &str = "FROSTLINE_DEVICE";
-
 impl Worker {
     /// Starts a worker in its own process group, so that Ctrl-C at the terminal reaches only this
     /// program. Its output is sent as [`Message`]s with this number.
@@ -65,10 +63,7 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file);
-        // Each GPU has its own worker, unless the user has chosen one.
-        if program.about.gpus > 1 && std::env::var_os(DEVICE).is_none() {
-            command.env(DEVICE, (number % program.about.gpus).to_string());
-        }
+        command.envs(gpu::variable(program.backend, program.about.gpus, number));
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command

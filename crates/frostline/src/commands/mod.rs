@@ -22,6 +22,7 @@ pub mod doctor;
 pub mod export;
 pub mod logits;
 pub mod man;
+mod memory;
 pub mod params;
 pub mod plans;
 pub mod pretrain;

@@ -1,7 +1,7 @@
 //! `frostline doctor`: what this machine has, and what is missing; whether a device computes what it should.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -12,7 +12,7 @@ use frostline_kernels::backend::{self, BackendError};
 mod assets;
 
 use super::readable::Readable;
-use super::{Stop, named};
+use super::{Stop, memory, named};
 
 /// Show what this machine has for Frostline and what is missing, and check that a device computes correctly.
 #[derive(Args)]
@@ -67,21 +67,10 @@ fn machine(out: &mut dyn Write) -> Result<()> {
     line(out, "frostline", &format!("{} (code {})", env!("CARGO_PKG_VERSION"), version::code()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     line(out, "processor", &format!("{}, {cores} cores to use", version::processor()))?;
-    if let Some(memory) = memory(Path::new("/proc/meminfo")) {
+    if let Some(memory) = memory::shown() {
         line(out, "memory", &memory)?;
     }
     Ok(())
-}
-
-/// `15.3 of 23.5 GiB available`.
-fn memory(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let gib = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-        let kib: f64 = line.trim_start_matches(':').split_whitespace().next()?.parse().ok()?;
-        Some(kib / f64::from(1u32 << 20))
-    };
-    Some(format!("{:.1} of {:.1} GiB available", gib("MemAvailable")?, gib("MemTotal")?))
 }
 
 /// Every backend there is, and what it would compute on.
