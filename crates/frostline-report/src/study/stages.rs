@@ -130,7 +130,7 @@ pub(crate) fn of(members: &[&CellView]) -> Vec<StageStats> {
     let settings = settings.in_stages().unwrap_or_default();
     let done: Vec<&Outcome> = cells.iter().map(|(_, done)| &done.result).collect();
     let machine = |done: &Done| Hardware::of(&done.made_by);
-    let same_hardware = cells.iter().all(|(_, done)| machine(done) == machine(&cells[0].1));
+    let same_hardware = cells.iter().all(|(_, done)| machine(done) == machine(cells[0].1));
     let stages = first.result.stages.iter().enumerate();
     let stages = stages.map(|(at, stage)| {
         let train_s: Vec<f64> = cells.iter().filter_map(|(_, done)| train_s(done, at)).collect();
