@@ -155,6 +155,7 @@ mod tests {
                 backend: "flex".into(),
                 device: "a processor".into(),
                 isa: "avx512".into(),
+                bits: Default::default(),
                 threads: 2,
                 node: node.into(),
             };
