@@ -14,6 +14,7 @@ mod files;
 mod folder;
 mod grid;
 mod limits;
+mod load;
 mod name;
 mod paths;
 mod plan;
@@ -43,6 +44,7 @@ pub use files::prediction_file;
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};
 pub use grid::Grid;
 pub use limits::{MOST_CELLS, MOST_JOBS};
+pub use load::Load;
 pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
 pub use record::{
@@ -63,7 +65,7 @@ pub use settings::{
     TrainSettings, UnfreezeSettings, UnfreezeUnit,
 };
 pub use task::{HeadKind, Mixing, TaskSettings, Unit};
-pub use times::{Load, Measurement, PairedTimes, TimedPolicy, TimingJob, TimingSettings};
+pub use times::{Measurement, PairedTimes, TimedPolicy, TimingJob, TimingSettings};
 pub use track::{Mlflow, TrackSettings};
 pub use tuning::{AdapterSettings, LoraSettings};
 

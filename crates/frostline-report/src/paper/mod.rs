@@ -5,12 +5,12 @@ mod commands;
 mod main_table;
 mod results;
 
-use crate::front::Topics;
+use crate::front::{Topics, stages_table};
 use crate::render::escape::line;
 use crate::render::latex;
-use crate::study::Study;
 use crate::study::verdicts::points;
 use crate::study::words::SYNTHETIC_SHORT;
+use crate::study::{Group, Study};
 use crate::table::PaperTable;
 
 use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
@@ -18,6 +18,7 @@ use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 /// The files, each with its path, what it holds, and its text.
 pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static str, String); 2] {
     let mut tables = vec![main_table::of(study, caption(study))];
+    tables.extend(stages(study));
     tables.extend(topics.iter().flat_map(|topic| topic.paper_tables(study)));
     let results = results::definitions(&tables);
     let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
@@ -33,6 +34,17 @@ pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static 
             results::file(study, &results, &digest),
         ),
     ]
+}
+
+/// The scores after each stage, a table per language.
+fn stages(study: &Study) -> Vec<PaperTable> {
+    let staged = |lang: &&str| study.groups_of(lang).any(Group::is_staged);
+    let table = |lang: &str| {
+        let caption =
+            format!("Scores after each stage, {lang}. Changes are from the stage before, in points.");
+        PaperTable::new(format!("stages-{lang}"), caption, stages_table(study, lang)).named_by_row(lang, "")
+    };
+    study.langs().into_iter().filter(staged).map(table).collect()
 }
 
 fn caption(study: &Study) -> String {

@@ -4,12 +4,11 @@ use frostline_record::StageOutcome;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
 use crate::fields::Fields;
-use crate::front::stages_table;
 use crate::keys;
 use crate::page::Page;
 use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats, value};
 use crate::study::{CellView, Done, Group, SPLITS, Study, distinct, panels};
-use crate::table::{Columns, DataFile, PaperTable, Quantity};
+use crate::table::{Columns, DataFile, Quantity};
 use crate::topic::Topic;
 use crate::topics::accuracy::seeds_note;
 
@@ -43,17 +42,6 @@ impl Topic for Stages {
             about: "one row per cell and stage.".into(),
             table: file_columns(study).table(file_rows(study)),
         }]
-    }
-
-    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
-        let staged = |lang: &&str| study.groups_of(lang).any(Group::is_staged);
-        let table = |lang: &str| {
-            let caption =
-                format!("Scores after each stage, {lang}. Changes are from the stage before, in points.");
-            PaperTable::new(format!("stages-{lang}"), caption, stages_table(study, lang))
-                .named_by_row(lang, "")
-        };
-        study.langs().into_iter().filter(staged).map(table).collect()
     }
 
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {
