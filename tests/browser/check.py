@@ -10,6 +10,7 @@ code 1.
 
 import argparse
 import csv
+import http.server
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import pathlib
 import shutil
 import statistics
 import sys
+import threading
 import time
 
 from playwright.sync_api import Error, sync_playwright
@@ -107,6 +109,14 @@ def shows_all(reader):
     behind = reader.eval("[...document.querySelectorAll('.chart-place')].every((place) => place.querySelector('details.behind'))")
     expect(behind, "each figure has its table behind it")
     reader.eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    reader.until("[...document.querySelectorAll('.chart-place')].every((place) => place.querySelector('svg'))")
+    closed = reader.eval(
+        """() => [...document.querySelectorAll('.chart-place')].filter((place) => {
+          const box = place.querySelector('svg').getBoundingClientRect();
+          return box.width < 100 || box.height < 50;
+        }).map((place) => place.dataset.figure)"""
+    )
+    expect(not closed, f"every figure has a box wherever it stands {closed}")
     errors = reader.eval(f"document.querySelector('{CELLS}').textContent")
     expect("failed" in errors and "missing" in errors and "</script>" in errors, "a failed and a missing cell stand among the others")
 
@@ -128,7 +138,21 @@ def sorts(reader):
 
 
 def switches(reader):
+    """Policies one after the other, then several at once: figures and tables follow."""
     page = reader.page
+    names = reader.eval("[...document.querySelectorAll('.policies .policy')].map((one) => one.textContent.trim())")
+    others = [name for name in names if name not in ("none", "first-2")][:2]
+    expect(len(others) == 2, f"policies can be switched: {', '.join(names)}")
+    for name in others:
+        page.locator(".policies .policy", has_text=name).first.click()
+    gone = lambda: [name for name in others if name in reader.column(RESULT, "Frozen")]
+    expect(not gone(), f"{' and '.join(others)} are off in tables at once")
+    drawn = "[...document.querySelectorAll('svg [data-policy]')].map((one) => one.dataset.policy)"
+    reader.until(f"!{drawn}.some((name) => {json.dumps(others)}.includes(name))")
+    expect(True, "and in all figures")
+    page.locator(".policies button", has_text="Show all").click()
+    reader.until(f"{json.dumps(others)}.every((name) => {drawn}.includes(name))")
+    expect(gone() == others, "and on again together")
     shown = lambda: reader.eval("document.querySelectorAll('svg [data-policy=\"first-2\"]').length")
     rows = lambda: reader.column(RESULT, "Frozen").count("first-2")
     expect(shown() > 3 and rows() == 2, "a policy is in figures and tables")
@@ -244,6 +268,101 @@ def accessible(browser, folder, axe):
         reader.context.close()
 
 
+# What a page of at most so many cells may hold.
+MOST_BYTES = 2_000_000
+
+
+def small(folder):
+    """The size is judged; the time that opening takes is told."""
+    size = (pathlib.Path(folder) / "index.html").stat().st_size
+    expect(size < MOST_BYTES, f"the page has {size:,} bytes, under {MOST_BYTES:,}")
+
+
+LIVE = pathlib.Path(__file__).resolve().parents[2] / "crates/frostline-watch/src/serve"
+
+
+class Live:
+    """What `frostline serve` answers, with a state that the test sets: the page's own files, a state, a report."""
+
+    def __init__(self, folder):
+        live = self
+        self.state, self.away = {}, False
+
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                name = self.path.lstrip("/") or "live.html"
+                kinds = {"html": "text/html", "js": "text/javascript", "css": "text/css", "json": "application/json"}
+                kind = kinds.get(name.rsplit(".", 1)[-1], "text/plain")
+                if name == "status.json" and not live.away:
+                    body = json.dumps(live.state).encode()
+                elif name == "report/index.html":
+                    body = (pathlib.Path(folder) / "index.html").read_bytes()
+                elif name in ("live.html", "live.js", "live.css"):
+                    body = (LIVE / name).read_bytes()
+                else:
+                    return self.send_error(503 if live.away else 404)
+                self.send_response(200)
+                self.send_header("Content-Type", f"{kind}; charset=utf-8")
+                self.send_header("Cache-Control", "no-store")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+
+
+def live_state(done, running=True):
+    """A sweep of four cells; a title and an error that nobody should put into a page."""
+    progress = {
+        "step": 30, "steps": 90, "epoch": 3, "loss_nats": 0.5, "tokens_per_s": 1234.0, "left_s": 75.0, "peak_rss_mib": 512.0,
+        "losses": [[10, 2.0], [20, 1.0], [30, 0.5]], "dev_accuracy": [[1, 0.5], [2, 0.75]],
+    }
+    cells = [{"id": "a", "title": "en none <b>seed</b> 1", "state": "running", "by": "frostline sweep on here", "seen_s": 1.0, "progress": progress}]
+    cells.append({"id": "b", "title": "en first-2 seed 1", "state": "failed", "error": "</script><img src=x onerror='document.title=9'>"})
+    counts = {"cells": 4, "done": done, "failed": 1, "running": int(running), "left_behind": 0, "waiting": 3 - done - int(running)}
+    return {"plan": "live", "synthetic": True, "counts": counts, "left_s": 3725.0, "cells": cells if running else cells[1:], "omitted": 0}
+
+
+def follows(browser, folder):
+    """The live page: rows and curves, new cells, a report that stays until the reader asks, a server that goes away."""
+    live = Live(folder)
+    live.state = live_state(1)
+    context = browser.new_context(viewport={"width": 1360, "height": 900})
+    page = context.new_page()
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(live.url)
+    page.wait_for_selector("#rows tr")
+    said = page.locator("#counts").text_content()
+    expect(said == "1 of 4 cells done, 1 failed, 1 running, 1 waiting, about 1:02:05 to go", f"the live page says how it stands: {said}")
+    expect(page.locator("#rows svg path").count() == 2, "a running cell has curves of loss and of accuracy")
+    boxes = page.evaluate("[...document.querySelectorAll('#rows svg')].map((one) => one.getBoundingClientRect()).map((box) => box.width * box.height)")
+    expect(all(box > 50 for box in boxes), f"each curve has a box {boxes}")
+    expect("75.00" in page.locator("#rows tr").first.text_content(), "and its last accuracy")
+    expect("<b>seed</b>" in page.locator("#rows th").first.text_content(), "a title that is markup is only read")
+    expect(page.locator("#rows img").count() == 0 and "live" in page.title(), "and so is an error")
+    expect(page.locator("#report").get_attribute("src") == "report/index.html", "the report is below")
+    live.state = live_state(2)
+    page.wait_for_selector("#renew:not([hidden])", timeout=20_000)
+    expect(page.locator("#renew").text_content() == "Show 1 new cell", "a new cell is offered")
+    page.locator("#renew").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#renew", state="hidden")
+    expect(True, "and shown by keyboard")
+    live.away = True
+    page.wait_for_selector("#away:not([hidden])", timeout=20_000)
+    live.away, live.state = False, live_state(3, running=False)
+    page.wait_for_selector("#away", state="hidden", timeout=20_000)
+    expect(page.locator("#rows tr").count() == 1, "a server that was away is asked again")
+    expect(page.evaluate("document.body.scrollWidth <= innerWidth"), "nothing is wider than the window")
+    expect(not faults, f"no error of the script {faults}")
+    context.close()
+
+
 def screens(browser, folder, into):
     """Pictures to look at: wide, phone, dark, and as printed."""
     into = pathlib.Path(into)
@@ -303,6 +422,9 @@ def main():
             expect(not reader.faults, f"no error on the console at the end either {reader.faults}")
             reader.context.close()
             themes(browser, given.folder)
+            follows(browser, given.folder)
+            small(given.folder)
+            times(browser, given.folder, runs=1)
             if given.axe:
                 accessible(browser, given.folder, given.axe)
         except (Failed, Error) as fault:

@@ -62,10 +62,12 @@ function row(found) {
   const dev = progress.dev_accuracy[progress.dev_accuracy.length - 1];
   const loss = cell(`${progress.loss_nats.toFixed(3)} `);
   loss.append(curve(progress.losses));
+  const accuracy = cell(dev ? `${(100 * dev[1]).toFixed(2)} ` : "");
+  accuracy.append(curve(progress.dev_accuracy));
   line.append(
     cell(`${progress.step}/${progress.steps}`, "number"),
     loss,
-    cell(dev ? (100 * dev[1]).toFixed(2) : "", "number"),
+    accuracy,
     cell(Math.round(progress.tokens_per_s).toLocaleString("en"), "number"),
     cell(clock(progress.left_s), "number"),
     cell(progress.peak_rss_mib ? `${Math.round(progress.peak_rss_mib)} MiB` : "", "number"),
