@@ -3,6 +3,8 @@
 
 mod batch;
 mod changes;
+#[cfg(feature = "flex")]
+pub mod conformance;
 mod data;
 mod error;
 mod evaluate;

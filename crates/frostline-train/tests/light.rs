@@ -8,18 +8,11 @@ use frostline_model::{
     EncoderConfig, Extras, HeadShape, HuggingFaceExport, Network, Vocabulary, fingerprints, merged, replace,
     snapshot,
 };
-use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, extras, features, train};
+use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, features, train};
 
-use common::{B, Setting, as_they_are, bert, distilbert, draw, model, of, roberta, setting, settings};
-
-/// The encoder with what the policy adds; LoRA stands beside these matrices.
-fn with_extras(encoder: &EncoderConfig, policy: &ResolvedPolicy, matrices: &str) -> EncoderConfig {
-    let settings = settings(|s| {
-        (s.lora.rank, s.lora.alpha, s.lora.matrices) = (2, 4.0, matrices.into());
-        s.adapters.size = 5;
-    });
-    EncoderConfig { extras: extras(&settings, &[policy], encoder.depth).unwrap(), ..encoder.clone() }
-}
+use common::{
+    B, Setting, as_they_are, bert, distilbert, draw, model, of, roberta, setting, settings, with_extras,
+};
 
 /// A run under a policy with what it adds: the model before, and what came of it.
 fn learn(encoder: EncoderConfig, policy: &str, settings: &Settings) -> (Setting, Network<B>, Finished<B>) {

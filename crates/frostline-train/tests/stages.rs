@@ -3,19 +3,15 @@
 mod common;
 
 use burn::module::AutodiffModule as _;
-use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::{Policy, ResolvedPolicy, Timeline};
-use frostline_model::{HeadKind, HeadShape, Network, Values, fingerprints, snapshot};
+use frostline_model::{HeadKind, Network, Values, fingerprints, snapshot};
 use frostline_random::Stream;
 use frostline_record::{Mixing, ScheduleKind, Select, SelectBy};
 use frostline_train::{
-    Checkpoints, Dataset, Finished, Run, RunEvent, Saved, Settings, Split, TaggedSentence, Task, TrainError,
-    Unit, features, train,
+    Checkpoints, Finished, Run, RunEvent, Saved, Settings, Task, TrainError, features, train,
 };
 
-use common::{
-    B, Setting, WORDS, as_they_are, bert, distilbert, draw, model, of, sentences, setting, settings,
-};
+use common::{B, Setting, as_they_are, bert, distilbert, labelled, model, of, setting, settings, two_headed};
 
 fn gradual(depth: usize, every: u64) -> Timeline {
     Timeline::gradual(&ResolvedPolicy::parse("none", depth).unwrap(), every)
@@ -96,29 +92,6 @@ fn a_run_in_which_nothing_learns_only_scores() {
     let rows = features(&finished.model.valid(), &setting.encoder, (&setting.dev).into(), &settings);
     let positions = setting.dev.examples.iter().flat_map(|e| &e.words).filter(|word| word.is_ok()).count();
     assert_eq!(rows.len(), positions * setting.encoder.hidden);
-}
-
-/// A second task: whether a sentence has an old thing in it.
-fn labelled(setting: &Setting, seed: u64, count: usize) -> Dataset {
-    let all = sentences(seed, count);
-    let label = |sentence: &TaggedSentence<'_>| if sentence.words.contains(&"old") { "old" } else { "new" };
-    let all: Vec<TaggedSentence<'_>> = all
-        .iter()
-        .map(|sentence| TaggedSentence { words: sentence.words.clone(), tags: vec![label(sentence)] })
-        .collect();
-    let vocab = format!("[PAD]\n[UNK]\n[CLS]\n[SEP]\n{}\n", WORDS.join("\n"));
-    let aligner = Aligner::from_vocab(&vocab, &VocabOptions::default()).unwrap();
-    let tags = ["new".to_string(), "old".to_string()];
-    let split = Split { name: "train", sentences: &all, unit: Unit::Sentences };
-    let mut set = Dataset::build(&split, &aligner, &tags).unwrap();
-    set.compact(&setting.vocabulary);
-    set
-}
-
-fn two_headed(setting: &Setting, kind: HeadKind) -> Network<B> {
-    let heads = [HeadShape::linear(setting.tags), HeadShape { name: "head.old".into(), kind, labels: 2 }];
-    let Setting { encoder, vocabulary, .. } = setting;
-    Network::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
 }
 
 #[test]

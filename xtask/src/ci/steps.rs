@@ -117,8 +117,8 @@ fn cuda() -> Call {
     Call { variables: &[("RUSTFLAGS", "-Dwarnings")], lacks_device: Some(3), ..call(arguments) }
 }
 
-/// The kernels for GPUs on whatever adapter there is, Mesa's software Vulkan too, against the processor, and what a training
-/// step asks of a device. The flags are those of `cuda`, so that both share the build of what they have in common.
+/// The kernels for GPUs on whatever adapter there is, Mesa's software Vulkan too, against the processor; what a training step
+/// asks of a device, and that the study is the same there. The flags are those of `cuda`, so that both share the build of what they have in common.
 fn gpu() -> Step {
     let arguments = "test --profile quick -p frostline-kernels -p frostline-train \
                      --features frostline-kernels/wgpu,frostline-train/wgpu --test gpu --test device";

@@ -7,12 +7,12 @@ use burn::module::AutodiffModule as _;
 use frostline_align::{Aligner, VocabOptions};
 use frostline_freeze::{ResolvedPolicy, Timeline};
 use frostline_model::{
-    EncoderConfig, HeadShape, HuggingFaceExport, Network, RandomInit, Vocabulary, snapshot,
+    EncoderConfig, HeadKind, HeadShape, HuggingFaceExport, Network, RandomInit, Vocabulary, snapshot,
 };
 use frostline_random::Stream;
 use frostline_train::{
     Dataset, Finished, Prefix, Run, RunEvent, Settings, Split, TaggedSentence, Task, TrainError, Unit, View,
-    compute_prefix, tag_set, train,
+    compute_prefix, extras, tag_set, train,
 };
 
 /// What runs compute on: the processor, or with the feature `wgpu` the device that wgpu finds.
@@ -83,6 +83,39 @@ pub fn setting(encoder: EncoderConfig, compact: bool) -> Setting {
     train.compact(&vocabulary);
     dev.compact(&vocabulary);
     Setting { encoder, vocabulary, train, dev, tags: tags.len() }
+}
+
+/// The encoder with what the policy adds; LoRA stands beside these matrices.
+pub fn with_extras(encoder: &EncoderConfig, policy: &ResolvedPolicy, matrices: &str) -> EncoderConfig {
+    let settings = settings(|s| {
+        (s.lora.rank, s.lora.alpha, s.lora.matrices) = (2, 4.0, matrices.into());
+        s.adapters.size = 5;
+    });
+    EncoderConfig { extras: extras(&settings, &[policy], encoder.depth).unwrap(), ..encoder.clone() }
+}
+
+/// A second task: whether a sentence has an old thing in it.
+pub fn labelled(setting: &Setting, seed: u64, count: usize) -> Dataset {
+    let all = sentences(seed, count);
+    let label = |sentence: &TaggedSentence<'_>| if sentence.words.contains(&"old") { "old" } else { "new" };
+    let all: Vec<TaggedSentence<'_>> = all
+        .iter()
+        .map(|sentence| TaggedSentence { words: sentence.words.clone(), tags: vec![label(sentence)] })
+        .collect();
+    let vocab = format!("[PAD]\n[UNK]\n[CLS]\n[SEP]\n{}\n", WORDS.join("\n"));
+    let aligner = Aligner::from_vocab(&vocab, &VocabOptions::default()).unwrap();
+    let tags = ["new".to_string(), "old".to_string()];
+    let split = Split { name: "train", sentences: &all, unit: Unit::Sentences };
+    let mut set = Dataset::build(&split, &aligner, &tags).unwrap();
+    set.compact(&setting.vocabulary);
+    set
+}
+
+/// A model with a head for the second task, too.
+pub fn two_headed(setting: &Setting, kind: HeadKind) -> Network<B> {
+    let heads = [HeadShape::linear(setting.tags), HeadShape { name: "head.old".into(), kind, labels: 2 }];
+    let Setting { encoder, vocabulary, .. } = setting;
+    Network::build(encoder, vocabulary, &heads, [&draw(), &draw()], &Default::default()).unwrap()
 }
 
 /// Two short epochs at a high rate, with these changes.

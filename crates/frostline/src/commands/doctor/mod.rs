@@ -28,7 +28,7 @@ pub struct Doctor {
     /// Folder of treebanks
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Compare every operation and gradient of the backend, and short runs of a tiny encoder under 14 policies, with a
+    /// Compare every operation of the backend, and the gradients and short runs of a tiny encoder under 18 policies, with a
     /// processor; takes one or two minutes. The table belongs in a bug report
     #[arg(long)]
     conformance: bool,
@@ -121,7 +121,7 @@ fn conformance(out: &mut dyn Write, backend: &str) -> Result<()> {
     let made_by = version::made_by(backend)?;
     line(out, "backend", &format!("{backend}, {} on {}", made_by.isa, made_by.device))?;
     line(out, "against", &format!("stock burn and the backend flex, {}", version::isa("flex")?))?;
-    let all = backend::on(backend, frostline_cell::conformance::Conformance)??;
+    let all = backend::on(backend, frostline_cell::conformance::Conformance)?;
     writeln!(out, "\n{:<46}{:>12}{:>10}", "compared", "deviation", "limit")?;
     for one in &all {
         let verdict = if one.passes() { "ok" } else { "DEVIATES" };
