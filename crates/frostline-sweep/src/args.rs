@@ -233,10 +233,13 @@ pub struct WorkArgs {
     /// End, as if all cells were recorded, when those that are left are run by other processes
     #[arg(long)]
     pub no_wait: bool,
-    /// In a job of SLURM that the signal USR1 ends before its time limit: how often the job returns to the queue while
-    /// cells are left
+    /// In a job of SLURM that its time limit or preemption ends: how often the job returns to the queue while cells are
+    /// left
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub max_restarts: u32,
+    /// Write what this process and its workers did when, as `frostline sweep --trace` does
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// What happens when a cell fails
     #[command(flatten)]
     pub failures: FailureArgs,

@@ -35,7 +35,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     let trace = Trace::begin(args.trace.as_ref())?;
     let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
     let ending = info_span!("sweep").in_scope(|| run(args, place, program))?;
-    trace.end()?;
+    trace.end("sweep")?;
     Ok(ending)
 }
 

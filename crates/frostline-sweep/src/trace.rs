@@ -24,12 +24,12 @@ impl<'a> Trace<'a> {
         Ok(Self(path.map(PathBuf::as_path)))
     }
 
-    /// Ends the file, once all workers have ended.
-    pub(crate) fn end(&self) -> Result<()> {
+    /// Ends the file of a process of this name, once all its workers have ended.
+    pub(crate) fn end(&self, process: &str) -> Result<()> {
         let Some(path) = self.0 else { return Ok(()) };
         let name = serde_json::json!({
             "ph": "M", "name": "process_name", "pid": std::process::id(), "tid": 0,
-            "args": { "name": "sweep" },
+            "args": { "name": process },
         });
         let mut file = frostline_files::append(path).environment()?;
         file.write_all(format!("{name}\n]\n").as_bytes()).environment()

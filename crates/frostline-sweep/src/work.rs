@@ -16,6 +16,7 @@ use crate::notices::Notice;
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
+use crate::trace::Trace;
 use crate::units::counted;
 use crate::workers::{Failures, LocalWorkers};
 use crate::{interrupts, progress, say, slurm, track};
@@ -28,6 +29,15 @@ use crate::{interrupts, progress, say, slurm, track};
 /// cannot be written. Failed cells are not an error but [`Ending::Failed`].
 pub fn work(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
     say::set_output(args.output.output());
+    let trace = Trace::begin(args.trace.as_ref())?;
+    let program = |backend| program(backend).map(|program| Program { trace: args.trace.clone(), ..program });
+    let ending = run(args, program)?;
+    trace.end("work")?;
+    Ok(ending)
+}
+
+/// Runs cells until none is left, and returns the job to its queue if it is ended before that.
+fn run(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
     let max_restarts = args.max_restarts;
     interrupts::listen_between_rounds(move |_| slurm::return_to_queue(max_restarts)).environment()?;
     let mut sweep = Sweep::read(&args.folder).environment()?;

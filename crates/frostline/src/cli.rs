@@ -80,6 +80,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = Cli::parse_from(arguments).command;
     let trace = match &command {
         Command::Sweep(args) => args.trace.clone(),
+        Command::Work(args) => args.trace.clone(),
         _ => std::env::var_os(trace::VARIABLE).map(PathBuf::from),
     };
     log::start(trace.as_deref());
