@@ -21,7 +21,7 @@ def stays(world):
     run = world.frostline(*world.sweep("short", "stays"), "--executor", "slurm", "--workers", "2")
     assert f"{study.cells} of {study.cells} cells recorded" in run.stdout, run.stdout
     for policy in ["none", "first-2", "alternating"]:
-        assert re.search(rf"^ +{policy} .*\d", run.stdout, re.MULTILINE), f"no row of {policy}:\n{run.stdout}"
+        assert re.search(rf"^ *{policy} .*\d", run.stdout, re.MULTILINE), f"no row of {policy}:\n{run.stdout}"
     world.job("stays", "short").ends_well()
 
 
