@@ -14,13 +14,38 @@ use ratatui::widgets::{
 
 use crate::sparkline::sparkline;
 
-/// The width of a cell's curve in the table, in characters.
+/// The width of a cell's curves of loss and of accuracy in the table, in characters.
 const CURVE: u16 = 16;
+const DEV_CURVE: u16 = 8;
 
-/// The columns besides a cell's state and title, with their widths in characters. The last two are left out where the
-/// terminal is narrow.
-const COLUMNS: [(&str, u16); 7] =
-    [("step", 11), ("loss", CURVE), ("", 6), ("dev %", 6), ("time", 9), ("tokens/s", 8), ("memory", 9)];
+/// A column besides a cell's state and title.
+struct Column {
+    name: &'static str,
+    /// In characters.
+    width: u16,
+    /// Whether it is left out where the terminal is narrow.
+    wide: bool,
+}
+
+const fn always(name: &'static str, width: u16) -> Column {
+    Column { name, width, wide: false }
+}
+
+const fn wide(name: &'static str, width: u16) -> Column {
+    Column { name, width, wide: true }
+}
+
+/// The columns in their order. A curve stands before its last value.
+const COLUMNS: [Column; 8] = [
+    always("step", 11),
+    always("loss", CURVE),
+    always("", 6),
+    wide("dev", DEV_CURVE),
+    always("dev %", 6),
+    always("time", 9),
+    wide("tokens/s", 8),
+    wide("memory", 9),
+];
 
 /// The width from which all columns are shown, in characters.
 const WIDE: u16 = 100;
@@ -185,13 +210,16 @@ impl Screen {
 
     fn draw_table(&self, frame: &mut Frame<'_>, area: Rect, rows: &[&CellSnapshot], at: usize) {
         let title = rows.iter().map(|cell| cell.title.chars().count()).max().unwrap_or(4).clamp(4, 60);
-        let columns = if area.width < WIDE { COLUMNS.len() - 2 } else { COLUMNS.len() };
-        let shown = &COLUMNS[..columns];
+        let is_shown = |column: &&Column| area.width >= WIDE || !column.wide;
+        let shown: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
         let own = [Constraint::Length(7), Constraint::Min(title as u16)];
-        let widths = own.into_iter().chain(shown.iter().map(|(_, width)| Constraint::Length(*width)));
-        let head = Row::new(["", "cell"].into_iter().chain(shown.iter().map(|(name, _)| *name)))
+        let widths = own.into_iter().chain(shown.iter().map(|column| Constraint::Length(column.width)));
+        let head = Row::new(["", "cell"].into_iter().chain(shown.iter().map(|column| column.name)))
             .style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
-        let lines = rows.iter().map(|cell| self.row(cell, columns));
+        let lines = rows.iter().map(|cell| {
+            let columns = COLUMNS.iter().zip(columns_of(&cell.state));
+            self.row(cell, columns.filter(|(column, _)| is_shown(column)).map(|(_, text)| text))
+        });
         let table = Table::new(lines, widths)
             .header(head)
             .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -199,10 +227,10 @@ impl Screen {
         frame.render_stateful_widget(table, area, &mut state);
     }
 
-    fn row<'a>(&self, cell: &'a CellSnapshot, columns: usize) -> Row<'a> {
+    fn row<'a>(&self, cell: &'a CellSnapshot, columns: impl Iterator<Item = String>) -> Row<'a> {
         let kind = kind(&cell.state);
         let own = [Line::styled(kind.word(), self.style(kind)), Line::from(visible(&cell.title))];
-        Row::new(own.into_iter().chain(columns_of(&cell.state).into_iter().take(columns).map(Line::from)))
+        Row::new(own.into_iter().chain(columns.map(Line::from)))
     }
 
     fn draw_detail(&self, frame: &mut Frame<'_>, area: Rect, cell: &CellSnapshot) {
@@ -295,8 +323,13 @@ fn losses(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
     progress.losses.iter().map(|&(step, loss)| (step as f64, loss))
 }
 
+/// Accuracy on dev after each epoch.
+fn accuracies(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
+    progress.dev_accuracy.iter().map(|&(epoch, accuracy)| (f64::from(epoch), accuracy))
+}
+
 /// What [`COLUMNS`] names.
-fn columns_of(state: &CellState) -> [String; 7] {
+fn columns_of(state: &CellState) -> [String; 8] {
     let memory = |mib: Option<f64>| mib.map_or(String::new(), |mib| format!("{mib:.0} MiB"));
     let percent =
         |accuracy: Option<f64>| accuracy.map_or(String::new(), |part| format!("{:.2}", 100.0 * part));
@@ -305,6 +338,7 @@ fn columns_of(state: &CellState) -> [String; 7] {
             format!("{}/{}", progress.step, progress.steps),
             sparkline(&losses(progress).collect::<Vec<_>>(), CURVE.into()),
             format!("{:.3}", progress.loss_nats),
+            sparkline(&accuracies(progress).collect::<Vec<_>>(), DEV_CURVE.into()),
             percent(progress.dev_accuracy.last().map(|(_, accuracy)| *accuracy)),
             format!("-{}", clock(progress.left_s)),
             short(progress.tokens_per_s),
@@ -313,7 +347,8 @@ fn columns_of(state: &CellState) -> [String; 7] {
         CellState::Done { accuracy, total_s, peak_rss_mib } => {
             let dev = accuracy.iter().find(|(split, _)| split == "dev").map(|(_, accuracy)| *accuracy);
             let nothing = String::new;
-            [nothing(), nothing(), nothing(), percent(dev), clock(*total_s), nothing(), memory(*peak_rss_mib)]
+            let [step, loss, last, curve, speed] = std::array::from_fn(|_| nothing());
+            [step, loss, last, curve, percent(dev), clock(*total_s), speed, memory(*peak_rss_mib)]
         }
         _ => std::array::from_fn(|_| String::new()),
     }

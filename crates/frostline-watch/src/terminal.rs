@@ -1,5 +1,6 @@
 //! The loop between the keys, the folder and the terminal.
 
+use std::ffi::OsStr;
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
@@ -16,12 +17,17 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Shows a folder until a key ends it.
 pub(crate) fn run(mut watched: Watched, every: Duration) -> Result<Ending> {
-    let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let color = has_color(std::env::var_os("NO_COLOR").as_deref());
     let screen = Screen::new(shown(watched.folder()), watched.look(), color);
     let terminal = ratatui::try_init().context("the terminal cannot be used; try `--once`")?;
     let ended = follow(terminal, screen, watched, every);
     ratatui::restore();
     ended
+}
+
+/// Whether colors are wanted, by the value of `NO_COLOR`: any that is not empty forbids them.
+fn has_color(no_color: Option<&OsStr>) -> bool {
+    no_color.is_none_or(OsStr::is_empty)
 }
 
 fn follow(
@@ -67,4 +73,16 @@ fn meaning(key: KeyEvent) -> Option<Key> {
         KeyCode::Char(letter) => Key::Letter(letter),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_color_forbids_colors_unless_it_is_empty() {
+        for (value, expected) in [(None, true), (Some(""), true), (Some("1"), false), (Some("0"), false)] {
+            assert_eq!(has_color(value.map(OsStr::new)), expected, "{value:?}");
+        }
+    }
 }

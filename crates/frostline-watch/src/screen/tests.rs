@@ -11,13 +11,13 @@ fn running(step: u64) -> CellState {
     let progress = Progress {
         step,
         steps: 400,
-        epoch: 2,
+        epoch: 5,
         loss_nats: 0.4567,
         tokens_per_s: 12_345.0,
         left_s: 75.0,
         peak_rss_mib: Some(812.4),
         losses,
-        dev_accuracy: vec![(1, 0.9123)],
+        dev_accuracy: vec![(1, 0.81), (2, 0.88), (3, 0.86), (4, 0.9123)],
     };
     CellState::Running {
         by: "frostline work on node-7 (process 4711)".into(),
@@ -79,6 +79,23 @@ fn a_small_terminal_shows_the_cells_alone() {
     for size in [[1, 1], [20, 3], [300, 100]] {
         drawn(&screen, size);
     }
+}
+
+/// The colors of everything on a wide terminal.
+fn colors(color: bool) -> Vec<Color> {
+    let screen = Screen::new("study".into(), snapshot(), color);
+    let mut terminal = Terminal::new(TestBackend::new(120, 26)).expect("a terminal");
+    terminal.draw(|frame| screen.draw(frame)).expect("drawn");
+    let cells = &terminal.backend().buffer().content;
+    let mut found: Vec<Color> = cells.iter().flat_map(|cell| [cell.fg, cell.bg]).collect();
+    found.dedup();
+    found
+}
+
+#[test]
+fn without_color_nothing_has_one() {
+    assert!(colors(false).iter().all(|color| *color == Color::Reset), "{:?}", colors(false));
+    assert!(colors(true).contains(&Color::Red) && colors(true).contains(&Color::Cyan));
 }
 
 #[test]
