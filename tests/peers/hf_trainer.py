@@ -43,7 +43,7 @@ def arguments():
     parser.add_argument("--group-by-length", action="store_true", help="batches of sentences of similar length")
     parser.add_argument("--random-init", action="store_true", help="draw the encoder from its config")
     parser.add_argument("--threads", type=int, default=0, help="PyTorch's threads; 0 leaves its default")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--device", choices=["cpu", "cuda", "mps"], default="cpu")
     given = parser.parse_args()
     if given.steps is not None and (given.steps < 1 or given.warmup < 1):
         parser.error("--steps and --warmup are at least 1: a step is timed from the end of the one before")
@@ -121,6 +121,19 @@ def quiet_start(given):
     if given.threads:
         torch.set_num_threads(given.threads)
     transformers.set_seed(given.seed)
+    # f32 is f32: no operand is rounded to TF32.
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def wait(device):
+    """Until the device has done what was asked of it: a GPU's work is only queued, and a step ends when it is done."""
+    import torch
+
+    if device == "cuda":
+        torch.cuda.synchronize()
+    elif device == "mps":
+        torch.mps.synchronize()
 
 
 def tagging(given, scored):
@@ -193,6 +206,7 @@ def main():
                 self.last = None
 
         def on_step_end(self, _arguments, state, *_, **__):
+            wait(given.device)
             now = time.perf_counter()
             if self.last is not None:
                 gaps.append((state.global_step, now - self.last))
@@ -233,6 +247,7 @@ def main():
         trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
         began = time.perf_counter()
         trainer.train()
+        wait(given.device)
         fitted = time.perf_counter() - began
     scored = [row for row in trainer.state.log_history if "eval_accuracy" in row]
     eval_s = sum(row["eval_runtime"] for row in scored)

@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--treebank", required=True, type=Path, help="folder with *-ud-test.conllu")
     parser.add_argument("--plain", action="store_true", help="sorted batches without the pipeline")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of torch")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--device", choices=["cpu", "cuda", "mps"], default="cpu")
     given = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import torch
@@ -99,6 +99,9 @@ def main():
 
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(given.threads)
+    # f32 is f32: no operand is rounded to TF32.
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
     found = sorted(given.treebank.glob("*-ud-test.conllu"))
     if not found:
         sys.exit(f"{given.treebank}: no file *-ud-test.conllu; give a treebank folder of Universal Dependencies")

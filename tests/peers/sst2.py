@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--first", type=int, default=0, help="only the first N sentences of each split; 0 means all")
     parser.add_argument("--threads", type=int, default=0, help="PyTorch's threads; 0 leaves its default")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--device", choices=["cpu", "cuda", "mps"], default="cpu")
     return parser.parse_args()
 
 

@@ -64,8 +64,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     let treebanks = places::treebanks(args, &suites)?;
     let agenda =
         Agenda::new(&suites, &encoders, Only { policies: &args.policies, comparisons: &args.comparisons })?;
-    let peer = args.python.as_ref().map(|python| Peer::new(python, args.backend, &pace)).transpose()?;
+    let peer = args.python.as_ref().map(|python| Peer::new(python, &pace)).transpose()?;
     let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
+    let peer = peer.map(|peer| peer.beside(runner.backend)).transpose()?;
     let ours = Ours::new(&runner, &pace, &suites)?;
     // Kept until the end, since it contains the taggers.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
@@ -100,7 +101,7 @@ fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, round
         warmup: pace.warmup,
         batch: pace.batch,
         threads: pace.threads,
-        backend: args.backend.to_string(),
+        backend: runner.backend.to_string(),
         machine: machine.clone(),
         runner: about(runner),
         peer: rounds.versions(),

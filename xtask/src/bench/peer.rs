@@ -21,18 +21,23 @@ use frostline_sweep::units::clock;
 /// What the scripts import.
 const NEEDS: &str = "import accelerate, conllu, torch, transformers";
 
+/// Prints the GPU that PyTorch computes on; `cpu` where it finds none. It calls AMD's GPUs `cuda`, too.
+const GPU: &str = "import torch\n\
+                   mps = torch.backends.mps.is_available()\n\
+                   print('cuda' if torch.cuda.is_available() else 'mps' if mps else 'cpu')";
+
 /// The peer's side of a run.
 #[derive(Debug)]
 pub(crate) struct Peer<'a> {
     python: PathBuf,
     pace: &'a Pace,
-    /// `cuda` where our side runs on a GPU, else `cpu`.
+    /// What PyTorch calls the device: `cuda` or `mps` where our side runs on a GPU, else `cpu`.
     device: &'static str,
 }
 
 impl<'a> Peer<'a> {
     /// Checks that this Python has the packages that the scripts need.
-    pub(crate) fn new(python: &Path, backend: Backend, pace: &'a Pace) -> Result<Self> {
+    pub(crate) fn new(python: &Path, pace: &'a Pace) -> Result<Self> {
         let shown = python.display();
         let output = Command::new(python).args(["-c", NEEDS]).stdin(Stdio::null()).output();
         let output = output
@@ -48,8 +53,32 @@ impl<'a> Peer<'a> {
                 last_lines(&output.stderr)
             ));
         }
-        let device = if backend == Backend::Cuda { "cuda" } else { "cpu" };
-        Ok(Self { python: python.into(), pace, device })
+        Ok(Self { python: python.into(), pace, device: "cpu" })
+    }
+
+    /// The peer on the same kind of device as our side on this backend.
+    ///
+    /// # Errors
+    /// If ours runs on a GPU and PyTorch finds none: a GPU is not compared with a processor.
+    pub(crate) fn beside(self, backend: Backend) -> Result<Self> {
+        let asked = std::env::var("FROSTLINE_DEVICE").unwrap_or_default();
+        let device = if on_gpu(backend, &asked) { self.gpu(backend)? } else { "cpu" };
+        Ok(Self { device, ..self })
+    }
+
+    /// What PyTorch calls the GPU that it finds.
+    fn gpu(&self, backend: Backend) -> Result<&'static str> {
+        let answer =
+            Command::new(&self.python).args(["-c", GPU]).stdin(Stdio::null()).output().environment()?;
+        match String::from_utf8_lossy(&answer.stdout).trim() {
+            "cuda" => Ok("cuda"),
+            "mps" if backend != Backend::Cuda => Ok("mps"),
+            _ => environment(format!(
+                "{}: its PyTorch finds no GPU for the peer of the backend {backend}; install a PyTorch for this GPU, or \
+                 omit --python",
+                self.python.display()
+            )),
+        }
     }
 
     /// Runs a task once. A sweep is one process for each of its cells.
@@ -103,6 +132,12 @@ impl<'a> Peer<'a> {
 
     fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
+        if self.device == "cuda" {
+            // Trainer would divide each batch among all GPUs.
+            let [visible, asked] = ["CUDA_VISIBLE_DEVICES", "FROSTLINE_DEVICE"].map(std::env::var);
+            let one = one_gpu(&visible.unwrap_or_default(), &asked.unwrap_or_default());
+            command.env("CUDA_VISIBLE_DEVICES", one);
+        }
         command.arg(workspace::root().join("tests").join("peers").join(name));
         command
     }
@@ -122,6 +157,18 @@ impl<'a> Peer<'a> {
         command.args(task.setting.flags);
         command
     }
+}
+
+/// Whether our side computes on a GPU, where `FROSTLINE_DEVICE` has this value.
+fn on_gpu(backend: Backend, asked: &str) -> bool {
+    matches!(backend, Backend::Cuda | Backend::Wgpu) && asked != "software"
+}
+
+/// The one GPU that our side computes on, of those that are visible to it, all of them where nothing says which.
+fn one_gpu(visible: &str, asked: &str) -> String {
+    let number: usize = asked.parse().unwrap_or(0);
+    let named = visible.split(',').map(str::trim).filter(|name| !name.is_empty()).nth(number);
+    named.map_or_else(|| number.to_string(), String::from)
 }
 
 /// Combines the processes of a sweep: times are summed and multiplied by `times`, since the processes share nothing
@@ -155,7 +202,7 @@ mod tests {
     #[test]
     fn a_python_that_is_not_there_says_what_to_do() {
         let pace = pace();
-        let fault = Peer::new(Path::new("no/such/python"), Backend::Flex, &pace).expect_err("no Python");
+        let fault = Peer::new(Path::new("no/such/python"), &pace).expect_err("no Python");
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         let text = fault.error.to_string();
         assert!(text.starts_with("no/such/python: no Python can be started there"), "{text}");
@@ -167,9 +214,42 @@ mod tests {
     fn a_python_without_the_packages_says_so() {
         // `false` always ends with code 1, as a Python without the packages does.
         let pace = pace();
-        let fault = Peer::new(Path::new("false"), Backend::Flex, &pace).expect_err("no packages");
+        let fault = Peer::new(Path::new("false"), &pace).expect_err("no packages");
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         assert!(fault.error.to_string().contains("lacks packages that the peers need"), "{:#}", fault.error);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_gpu_is_not_compared_with_a_processor() {
+        let pace = pace();
+        // `true` prints nothing, and so names no GPU.
+        let peer = Peer::new(Path::new("true"), &pace).expect("it ends with code 0");
+        let fault = peer.gpu(Backend::Cuda).expect_err("no GPU");
+        assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
+        let text = fault.error.to_string();
+        assert!(text.starts_with("true: its PyTorch finds no GPU"), "{text}");
+    }
+
+    #[test]
+    fn the_peer_has_the_gpu_that_ours_has() {
+        for (backend, asked, gpu) in [
+            (Backend::Flex, "", false),
+            (Backend::Cuda, "1", true),
+            (Backend::Wgpu, "", true),
+            (Backend::Wgpu, "software", false),
+        ] {
+            assert_eq!(on_gpu(backend, asked), gpu, "{backend} {asked}");
+        }
+        for (visible, asked, one) in [
+            ("", "", "0"),
+            ("", "2", "2"),
+            ("3,5", "1", "5"),
+            ("3,5", "", "3"),
+            ("GPU-a, GPU-b", "1", "GPU-b"),
+        ] {
+            assert_eq!(one_gpu(visible, asked), one, "{visible} {asked}");
+        }
     }
 
     #[test]
