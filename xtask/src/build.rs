@@ -27,7 +27,7 @@ fn build(backend: Backend) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--release", "--package", "frostline", "--no-default-features"])
-        .args(["--features", &features(backend)])
+        .args(["--features", features(backend, has_nvidia())])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace::root())
         .stdin(Stdio::null())
@@ -42,9 +42,24 @@ fn build(backend: Backend) -> anyhow::Result<PathBuf> {
     keep(&built, backend).with_context(|| format!("{} cannot be copied", built.display()))
 }
 
-/// What the program is built with: where it chooses, a processor's backend and that for any GPU.
-fn features(backend: Backend) -> String {
-    if backend == Backend::Auto { "flex,wgpu".into() } else { backend.to_string() }
+/// What the program is built with: where it chooses, a processor's backend and that for any GPU, and with an NVIDIA GPU also
+/// its own.
+const fn features(backend: Backend, nvidia: bool) -> &'static str {
+    match backend {
+        Backend::Flex => "flex",
+        Backend::Ndarray => "ndarray",
+        Backend::Cuda => "cuda",
+        Backend::Wgpu => "wgpu",
+        Backend::Auto if nvidia => "flex,cuda,wgpu",
+        Backend::Auto => "flex,wgpu",
+    }
+}
+
+/// Whether the driver of an NVIDIA GPU is here.
+fn has_nvidia() -> bool {
+    let mut command = Command::new("nvidia-smi");
+    command.arg("--list-gpus").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// The path of the binary in cargo's messages.
@@ -80,4 +95,18 @@ fn revision() -> String {
     let changed =
         git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|text| !text.is_empty());
     format!("{revision}{}", if changed { "+" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_chooses_has_a_processors_backend_and_that_of_the_gpu() {
+        assert_eq!(features(Backend::Auto, false), "flex,wgpu");
+        assert_eq!(features(Backend::Auto, true), "flex,cuda,wgpu");
+        for backend in [Backend::Flex, Backend::Ndarray, Backend::Cuda, Backend::Wgpu] {
+            assert_eq!(features(backend, true), backend.to_string());
+        }
+    }
 }

@@ -52,7 +52,7 @@ fn pretrain(args: &DemoAssetsArgs, runner: &Program, encoder: &Path) -> anyhow::
     fs::write(&text, sentences.join("\n") + "\n").with_context(|| text.display().to_string())?;
     say!("pretrain  {} sentences, {} epochs", sentences.len(), args.epochs);
     let status = Command::new(&runner.path)
-        .args(["pretrain", "--force", "--backend", &args.backend.to_string(), "--seed", &SEED.to_string()])
+        .args(["pretrain", "--force", "--backend", &runner.backend.to_string(), "--seed", &SEED.to_string()])
         .args(["--epochs", &args.epochs.to_string(), "--batch", &args.batch.to_string()])
         .args(["--lr", &args.lr.to_string()])
         .arg("--folder")

@@ -48,6 +48,20 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
     }
 }
 
+/// The backend that is asked for: `auto` is the fastest one that can compute here, and without a name it is this build's
+/// preferred one. What is not `auto` is not checked.
+///
+/// # Errors
+/// If no backend of this build can compute here.
+pub fn chosen(asked: Option<&str>) -> Result<String> {
+    let chosen = match asked {
+        Some("auto") => best(),
+        Some(name) => return Ok(name.into()),
+        None => names().first().copied(),
+    };
+    chosen.map(String::from).ok_or(BackendError::NoneHere)
+}
+
 /// Checks that the backend can be used.
 ///
 /// # Errors
@@ -94,13 +108,25 @@ pub fn devices(name: &str) -> Vec<Found> {
     }
 }
 
-/// The fastest backend of this build that can compute here: CUDA, then any other GPU, then a processor.
+/// The fastest backend of this build that can compute here: CUDA, then any other GPU, then a processor. A GPU is opened to
+/// find out: one that a driver lists may be in use or broken.
 #[must_use]
 pub fn best() -> Option<&'static str> {
     let names = names();
-    let has_gpu = |name: &str| devices(name).iter().any(|device| device.gpu);
-    let gpu = ["cuda", "wgpu"].into_iter().find(|name| names.contains(name) && has_gpu(name));
+    let computes_on_gpu = |name: &str| is_gpu(name) && check(name).is_ok();
+    let gpu = ["cuda", "wgpu"].into_iter().find(|name| names.contains(name) && computes_on_gpu(name));
     gpu.or_else(|| names.iter().copied().find(|name| check(name).is_ok()))
+}
+
+/// Whether the device that this backend would choose is a GPU, and not software that takes its place.
+fn is_gpu(name: &str) -> bool {
+    match name {
+        #[cfg(feature = "cuda")]
+        "cuda" => crate::gpu::devices::cuda().is_ok_and(|device| !device.software),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => crate::gpu::devices::wgpu().is_ok_and(|device| !device.software),
+        _ => false,
+    }
 }
 
 /// How many GPUs a backend can compute on here; 0 for a backend on the processor.
@@ -141,4 +167,33 @@ pub fn arithmetic(name: &str) -> Result<Arithmetic> {
         }
     }
     on(name, Query)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_is_a_backend_that_computes_here() {
+        match chosen(Some("auto")) {
+            Ok(name) => {
+                assert_eq!(Some(name.as_str()), best());
+                assert!(names().contains(&name.as_str()) && check(&name).is_ok(), "{name}");
+            }
+            Err(error) => assert!(matches!(error, BackendError::NoneHere), "{error}"),
+        }
+        assert_eq!(chosen(Some("abacus")).expect("a name as it is"), "abacus");
+        assert_eq!(chosen(None).ok().as_deref(), names().first().copied());
+    }
+
+    /// Software that takes a GPU's place is slower than a processor's backend, so it is never the fastest.
+    #[cfg(all(feature = "flex", feature = "wgpu"))]
+    #[test]
+    fn software_is_not_the_fastest() {
+        let has_gpu = devices("wgpu").iter().any(|device| device.gpu);
+        let is_software = std::env::var("FROSTLINE_DEVICE").is_ok_and(|asked| asked == "software");
+        if !has_gpu || is_software {
+            assert_ne!(best(), Some("wgpu"));
+        }
+    }
 }

@@ -46,6 +46,13 @@ pub enum BackendError {
         list = names().join(", ")
     )]
     NotBuilt(String),
+    /// No backend can compute here.
+    #[error(
+        "no backend of this build can compute here; it has: {list}. Build frostline with `--features flex`, which runs on \
+         any processor",
+        list = if names().is_empty() { "none".into() } else { names().join(", ") }
+    )]
+    NoneHere,
     /// The backend's device is missing.
     #[error(
         "the backend `{backend}` needs {needs}, and none could be opened here; `{look}` shows what the system sees. The \

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use frostline_align::{AlignError, AlignOptions, Aligner};
 use frostline_kernels::backend;
 use frostline_record::{Precision, SavedModel};
@@ -45,7 +45,8 @@ pub struct Options {
     /// The precision of linear layers. By default as in training if Frostline saved the model,
     /// otherwise f32.
     pub precision: Option<Precision>,
-    /// `flex`, `ndarray`, `cuda` or `wgpu`, if this build has it; by default the first one that it has.
+    /// `flex`, `ndarray`, `cuda` or `wgpu`, if this build has it, or `auto`, the fastest that can compute here; by default
+    /// the first one that the build has.
     pub backend: Option<String>,
     /// The number of threads; by default one per core.
     pub threads: Option<usize>,
@@ -107,11 +108,9 @@ impl Tagger {
             .map_err(|error| ModelMismatch(format!("{}: {error}", place.display())))?;
         let threads = options.threads.unwrap_or(0);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(16 << 20).build()?;
-        let names = backend::names();
-        let name = options.backend.as_deref().or(names.first().copied());
-        let name = name.context("this build has no backend; build with --features flex")?;
+        let name = backend::chosen(options.backend.as_deref())?;
         let build = Build { model: &model, precision };
-        let engine = pool.install(|| backend::on(name, build))??;
+        let engine = pool.install(|| backend::on(&name, build))??;
         let vocabulary = model.config.vocabulary;
         Ok(Self { place, labels: model.tags, saved, aligner, vocabulary, engine, pool })
     }

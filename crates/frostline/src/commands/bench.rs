@@ -157,7 +157,7 @@ impl Bench {
                 serde_json::to_string(&pool(None)?.install(|| Reading::measure(&inputs.folders(false)?))?)?
             }
             What::Tag(TagArgs { run, treebank, precision, machine: Machine { threads, backend } }) => {
-                let precision = precision.map(Into::into);
+                let (precision, backend) = (precision.map(Into::into), Some(named(backend)?));
                 let options = Options { threads, backend, precision, ..Options::default() };
                 let tagger = Tagger::open(&run, &options).map_err(super::tag::with_exit_code)?;
                 serde_json::to_string(&Tagging::measure(&tagger, &treebank)?)?

@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use frostline_record::Precision;
@@ -139,14 +139,11 @@ fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
 }
 
-/// The requested backend, or this build's preferred one; `auto` is the fastest that can compute here.
-fn named(backend: Option<String>) -> Result<String> {
-    let preferred = || backend::names().first().map(|name| (*name).to_string());
-    if backend.as_deref() == Some("auto") {
-        let best = backend::best()
-            .context("no backend of this build can compute here; build with --features flex")?;
-        frostline_sweep::note!("backend: {best}");
-        return Ok(best.into());
+/// The requested backend, or this build's preferred one; `auto` is the fastest that can compute here, which is printed.
+fn named(asked: Option<String>) -> Result<String> {
+    let chosen = backend::chosen(asked.as_deref())?;
+    if asked.as_deref() == Some("auto") {
+        frostline_sweep::note!("backend: {chosen}");
     }
-    backend.or_else(preferred).context("this build has no backend; build with --features flex")
+    Ok(chosen)
 }

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use self::column::Target;
 use self::input::{Input, Item};
 use self::output::{Output, Style};
-use super::{Compute, Stop};
+use super::{Compute, Stop, named};
 use frostline_tagger::{Answer, ModelMismatch, Options, SentenceError, Tagger};
 
 /// Tag text or CoNLL-U with a trained model.
@@ -73,7 +73,7 @@ pub struct Tag {
     /// Threads [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// flex, ndarray, cuda or wgpu, if this build has it.
+    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
 }
@@ -124,7 +124,7 @@ impl Tag {
     /// invalid. The sentences before that line are written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         self.check()?;
-        let tagger = Tagger::open(&self.run, &self.options()).map_err(with_exit_code)?;
+        let tagger = Tagger::open(&self.run, &self.options()?).map_err(with_exit_code)?;
         let style = Style {
             column: match self.output {
                 Output::Conllu => Some(column::choose(self.column.as_ref(), self.task.as_deref(), &tagger)?),
@@ -178,15 +178,15 @@ impl Tag {
         )))
     }
 
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> Result<Options> {
+        Ok(Options {
             task: self.task.clone(),
             lowercase: self.lowercase.map(|switch| switch == Switch::On),
             max_length: self.max_length,
             precision: self.precision.map(Into::into),
-            backend: self.backend.clone(),
+            backend: Some(named(self.backend.clone())?),
             threads: self.threads,
-        }
+        })
     }
 }
 
