@@ -120,8 +120,8 @@ fn cuda() -> Call {
 /// The kernels for GPUs on whatever adapter there is, Mesa's software Vulkan too, against the processor; what a training step
 /// asks of a device, and that the study is the same there. The flags are those of `cuda`, so that both share the build of what they have in common.
 fn gpu() -> Step {
-    let arguments = "test --profile quick -p frostline-kernels -p frostline-train \
-                     --features frostline-kernels/wgpu,frostline-train/wgpu --test gpu --test device";
+    let arguments = "test --profile quick -p frostline-kernels -p frostline-train -p frostline-tagger \
+                     --features frostline-kernels/wgpu,frostline-train/wgpu,frostline-tagger/wgpu --test gpu --test device";
     let variables = &[("RUSTFLAGS", "-Dwarnings"), ("FROSTLINE_DEVICE", "software")];
     step("gpu", [Call { variables, ..call(arguments) }])
 }
