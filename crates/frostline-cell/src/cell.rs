@@ -12,7 +12,7 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Record, SCHEMA, SavedFiles, Settings, read_record,
+    self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings, read_record,
 };
 use frostline_train::{Saved, extras};
 use tracing::field::Empty;
@@ -137,7 +137,17 @@ fn run_cell<B: Train>(
     let head = RandomInit::new(settings.seed, HEAD_STD);
     let mut model = Network::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
     shared.verified.check_unchanged(weights())?;
-    let machine = version::machine(Arithmetic::of::<B>(device));
+    let arithmetic = Arithmetic::of::<B>(device);
+    let isa = version::isa_text(&arithmetic);
+    for stage in &stages {
+        let asked = stage.settings.train.precision;
+        ensure!(
+            asked != Precision::Tf32 || asked.is_native_in(&isa),
+            "train.precision is `tf32`, which this device ({isa}) has not: it needs the backend `cuda` on a GPU whose tensor \
+             cores have TF32; use f32 or bf16"
+        );
+    }
+    let machine = version::machine(&arithmetic);
     let (mut history, mut saved) =
         if *verify { Default::default() } else { history::resume(folder, &cell.id, &machine) };
     history.steps_in_all = stages.iter().map(|stage| stage.steps(&data)).sum();

@@ -1,7 +1,7 @@
 //! What this build is, and on what it runs.
 
 use frostline_kernels::backend::{self, Arithmetic};
-use frostline_record::{Bits, MadeBy, NATIVE_BF16};
+use frostline_record::{Bits, MadeBy};
 
 /// Hash of the sources that determine results.
 #[must_use]
@@ -22,8 +22,8 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
         revision: std::env::var("FROSTLINE_REVISION").unwrap_or_default(),
         backend: backend.into(),
         device: backend::device(backend)?.unwrap_or_else(processor),
-        isa: isa_text(arithmetic),
-        bits: bits(arithmetic),
+        isa: isa_text(&arithmetic),
+        bits: bits(&arithmetic),
         threads: rayon::current_num_threads(),
         node: node(),
     })
@@ -43,25 +43,28 @@ fn node() -> String {
 /// # Errors
 /// Where the backend cannot run here.
 pub fn isa(backend: &str) -> anyhow::Result<String> {
-    Ok(isa_text(backend::arithmetic(backend)?))
+    Ok(isa_text(&backend::arithmetic(backend)?))
 }
 
 /// All that the machine adds to a result: two machines where this is the same give the same bits. A checkpoint goes on, and
 /// a stored prefix is read, only there.
-pub(crate) fn machine(arithmetic: Arithmetic) -> String {
+pub(crate) fn machine(arithmetic: &Arithmetic) -> String {
     match bits(arithmetic) {
         Bits::Reproducible => "every processor".into(),
         Bits::SameInstructions => isa_text(arithmetic),
     }
 }
 
-fn bits(arithmetic: Arithmetic) -> Bits {
+fn bits(arithmetic: &Arithmetic) -> Bits {
     if arithmetic.reproducible { Bits::Reproducible } else { Bits::SameInstructions }
 }
 
-/// The instruction set of the kernels, with [`NATIVE_BF16`] where products of bf16 are native.
-fn isa_text(arithmetic: Arithmetic) -> String {
-    format!("{}{}", arithmetic.isa, if arithmetic.bf16 { NATIVE_BF16 } else { "" })
+/// The instruction set of the kernels, with the precisions whose products are native.
+pub(crate) fn isa_text(arithmetic: &Arithmetic) -> String {
+    arithmetic
+        .native
+        .iter()
+        .fold(arithmetic.isa.into(), |text: String, precision| text + "+" + precision.name())
 }
 
 /// The processor's name as the system gives it, with family and model, since a name such as
@@ -95,7 +98,21 @@ pub fn peak_rss_mib() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use frostline_record::Precision;
+
     use super::*;
+
+    #[test]
+    fn an_instruction_set_names_what_is_native() {
+        let machine = |isa, native| isa_text(&Arithmetic { isa, native, reproducible: false });
+        assert_eq!(machine("avx2", Vec::new()), "avx2");
+        let gpu = machine("gpu", Precision::ROUNDING.to_vec());
+        assert_eq!(gpu, "gpu+f16+tf32+bf16");
+        for precision in Precision::ROUNDING {
+            assert!(precision.is_native_in(&gpu) && !precision.is_native_in("avx2"), "{precision:?}");
+        }
+        assert!(Precision::F32.is_native_in("avx2") && !Precision::Tf32.is_native_in("gpu+f16+bf16"));
+    }
 
     #[test]
     fn processors_of_one_name_are_told_apart() {

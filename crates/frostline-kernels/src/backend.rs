@@ -3,7 +3,7 @@
 pub use crate::built::{BackendError, Found, names};
 #[cfg(feature = "gpu")]
 use crate::gpu::quiet::quietly;
-use crate::{Kernels, Train};
+use crate::{Kernels, Precision, Train};
 
 /// The result of choosing a backend.
 type Result<T> = std::result::Result<T, BackendError>;
@@ -136,12 +136,12 @@ pub fn gpus(name: &str) -> usize {
 }
 
 /// What a backend computes with here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
     /// As [`crate::Kernels::k_isa`].
     pub isa: &'static str,
-    /// As [`crate::Kernels::k_bf16`].
-    pub bf16: bool,
+    /// The precisions besides f32 whose products are native: [`crate::Kernels::k_native`].
+    pub native: Vec<Precision>,
     /// As [`crate::Kernels::k_reproducible`].
     pub reproducible: bool,
 }
@@ -150,7 +150,9 @@ impl Arithmetic {
     /// That of a backend that is already chosen.
     #[must_use]
     pub fn of<B: Kernels>(device: &B::Device) -> Self {
-        Self { isa: B::k_isa(), bf16: B::k_bf16(device), reproducible: B::k_reproducible() }
+        let native =
+            Precision::ROUNDING.into_iter().filter(|precision| B::k_native(*precision, device)).collect();
+        Self { isa: B::k_isa(), native, reproducible: B::k_reproducible() }
     }
 }
 

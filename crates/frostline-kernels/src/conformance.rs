@@ -120,7 +120,7 @@ impl Operation {
 
     /// Whether its numbers are rounded to bf16 before they are multiplied.
     fn rounds(&self) -> bool {
-        matches!(self, Self::Linear(Precision::Bf16))
+        matches!(self, Self::Linear(Precision::Bf16 | Precision::F16))
     }
 }
 
@@ -322,6 +322,7 @@ fn cases() -> Vec<(String, Case)> {
         ("cross-entropy", Case::of(Operation::CrossEntropy(labels), &[[n, 17]])),
         ("linear, bf16, 209 x 64 x 96", linear(Precision::Bf16, [n, 64, 96])),
         ("linear, bf16, 5 x 33 x 7", linear(Precision::Bf16, [5, 33, 7])),
+        ("linear, f16, 209 x 64 x 96", linear(Precision::F16, [n, 64, 96])),
     ];
     cases.into_iter().map(|(name, case)| (name.into(), case)).collect()
 }

@@ -27,9 +27,10 @@ pub trait Kernels: Backend {
         false
     }
 
-    /// Whether [`Precision::Bf16`] is native on this device.
-    fn k_bf16(_device: &Self::Device) -> bool {
-        false
+    /// Whether products of operands that are rounded to this precision are native on a device. Elsewhere they are computed in
+    /// f32; only bf16 where [`Self::k_reproducible`] is with the same bits as natively, more slowly.
+    fn k_native(precision: Precision, _device: &Self::Device) -> bool {
+        precision == Precision::F32
     }
 
     /// `x W + b`. A row of the result depends only on the same row of x, not on the other rows: bit for

@@ -48,11 +48,11 @@ proptest! {
         same(Operation::Linear(Precision::F32), &[[n, i], [i, o], [1, o]], &needed, seed)?;
     }
 
-    /// In bf16, or in f32 where the device has no bf16: the operands are numbers that bf16 holds.
+    /// In bf16 or f16, or in f32 where the device has no such numbers: both hold the operands.
     #[test]
-    fn linear_of_bf16_operands(n in 1usize..70, i in 1usize..40, o in 1usize..40, needed in prop::array::uniform3(any::<bool>()), seed in 0u64..999) {
+    fn linear_of_rounded_operands(precision in prop_oneof![Just(Precision::Bf16), Just(Precision::F16)], n in 1usize..70, i in 1usize..40, o in 1usize..40, needed in prop::array::uniform3(any::<bool>()), seed in 0u64..999) {
         prop_assume!(needed.contains(&true));
-        same(Operation::Linear(Precision::Bf16), &[[n, i], [i, o], [1, o]], &needed, seed)?;
+        same(Operation::Linear(precision), &[[n, i], [i, o], [1, o]], &needed, seed)?;
     }
 
     #[test]

@@ -48,9 +48,8 @@ pub use load::Load;
 pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
 pub use record::{
-    AccountRow, Accounts, Bits, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy,
-    NATIVE_BF16, Outcome, PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile,
-    TaskOutcome, Timing,
+    AccountRow, Accounts, Bits, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome,
+    PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,
 };
 pub use reference::{
     CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,

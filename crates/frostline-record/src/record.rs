@@ -394,8 +394,8 @@ pub struct MadeBy {
     pub backend: String,
     /// The device in words: a processor's or GPU's name.
     pub device: String,
-    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `stock`; with
-    /// [`NATIVE_BF16`] at its end where it multiplies bf16 natively.
+    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `gpu`, `stock`; then the precisions whose products
+    /// are native, as in `avx512+bf16`. [`Self::computes_in`] says what others are computed in.
     pub isa: String,
     /// Where the result repeats bit for bit.
     #[serde(default, skip_serializing_if = "Bits::is_default")]
@@ -407,9 +407,6 @@ pub struct MadeBy {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub node: String,
 }
-
-/// The end of an instruction set's name that has products of bf16.
-pub const NATIVE_BF16: &str = "+bf16";
 
 /// On which machines the same cell gives the same result, bit for bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -444,7 +441,7 @@ impl MadeBy {
     /// are computed even without an instruction for them; elsewhere such cells compute in f32.
     #[must_use]
     pub fn computes_in(&self, asked: Precision) -> Precision {
-        let has_bf16 = self.bits == Bits::Reproducible || self.isa.ends_with(NATIVE_BF16);
-        if has_bf16 { asked } else { Precision::F32 }
+        let emulated = self.bits == Bits::Reproducible && asked == Precision::Bf16;
+        if emulated || asked.is_native_in(&self.isa) { asked } else { Precision::F32 }
     }
 }

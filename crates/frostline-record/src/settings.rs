@@ -170,6 +170,12 @@ pub enum Precision {
     /// To bf16, forward and backward: on every processor, and on a GPU that multiplies it natively; elsewhere not
     /// at all. A record says which by `MadeBy::computes_in`.
     Bf16,
+    /// To f16, as bf16, for GPUs that have no bf16. In products of the backward pass, gradients are first multiplied by a
+    /// power of two, and the products divided by it: loss scaling, so that small gradients do not become 0.
+    F16,
+    /// To TF32, whose products are native on NVIDIA's tensor cores. It is never used unless it is asked for, and an error
+    /// where the device has none.
+    Tf32,
 }
 
 impl Precision {
@@ -179,7 +185,18 @@ impl Precision {
         match self {
             Self::F32 => "f32",
             Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+            Self::Tf32 => "tf32",
         }
+    }
+
+    /// All that round, in the order in which [`MadeBy::isa`](crate::MadeBy::isa) names those that are native.
+    pub const ROUNDING: [Self; 3] = [Self::F16, Self::Tf32, Self::Bf16];
+
+    /// Whether products of it are native by [`MadeBy::isa`](crate::MadeBy::isa).
+    #[must_use]
+    pub fn is_native_in(self, isa: &str) -> bool {
+        self == Self::F32 || isa.split('+').skip(1).any(|name| name == self.name())
     }
 }
 

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_assets::licence_of;
-use frostline_record::{Bits, Input, Inputs, NATIVE_BF16, Precision, Settings};
+use frostline_record::{Bits, Input, Inputs, Precision, Settings};
 use frostline_report::visible;
 
+use crate::fault::{Result, environment};
 use crate::inputs::Sources;
 use crate::place;
 use crate::program::Program;
@@ -38,21 +39,41 @@ fn about(study: &Study, program: &Program) -> String {
         about.isa,
         &about.code[..about.code.len().min(12)]
     );
-    let asked = study.grid.iter().filter(|settings| settings.train.precision == Precision::Bf16).count();
-    if asked > 0 && !about.isa.ends_with(NATIVE_BF16) {
-        let here = match about.bits {
-            Bits::Reproducible => "the same bits are computed without it, which is no faster than f32",
-            Bits::SameInstructions => "computes in f32 here",
-        };
-        let _ = writeln!(
-            text,
-            "precision bf16 is asked for by {} of {}, but {} has no native bf16: {here}",
-            asked,
-            counted(study.grid.len(), "cell"),
-            about.isa
-        );
+    for precision in [Precision::Bf16, Precision::F16] {
+        let asked = study.grid.iter().filter(|settings| settings.train.precision == precision).count();
+        let name = precision.name();
+        if asked > 0 && !precision.is_native_in(&about.isa) {
+            let here = match (about.bits, precision) {
+                (Bits::Reproducible, Precision::Bf16) => {
+                    "the same bits are computed without it, which is no faster than f32"
+                }
+                _ => "computes in f32 here",
+            };
+            let _ = writeln!(
+                text,
+                "precision {name} is asked for by {asked} of {}, but {} has no native {name}: {here}",
+                counted(study.grid.len(), "cell"),
+                about.isa
+            );
+        }
     }
     text
+}
+
+/// Whether a program on this machine can compute what the study asks for: TF32 is never replaced by something else.
+pub(crate) fn check_precision(study: &Study, program: &Program) -> Result<()> {
+    let (asked, isa) = (|settings: &Settings| settings.train.precision, &program.about.isa);
+    let cells = study.grid.iter().filter(|settings| asked(settings) == Precision::Tf32).count();
+    if cells > 0 && !Precision::Tf32.is_native_in(isa) {
+        return environment(format!(
+            "train.precision is `tf32` in {} of {}, which the backend {} ({isa}) has not: it needs `cuda` on a GPU whose \
+             tensor cores have TF32; use f32 or bf16",
+            cells,
+            counted(study.grid.len(), "cell"),
+            program.backend
+        ));
+    }
+    Ok(())
 }
 
 fn header(study: &Study) -> String {

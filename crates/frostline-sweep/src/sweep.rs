@@ -57,6 +57,9 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     folder::check(&out)?;
     let program = program()?;
     list::introduce(&study, &sources, &program);
+    if args.cluster.executor == ExecutorKind::Local {
+        list::check_precision(&study, &program)?;
+    }
     let claims = Claims::of("frostline sweep", args.sharing.lease());
 
     // Once, except in a greedy search, where the records of a round decide the cells of the next one.

@@ -176,8 +176,12 @@ fn limitations(card: &Card) -> String {
         "In training, sentences were cut off after {} subwords, special tokens included.",
         cell.settings.data.max_length
     ));
-    if card.record.made_by.computes_in(cell.settings.train.precision) == Precision::Bf16 {
-        items.push("Operands of linear layers were rounded to bf16; in f32 a few labels may differ.".into());
+    let precision = card.record.made_by.computes_in(cell.settings.train.precision);
+    if precision != Precision::F32 {
+        items.push(format!(
+            "Operands of linear layers were rounded to {}; in f32 a few labels may differ.",
+            precision.name()
+        ));
     }
     if !card.outcome().is_some_and(|outcome| outcome.scores.contains_key("test")) {
         items.push("It was not scored on a test split; dev may have been used to choose settings.".into());

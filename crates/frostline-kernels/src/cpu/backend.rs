@@ -60,8 +60,8 @@ impl Kernels for Flex {
         true
     }
 
-    fn k_bf16(_: &Self::Device) -> bool {
-        product::has_bf16()
+    fn k_native(precision: Precision, _: &Self::Device) -> bool {
+        product::is_native(precision)
     }
 
     fn k_linear(
@@ -177,8 +177,8 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         true
     }
 
-    fn k_bf16(_: &Self::Device) -> bool {
-        product::has_bf16()
+    fn k_native(precision: Precision, _: &Self::Device) -> bool {
+        product::is_native(precision)
     }
 
     fn k_linear(

@@ -23,8 +23,8 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
         true
     }
 
-    fn k_bf16(device: &Self::Device) -> bool {
-        product::has_bf16(&R::client(device))
+    fn k_native(precision: Precision, device: &Self::Device) -> bool {
+        product::is_native(&R::client(device), precision)
     }
 
     fn k_linear(
@@ -143,8 +143,8 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         Cube::<R, BT>::k_queues()
     }
 
-    fn k_bf16(device: &Self::Device) -> bool {
-        Cube::<R, BT>::k_bf16(device)
+    fn k_native(precision: Precision, device: &Self::Device) -> bool {
+        Cube::<R, BT>::k_native(precision, device)
     }
 
     fn k_linear(

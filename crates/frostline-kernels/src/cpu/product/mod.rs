@@ -63,7 +63,9 @@ pub fn product(
     }
     let target: &mut [MaybeUninit<f32>] = &mut out.spare_capacity_mut()[..m * n];
     match precision {
-        Precision::F32 => on::<false>([m, n, k], left, right, bias, target),
+        Precision::F32 | Precision::F16 | Precision::Tf32 => {
+            on::<false>([m, n, k], left, right, bias, target)
+        }
         Precision::Bf16 => on::<true>([m, n, k], left, right, bias, target),
     }
     // SAFETY: `blocked::product` writes all m * n elements.
@@ -95,10 +97,13 @@ fn on<const BF16: bool>(
     }
 }
 
-/// Whether this processor has native bf16 multiplication; elsewhere it is computed with the same bits, more slowly.
-pub fn has_bf16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return isa() == Isa::Avx512 && avx512::has_bf16();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
+/// Whether this processor has an instruction for products of this precision. It computes bf16 with the same bits, more
+/// slowly, without one; other precisions in f32.
+pub fn is_native(precision: Precision) -> bool {
+    match precision {
+        Precision::F32 => true,
+        #[cfg(target_arch = "x86_64")]
+        Precision::Bf16 => isa() == Isa::Avx512 && avx512::has_bf16(),
+        _ => false,
+    }
 }
