@@ -203,7 +203,7 @@ impl SharingArgs {
 #[command(after_help = "\
 Any number of these run at once, on this machine or on others that see the same folder, beside the sweep or after \
 it. Each takes one cell at a time, and none that another one runs or has recorded. A cell whose worker died is taken \
-over, from its last checkpoint where the processor has the same instruction set. TERM and USR1 store where the cells \
+over from its last checkpoint, on any processor (with another backend than flex, only on one of the same kind). TERM and USR1 store where the cells \
 are and end it.
 
 Examples:

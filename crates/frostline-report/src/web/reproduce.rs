@@ -1,6 +1,6 @@
 //! How to run the same again: the commands, the plan, the inputs with their hashes, the code and the machines.
 
-use frostline_record::{MadeBy, Plan};
+use frostline_record::{Bits, MadeBy, Plan};
 
 use crate::front::{self, Topics};
 use crate::page::Page;
@@ -10,10 +10,13 @@ use crate::web::chapter::Chapter;
 /// The chapter.
 pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Chapter {
     let mut page = Page::default();
-    page.paragraph(
+    let reproducible = study.makers().iter().all(|(maker, _)| maker.bits == Bits::Reproducible);
+    let place =
+        if reproducible { "On every processor" } else { "On the same instructions or device (see below)" };
+    page.paragraph(format!(
         "Save the plan below as `plan.toml`, put the treebanks and the encoder where it names them, and run these \
-         commands. On the same instructions (see below) accuracies come out the same bit for bit; times do not.",
-    );
+         commands. {place}, accuracies come out the same bit for bit; times do not."
+    ));
     page.code("sh", commands(study));
     page.section(2, "The plan, with what was set on the command line");
     page.code("toml", plan(&study.sweep.plan));
