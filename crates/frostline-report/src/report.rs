@@ -5,6 +5,7 @@ use std::fmt;
 
 use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
+use crate::chart::Figure;
 use crate::front;
 use crate::number::{count, fixed};
 use crate::page::PageFile;
@@ -151,21 +152,11 @@ impl Report {
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
         files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
-        let figures = self.figures();
-        #[cfg(feature = "pdf")]
-        files.extend(pdfs(&figures)?);
-        files.extend(figures);
-        Ok(files)
-    }
-
-    fn figures(&self) -> Vec<ReportFile> {
-        let study = &self.study;
+        let figures = topics.iter().flat_map(|topic| topic.figures(study));
+        let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
         let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        let frame = Frame { name: &study.sweep.plan.name, banner };
-        let figures = self.topics.iter().flat_map(|topic| topic.figures(study));
-        let on_pages = self.topics.iter().flat_map(|topic| topic.page_figures(study));
-        let all = figures.chain(on_pages);
-        all.map(|figure| ReportFile::new(figure.path, svg::draw(frame, &figure))).collect()
+        files.extend(drawn(&study.sweep.plan.name, banner, figures.chain(on_pages))?);
+        Ok(files)
     }
 
     /// The study's table for a terminal of this many columns. Columns that do not fit are omitted, the least
@@ -216,16 +207,28 @@ impl Report {
     }
 }
 
-/// The figures as PDF.
+/// Figures as files, with the name of what they show: SVG, and PDF where this build has the feature.
+pub(crate) fn drawn(
+    name: &str,
+    banner: Option<[&str; 2]>,
+    figures: impl IntoIterator<Item = Figure>,
+) -> Result<Vec<ReportFile>, ReportError> {
+    let mut files = Vec::new();
+    for figure in figures {
+        let drawn = svg::draw(Frame { name, banner }, &figure);
+        #[cfg(feature = "pdf")]
+        files.push(pdf(figure.path, &drawn)?);
+        files.push(ReportFile::new(figure.path, drawn));
+    }
+    Ok(files)
+}
+
+/// A figure as PDF.
 #[cfg(feature = "pdf")]
-fn pdfs(figures: &[ReportFile]) -> Result<Vec<ReportFile>, ReportError> {
-    let pdf = |figure: &ReportFile| {
-        let svg = String::from_utf8_lossy(&figure.bytes);
-        let failed = |reason| ReportError::Pdf { path: figure.path.clone(), reason };
-        let bytes = crate::render::pdf::figure(&svg).map_err(failed)?;
-        Ok(ReportFile { path: format!("{}.pdf", figure.path.trim_end_matches(".svg")), bytes })
-    };
-    figures.iter().map(pdf).collect()
+fn pdf(path: &str, svg: &str) -> Result<ReportFile, ReportError> {
+    let failed = |reason| ReportError::Pdf { path: path.into(), reason };
+    let bytes = crate::render::pdf::figure(svg).map_err(failed)?;
+    Ok(ReportFile { path: format!("{}.pdf", path.trim_end_matches(".svg")), bytes })
 }
 
 /// Why a sweep's records cannot be reported.

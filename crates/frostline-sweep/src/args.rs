@@ -254,8 +254,8 @@ pub struct WorkArgs {
 /// `report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Several folders are set beside each other: one table with the sweeps as columns, and what may not be compared and why. \
-The first is the one that the others are compared with.
+Several folders are set beside each other: a page with the sweeps as columns, verdicts on each beside the first one, and \
+what may not be compared and why; with tables for LaTeX and rows for pandas and R.
 
 Examples:
     frostline report study

@@ -57,11 +57,12 @@ fn compare(folders: &[PathBuf], out: &Path) -> Result<()> {
     let merged = Merged::new(
         sweeps.iter().map(|(name, sweep, records)| (name.as_str(), sweep.clone(), records.clone())),
     );
+    let merged = merged.with_predictions(|at, cell, file| prediction(&folders[at], cell, file));
     check_place(out, folders)?;
     let table = merged.terminal_table(width());
     replace(out, &merged.files().environment()?).environment()?;
     say!("\n{}", table.trim_end());
-    say!("report    {}", place::shown(&out.join("comparison.md")));
+    say!("report    {}; open it in a browser", place::shown(&out.join("index.html")));
     Ok(())
 }
 
@@ -115,9 +116,6 @@ pub fn report_files(folder: &Path) -> anyhow::Result<Vec<ReportFile>> {
 fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
     let sweep = Sweep::read(folder).environment()?;
     let records = sweep.records(folder).environment()?;
-    let read = |cell: &Cell, file: &StoredFile| {
-        frostline_files::read_text(&Sweep::cell_folder(folder, cell).join(&file.file), MOST_READ).ok()
-    };
     let done: HashSet<&str> = records
         .iter()
         .filter(|record| record.error.is_none())
@@ -127,8 +125,14 @@ fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
     let timed = sweep.timed_groups(done);
     let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| Sweep::read_times(folder, cells)).collect();
     let count = records.iter().filter(|record| record.error.is_none()).count();
-    let report = Report::timed(&sweep, &records, &times).with_predictions(read);
+    let report = Report::timed(&sweep, &records, &times);
+    let report = report.with_predictions(|cell, file| prediction(folder, cell, file));
     Ok((report, [count, sweep.cells.len()]))
+}
+
+/// The text of a cell's file in a sweep's folder.
+fn prediction(folder: &Path, cell: &Cell, file: &StoredFile) -> Option<String> {
+    frostline_files::read_text(&Sweep::cell_folder(folder, cell).join(&file.file), MOST_READ).ok()
 }
 
 /// Writes a report's files and removes those that only the last report had. Until this is complete, the list of

@@ -1,21 +1,28 @@
-//! Several sweeps beside each other: encoders, machines, versions of the code. One table with the sweeps as columns, what
-//! may not be compared and why, and the rows of all of them for pandas and R.
+//! Several sweeps beside each other: encoders, machines, versions of the code. One table with the sweeps as columns,
+//! verdicts on each beside the first one, what may not be compared and why, and the rows of all of them for pandas and R.
 
+mod figure;
+mod judged;
 mod table;
 mod unlike;
 
 use std::collections::BTreeSet;
 
-use frostline_record::{Record, Sweep};
+use frostline_record::{Cell, Record, StoredFile, Sweep};
 
+use crate::chart::Figure;
 use crate::number::listed;
 use crate::page::Page;
-use crate::render::{csv, markdown, parquet, terminal};
-use crate::report::{ReportError, ReportFile, fault};
+use crate::paper;
+use crate::render::{csv, html, markdown, parquet, terminal};
+use crate::report::{self, ReportError, ReportFile, fault};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT};
-use crate::study::{Study, distinct};
+use crate::study::{Stored, Study, distinct};
+use crate::table::{Columns, PaperTable, Quantity, Table};
+use crate::web::{Chapter, WebPage};
 
+use judged::Row;
 use unlike::Unlike;
 
 /// A sweep with the name that it has beside others.
@@ -24,11 +31,19 @@ pub(crate) struct Named {
     pub study: Study,
 }
 
+/// A sweep beside the first one.
+struct Beside {
+    /// How it differs from that one.
+    unlike: Unlike,
+    /// The verdicts, where predictions were read.
+    judged: Vec<Row>,
+}
+
 /// Several sweeps beside each other. The first is the one that the others are compared with.
 pub struct Merged {
     sweeps: Vec<Named>,
-    /// For each but the first, how it differs from that one.
-    unlike: Vec<Unlike>,
+    /// For each but the first.
+    beside: Vec<Beside>,
     fault: Option<ReportError>,
 }
 
@@ -44,27 +59,55 @@ impl Merged {
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
             all.push(Named { name, study: Study::new(&sweep, &records) });
         }
-        let unlike = all.iter().skip(1).map(|other| Unlike::of(&all[0], other)).collect();
-        Self { sweeps: all, unlike, fault: failed }
+        Self { beside: Vec::new(), sweeps: all, fault: failed }.judged()
     }
 
-    /// The files: `comparison.md`, `results.csv` and `results.parquet`.
+    /// The same with what stored predictions add: verdicts on each sweep beside the first one. `read` gives the text of a
+    /// file of a cell of the sweep at this place of the list, or nothing where it is not there.
+    #[must_use]
+    pub fn with_predictions(self, mut read: impl FnMut(usize, &Cell, &StoredFile) -> Option<String>) -> Self {
+        let with = |(at, one): (usize, Named)| {
+            let stored = Stored::read(&one.study.cells, Box::new(|cell, file| read(at, cell, file)));
+            Named { study: one.study.with(&stored), ..one }
+        };
+        Self { sweeps: self.sweeps.into_iter().enumerate().map(with).collect(), ..self }.judged()
+    }
+
+    fn judged(self) -> Self {
+        let axes = table::axes(&self.sweeps);
+        let beside = |other: &Named| {
+            let first = &self.sweeps[0];
+            let unlike = Unlike::of(first, other);
+            Beside { judged: judged::judge(first, other, &axes, &unlike), unlike }
+        };
+        let beside = self.sweeps.iter().skip(1).map(beside).collect();
+        Self { beside, ..self }
+    }
+
+    /// The files: `index.html` and `comparison.md`, `results.csv` and `results.parquet`, tables for LaTeX, and the figure.
     ///
     /// # Errors
     /// A sweep without cells, a record of another schema, or two records for one cell.
     pub fn files(self) -> Result<Vec<ReportFile>, ReportError> {
-        let page = self.page();
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        let text = |path: &str, text: String| ReportFile { path: path.into(), bytes: text.into_bytes() };
         let all: Vec<(&str, &Study)> =
             self.sweeps.iter().map(|one| (one.name.as_str(), &one.study)).collect();
         let results = results::sheet(&all);
-        Ok(vec![
-            ReportFile { path: "comparison.md".into(), bytes: markdown::page(&page).into_bytes() },
-            ReportFile { path: "results.csv".into(), bytes: csv::sheet(&results).into_bytes() },
+        let name = self.name();
+        let paper = paper::of_tables(&name, self.synthetic(), &self.paper_tables());
+        let mut files = vec![
+            text("index.html", html::page(&self.web_page())),
+            text("comparison.md", markdown::page(&self.page())),
+            text("results.csv", csv::sheet(&results)),
             ReportFile { path: "results.parquet".into(), bytes: parquet::sheet(&results) },
-        ])
+        ];
+        files.extend(paper.into_iter().map(|(path, _, tables)| text(path, tables)));
+        let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
+        files.extend(report::drawn(&name, banner, [self.figure()])?);
+        Ok(files)
     }
 
     /// The table for a terminal of this many columns, and what may not be compared.
@@ -74,20 +117,62 @@ impl Merged {
         if self.synthetic() {
             text += &format!("{SYNTHETIC_SHORT}\n");
         }
-        text += &format!("\n{}", terminal::table(&table::of(&self.sweeps, &self.unlike), width));
-        for line in self.unlike.iter().flat_map(Unlike::lines) {
+        text += &format!("\n{}", terminal::table(&self.table(), width));
+        for line in self.findings().into_iter().chain(self.unlike()) {
             text += &format!("  {}\n", line.replace(['*', '`'], ""));
         }
         text
     }
 
+    fn name(&self) -> String {
+        listed(&self.sweeps.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+    }
+
     fn title(&self) -> String {
-        let names: Vec<String> = self.sweeps.iter().map(|one| one.name.clone()).collect();
-        format!("Sweeps beside each other: {}", listed(&names))
+        format!("Sweeps beside each other: {}", self.name())
     }
 
     fn synthetic(&self) -> bool {
         self.sweeps.iter().any(|one| one.study.synthetic())
+    }
+
+    fn table(&self) -> Table {
+        table::of(&self.sweeps, &table::axes(&self.sweeps), &self.beside)
+    }
+
+    fn policies(&self) -> Vec<&str> {
+        distinct(self.sweeps.iter().flat_map(|one| one.study.policies()))
+    }
+
+    fn figure(&self) -> Figure {
+        figure::of(&self.sweeps, &table::axes(&self.sweeps), &self.policies())
+    }
+
+    /// Each sweep but the first, with how it stands beside that one.
+    fn pairs(&self) -> impl Iterator<Item = (&Named, &Beside)> {
+        self.sweeps.iter().skip(1).zip(&self.beside)
+    }
+
+    /// What came out, a sentence per sweep but the first.
+    fn findings(&self) -> Vec<String> {
+        let said = self
+            .pairs()
+            .filter_map(|(other, beside)| judged::sentence(&self.sweeps[0], other, &beside.judged));
+        said.collect()
+    }
+
+    fn unlike(&self) -> Vec<String> {
+        self.beside.iter().flat_map(|beside| beside.unlike.lines()).collect()
+    }
+
+    /// The table with its verdicts.
+    fn result(&self, page: &mut Page) {
+        page.table(self.table());
+        page.paragraph(ABOUT);
+        let axes = table::axes(&self.sweeps);
+        for (other, beside) in self.pairs() {
+            judged::section(&self.sweeps[0], other, &beside.judged, &axes, page);
+        }
     }
 
     fn page(&self) -> Page {
@@ -96,25 +181,99 @@ impl Merged {
         if self.synthetic() {
             page.quote(SYNTHETIC);
         }
-        for one in &self.sweeps {
-            page.item(format!("**{}**: {}. {}", one.name, words::progress(&one.study), makers(&one.study)));
-        }
+        self.sweeps.iter().for_each(|one| page.item(about(one)));
         page.section(2, "Result");
-        page.table(table::of(&self.sweeps, &self.unlike));
-        page.paragraph(ABOUT);
+        self.findings().into_iter().for_each(|said| page.paragraph(said));
+        let figure = self.figure();
+        page.figure(figure.path, figure.title, &figure.about);
+        self.result(&mut page);
         page.section(2, "What may not be compared");
-        self.unlike.iter().flat_map(Unlike::lines).for_each(|line| page.item(line));
+        self.unlike().into_iter().for_each(|line| page.item(line));
         page.section(2, "Files beside this page");
-        page.item("`results.csv`: one row per sweep, cell, epoch and task, for pandas and R; `sweep` has the names above.");
-        page.item("`results.parquet`: the same with types.");
+        FILES.into_iter().for_each(|line| page.item(line));
         page
+    }
+
+    fn web_page(&self) -> WebPage<'_> {
+        let figure = self.figure();
+        let mut result = Page::default();
+        result.figure(figure.path, figure.title, &figure.about);
+        self.result(&mut result);
+        let list = |lines: Vec<String>| {
+            let mut page = Page::default();
+            lines.into_iter().for_each(|line| page.item(line));
+            page
+        };
+        let cells: usize = self.sweeps.iter().map(|one| one.study.cells.len()).sum();
+        WebPage {
+            name: self.name(),
+            plain: "comparison.md",
+            banner: self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
+            about: "",
+            asked: format!(
+                "How do these sweeps differ? Each is compared with **{}**, on the seeds and sentences that both have.",
+                self.sweeps[0].name
+            ),
+            progress: format!("{} sweeps, {cells} cells", self.sweeps.len()),
+            data: self.data(),
+            findings: self.findings(),
+            more: Vec::new(),
+            policies: self.policies(),
+            chapters: vec![
+                Chapter::new("result", "Result", result),
+                Chapter::new("unlike", "What may not be compared", list(self.unlike())),
+                Chapter::new("files", "Files beside this page", list(FILES.map(String::from).into())),
+            ],
+            figures: vec![figure],
+            browser: None,
+        }
+    }
+
+    /// What each sweep is.
+    fn data(&self) -> Table {
+        let encoders = |one: &&Named| {
+            listed(&distinct(one.study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string())))
+        };
+        Columns::default()
+            .column("Sweep", Quantity::Text, |one: &&Named| one.name.clone())
+            .column("Cells", Quantity::Text, |one| words::progress(&one.study))
+            .column("Encoder", Quantity::Text, encoders)
+            .column("Computed by", Quantity::Text, |one| makers(&one.study))
+            .table(&self.sweeps)
+    }
+
+    fn paper_tables(&self) -> Vec<PaperTable> {
+        let axes = table::axes(&self.sweeps);
+        let names =
+            table::rows(&self.sweeps, &axes).iter().map(|row| [row.lang.clone(), row.name()]).collect();
+        let whole = PaperTable::new("comparison", format!("{}.", self.title()), self.table());
+        let whole = PaperTable { grouped: true, ..whole.named(names, 2 + axes.len(), "") };
+        let of_pair = |(other, beside): (&Named, &Beside)| {
+            judged::paper_tables(&self.sweeps[0], other, &beside.judged, &axes)
+        };
+        [whole].into_iter().chain(self.pairs().flat_map(of_pair)).collect()
     }
 }
 
 /// What the columns are.
 const ABOUT: &str = "Accuracies are means over seeds, in percent; ± is one standard deviation. Differences are from the first \
-                     sweep, in points, over the seeds that both have; there is none where the two may not be compared. They \
-                     say nothing about chance: each sweep's own report has intervals and verdicts.";
+                     sweep, in points, over the seeds that both have; there is none where the two may not be compared. \
+                     Verdicts are on dev, on the same sentences, and need the stored predictions.";
+
+/// What lies beside the page.
+const FILES: [&str; 4] = [
+    "`results.csv`: one row per sweep, cell, epoch and task, for pandas and R; `sweep` has the names above.",
+    "`results.parquet`: the same with types.",
+    "`tables.tex` and `results.tex`: the tables for LaTeX, and every number of them as a command.",
+    "`figures/`: the figure as SVG and, where this program draws them, as PDF.",
+];
+
+/// What a sweep is, in a line.
+fn about(one: &Named) -> String {
+    let encoders = distinct(one.study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string()));
+    let progress = words::progress(&one.study);
+    format!("**{}**: {progress}. Encoder {}; {}.", one.name, listed(&encoders), makers(&one.study))
+}
 
 /// Who computed a sweep.
 fn makers(study: &Study) -> String {
@@ -123,10 +282,8 @@ fn makers(study: &Study) -> String {
         let all: BTreeSet<String> = makers.iter().map(|(maker, _)| get(maker)).collect();
         listed(&all.into_iter().collect::<Vec<_>>())
     };
-    let encoders = distinct(study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string()));
     format!(
-        "Encoder {}; backend {} on {}; code `{}`.",
-        listed(&encoders),
+        "backend {} on {}; code `{}`",
         of(|maker| maker.backend.clone()),
         of(|maker| format!("{} ({} threads)", maker.device, maker.threads)),
         of(|maker| maker.code.chars().take(12).collect())

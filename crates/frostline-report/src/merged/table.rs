@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use frostline_score::MeanStd;
 
-use super::Named;
-use super::unlike::Unlike;
+use super::{Beside, Named, judged};
 use crate::study::cells::setting;
 use crate::study::{CellView, distinct};
 use crate::table::{Columns, Quantity, Table};
@@ -14,8 +13,29 @@ use crate::table::{Columns, Quantity, Table};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub lang: String,
-    policy: String,
-    values: Vec<String>,
+    pub policy: String,
+    pub values: Vec<String>,
+}
+
+impl Key {
+    /// The columns that say which row it is.
+    pub fn columns<'a, R: 'a>(axes: &[&'a str], of: impl Fn(&R) -> &Key + Copy + 'a) -> Columns<'a, R> {
+        Columns::default()
+            .column("Language", Quantity::Text, move |row: &R| of(row).lang.clone())
+            .column("Frozen", Quantity::Text, move |row: &R| of(row).policy.clone())
+            .each(
+                axes.iter().copied().enumerate(),
+                |(_, axis)| format!("`{axis}`"),
+                Quantity::Text,
+                move |row: &R, (at, _)| of(row).values.get(*at).cloned(),
+            )
+    }
+
+    /// The policy, then the values of further axes.
+    pub fn name(&self) -> String {
+        let parts = [&self.policy].into_iter().chain(&self.values);
+        parts.map(String::as_str).collect::<Vec<_>>().join("/")
+    }
 }
 
 /// The axes of all sweeps besides language, policy and seed.
@@ -23,7 +43,8 @@ pub(super) fn axes(sweeps: &[Named]) -> Vec<&str> {
     distinct(sweeps.iter().flat_map(|one| one.study.axes()))
 }
 
-fn key(view: &CellView, axes: &[&str]) -> Key {
+/// The row of a cell.
+pub(super) fn key(view: &CellView, axes: &[&str]) -> Key {
     let settings = &view.cell.settings;
     Key {
         lang: settings.lang.to_string(),
@@ -55,29 +76,29 @@ fn train_s(view: &CellView) -> Option<f64> {
     Some(view.done()?.timing.as_ref()?.train_ms / 1e3)
 }
 
-/// The table of sweeps; `unlike` says of each but the first how it differs from that one.
-pub(super) fn of(sweeps: &[Named], unlike: &[Unlike]) -> Table {
-    let axes = axes(sweeps);
-    let keys = |one: &Named| one.study.cells.iter().map(|view| key(view, &axes)).collect::<Vec<_>>();
+/// The rows of all sweeps, by language.
+pub(super) fn rows(sweeps: &[Named], axes: &[&str]) -> Vec<Key> {
+    let keys = |one: &Named| one.study.cells.iter().map(|view| key(view, axes)).collect::<Vec<_>>();
     let mut rows = distinct(sweeps.iter().flat_map(keys));
     let langs = distinct(rows.iter().map(|row| row.lang.clone()));
     rows.sort_by_key(|row| langs.iter().position(|lang| *lang == row.lang));
-    let axes = &axes;
-    let mut columns = Columns::default()
-        .column("Language", Quantity::Text, |row: &Key| row.lang.clone())
-        .column("Frozen", Quantity::Text, |row: &Key| row.policy.clone())
-        .each(
-            axes.iter().copied().enumerate(),
-            |(_, axis)| format!("`{axis}`"),
-            Quantity::Text,
-            |row: &Key, (at, _)| row.values.get(*at).cloned(),
-        );
+    rows
+}
+
+/// A sweep's mean dev accuracy of a row.
+pub(super) fn dev(one: &Named, axes: &[&str], row: &Key) -> Option<MeanStd> {
+    mean(of_seeds(one, axes, row, accuracy("dev")))
+}
+
+/// The table of sweeps; `beside` says of each but the first how it differs from that one.
+pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
+    let mut columns = Key::columns(axes, |row: &Key| row);
     for (at, one) in sweeps.iter().enumerate() {
         let spread = move |row: &Key, split| mean(of_seeds(one, axes, row, accuracy(split)));
         columns = columns
             .column(format!("{}: dev", one.name), Quantity::Percent(2), move |row| spread(row, "dev"))
             .optional(format!("{}: test", one.name), Quantity::Percent(2), move |row| spread(row, "test"));
-        if let Some(unlike) = at.checked_sub(1).map(|before| &unlike[before]) {
+        if let Some(beside) = at.checked_sub(1).map(|before| &beside[before]) {
             let first = &sweeps[0];
             columns = columns.optional(
                 format!("{} − {}", one.name, first.name),
@@ -87,9 +108,12 @@ pub(super) fn of(sweeps: &[Named], unlike: &[Unlike]) -> Table {
                     let theirs = of_seeds(first, axes, row, accuracy("dev"));
                     let pairs =
                         ours.into_iter().filter_map(|(seed, ours)| Some((seed, ours - theirs.get(&seed)?)));
-                    mean(pairs.collect()).filter(|_| unlike.allows(&row.lang))
+                    mean(pairs.collect()).filter(|_| beside.unlike.allows(&row.lang))
                 },
             );
+            columns = columns.optional(format!("{}: verdict", one.name), Quantity::Text, move |row: &Key| {
+                judged::on_dev(&beside.judged, row)
+            });
         }
         columns = columns
             .optional(format!("{}: training", one.name), Quantity::Fine("s"), move |row| {
@@ -100,5 +124,5 @@ pub(super) fn of(sweeps: &[Named], unlike: &[Unlike]) -> Table {
                 of_seeds(one, axes, row, accuracy("dev")).len()
             });
     }
-    columns.table(rows)
+    columns.table(rows(sweeps, axes))
 }

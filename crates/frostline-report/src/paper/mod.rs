@@ -15,23 +15,31 @@ use crate::table::PaperTable;
 
 use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 
-/// The files, each with its path, what it holds, and its text.
-pub(crate) fn files(study: &Study, topics: &Topics) -> [(&'static str, &'static str, String); 2] {
+/// A file: its path, what it holds, and its text.
+pub(crate) type PaperFile = (&'static str, &'static str, String);
+
+/// The files of a study.
+pub(crate) fn files(study: &Study, topics: &Topics) -> [PaperFile; 2] {
     let mut tables = vec![main_table::of(study, caption(study))];
     tables.extend(stages(study));
     tables.extend(topics.iter().flat_map(|topic| topic.paper_tables(study)));
-    let results = results::definitions(&tables);
+    of_tables(&study.sweep.plan.name, study.synthetic(), &tables)
+}
+
+/// The files that hold these tables, of a sweep or of several with this name.
+pub(crate) fn of_tables(name: &str, synthetic: bool, tables: &[PaperTable]) -> [PaperFile; 2] {
+    let results = results::definitions(tables);
     let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
     [
         (
             "tables.tex",
             "tables for LaTeX; its first lines say how to use it.",
-            tables_file(study, &tables, &digest),
+            tables_file(name, synthetic, tables, &digest),
         ),
         (
             "results.tex",
             "every number of these tables as a command of LaTeX, so that a text never disagrees with its table.",
-            results::file(study, &results, &digest),
+            results::file(name, synthetic, &results, &digest),
         ),
     ]
 }
@@ -62,12 +70,12 @@ fn caption(study: &Study) -> String {
 }
 
 /// `tables.tex`.
-fn tables_file(study: &Study, tables: &[PaperTable], digest: &str) -> String {
-    let mut out = format!("% Tables of the sweep {}. {MADE}\n{TABLES}", line(&study.sweep.plan.name),);
+fn tables_file(name: &str, synthetic: bool, tables: &[PaperTable], digest: &str) -> String {
+    let mut out = format!("% Tables of the sweep {}. {MADE}\n{TABLES}", line(name));
     out += &format!("\\def\\FrostlineTablesDigest{{{digest}}}\n{SAME}");
     out += UNICODE;
     out += TABLE;
-    let note = study.synthetic().then_some(SYNTHETIC_SHORT);
+    let note = synthetic.then_some(SYNTHETIC_SHORT);
     for table in tables {
         let name = latex::key(&table.name);
         out += &format!(

@@ -7,16 +7,15 @@ use frostline_score::MeanInterval;
 use super::commands::{MADE, NUMBER, NUMBERS, SAME, UNICODE};
 use crate::render::escape::line;
 use crate::render::latex::{key, value};
-use crate::study::Study;
 use crate::table::{PaperTable, Quantity, Value};
 
 /// `results.tex`, with these definitions.
-pub(super) fn file(study: &Study, definitions: &str, digest: &str) -> String {
+pub(super) fn file(name: &str, synthetic: bool, definitions: &str, digest: &str) -> String {
     let synthetic =
-        if study.synthetic() { "% Synthetic data: its sentences are made up by a program.\n" } else { "" };
+        if synthetic { "% Synthetic data: its sentences are made up by a program.\n" } else { "" };
     format!(
         "% Numbers of the sweep {}. {MADE}\n{synthetic}{NUMBERS}\\def\\FrostlineResultsDigest{{{digest}}}\n{SAME}{UNICODE}{NUMBER}{definitions}",
-        line(&study.sweep.plan.name)
+        line(name)
     )
 }
 

@@ -6,7 +6,7 @@ use frostline_score::{Judged, Measured, Needed, ScoreError, Verdict};
 use serde::Serialize;
 
 use crate::number::count;
-use crate::study::outcomes::{Outcomes, Twins};
+use crate::study::outcomes::{Sides, Twins};
 
 /// The seed of all resampling.
 pub(crate) const SEED: u64 = 0;
@@ -33,7 +33,7 @@ enum Found {
 /// points.
 pub(crate) fn compare(
     rows: &[Vec<(u64, Twins<'_>)>],
-    outcomes: &Outcomes,
+    outcomes: Sides<'_>,
     split: &'static str,
     margin: f64,
 ) -> Vec<Comparison> {

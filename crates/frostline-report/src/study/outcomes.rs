@@ -33,6 +33,13 @@ pub(crate) struct Outcomes {
     of: BTreeMap<Key, OfText>,
 }
 
+/// Whose outcomes A's cells have, and whose B's: those of one sweep, or of two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sides<'a> {
+    pub a: &'a Outcomes,
+    pub b: &'a Outcomes,
+}
+
 /// What a cell has right, by sentence.
 #[derive(Clone, Debug)]
 struct OfText {
@@ -86,9 +93,16 @@ impl Outcomes {
         }
     }
 
+    /// Both sides of comparisons within one sweep.
+    pub const fn both(&self) -> Sides<'_> {
+        Sides { a: self, b: self }
+    }
+}
+
+impl<'a> Sides<'a> {
     /// Whether both cells of a pair have predictions of a split.
     pub fn has(&self, (a, b): Twins<'_>, split: &'static str) -> bool {
-        [a, b].iter().all(|after| self.of.contains_key(&after.key(split)))
+        self.a.of.contains_key(&a.key(split)) && self.b.of.contains_key(&b.key(split))
     }
 
     /// Comparisons as strata: those on the same sentences are averaged sentence by sentence, others are strata of
@@ -112,21 +126,21 @@ impl Outcomes {
         let stratum = |(text, all): (&str, Vec<Vec<Vec<f64>>>)| {
             let weight = all.len() as f64;
             let mean = mean_of(all);
-            let made = Stratum::new(self.texts[text].clone(), &mean).map_err(|error| error.to_string());
+            let made = Stratum::new(self.a.texts[text].clone(), &mean).map_err(|error| error.to_string());
             Ok(made?.with_weight(weight))
         };
         by_text.into_iter().map(stratum).collect()
     }
 
     /// The words by which A has more right than B, by seed and sentence, and the text.
-    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(&str, Vec<Vec<f64>>), String> {
-        let right = |after: &After<'_>| {
-            self.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
+    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(&'a str, Vec<Vec<f64>>), String> {
+        let right = |side: &'a Outcomes, after: &After<'_>| {
+            side.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
         };
         let mut gains = Vec::new();
         let mut texts = Vec::new();
         for (a, b) in pairs {
-            let (a, b) = (right(a)?, right(b)?);
+            let (a, b) = (right(self.a, a)?, right(self.b, b)?);
             texts.extend([&a.text, &b.text]);
             let of_sentence = a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b));
             gains.push(of_sentence.collect());
@@ -135,7 +149,7 @@ impl Outcomes {
         let wholes = distinct(texts.iter().filter_map(|text| text.whole.as_ref()));
         match distinct(texts.iter().map(|text| text.shape.as_str())).as_slice() {
             _ if wholes.len() > 1 => Err("the cells were scored on different sentences".into()),
-            [text] if self.texts[*text].len() < 2 => Err("there are fewer than two sentences".into()),
+            [text] if self.a.texts[*text].len() < 2 => Err("there are fewer than two sentences".into()),
             [] => Err("there is no pair of cells".into()),
             [text] => Ok((text, gains)),
             _ => Err("the cells were scored on different sentences".into()),

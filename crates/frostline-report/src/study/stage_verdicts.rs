@@ -18,7 +18,7 @@ pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcome
             let places: Vec<Place> = changed(groups, &lang, split);
             let rows: Vec<Vec<(u64, Twins<'_>)>> =
                 places.iter().map(|&place| pairs(groups, cells, split, place)).collect();
-            let verdicts = compare(&rows, outcomes, split, margin);
+            let verdicts = compare(&rows, outcomes.both(), split, margin);
             for ((group, stage, task), verdict) in places.into_iter().zip(verdicts) {
                 let task = &mut groups[group].stages[stage].tasks[task];
                 if let Some(change) = change_of(task, split) {

@@ -91,7 +91,7 @@ fn table<'a>(
     let groups: Vec<_> = groups.filter(|(_, twins)| !twins.is_empty()).collect();
     let rows: Vec<Vec<(u64, Twins<'_>)>> =
         groups.iter().map(|(_, twins)| twins.iter().filter_map(|(a, b)| ends(a, b)).collect()).collect();
-    let compared = compare(&rows, outcomes, split, margin);
+    let compared = compare(&rows, outcomes.both(), split, margin);
     let mut found = Vec::new();
     for ((group, mut twins), compared) in groups.into_iter().zip(compared) {
         twins.retain(|(view, _)| compared.seeds.contains(&view.cell.settings.seed));

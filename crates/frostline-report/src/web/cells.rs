@@ -15,8 +15,8 @@ pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
     let mut page = Page::default();
     page.paragraph(
         "A cell is one full setting of the experiment. Settings that it shares with all others stand under \
-         [How to reproduce it](#reproduce). Its folder holds its record and predictions; what its worker wrote is the \
-         end of the error of a cell that failed, and lies in `workers/`.",
+         [How to reproduce it](#reproduce). Its folder holds its record, its predictions and the log of its run: every epoch, \
+         and the loss on the way. What its worker wrote is the end of the error of a cell that failed, and lies in `workers/`.",
     );
     page.table(table(study));
     if let Some(all) = tables.iter().find(|file| file.path == "cells.csv") {
@@ -75,11 +75,11 @@ fn selected(done: &Done) -> u32 {
     done.result.last().selected_epoch
 }
 
-/// A link from the report's folder to the cell's; nothing lies there before it has a record.
+/// Links from the report's folder to the cell's record and to the log of its run; nothing lies there before it has a record.
 fn folder(view: &CellView) -> String {
     let folder = view.cell.folder();
     match view.state {
         State::Missing => "no record yet".into(),
-        _ => format!("[{folder}](../cells/{folder}/record.json)"),
+        _ => format!("[{folder}](../cells/{folder}/record.json), [log](../cells/{folder}/metrics.jsonl)"),
     }
 }

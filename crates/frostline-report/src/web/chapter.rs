@@ -8,6 +8,8 @@ use crate::table::Table;
 /// The whole page.
 pub(crate) struct WebPage<'a> {
     pub name: String,
+    /// The file beside the page that holds its tables without a script.
+    pub plain: &'static str,
     /// What every output of a synthetic plan says, in few words and whole.
     pub banner: Option<[&'static str; 2]>,
     pub about: &'a str,

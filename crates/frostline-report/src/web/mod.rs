@@ -46,6 +46,7 @@ pub(crate) fn page<'a>(
     let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
     WebPage {
         name: plan.name.to_string(),
+        plain: "report.md",
         banner: study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
         about: &plan.about,
         asked: front::asked(study),

@@ -1,7 +1,7 @@
 //! Verdicts on policies and what follows from them: in the report, on a terminal, in the claims and in `report.json`.
 
 use frostline_record::{Record, Sweep};
-use frostline_report::Report;
+use frostline_report::{Merged, Report};
 use serde_json::{Value, json};
 
 use crate::stories::{Files, Place, Reached, records, sweep};
@@ -195,4 +195,49 @@ fn the_margin_is_the_plans() {
     let json = json_of(&report(&sweep, &records, &predictions));
     assert_eq!(json["groups"][1]["dev_verdict"]["verdict"], "undecided");
     assert_eq!(json["advice"][0]["margin"], 0.01);
+}
+
+/// Two sweeps are judged like two policies: on the same seeds and sentences, whether or not their cells have the same ids.
+#[test]
+fn sweeps_are_judged_beside_the_first_one() {
+    let better = |_: &Place<'_>, lines: String| lines.replace(" V unambiguous", " N unambiguous");
+    let (first, other) = (study("[42, 43, 44]", &|_, lines| lines), study("[42, 43, 45]", &better));
+    let all = [&first, &other];
+    let merged = Merged::new([
+        ("small", first.0.clone(), first.1.clone()),
+        ("large", other.0.clone(), other.1.clone()),
+    ])
+    .with_predictions(|at, _, file| all[at].2.get(&file.sha256).cloned());
+    let terminal = merged.terminal_table(160);
+    assert!(
+        terminal.contains(
+            "large beside small, on the same seeds and sentences of dev: of 8 rows, 6 better and 2 undecided."
+        ),
+        "{terminal}"
+    );
+    let files = merged.files().expect("a comparison");
+    keep("merged", &files);
+    let page = text(&files, "comparison.md");
+    let section = page.split_once("### large beside small on dev").expect("verdicts").1;
+    let judged = |line: &&str| line.contains("| better") || line.contains("| undecided");
+    let rows: Vec<&str> = section.lines().filter(judged).collect();
+    assert!(
+        rows.len() == 8 && rows.iter().all(|row| row.trim_end().ends_with("2 |")),
+        "two seeds in common: {section}"
+    );
+    assert!(text(&files, "index.html").contains("large beside small on dev"));
+    assert!(text(&files, "tables.tex").contains("frostline@table@large-dev"));
+    assert!(
+        text(&files, "results.tex").contains("\\FrostlineDefine{en}{first-4}{large-dev-verdict}{better}")
+    );
+    assert!(text(&files, "figures/comparison.svg").contains("large"));
+}
+
+#[test]
+fn sweeps_without_predictions_have_no_verdict() {
+    let (first, other) = (study("[42, 43]", &|_, lines| lines), study("[42, 43]", &|_, lines| lines));
+    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)]);
+    let files = merged.files().expect("a comparison");
+    let page = text(&files, "comparison.md");
+    assert!(!page.contains("verdict |") && !page.contains("### b beside a"), "{page}");
 }

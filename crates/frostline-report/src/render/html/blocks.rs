@@ -50,10 +50,13 @@ impl<'a> Writer<'a> {
         for chapter in &page.chapters {
             out += &self.chapter(chapter);
         }
-        out += "<footer><p>Written by Frostline from the records of this sweep. The page holds all that it shows and \
+        out += "<footer><p>Written by Frostline from stored records. The page holds all that it shows and \
                 loads nothing. In CSV files accuracies and shares are fractions of 1, not percent.</p></footer>\n</main>\n";
-        out += "<noscript><p class=\"notice\">Tables and figures need this page's script. <code>report.md</code> beside \
-                it has them without.</p></noscript>\n";
+        out += &format!(
+            "<noscript><p class=\"notice\">Tables and figures need this page's script. <code>{}</code> beside \
+             it has them without.</p></noscript>\n",
+            page.plain
+        );
         out
     }
 

@@ -183,7 +183,7 @@ fn crossed(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> O
     let of_kind = |of| seeds.iter().map(|&seed| of_seed(of, seed)).collect::<Option<Vec<Twins<'_>>>>();
     let comparisons: Option<Vec<_>> =
         distinct(pairs.iter().map(|pair| kind(pair))).into_iter().map(of_kind).collect();
-    let strata = by_sentence.outcomes.strata(&comparisons?, by_sentence.split).ok()?;
+    let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split).ok()?;
     let difference = CrossedDifference::of(&strata, RESAMPLES, 0).ok()?;
     Some(difference.interval(0.95).map(|end| 100.0 * end))
 }

@@ -1,0 +1,140 @@
+//! Each sweep beside the first one, by the rule that all verdicts of reports follow: paired by seed and by sentence.
+
+use frostline_score::Verdict;
+
+use super::Named;
+use super::table::{Key, key};
+use super::unlike::Unlike;
+use crate::page::Page;
+use crate::study::cells::CellView;
+use crate::study::comparison::{Comparison, compare};
+use crate::study::outcomes::{After, Sides, Twins};
+use crate::study::verdicts::points;
+use crate::study::{SPLITS, distinct};
+use crate::table::{Columns, PaperTable, Quantity, Table};
+
+/// A row of a sweep beside the same row of the first one.
+pub(super) struct Row {
+    pub key: Key,
+    split: &'static str,
+    compared: Comparison,
+}
+
+/// The rows that a sweep has with the first one; Holm's correction is for all rows of a language on a split.
+pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike) -> Vec<Row> {
+    let sides = Sides { a: &other.study.outcomes, b: &first.study.outcomes };
+    let mut found = Vec::new();
+    let langs = other.study.langs().into_iter().filter(|lang| unlike.allows(lang));
+    for (lang, split) in langs.flat_map(|lang| SPLITS.map(|split| (lang, split))) {
+        let of_lang = || other.study.cells.iter().filter(|view| *view.cell.settings.lang == *lang);
+        let pairs = |row: &Key| -> Vec<(u64, Twins<'_>)> {
+            let ours = of_lang().filter(|view| key(view, axes) == *row);
+            ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, first, axes, split)?)))
+                .collect()
+        };
+        let keys = distinct(of_lang().map(|view| key(view, axes)));
+        let rows: Vec<_> = keys.into_iter().map(|row| (pairs(&row), row)).collect();
+        let (pairs, keys): (Vec<_>, Vec<_>) = rows.into_iter().filter(|(pairs, _)| !pairs.is_empty()).unzip();
+        let compared = compare(&pairs, sides, split, first.study.margin());
+        found.extend(keys.into_iter().zip(compared).map(|(key, compared)| Row { key, split, compared }));
+    }
+    found
+}
+
+/// A cell and that of the first sweep with the same row and seed, where both were scored on a split.
+fn twins<'a>(view: &'a CellView, first: &'a Named, axes: &[&str], split: &str) -> Option<Twins<'a>> {
+    let same = |other: &&CellView| {
+        other.cell.settings.seed == view.cell.settings.seed && key(other, axes) == key(view, axes)
+    };
+    let twin = first.study.cells.iter().find(same)?;
+    [view, twin]
+        .iter()
+        .all(|view| view.done().is_some_and(|done| done.score(split).is_some()))
+        .then_some(())?;
+    Some((After::end(view)?, After::end(twin)?))
+}
+
+/// The verdict on dev, in words.
+pub(super) fn on_dev(rows: &[Row], key: &Key) -> Option<String> {
+    let row = rows.iter().find(|row| row.split == SPLITS[0] && row.key == *key)?;
+    row.compared.judged().map(|_| row.compared.words())
+}
+
+/// What a sweep is beside the first one, in a sentence; nothing where no row has a verdict.
+pub(super) fn sentence(first: &Named, other: &Named, rows: &[Row]) -> Option<String> {
+    let judged: Vec<_> = rows.iter().filter(|row| row.split == SPLITS[0]).collect();
+    let of = |wanted: Verdict| {
+        let is = |row: &&&Row| row.compared.judged().is_some_and(|judged| judged.verdict == wanted);
+        judged.iter().filter(is).count()
+    };
+    let kinds = [Verdict::Better, Verdict::Worse, Verdict::Equivalent, Verdict::Undecided];
+    let said: Vec<String> = kinds
+        .into_iter()
+        .map(|kind| (of(kind), kind))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{count} {}", kind.name()))
+        .collect();
+    let plural = if judged.len() == 1 { "row" } else { "rows" };
+    (!said.is_empty()).then(|| {
+        format!(
+            "**{}** beside **{}**, on the same seeds and sentences of dev: of {} {plural}, {}.",
+            other.name,
+            first.name,
+            judged.len(),
+            crate::number::listed(&said)
+        )
+    })
+}
+
+/// The rows of each split that has a verdict.
+fn by_split(rows: &[Row]) -> impl Iterator<Item = (&'static str, Vec<&Row>)> {
+    let of = |split: &'static str| (split, rows.iter().filter(|row| row.split == split).collect::<Vec<_>>());
+    SPLITS.map(of).into_iter().filter(|(_, rows)| rows.iter().any(|row| row.compared.judged().is_some()))
+}
+
+/// The verdicts of a sweep, a table per split.
+pub(super) fn section(first: &Named, other: &Named, rows: &[Row], axes: &[&str], page: &mut Page) {
+    for (split, rows) in by_split(rows) {
+        page.section(3, format!("{} beside {} on {split}", other.name, first.name));
+        page.table(table(rows, axes));
+        page.paragraph(format!(
+            "Each cell is paired with that of **{}** with the same seed, sentence by sentence. The interval is for other seeds \
+             and other sentences; **p** is corrected for all rows of a language. Equivalent means within ± {}.",
+            first.name,
+            points(first.study.margin())
+        ));
+    }
+}
+
+/// The same for LaTeX.
+pub(super) fn paper_tables(first: &Named, other: &Named, rows: &[Row], axes: &[&str]) -> Vec<PaperTable> {
+    let table = |(split, rows): (&str, Vec<&Row>)| {
+        let caption = format!(
+            "{} beside {} on {split}. Differences are in points, with their 95 % interval; equivalent means within ± {}.",
+            other.name,
+            first.name,
+            points(first.study.margin())
+        );
+        let name = format!("{}-{split}", other.name);
+        let names = rows.iter().map(|row| [row.key.lang.clone(), row.key.name()]).collect();
+        let table = PaperTable::new(name, caption, table(rows, axes));
+        PaperTable { grouped: true, ..table.named(names, 2 + axes.len(), format!("{}-{split}-", other.name)) }
+    };
+    by_split(rows).map(table).collect()
+}
+
+fn table(rows: Vec<&Row>, axes: &[&str]) -> Table {
+    Columns::default()
+        .and(Key::columns(axes, |row: &&Row| &row.key))
+        .optional("Difference", Quantity::Points(2), |row: &&Row| {
+            row.compared.judged().map(|judged| judged.difference.value)
+        })
+        .optional("95 % interval", Quantity::Change(2), |row| {
+            row.compared.judged().map(|judged| judged.interval)
+        })
+        .optional("p, Holm", Quantity::Probability, |row| row.compared.judged().map(|judged| judged.holm_p))
+        .column("Verdict", Quantity::Text, |row| row.compared.words())
+        .optional("What would decide", Quantity::Text, |row| row.compared.would_decide())
+        .column("Seeds", Quantity::Count, |row| row.compared.seeds.len())
+        .table(rows)
+}
