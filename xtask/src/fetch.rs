@@ -22,7 +22,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
     frostline_sweep::check_fetch(args, &workspace::place())?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = std::process::Command::new(cargo)
-        .args(["run", "--package", "xtask", "--features", "fetch", "--manifest-path"])
+        .args(["run", "--profile", "tool", "--package", "xtask", "--features", "fetch", "--manifest-path"])
         .arg(workspace::root().join("Cargo.toml"))
         .arg("--")
         .args(std::env::args_os().skip(1))

@@ -140,3 +140,16 @@ fn the_device_conforms() {
         assert_eq!(failed, []);
     }
 }
+
+/// Without an NVIDIA GPU, `cuda` starts, finds nothing and says what it needs.
+#[cfg(feature = "cuda")]
+#[test]
+fn cuda_without_its_gpu_says_so() {
+    if backend::gpus("cuda") > 0 {
+        skipped(Lack::Device, "there is an NVIDIA GPU, which cannot be missed");
+        return;
+    }
+    let error = backend::check("cuda").expect_err("no GPU").to_string();
+    assert!(error.contains("an NVIDIA GPU with its driver"), "{error}");
+    assert_ne!(backend::best(), Some("cuda"));
+}

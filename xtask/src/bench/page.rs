@@ -12,7 +12,7 @@ const BIAS: &str = include_str!("bias.md");
 
 /// The text about GPUs while there are no measurements on one.
 const GPU: &str = "\n## GPU\n\n\
-     The backend `cuda` is compiled, linked and started in CI, on machines without a GPU; `wgpu` runs there on software\n\
+     The backend `cuda` is compiled and started in CI, on machines without a GPU; `wgpu` runs there on software\n\
      Vulkan. Neither has been timed. `cargo xtask bench --backend cuda --python PY` does that where there is a GPU, in f32\n\
      and bf16, with random weights where an encoder has none; the peer computes on the same GPU.\n\n\
      A training step of DistilBERT (6 blocks, nothing frozen) is 246 kernels, 1 upload and no wait; a block takes 35 of them.\n\

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 
 use super::outcome::Outcome;
 use super::skips::Skip;
+use super::steps::built;
 use super::venv::{self, quiet, succeeds};
 use crate::workspace;
 use frostline_sweep::say;
@@ -24,7 +25,7 @@ const CHROMIUM: &str = "FROSTLINE_CHROMIUM";
 /// What the program is called where it is installed; `check.py` has the same list.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Writes the page of a made-up sweep and checks it.
+/// Writes the page of a made-up sweep and checks it, and one of a thousand cells, of which it says how soon it opens.
 pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> {
     say!("\n== {step}: the report's page in Chromium");
     let lacking = |reason: &str| {
@@ -40,16 +41,20 @@ pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> 
     let Some(python) = venv::with_packages(&place, &source.join("requirements.txt")) else {
         return lacking("python3 cannot install Playwright");
     };
-    let page = place.join("page");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .args(["run", "--quiet", "--package", "frostline-report", "--example", "page", "--"])
-        .arg(&page)
-        .arg("30");
+    // The build of the step `test`, which makes examples too.
+    cargo.args(["test", "--quiet", "--workspace", "--no-run"]);
     if !succeeds(cargo.current_dir(workspace::root()))? {
         return Ok(Outcome::Failed);
     }
-    let mut check = Command::new(python);
+    let (page, large) = (place.join("page"), place.join("large"));
+    for (folder, cells) in [(&page, "30"), (&large, "1000")] {
+        let mut example = Command::new(built(&format!("examples/page{}", std::env::consts::EXE_SUFFIX)));
+        if !succeeds(example.arg(folder).arg(cells))? {
+            return Ok(Outcome::Failed);
+        }
+    }
+    let mut check = Command::new(&python);
     check.arg(source.join("check.py")).arg(&page);
     match axe(&place, &source) {
         Some(axe) => {
@@ -61,7 +66,9 @@ pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> 
             skips.push(Skip::of_step(step, "npm", reason));
         }
     }
-    succeeds(&mut check).map(Outcome::of)
+    let mut times = Command::new(&python);
+    times.arg(source.join("check.py")).arg(&large).arg("--times");
+    Ok(Outcome::of(succeeds(&mut check)? && succeeds(&mut times)?))
 }
 
 fn has_chromium() -> bool {

@@ -3,7 +3,7 @@
 //! Builds are expensive: `test` and the steps after it use the same packages and features, so that they
 //! share one build; `clippy-fetch` uses those of `clippy`, and checks again only what the feature changes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One step of a run.
 pub(super) struct Step {
@@ -40,13 +40,11 @@ pub(super) enum Work {
 pub(super) struct Call {
     pub arguments: Vec<String>,
     pub variables: &'static [(&'static str, &'static str)],
-    /// The exit code of a program that started but has no device to compute on.
-    pub lacks_device: Option<i32>,
 }
 
 fn call(arguments: &str) -> Call {
     let arguments = arguments.split_whitespace().map(String::from).collect();
-    Call { arguments, variables: &[], lacks_device: None }
+    Call { arguments, variables: &[] }
 }
 
 fn step(name: &'static str, calls: impl Into<Vec<Call>>) -> Step {
@@ -76,6 +74,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
             "clippy-fetch",
             [call("clippy --workspace --all-targets --features xtask/fetch,xtask/pdf -- -D warnings")],
         ),
+        step("cuda", [cuda()]),
         step("doc", [doc]),
         Step { name: "package", work: Work::Package },
         Step { name: "python", work: Work::Python },
@@ -94,35 +93,36 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         Step { name: "paper", work: Work::Paper(tested_runner()) },
         Step { name: "docs", work: Work::Docs(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
-        step("cuda", [cuda()]),
         gpu(),
         asan(),
         fuzz(),
     ]
 }
 
-/// The program that the tests start; cargo puts it beside this one.
+/// The program that the tests start.
 fn tested_runner() -> String {
-    let name = format!("frostline{}", std::env::consts::EXE_SUFFIX);
-    let here = std::env::current_exe().unwrap_or_default();
-    let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
-    folder.unwrap_or(Path::new(".")).join(name).display().to_string()
+    built(&format!("frostline{}", std::env::consts::EXE_SUFFIX)).display().to_string()
 }
 
-/// Without a GPU the program must start, report this and end with the exit code for a missing device. This is the only
-/// build without the backend `flex`, so it shows unused code, in a target folder that no other step uses.
+/// What the build of the step `test` has made: its profile's folder lies beside that of this program's.
+pub(super) fn built(path: &str) -> PathBuf {
+    let here = std::env::current_exe().unwrap_or_default();
+    let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    folder.and_then(Path::parent).unwrap_or(Path::new("target")).join("debug").join(path)
+}
+
+/// The program with the backend `cuda` alone. This is the only look at code without `flex`, so it shows what is unused there; that
+/// `cuda` starts without a GPU, and says so, is a test of the step `gpu`.
 fn cuda() -> Call {
-    let arguments =
-        "run --profile quick -p frostline --no-default-features --features cuda -- version --backend cuda";
-    Call { variables: &[("RUSTFLAGS", "-Dwarnings")], lacks_device: Some(3), ..call(arguments) }
+    call("clippy -p frostline --no-default-features --features cuda -- -D warnings")
 }
 
 /// The kernels for GPUs on whatever adapter there is, Mesa's software Vulkan too, against the processor; what a training step
-/// asks of a device, and that the study is the same there. The flags are those of `cuda`, so that both share the build of what they have in common.
+/// asks of a device, and that the study and tagging are the same there. It is built in a quick profile.
 fn gpu() -> Step {
-    let arguments = "test --profile quick -p frostline-kernels -p frostline-train -p frostline-tagger \
-                     --features frostline-kernels/wgpu,frostline-train/wgpu,frostline-tagger/wgpu --test gpu --test device";
-    let variables = &[("RUSTFLAGS", "-Dwarnings"), ("FROSTLINE_DEVICE", "software")];
+    let arguments = "test --profile quick -p frostline-kernels -p frostline-train -p frostline-tagger --features \
+                     frostline-kernels/cuda,frostline-kernels/wgpu,frostline-train/wgpu,frostline-tagger/wgpu --test gpu --test device";
+    let variables = &[("FROSTLINE_DEVICE", "software")];
     step("gpu", [Call { variables, ..call(arguments) }])
 }
 
@@ -131,7 +131,8 @@ fn gpu() -> Step {
 /// separate target folder leaves the other steps' builds unchanged.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn asan() -> Step {
-    let arguments = "test -p frostline-kernels --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
+    let arguments = "test --profile quick --config profile.quick.package.frostline-kernels.opt-level=2 -p frostline-kernels \
+                     --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
     let variables = &[("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
     step("asan", [Call { variables, ..call(arguments) }])
 }
@@ -145,7 +146,7 @@ fn asan() -> Step {
 /// for it. The seed is fixed, so that a failure tells of a change and not of luck; `cargo xtask fuzz` looks further.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn fuzz() -> Step {
-    step("fuzz", [call("xtask fuzz --jobs 2 --seed 1")])
+    step("fuzz", [call("xtask fuzz --jobs 2 --seconds 10 --seed 1")])
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
