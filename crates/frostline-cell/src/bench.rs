@@ -10,7 +10,7 @@ use burn::module::AutodiffModule as _;
 use burn::prelude::*;
 use frostline_align::Aligner;
 use frostline_assets::Places;
-use frostline_freeze::{Policy, PrefixMode, Workload};
+use frostline_freeze::{Cost, Policy, PrefixMode, Workload};
 use frostline_kernels::{DeviceCalls, Kernels as _, Precision, Train};
 use frostline_model::{EncoderConfig, HeadShape, Network as Model, ParameterSource, RandomInit, Vocabulary};
 use frostline_random::Stream;
@@ -73,6 +73,9 @@ pub struct Timed {
     pub tokens: usize,
     /// Floating-point operations of a mean step by the cost model, in GFLOP.
     pub gflop_per_step: f64,
+    /// All of a mean step's work by the cost model.
+    #[serde(skip)]
+    pub work: frostline_freeze::Work,
     /// Peak resident memory of the process, in MiB.
     pub peak_rss_mib: f64,
     /// Parameters of encoder and head.
@@ -233,7 +236,7 @@ impl Work for StepTask<'_> {
         let workload = Workload::of(lengths, label_positions, (step.steps + step.warmup) as u64);
         let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
         let prefix = if blocks.is_some() { PrefixMode::Cached } else { PrefixMode::Computed };
-        let gflop_per_step = cost::predict(&shape, &workload, &policy, prefix).gflop_per_step;
+        let work = Cost::with_prefix(&shape, &workload, &policy, prefix).total();
         let accounts = outcome::accounts(&encoder, &heads, &policy);
         Ok(Timed {
             step_ms_mean: times.iter().sum::<f64>() / times.len() as f64,
@@ -241,7 +244,8 @@ impl Work for StepTask<'_> {
             step_ms_min: times[0],
             steps: times.len(),
             tokens: train_set.subwords() * step.steps / (step.steps + step.warmup),
-            gflop_per_step,
+            gflop_per_step: work.gflop(),
+            work,
             peak_rss_mib: version::peak_rss_mib(),
             total_params: accounts.total,
             trainable_params: accounts.trainable,

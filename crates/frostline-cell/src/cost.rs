@@ -46,6 +46,18 @@ pub fn predict(
     }
 }
 
+/// How long a step takes on a machine, in milliseconds.
+#[must_use]
+pub fn step_ms(
+    shape: &Shape,
+    workload: &Workload,
+    policy: &ResolvedPolicy,
+    prefix: PrefixMode,
+    machine: &Machine,
+) -> f64 {
+    1e3 * Cost::with_prefix(shape, workload, policy, prefix).seconds(machine)
+}
+
 /// What a step on this workload keeps under a policy.
 #[must_use]
 pub fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {

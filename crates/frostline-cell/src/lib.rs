@@ -6,6 +6,7 @@ pub mod audit;
 mod baselines;
 pub mod bench;
 mod busy;
+pub mod calibration;
 pub mod card;
 mod cell;
 mod changes;

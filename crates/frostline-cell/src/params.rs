@@ -1,5 +1,5 @@
 //! `frostline params`: how many numbers an encoder has, how many learn under a policy, and what a
-//! training step is predicted to cost. Nothing is measured.
+//! training step is predicted to cost. All of it is counted from shapes; milliseconds take a [`crate::calibration`].
 
 use std::fmt::Write as _;
 
@@ -20,6 +20,12 @@ pub struct Outlook {
     pub cached_prefix: bool,
     /// What a step costs.
     pub cost: Cost,
+    /// How long a step takes on this machine, in milliseconds, where it was calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_ms: Option<f64>,
+    /// The most sentences of a step that fit into the memory that was asked about; 0 where not even one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_sentences: Option<u64>,
     /// Bytes of the parameters on the device, of the word table only the rows that the data need.
     pub parameter_bytes: u64,
     /// Every parameter, where they were asked for.
@@ -90,7 +96,9 @@ pub fn table(outlook: &Outlook) -> String {
     }
     row("total", accounts.total, accounts.trainable);
     let (gflop, speedup) = (significant(cost.gflop_per_step), cost.predicted_speedup);
-    let _ = writeln!(out, "\npredicted    {gflop} GFLOP per step, {speedup:.2} times as fast as none");
+    let time =
+        outlook.step_ms.map_or_else(String::new, |ms| format!(", {} ms on this machine", significant(ms)));
+    let _ = writeln!(out, "\npredicted    {gflop} GFLOP per step, {speedup:.2} times as fast as none{time}");
     if let Some(kept) = &cost.memory {
         let [all, parameters, gradients, moments, activations] =
             [outlook.memory(), outlook.parameter_bytes, kept.gradients, kept.moments, kept.activations]
@@ -101,6 +109,12 @@ pub fn table(outlook: &Outlook) -> String {
              step {activations}"
         );
     }
+    if let Some(most) = outlook.most_sentences {
+        let _ = writeln!(
+            out,
+            "fits         {most} sentences per step, or per part of a step with train.accumulate"
+        );
+    }
     out + &premises(outlook)
 }
 
@@ -108,9 +122,14 @@ pub fn table(outlook: &Outlook) -> String {
 #[must_use]
 pub fn comparison(outlooks: &[Outlook]) -> String {
     let wide = outlooks.iter().map(|o| o.policy.len()).chain([12]).max().unwrap_or(12);
-    let head = ["trainable", "share", "GFLOP/step", "step time", "speed-up", "memory MiB"];
+    let heads = ["trainable", "share", "GFLOP/step", "step time", "speed-up", "memory MiB"];
+    let mut heads: Vec<(&str, usize)> = heads.into_iter().zip([15, 9, 12, 11, 10, 11]).collect();
+    let measured = outlooks.iter().any(|one| one.step_ms.is_some());
+    let limited = outlooks.iter().any(|one| one.most_sentences.is_some());
+    heads.extend(measured.then_some(("step ms", 9)));
+    heads.extend(limited.then_some(("fit", 7)));
     let mut out = format!("{:<wide$}", "frozen");
-    for (head, width) in head.iter().zip([15, 9, 12, 11, 10, 11]) {
+    for (head, width) in heads {
         let _ = write!(out, " {head:>width$}");
     }
     out.push('\n');
@@ -119,15 +138,28 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
         let (trainable, share) = (grouped(accounts.trainable), share(accounts.total, accounts.trainable));
         let (gflop, time) = (significant(cost.gflop_per_step), 100.0 / cost.predicted_speedup);
         let speedup = cost.predicted_speedup;
-        let _ = writeln!(
+        let _ = write!(
             out,
             "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {time:>9.1} % {speedup:>10.2} {:>11}",
             mib(outlook.memory())
         );
+        if measured {
+            let _ = write!(out, " {:>9}", outlook.step_ms.map_or_else(|| "–".into(), significant));
+        }
+        if limited {
+            let _ = write!(out, " {:>7}", outlook.most_sentences.unwrap_or_default());
+        }
+        out.push('\n');
     }
-    let note = "\nstep time    predicted, as a share of what none takes\n\
-                memory MiB   predicted, of the processor or the GPU: parameters, gradients, moments and activations\n";
-    out + note + &outlooks.first().map_or_else(String::new, premises)
+    out += "\nstep time    predicted, as a share of what none takes\n\
+            memory MiB   predicted, of the processor or the GPU: parameters, gradients, moments and activations\n";
+    if measured {
+        out += "step ms      predicted for this machine, from steps that were timed on it\n";
+    }
+    if limited {
+        out += "fit          sentences per step that fit into --memory; train.accumulate takes a larger step in such parts\n";
+    }
+    out + &outlooks.first().map_or_else(String::new, premises)
 }
 
 /// What the prediction is for.
@@ -143,6 +175,16 @@ fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
 }
 
 impl Outlook {
+    /// The most sentences of a step that fit into so many bytes, where this step has `sentences`. All but the activations
+    /// does not depend on them.
+    #[must_use]
+    pub fn fitting(&self, bytes: u64, sentences: u32) -> u64 {
+        let activations = self.cost.memory.as_ref().map_or(0, |kept| kept.activations);
+        let rest = bytes.saturating_sub(self.memory() - activations);
+        let each = (activations as f64 / f64::from(sentences.max(1))).max(1.0);
+        (rest as f64 / each) as u64
+    }
+
     /// Bytes of a step in all.
     fn memory(&self) -> u64 {
         self.parameter_bytes + self.cost.memory.as_ref().map_or(0, PredictedMemory::total)

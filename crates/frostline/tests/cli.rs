@@ -16,6 +16,7 @@ use tempfile::TempDir;
 fn frostline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.args(arguments).current_dir(folder).env_remove("COLUMNS").env_remove("RUST_LOG");
+    command.env("FROSTLINE_CACHE", folder.join("cache"));
     command.output().expect("the binary starts")
 }
 
@@ -233,6 +234,51 @@ fn params_count_what_learns_and_predict_what_it_saves() {
     for (row, constant) in [false, false, false, false, true, true].into_iter().enumerate() {
         let (found, without) = (speedup(&cached[row]), speedup(&all[row]));
         assert!(if constant { found > without } else { found == without }, "{}", cached[row]);
+    }
+}
+
+/// A calibration is kept for the same encoder on the same machine, and times follow the work.
+#[test]
+fn params_predict_milliseconds_once_the_machine_is_calibrated() {
+    let folder = workplace();
+    let run = |more: &str| -> Value {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let params =
+            ["params", "--encoder", "embedded:demo-distilbert", "--json", "--policy", "none,head-only"];
+        serde_json::from_slice(&printed(folder.path(), &[&params[..], &more].concat())).expect("JSON")
+    };
+    let ms = |shown: &Value| [0, 1].map(|at| shown[at]["step_ms"].as_f64());
+    assert_eq!(ms(&run("")), [None; 2]);
+    let measured = ms(&run("--calibrate"));
+    let [Some(none), Some(head_only)] = measured else { panic!("{measured:?}") };
+    assert!(none > head_only && head_only > 0.0, "{measured:?}");
+    assert_eq!(ms(&run("")), measured);
+    assert_eq!(ms(&run("--precision bf16")), [None; 2], "another precision takes other times");
+    let [Some(larger), _] = ms(&run("--batch 64")) else { panic!("kept") };
+    assert!(larger > none);
+}
+
+#[test]
+fn params_say_how_many_sentences_fit_into_memory() {
+    let folder = workplace();
+    let run = |memory: &str, batch: &str| -> Vec<u64> {
+        let params =
+            ["params", "--encoder", "embedded:demo-distilbert", "--json", "--policy", "none,head-only"];
+        let more = ["--memory", memory, "--batch", batch];
+        let shown: Value =
+            serde_json::from_slice(&printed(folder.path(), &[&params[..], &more].concat())).expect("JSON");
+        (0..2).map(|at| shown[at]["most_sentences"].as_u64().expect("a count")).collect()
+    };
+    let found = run("64M", "16");
+    assert!(found[1] > found[0] && found[0] > 16, "freezing saves memory: {found:?}");
+    assert_eq!(run("64m", "16"), found);
+    // What is said to fit fits, and one more does not: the same prediction at that batch.
+    assert_eq!(run("64M", &found[0].to_string())[0], found[0]);
+    assert_eq!(run("1K", "16"), [0, 0]);
+    for wrong in ["8X", "0", "-1G", "G"] {
+        let output =
+            frostline(folder.path(), &["params", "--encoder", "embedded:demo-distilbert", "--memory", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
 }
 

@@ -71,6 +71,8 @@ impl Stop {
 enum Compute {
     F32,
     Bf16,
+    F16,
+    Tf32,
 }
 
 impl From<Compute> for Precision {
@@ -78,6 +80,8 @@ impl From<Compute> for Precision {
         match compute {
             Compute::F32 => Self::F32,
             Compute::Bf16 => Self::Bf16,
+            Compute::F16 => Self::F16,
+            Compute::Tf32 => Self::Tf32,
         }
     }
 }

@@ -10,10 +10,13 @@ use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 use frostline_record::{AdapterSettings, FileName, LoraSettings, Settings};
 use frostline_train::extras;
 
-use super::Stop;
 use super::readable::Readable;
+use super::{Compute, Stop, named, pool};
+use frostline_assets::Places;
+use frostline_cell::calibration::{Calibration, Conditions};
 use frostline_cell::params::Outlook;
 use frostline_cell::{cost, outcome, params};
+use frostline_sweep::note;
 
 /// Count an encoder's parameters and those that are trainable under a policy, and predict its speed-up.
 #[derive(Args)]
@@ -22,6 +25,8 @@ Examples:
     frostline params --encoder embedded:demo-distilbert --policy none,first-4,head-only
     frostline params --models DIR --encoder distilbert-base-multilingual-cased \\
         --policy first-4+embeddings --cached-prefix
+    frostline params --encoder embedded:demo-distilbert --policy none,first-4 --calibrate
+    frostline params --models DIR --encoder distilbert-base-multilingual-cased --memory 4G
     frostline params --encoder DIR --policy none --list --unfreeze-every 1 --layer-decay 0.5")]
 pub struct Params {
     /// Folder of encoders.
@@ -66,6 +71,19 @@ pub struct Params {
     /// cache.
     #[arg(long)]
     cached_prefix: bool,
+    /// Time steps on this machine for some seconds, and predict milliseconds. The result is kept in the cache, and
+    /// used by later calls without this option.
+    #[arg(long)]
+    calibrate: bool,
+    /// What the operands of linear layers are rounded to, for milliseconds.
+    #[arg(long, value_enum, default_value_t = Compute::F32)]
+    precision: Compute,
+    /// flex, ndarray, cuda or wgpu, for milliseconds, if this build has it, or auto: the fastest that can compute here.
+    #[arg(long)]
+    backend: Option<String>,
+    /// Say how many sentences of a step fit into this much memory, for example 8G or 900M.
+    #[arg(long, value_parser = bytes)]
+    memory: Option<u64>,
     /// Also list every parameter: its shape, whether it is trainable, from when, and at which rate.
     #[arg(long)]
     list: bool,
@@ -97,6 +115,23 @@ struct Task {
     name: String,
     head: Head,
     labels: usize,
+}
+
+/// Reads bytes such as `8G`, `900M` or `1.5GiB`; the units are powers of 1,024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
+    let factor = match text[number.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B')
+    {
+        "" => 1.0,
+        "K" => 1024.0,
+        "M" => 1024.0_f64.powi(2),
+        "G" => 1024.0_f64.powi(3),
+        "T" => 1024.0_f64.powi(4),
+        _ => f64::NAN,
+    };
+    let found = number.trim().parse::<f64>().map(|number| number * factor);
+    let found = found.ok().filter(|bytes| bytes.is_finite() && *bytes >= 1.0);
+    found.map(|bytes| bytes as u64).ok_or_else(|| format!("`{text}`: expected a size such as 8G or 900M"))
 }
 
 /// Reads `NAME=LABELS` or `NAME=HEAD:LABELS`.
@@ -153,12 +188,32 @@ impl Params {
         format!(". Here there is one head; describe all with --task, as in `--task TAGGER=17{each}`")
     }
 
+    /// How fast this machine is: measured now where that is asked for, else as the cache has it, or nothing.
+    fn calibration(&self, places: &Places, encoder: &EncoderConfig) -> Result<Option<Calibration>> {
+        let cache = frostline_assets::default_cache();
+        pool(None)?.install(|| {
+            let (backend, precision) = (named(self.backend.clone())?, self.precision.into());
+            if !self.calibrate {
+                let conditions = Conditions::here(encoder, &backend, precision)?;
+                return Ok(cache.and_then(|cache| Calibration::kept(&cache, &conditions)));
+            }
+            note!("calibrate timing some steps on this machine");
+            let found = Calibration::measure(places, &self.encoder, &backend, precision)?;
+            note!("calibrate steps are told to within {:.1} % (median)", 100.0 * found.error);
+            match &cache {
+                Some(cache) => found.keep(cache)?,
+                None => note!("calibrate not kept: there is no cache; set FROSTLINE_CACHE to a folder"),
+            }
+            Ok(Some(found))
+        })
+    }
+
     /// Prints parameter counts and predictions.
     ///
     /// # Errors
     /// If the encoder's config cannot be read, a policy does not fit the encoder, or a setting is out of range.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let places = frostline_assets::Places::new(None, self.models.clone());
+        let places = Places::new(None, self.models.clone());
         let files = places.encoder(&self.encoder, false)?;
         let config = &files.sources["config"];
         let text = String::from_utf8(frostline_assets::read(&config.path)?.into_owned())
@@ -170,6 +225,7 @@ impl Params {
                 format!("--batch {batch} --subwords {subwords} is an empty step; both must be at least 1");
             return Err(Stop::Arguments(reason).into());
         }
+        let machine = self.calibration(&places, &config)?.map(|found| found.machine);
         let workload = Workload::typical(self.batch.into(), self.subwords);
         let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };
         let (names, heads) = self.heads()?;
@@ -195,13 +251,25 @@ impl Params {
             let unneeded = config.vocabulary.saturating_sub(self.word_rows) * config.hidden;
             let parameter_bytes = 4 * accounts.total.saturating_sub(unneeded as u64);
             let timeline = match self.unfreeze_every {
-                None | Some(0) => Timeline::from(policy),
+                None | Some(0) => Timeline::from(policy.clone()),
                 Some(every) => Timeline::gradual(&policy, every),
             };
             let rates = LayerDecay::new(self.layer_decay, config.depth);
             let parameters = self.list.then(|| params::list(&config, &heads, &timeline, self.lr, rates));
             let cached_prefix = self.cached_prefix;
-            Ok(Outlook { policy: name, accounts, cached_prefix, cost, parameter_bytes, parameters })
+            let step_ms = machine.map(|machine| cost::step_ms(&shape, &workload, &policy, prefix, &machine));
+            let mut outlook = Outlook {
+                policy: name,
+                accounts,
+                cached_prefix,
+                cost,
+                step_ms,
+                most_sentences: None,
+                parameter_bytes,
+                parameters,
+            };
+            outlook.most_sentences = self.memory.map(|bytes| outlook.fitting(bytes, self.batch));
+            Ok(outlook)
         };
         let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
         match &outlooks[..] {
