@@ -13,9 +13,11 @@ use crate::study::{BASELINE, CellView, State, Study, distinct};
 use crate::table::{Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
+mod findings;
 pub(crate) mod result;
 mod stages;
 
+pub(crate) use findings::findings;
 pub(crate) use stages::table as stages_table;
 
 use frostline_record::{Precision, PrefixUse, SCHEMA};
@@ -49,7 +51,17 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
     caveats(study, topics, &mut page);
     topics.iter().for_each(|topic| topic.appendix(study, &mut page));
     list_of_files(files, &mut page);
+    in_three_sentences(study, topics, &mut page);
     page
+}
+
+/// The end of the page: what whoever read it takes along.
+fn in_three_sentences(study: &Study, topics: &Topics, page: &mut Page) {
+    let (said, _) = findings(study, topics);
+    if !said.is_empty() {
+        page.section(2, "In three sentences");
+        page.paragraph(said.join(" "));
+    }
 }
 
 fn head(study: &Study, page: &mut Page) {

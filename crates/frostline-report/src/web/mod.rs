@@ -42,7 +42,7 @@ pub(crate) fn page<'a>(
     chapters.push(cells::chapter(study, tables));
     chapters.push(reproduce::chapter(study, topics, files));
     chapters.retain(|chapter| !chapter.is_empty());
-    let (findings, more) = lead::findings(study, topics);
+    let (findings, more) = front::findings(study, topics);
     let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
     WebPage {
         name: plan.name.to_string(),

@@ -1,0 +1,88 @@
+//! What came out, in three sentences that are written from the numbers.
+
+use crate::number::{fixed, listed, signed};
+use crate::study::{BASELINE, Group, Study, saved};
+use crate::topic::Topic;
+
+/// Three sentences, and whatever else topics say first.
+pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>, Vec<String>) {
+    let mut said: Vec<String> = range(study).into_iter().collect();
+    said.extend(topics.iter().flat_map(|topic| topic.opening(study)));
+    if said.len() < 3 {
+        said.extend(cheapest(study));
+    }
+    let more = said.split_off(said.len().min(3));
+    (said, more)
+}
+
+/// What the cheapest step is predicted to cost.
+fn cheapest(study: &Study) -> Option<String> {
+    let others = study.groups.iter().filter(|group| group.policy != BASELINE && !group.is_staged());
+    let costs = others.filter_map(|group| Some((group, study.standing(group)?.step_cost)));
+    let (group, cost) = costs.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
+    let langs = std::slice::from_ref(&group.lang);
+    let measured = saved::said(study, &group.policy, &group.extras, langs);
+    Some(format!(
+        "A training step is predicted to be cheapest with **{}**{at}: it takes {} % of the time of one in which \
+         everything learns{}.",
+        group.policy,
+        fixed(100.0 * cost, 0),
+        measured.map_or_else(String::new, |measured| format!("; measured in turns, {measured}"))
+    ))
+}
+
+/// A policy's mean dev accuracy, and its difference from the baseline where there is one.
+struct Reached<'a> {
+    group: &'a Group,
+    accuracy: f64,
+    gain: Option<f64>,
+}
+
+/// What is reached where everything learns, and by how much policies differ from that.
+fn range(study: &Study) -> Option<String> {
+    let all = study.groups.iter().filter_map(|group| {
+        let accuracy = group.dev.as_ref()?.accuracy.mean;
+        Some(Reached { group, accuracy, gain: group.dev_accuracy_gain.map(|gain| gain.mean) })
+    });
+    let all: Vec<Reached<'_>> = all.collect();
+    let at = |one: &Reached<'_>| {
+        let lang = if study.langs().len() > 1 { format!(" in {}", one.group.lang) } else { String::new() };
+        let extras = crate::study::words::extras_name(study, &one.group.extras);
+        let extras = if extras.is_empty() { extras } else { format!(", {extras}") };
+        format!("**{}**{extras}{lang}", one.group.policy)
+    };
+    let (bases, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.group.policy == BASELINE);
+    let gains = others.iter().filter_map(|one| Some((*one, one.gain?)));
+    let best = gains.clone().max_by(|a, b| a.1.total_cmp(&b.1));
+    let worst = gains.min_by(|a, b| a.1.total_cmp(&b.1));
+    if let (Some(best), Some(worst)) = (best, worst) {
+        let is_plain = bases.len() == study.langs().len();
+        let reached: Vec<String> = bases
+            .iter()
+            .map(|one| format!("{} % in {}", fixed(100.0 * one.accuracy, 2), one.group.lang))
+            .collect();
+        let reached = match is_plain {
+            true => {
+                format!("Where everything learns, dev accuracy is {}; freezing changes it", listed(&reached))
+            }
+            false => "Freezing changes dev accuracy".to_string(),
+        };
+        return Some(format!(
+            "{reached} by {} points ({}) to {} points ({}), as a mean over seeds.",
+            signed(100.0 * best.1, 2),
+            at(best.0),
+            signed(100.0 * worst.1, 2),
+            at(worst.0)
+        ));
+    }
+    let by = |a: &&Reached<'_>, b: &&Reached<'_>| a.accuracy.total_cmp(&b.accuracy);
+    let (low, high) = (all.iter().min_by(by)?, all.iter().max_by(by)?);
+    Some(format!(
+        "Mean dev accuracy runs from {} % ({}) to {} % ({}).",
+        fixed(100.0 * low.accuracy, 2),
+        at(low),
+        fixed(100.0 * high.accuracy, 2),
+        at(high)
+    ))
+}
