@@ -59,7 +59,7 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
 fn in_three_sentences(study: &Study, topics: &Topics, page: &mut Page) {
     let (said, _) = findings(study, topics);
     if !said.is_empty() {
-        page.section(2, "In three sentences");
+        page.section(2, if said.len() == 3 { "In three sentences" } else { "In short" });
         page.paragraph(said.join(" "));
     }
 }

@@ -78,6 +78,9 @@ fn range(study: &Study) -> Option<String> {
     }
     let by = |a: &&Reached<'_>, b: &&Reached<'_>| a.accuracy.total_cmp(&b.accuracy);
     let (low, high) = (all.iter().min_by(by)?, all.iter().max_by(by)?);
+    if std::ptr::eq(low.group, high.group) {
+        return Some(format!("Mean dev accuracy is {} % ({}).", fixed(100.0 * low.accuracy, 2), at(low)));
+    }
     Some(format!(
         "Mean dev accuracy runs from {} % ({}) to {} % ({}).",
         fixed(100.0 * low.accuracy, 2),

@@ -184,7 +184,7 @@ fn what_cannot_be_paired_says_why() {
     let files = none.files().expect("a report");
     let page = text(&files, "report.md");
     let said = "No policy can be judged against `none`: not paired: the stored predictions are missing.";
-    assert_eq!(page.matches(said).count(), 3, "at the top, and for each language: {page}");
+    assert_eq!(page.matches(said).count(), 4, "at the top, for each language, and at the end: {page}");
     assert!(files.iter().all(|file| file.path != "verdicts.csv"));
 }
 
