@@ -1,7 +1,8 @@
 //! The figure of a comparison: for each policy a bar per sweep.
 
 use super::Named;
-use super::table::{self, Key};
+use super::key::Key;
+use super::table;
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
 use crate::study::distinct;
 

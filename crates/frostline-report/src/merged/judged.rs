@@ -3,7 +3,7 @@
 use frostline_score::Verdict;
 
 use super::Named;
-use super::table::{Key, key};
+use super::key::{Key, key};
 use super::unlike::Unlike;
 use crate::page::Page;
 use crate::study::cells::CellView;
@@ -68,22 +68,21 @@ pub(super) fn sentence(first: &Named, other: &Named, rows: &[Row]) -> Option<Str
         judged.iter().filter(is).count()
     };
     let kinds = [Verdict::Better, Verdict::Worse, Verdict::Equivalent, Verdict::Undecided];
-    let said: Vec<String> = kinds
-        .into_iter()
-        .map(|kind| (of(kind), kind))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| format!("{count} {}", kind.name()))
-        .collect();
-    let plural = if judged.len() == 1 { "row" } else { "rows" };
-    (!said.is_empty()).then(|| {
-        format!(
-            "**{}** beside **{}**, on the same seeds and sentences of dev: of {} {plural}, {}.",
-            other.name,
-            first.name,
-            judged.len(),
-            crate::number::listed(&said)
-        )
-    })
+    let found: Vec<(usize, &str)> =
+        kinds.into_iter().map(|kind| (of(kind), kind.name())).filter(|(count, _)| *count > 0).collect();
+    let whole = match found.as_slice() {
+        [] => return None,
+        [(1, name)] if judged.len() == 1 => format!("the one row is {name}"),
+        [(count, name)] if *count == judged.len() => format!("all {count} rows are {name}"),
+        several => {
+            let said: Vec<String> = several.iter().map(|(count, name)| format!("{count} {name}")).collect();
+            format!("of {} rows, {}", judged.len(), crate::number::listed(&said))
+        }
+    };
+    Some(format!(
+        "**{}** beside **{}**, on the same seeds and sentences of dev: {whole}.",
+        other.name, first.name
+    ))
 }
 
 /// The rows of each split that has a verdict.

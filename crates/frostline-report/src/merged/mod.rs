@@ -3,6 +3,7 @@
 
 mod figure;
 mod judged;
+mod key;
 mod table;
 mod unlike;
 

@@ -4,53 +4,14 @@ use std::collections::BTreeMap;
 
 use frostline_score::MeanStd;
 
+use super::key::{Key, key};
 use super::{Beside, Named, judged};
-use crate::study::cells::setting;
 use crate::study::{CellView, distinct};
-use crate::table::{Columns, Quantity, Table};
-
-/// What a row is about: language, policy, and the values of the axes that any of the sweeps has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
-    pub lang: String,
-    pub policy: String,
-    pub values: Vec<String>,
-}
-
-impl Key {
-    /// The columns that say which row it is.
-    pub fn columns<'a, R: 'a>(axes: &[&'a str], of: impl Fn(&R) -> &Key + Copy + 'a) -> Columns<'a, R> {
-        Columns::default()
-            .column("Language", Quantity::Text, move |row: &R| of(row).lang.clone())
-            .column("Frozen", Quantity::Text, move |row: &R| of(row).policy.clone())
-            .each(
-                axes.iter().copied().enumerate(),
-                |(_, axis)| format!("`{axis}`"),
-                Quantity::Text,
-                move |row: &R, (at, _)| of(row).values.get(*at).cloned(),
-            )
-    }
-
-    /// The policy, then the values of further axes.
-    pub fn name(&self) -> String {
-        let parts = [&self.policy].into_iter().chain(&self.values);
-        parts.map(String::as_str).collect::<Vec<_>>().join("/")
-    }
-}
+use crate::table::{Quantity, Table};
 
 /// The axes of all sweeps besides language, policy and seed.
 pub(super) fn axes(sweeps: &[Named]) -> Vec<&str> {
     distinct(sweeps.iter().flat_map(|one| one.study.axes()))
-}
-
-/// The row of a cell.
-pub(super) fn key(view: &CellView, axes: &[&str]) -> Key {
-    let settings = &view.cell.settings;
-    Key {
-        lang: settings.lang.to_string(),
-        policy: settings.policy.to_string(),
-        values: axes.iter().map(|axis| setting(settings, axis)).collect(),
-    }
 }
 
 /// What a sweep has for a row, by seed.
@@ -97,7 +58,7 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
         let spread = move |row: &Key, split| mean(of_seeds(one, axes, row, accuracy(split)));
         columns = columns
             .column(format!("{}: dev", one.name), Quantity::Percent(2), move |row| spread(row, "dev"))
-            .optional(format!("{}: test", one.name), Quantity::Percent(2), move |row| spread(row, "test"));
+            .ranked(2, format!("{}: test", one.name), Quantity::Percent(2), move |row| spread(row, "test"));
         if let Some(beside) = at.checked_sub(1).map(|before| &beside[before]) {
             let first = &sweeps[0];
             columns = columns.optional(
@@ -116,11 +77,11 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
             });
         }
         columns = columns
-            .optional(format!("{}: training", one.name), Quantity::Fine("s"), move |row| {
+            .ranked(3, format!("{}: training", one.name), Quantity::Fine("s"), move |row| {
                 let alike = one.study.machines.len() < 2;
                 mean(of_seeds(one, axes, row, train_s)).filter(|_| alike)
             })
-            .column(format!("{}: seeds", one.name), Quantity::Count, move |row| {
+            .ranked(4, format!("{}: seeds", one.name), Quantity::Count, move |row| {
                 of_seeds(one, axes, row, accuracy("dev")).len()
             });
     }
