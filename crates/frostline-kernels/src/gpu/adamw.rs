@@ -173,7 +173,7 @@ pub(super) fn step<R: CubeRuntime>(
     most: Option<f64>,
 ) -> Vec<(CubeTensor<R>, [CubeTensor<R>; 2])> {
     let (client, scale) = (squares.client.clone(), fresh(&squares, [1]));
-    // Sound: one cube, which checks its bound.
+    // SAFETY: one cube, which checks its bound.
     unsafe {
         clip_kernel::launch_unchecked::<R>(
             &client,
@@ -198,7 +198,7 @@ pub(super) fn step<R: CubeRuntime>(
         }
         let longest = parameters.iter().map(|tensor| tensor.meta.num_elements()).max().unwrap_or(0);
         let across = longest.div_ceil(UNITS).clamp(1, MOST_CUBES) as u32;
-        // Sound: the kernel checks its bounds; a row's four tensors have the same number of elements, and what is
+        // SAFETY: the kernel checks its bounds; a row's four tensors have the same number of elements, and what is
         // written is seen by nothing else.
         unsafe {
             step_kernel::launch_unchecked::<R>(
@@ -224,7 +224,7 @@ pub(super) fn squares<R: CubeRuntime>(tensors: &[CubeTensor<R>]) -> CubeTensor<R
     let (parts, out) = (fresh(&tensors[0], [tensors.len() * CUBES]), fresh(&tensors[0], [tensors.len()]));
     let at_a_time = at_a_time(&client, 1);
     for (number, some) in tensors.chunks(at_a_time).enumerate() {
-        // Sound: the kernel checks its bounds, and each cube has its own place among the parts.
+        // SAFETY: the kernel checks its bounds, and each cube has its own place among the parts.
         unsafe {
             squares_kernel::launch_unchecked::<R>(
                 &client,
@@ -237,7 +237,7 @@ pub(super) fn squares<R: CubeRuntime>(tensors: &[CubeTensor<R>]) -> CubeTensor<R
         }
     }
     let (count, dim) = per_element(tensors.len());
-    // As above.
+    // SAFETY: as above.
     unsafe {
         parts_kernel::launch_unchecked::<R>(
             &client,

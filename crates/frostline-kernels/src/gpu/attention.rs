@@ -330,7 +330,7 @@ pub(super) fn forward<R: CubeRuntime>(
     let d = h / heads;
     let (context, logarithm) = (fresh(&qkv, [n, h]), fresh(&qkv, [n, heads]));
     let [boundaries, identities] = [list(&pack.boundaries, &qkv), list(&pack.rows, &qkv)];
-    // Sound: rows lie within their sentence, and sentences within the pack.
+    // SAFETY: rows lie within their sentence, and sentences within the pack.
     unsafe {
         forward_kernel::launch_unchecked::<R>(
             &qkv.client,
@@ -361,7 +361,7 @@ pub(super) fn backward<R: CubeRuntime>(saved: Saved<R>, gradient: CubeTensor<R>)
     let (dim, scale, drops) = (CubeDim::new_1d(TILE as u32), 1.0 / (d as f32).sqrt(), !dropout.is_off());
     let lists = || [list(&pack.boundaries, &qkv), list(&pack.rows, &qkv)];
     let ([boundaries, identities], [boundaries_again, identities_again]) = (lists(), lists());
-    // As above. The products that the first kernel writes are read by the second.
+    // SAFETY: as above. The products that the first kernel writes are read by the second.
     unsafe {
         queries_kernel::launch_unchecked::<R>(
             &client,

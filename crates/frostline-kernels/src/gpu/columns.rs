@@ -88,7 +88,7 @@ fn launch<R: CubeRuntime>(
     with_factors: bool,
 ) {
     let client = x.client.clone();
-    // Sound: the kernel checks its bounds; factors and products are touched only where they have x's size.
+    // SAFETY: the kernel checks its bounds; factors and products are touched only where they have x's size.
     unsafe {
         kernel::launch_unchecked::<R>(
             &client,
@@ -157,7 +157,7 @@ fn split_kernel(from: &Array<f32>, a: &mut Array<f32>, b: &mut Array<f32>, c: &m
 pub(super) fn add<R: CubeRuntime>(out: &CubeTensor<R>, parts: [CubeTensor<R>; 3]) {
     let (count, dim) = per_element(out.meta.num_elements());
     let [a, b, c] = parts.map(CubeTensor::into_array_arg);
-    // Sound: the kernel checks its bound, and a row has as many columns as the parts together; nothing else has seen it yet.
+    // SAFETY: the kernel checks its bound, and a row has as many columns as the parts together; nothing else has seen it yet.
     unsafe {
         add_kernel::launch_unchecked::<R>(&out.client, count, dim, out.clone().into_array_arg(), a, b, c);
     }
@@ -170,7 +170,7 @@ pub(super) fn join<R: CubeRuntime>(parts: [CubeTensor<R>; 3]) -> CubeTensor<R> {
     let out = fresh(&parts[0], [elements / (3 * h), 3 * h]);
     let (count, dim) = per_element(elements);
     let [a, b, c] = parts.map(CubeTensor::into_array_arg);
-    // Sound: the kernel checks its bound, and the parts have the same shape.
+    // SAFETY: the kernel checks its bound, and the parts have the same shape.
     unsafe {
         join_kernel::launch_unchecked::<R>(&out.client, count, dim, a, b, c, out.clone().into_array_arg(), h);
     }
@@ -186,7 +186,7 @@ pub(super) fn split<R: CubeRuntime, const D: usize>(
     let (count, dim) = per_element(from.meta.num_elements());
     let (client, h) = (from.client.clone(), shape[D - 1]);
     let [a, b, c] = parts.clone().map(CubeTensor::into_array_arg);
-    // As above.
+    // SAFETY: as above.
     unsafe {
         split_kernel::launch_unchecked::<R>(&client, count, dim, from.into_array_arg(), a, b, c, h);
     }

@@ -60,7 +60,7 @@ pub(super) fn forward<R: CubeRuntime>(table: CubeTensor<R>, rows: &Index) -> Cub
     let out = fresh(&table, [rows.len(), h]);
     let (count, dim) = per_element(rows.len() * h);
     let rows = list(rows, &table);
-    // Sound: the kernel checks its bound, and row numbers lie below V.
+    // SAFETY: the kernel checks its bound, and row numbers lie below V.
     unsafe {
         forward_kernel::launch_unchecked::<R>(
             &out.client,
@@ -81,7 +81,7 @@ pub(super) fn backward<R: CubeRuntime>(gradient: CubeTensor<R>, rows: &Index, ta
     let out = fresh(&gradient, [table, h]);
     let (count, dim) = per_element(table * h);
     let [rows, order] = numbers(rows, &gradient);
-    // As above.
+    // SAFETY: as above.
     unsafe {
         backward_kernel::launch_unchecked::<R>(
             &out.client,

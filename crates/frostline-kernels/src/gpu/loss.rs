@@ -89,7 +89,7 @@ pub(super) fn forward<R: CubeRuntime>(
     let (losses, gradient, out) = (fresh(&logits, [n]), fresh(&logits, [n, classes]), fresh(&logits, [1]));
     let client = logits.client.clone();
     let labels = list(labels, &logits);
-    // Sound: a cube stays in its row, and labels are classes.
+    // SAFETY: a cube stays in its row, and labels are classes.
     unsafe {
         rows_kernel::launch_unchecked::<R>(
             &client,
@@ -117,7 +117,7 @@ pub(super) fn backward<R: CubeRuntime>(of_logits: CubeTensor<R>, of_sum: CubeTen
     let [n, classes] = sides(&of_logits);
     let out = fresh(&of_logits, [n, classes]);
     let (count, dim) = per_element(n * classes);
-    // Sound: the kernel checks its bound.
+    // SAFETY: the kernel checks its bound.
     unsafe {
         scale_kernel::launch_unchecked::<R>(
             &out.client,

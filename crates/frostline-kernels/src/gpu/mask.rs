@@ -69,7 +69,7 @@ pub(super) fn masked<R: CubeRuntime>(x: CubeTensor<R>, dropout: Dropout, rows: &
     let (count, dim) = per_element(n * h);
     let out = fresh(&x, [n, h]);
     let identities = list(rows, &x);
-    // Sound: the kernel checks its bound, and there is an identity for each row.
+    // SAFETY: the kernel checks its bound, and there is an identity for each row.
     unsafe {
         masked_kernel::launch_unchecked::<R>(
             &out.client,

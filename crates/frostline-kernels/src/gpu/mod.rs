@@ -96,7 +96,7 @@ fn copied<R: CubeRuntime>(list: &impl Listed, client: &ComputeClient<R>) -> [Han
 /// A list of numbers on the device of a tensor, and the order of its places.
 fn numbers<R: CubeRuntime>(list: &impl Listed, beside: &CubeTensor<R>) -> [ArrayArg<R>; 2] {
     let words = list.words().max(1);
-    // Sound: the parts lie within their buffer and have so many words.
+    // SAFETY: the parts lie within their buffer and have so many words.
     copied(list, &beside.client).map(|part| unsafe { ArrayArg::from_raw_parts(part, words) })
 }
 

@@ -156,7 +156,7 @@ pub(super) fn forward<R: CubeRuntime>(
     let [bias, residual] = [bias, residual].map(|tensor| tensor.unwrap_or_else(|| gamma.clone()));
     let client = x.client.clone();
     let identities = list(rows, &x);
-    // Sound: a cube stays in its row, and what may be of another size is not read.
+    // SAFETY: a cube stays in its row, and what may be of another size is not read.
     unsafe {
         forward_kernel::launch_unchecked::<R>(
             &client,
@@ -196,7 +196,7 @@ pub(super) fn backward<R: CubeRuntime>(
         let of_x = if drops { fresh(&gradient, [n, h]) } else { fresh(&gradient, [1, 1]) };
         let client = gradient.client.clone();
         let identities = list(&saved.rows, &gradient);
-        // As above.
+        // SAFETY: as above.
         unsafe {
             backward_kernel::launch_unchecked::<R>(
                 &client,

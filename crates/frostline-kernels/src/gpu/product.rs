@@ -56,7 +56,7 @@ fn scaled<R: CubeRuntime>(x: CubeTensor<R>, factor: f32, most: f32) -> CubeTenso
     let out = fresh(&x, sides(&x));
     let (count, dim) = per_element(x.meta.num_elements());
     let x = into_contiguous(x);
-    // Sound: the kernel checks its bound, and both have the same number of elements.
+    // SAFETY: the kernel checks its bound, and both have the same number of elements.
     unsafe {
         scale_kernel::launch_unchecked::<R>(
             &out.client,
@@ -174,7 +174,7 @@ pub(super) fn without_bias<R: CubeRuntime>(
 /// Adds a bias \[O\] to each row \[N, O\] in place.
 fn add_bias<R: CubeRuntime>(out: &CubeTensor<R>, bias: CubeTensor<R>) {
     let (count, dim) = per_element(out.meta.num_elements());
-    // Sound: the kernel checks its bound; nothing else has seen the product yet.
+    // SAFETY: the kernel checks its bound; nothing else has seen the product yet.
     unsafe {
         add_bias_kernel::launch_unchecked::<R>(
             &out.client,
