@@ -188,7 +188,7 @@ pub(crate) struct FuzzArgs {
     /// Only these targets [default: all]
     #[arg(value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// Seconds for each target [default: FROSTLINE_FUZZ_SECONDS, else 20]
+    /// Seconds for each target [default: FROSTLINE_FUZZ_SECONDS, else 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub seconds: Option<u64>,
     /// Targets at once

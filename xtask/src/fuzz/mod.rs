@@ -24,7 +24,7 @@ use engine::{Engine, Run, Target};
 const SECONDS: &str = "FROSTLINE_FUZZ_SECONDS";
 
 /// How long each target runs where nobody says.
-const DEFAULT_S: u64 = 20;
+const DEFAULT_S: u64 = 10;
 
 /// Builds and runs the requested targets, or all of them, and shows what each has done.
 pub(crate) fn fuzz(args: &FuzzArgs) -> Result<Ending> {
