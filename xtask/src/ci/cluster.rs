@@ -13,7 +13,7 @@ use frostline_sweep::say;
 const SCRIPT: &str = "tests/cluster/check.py";
 
 /// The cases that CI has time for; without this choice the script runs all of them, which takes a quarter of an hour.
-const CASES: &str = "plain,stays";
+const CASES: &str = "plain,stays,too-many,cancelled,two-sweeps";
 
 /// Its exit code where SLURM or munge is not installed or does not start, as it said then.
 const LACKING: i32 = 77;
