@@ -110,7 +110,7 @@ impl Calibration {
         let machine = Machine::fitted(&samples);
         let mut errors: Vec<f64> = samples
             .iter()
-            .map(|(work, seconds)| ((machine.step_s + machine.seconds(work)) / seconds - 1.0).abs())
+            .map(|(work, seconds)| (machine.step_seconds(work) / seconds - 1.0).abs())
             .collect();
         errors.sort_by(f64::total_cmp);
         Ok(Self { conditions, machine, error: errors[errors.len() / 2] })

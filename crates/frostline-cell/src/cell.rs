@@ -143,7 +143,7 @@ fn run_cell<B: Train>(
         let asked = stage.settings.train.precision;
         ensure!(
             asked != Precision::Tf32 || asked.is_native_in(&isa),
-            "train.precision is `tf32`, which this device ({isa}) has not: it needs the backend `cuda` on a GPU whose tensor \
+            "train.precision is `tf32`, which this device ({isa}) lacks: it needs the backend `cuda` on a GPU whose tensor \
              cores have TF32; use f32 or bf16"
         );
     }

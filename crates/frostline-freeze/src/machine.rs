@@ -96,6 +96,12 @@ impl Machine {
         ]
     }
 
+    /// The time of a step that does this work, in seconds.
+    #[must_use]
+    pub fn step_seconds(&self, work: &Work) -> f64 {
+        self.step_s + self.seconds(work)
+    }
+
     /// The time of some work, in seconds.
     #[must_use]
     pub fn seconds(&self, work: &Work) -> f64 {
@@ -108,7 +114,7 @@ impl Cost {
     /// The predicted time of one step, in seconds.
     #[must_use]
     pub fn seconds(&self, machine: &Machine) -> f64 {
-        machine.step_s + machine.seconds(&self.total())
+        machine.step_seconds(&self.total())
     }
 
     /// How many times as fast as `slower` a step is predicted to be.

@@ -66,7 +66,7 @@ pub(crate) fn check_precision(study: &Study, program: &Program) -> Result<()> {
     let cells = study.grid.iter().filter(|settings| asked(settings) == Precision::Tf32).count();
     if cells > 0 && !Precision::Tf32.is_native_in(isa) {
         return environment(format!(
-            "train.precision is `tf32` in {} of {}, which the backend {} ({isa}) has not: it needs `cuda` on a GPU whose \
+            "train.precision is `tf32` in {} of {}, which the backend {} ({isa}) lacks: it needs `cuda` on a GPU whose \
              tensor cores have TF32; use f32 or bf16",
             cells,
             counted(study.grid.len(), "cell"),

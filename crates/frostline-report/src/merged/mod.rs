@@ -232,13 +232,10 @@ impl Merged {
 
     /// What each sweep is.
     fn data(&self) -> Table {
-        let encoders = |one: &&Named| {
-            listed(&distinct(one.study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string())))
-        };
         Columns::default()
             .column("Sweep", Quantity::Text, |one: &&Named| one.name.clone())
             .column("Cells", Quantity::Text, |one| words::progress(&one.study))
-            .column("Encoder", Quantity::Text, encoders)
+            .column("Encoder", Quantity::Text, |one| encoders(&one.study))
             .column("Computed by", Quantity::Text, |one| makers(&one.study))
             .table(&self.sweeps)
     }
@@ -271,9 +268,13 @@ const FILES: [&str; 4] = [
 
 /// What a sweep is, in a line.
 fn about(one: &Named) -> String {
-    let encoders = distinct(one.study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string()));
-    let progress = words::progress(&one.study);
-    format!("**{}**: {progress}. Encoder {}; {}.", one.name, listed(&encoders), makers(&one.study))
+    let (progress, encoders) = (words::progress(&one.study), encoders(&one.study));
+    format!("**{}**: {progress}. Encoder {encoders}; {}.", one.name, makers(&one.study))
+}
+
+/// The encoders of a sweep's cells.
+fn encoders(study: &Study) -> String {
+    listed(&distinct(study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string())))
 }
 
 /// Who computed a sweep.

@@ -199,7 +199,7 @@ impl Params {
             }
             note!("calibrate timing some steps on this machine");
             let found = Calibration::measure(places, &self.encoder, &backend, precision)?;
-            note!("calibrate steps are told to within {:.1} % (median)", 100.0 * found.error);
+            note!("calibrate median error of the fit: {:.1} %", 100.0 * found.error);
             match &cache {
                 Some(cache) => found.keep(cache)?,
                 None => note!("calibrate not kept: there is no cache; set FROSTLINE_CACHE to a folder"),
