@@ -5,7 +5,7 @@
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use super::blocked::{Engine, NR, Tile};
+use super::blocked::{AW, Engine, NR, Tile};
 use super::words::{as_bf16, convert, lanes, panel, transposed};
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
@@ -22,6 +22,7 @@ unsafe impl Engine for Avx512 {
     const STRIP: usize = NR;
     const ROWS: usize = usize::MAX;
     const WORDS_PER_PAIR: usize = 1;
+    const ABREAST: usize = AW;
 
     unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
         // SAFETY: the caller guarantees the features and the pointers.
@@ -49,6 +50,11 @@ unsafe impl Engine for Avx512 {
     ) {
         // SAFETY: as above.
         unsafe { transposed::<BF16>(from, stride, k, rows, out) }
+    }
+
+    unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
+        // SAFETY: as above.
+        unsafe { panel::<BF16>(from, stride, k, rows, AW, out) }
     }
 
     #[inline]

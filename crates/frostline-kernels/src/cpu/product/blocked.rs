@@ -27,8 +27,8 @@ use crate::cpu::fresh::{Fresh, Part};
 pub const NR: usize = 64;
 /// Rows of a tile.
 pub const MR: usize = 6;
-/// Rows of a panel of a transposed left operand.
-const AW: usize = 8 * MR;
+/// Rows of a transposed left operand that one task converts: whole cache lines.
+pub const AW: usize = 8 * MR;
 /// The longest block of k per pass: long enough that the weights' gradient of a typical batch is
 /// written in one pass, short enough that a panel's block stays in the second-level cache.
 const STRETCH: usize = 448;
@@ -50,6 +50,8 @@ pub unsafe trait Engine {
     const ROWS: usize;
     /// Words of a pair of bf16: 1 with the instruction that multiplies both, 2 where they are f32.
     const WORDS_PER_PAIR: usize;
+    /// Rows whose words lie beside each other where the left operand is transposed: [`MR`] or [`AW`].
+    const ABREAST: usize;
 
     /// Converts a row of k f32 into words of pairs of bf16.
     ///
@@ -85,6 +87,14 @@ pub unsafe trait Engine {
         out: *mut u32,
     );
 
+    /// Writes words of up to [`AW`] rows of a transposed left operand, [`Engine::ABREAST`] at a time: word p of those rows, then
+    /// word p + 1; then the next rows.
+    ///
+    /// # Safety
+    /// As for the trait; `from` must be valid for reading `rows` elements of each of k lines (`stride` apart), and `out` for
+    /// writing [`AW`] words for each word along k, aligned to 64 bytes.
+    unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32);
+
     /// Computes a tile with R rows.
     ///
     /// # Safety
@@ -98,7 +108,7 @@ pub struct Tile {
     pub a: *const u32,
     /// Words between rows of `a`.
     pub across: usize,
-    /// Words between neighbours of `a` along k.
+    /// Words between neighbours of `a` along k: 1, or [`Engine::ABREAST`] where `across` is 1.
     pub along: usize,
     /// The strip, valid for reading `length` x [`Engine::STRIP`] words at a 64-byte boundary.
     pub b: *const u32,
@@ -188,7 +198,7 @@ struct Words<'a, const BF16: bool> {
     /// Borrows unconverted words.
     _borrowed: &'a [f32],
     start: *const u32,
-    /// Rows of a block; 0 where all rows are one block.
+    /// Rows whose words lie beside each other; 0 where each row's words are one after the other.
     block: usize,
     /// Words of a row.
     length: usize,
@@ -246,12 +256,12 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                     let here = AW.min(m - row);
                     // SAFETY: the caller of `product` guarantees the instruction set; rows row..row+here of the transpose
                     // are columns of `data`, and `out` has AW words for each word along k.
-                    unsafe { E::panel::<BF16>(data.as_ptr().add(row), m, k, here, AW, out.as_mut_ptr()) }
+                    unsafe { E::rows::<BF16>(data.as_ptr().add(row), m, k, here, out.as_mut_ptr()) }
                     note(out);
                 };
                 let all = owned.chunks(AW / 16 * length).enumerate();
                 all.with_min_len(if several { 1 } else { m }).for_each(task);
-                Self::owning(owned.finish(), AW, length, least.into_inner())
+                Self::owning(owned.finish(), E::ABREAST, length, least.into_inner())
             }
         }
     }
@@ -262,12 +272,15 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
 
     /// Distance between rows, and between neighbours along k.
     fn steps(&self) -> (usize, usize) {
-        if self.block == 0 { (self.length, 1) } else { (1, AW) }
+        if self.block == 0 { (self.length, 1) } else { (1, self.block) }
     }
 
     /// Where row i begins; i is a multiple of [`MR`], so that no tile crosses two blocks.
     fn row(&self, i: usize) -> *const u32 {
-        let at = if self.block == 0 { i * self.length } else { i / AW * AW * self.length + i % AW };
+        let at = match self.block {
+            0 => i * self.length,
+            block => i / block * block * self.length + i % block,
+        };
         self.start.wrapping_add(at)
     }
 }

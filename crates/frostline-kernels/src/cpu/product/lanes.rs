@@ -4,10 +4,14 @@
 //! first one's, each with one rounding to nearest; numbers below the normal ones are zero before and after. So words are
 //! rounded f32, with the neighbours of each pair exchanged, and a tile multiplies them like any other.
 //!
+//! The sums of a tile without such small numbers are the product's innermost loop: for AVX2 in `avx2.rs`.
+//!
 //! # Source
 //! Intel, *64 and IA-32 Architectures Software Developer's Manual*, `VDPBF16PS` and `VCVTNE2PS2BF16`.
 
-use super::blocked::{Engine, Tile};
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
+use super::blocked::{Engine, MR, Tile};
 use crate::cpu::simd::fma;
 
 /// Columns of a strip.
@@ -18,7 +22,7 @@ const ROWS: usize = 96;
 
 /// Defines an engine from the bodies below, compiled with these target features.
 macro_rules! engine {
-    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal $(, $features:literal)?) => {
+    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, $sums:path $(, $features:literal)?) => {
         $(#[$meta])*
         pub struct $name;
 
@@ -27,6 +31,7 @@ macro_rules! engine {
             const STRIP: usize = LANES;
             const ROWS: usize = ROWS;
             const WORDS_PER_PAIR: usize = 2;
+            const ABREAST: usize = MR;
 
             $(#[target_feature(enable = $features)])?
             unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
@@ -51,13 +56,22 @@ macro_rules! engine {
             }
 
             $(#[target_feature(enable = $features)])?
+            unsafe fn rows<const BF16: bool>(
+                from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32,
+            ) {
+                // SAFETY: the caller guarantees the pointers.
+                unsafe { rows_of_transpose::<BF16>(from, stride, k, rows, out) }
+            }
+
+            $(#[target_feature(enable = $features)])?
             unsafe fn tile<const R: usize, const BF16: bool>(tile: &Tile) {
                 // SAFETY: the caller guarantees the pointers.
                 unsafe {
-                    match BF16 && tile.flush {
-                        true => self::tile::<R, true, $fma>(tile),
-                        false => self::tile::<R, false, $fma>(tile),
-                    }
+                    let sums = match BF16 && tile.flush {
+                        true => sums::<R, true, $fma>(tile),
+                        false => $sums(tile),
+                    };
+                    write(tile, &sums);
                 }
             }
         }
@@ -67,18 +81,18 @@ macro_rules! engine {
 #[cfg(target_arch = "x86_64")]
 engine! {
     /// Processors with AVX2 and FMA.
-    Avx2, FMA = true, "avx2,fma"
+    Avx2, FMA = true, avx2::sums::<R>, "avx2,fma"
 }
 
 #[cfg(target_arch = "aarch64")]
 engine! {
     /// Every 64-bit processor of Arm.
-    Neon, FMA = true
+    Neon, FMA = true, sums::<R, false, true>
 }
 
 engine! {
     /// Any processor: multiply-adds that round once are computed in f64.
-    Portable, FMA = false
+    Portable, FMA = false, sums::<R, false, false>
 }
 
 /// Rounds to the nearest bf16, to the even one of two; what is below the normal numbers becomes zero.
@@ -233,12 +247,47 @@ unsafe fn transposed<const BF16: bool>(
     }
 }
 
-/// See [`Engine::tile`].
+/// See [`Engine::rows`].
 ///
 /// # Safety
 /// As there.
 #[inline(always)]
-unsafe fn tile<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &Tile) {
+unsafe fn rows_of_transpose<const BF16: bool>(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    out: *mut u32,
+) {
+    let all = words::<BF16>(k);
+    for p in 0..all {
+        let element = element::<BF16>(p);
+        for first in (0..rows).step_by(MR) {
+            let from = from.wrapping_add(element * stride + first);
+            let here = if element < k { MR.min(rows - first) } else { 0 };
+            // SAFETY: only elements below `rows` of lines below k are read; `out` has MR words for each word along k and each
+            // part of MR rows.
+            unsafe {
+                let mut values = [0f32; MR];
+                if here == MR {
+                    values = *from.cast();
+                } else {
+                    for (r, value) in values.iter_mut().enumerate().take(here) {
+                        *value = *from.add(r);
+                    }
+                }
+                *out.add(first * all + p * MR).cast::<[u32; MR]>() = values.map(word::<BF16>);
+            }
+        }
+    }
+}
+
+/// The sums of a tile: `R` rows of a strip's columns.
+///
+/// # Safety
+/// As [`Engine::tile`].
+#[inline(always)]
+unsafe fn sums<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &Tile) -> [[f32; LANES]; R] {
     let mut sums = [[0f32; LANES]; R];
     let (mut a, mut b) = (tile.a, tile.b);
     for _ in 0..tile.length {
@@ -257,6 +306,15 @@ unsafe fn tile<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &Tile) 
         a = a.wrapping_add(tile.along);
         b = b.wrapping_add(LANES);
     }
+    sums
+}
+
+/// Writes a tile's sums.
+///
+/// # Safety
+/// As [`Engine::tile`].
+#[inline(always)]
+unsafe fn write<const R: usize>(tile: &Tile, sums: &[[f32; LANES]; R]) {
     for (r, sums) in sums.iter().enumerate() {
         // SAFETY: the caller guarantees the pointers.
         unsafe {

@@ -5,6 +5,8 @@
 //! dimension alone (`blocked.rs`).
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod blocked;
 mod lanes;
