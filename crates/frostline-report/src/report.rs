@@ -23,6 +23,9 @@ use crate::web;
 /// Why there can be no report.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReportError {
+    /// There is nothing to compare.
+    #[error("no sweep is given; a comparison needs at least one")]
+    NoSweeps,
     /// A sweep without cells has nothing to report.
     #[error("the sweep `{name}` has no cells; give its plan at least one language and policy")]
     NoCells {

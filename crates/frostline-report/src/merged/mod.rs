@@ -60,6 +60,9 @@ impl Merged {
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
             all.push(Named { name, study: Study::new(&sweep, &records) });
         }
+        if all.is_empty() {
+            failed = Some(ReportError::NoSweeps);
+        }
         Self { beside: Vec::new(), sweeps: all, fault: failed }.judged()
     }
 
@@ -88,7 +91,7 @@ impl Merged {
     /// The files: `index.html` and `comparison.md`, `results.csv` and `results.parquet`, tables for LaTeX, and the figure.
     ///
     /// # Errors
-    /// A sweep without cells, a record of another schema, or two records for one cell.
+    /// No sweep, a sweep without cells, a record of another schema, or two records for one cell.
     pub fn files(self) -> Result<Vec<ReportFile>, ReportError> {
         if let Some(fault) = self.fault {
             return Err(fault);

@@ -154,4 +154,6 @@ fn a_fault_of_one_is_an_error() {
     let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)]);
     let error = merged.files().expect_err("no cells");
     assert!(matches!(error, ReportError::NoCells { .. }), "{error}");
+    let none = Merged::new([]).with_predictions(|_, _, _| None).files().expect_err("no sweep");
+    assert!(matches!(none, ReportError::NoSweeps), "{none}");
 }
