@@ -21,10 +21,17 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Starts the log, and appends spans to `trace`. Where this was done before, nothing changes.
 pub(crate) fn start(trace: Option<&Path>) {
-    let filter = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).from_env_lossy();
+    // Figures name several fonts for those who read SVG elsewhere; that one of them is not here is no news.
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(chosen) => {
+            EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).parse_lossy(chosen)
+        }
+        Err(_) => EnvFilter::new("warn,usvg=error"),
+    };
+    let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(color && std::io::stderr().is_terminal())
         // A span is told with its fields and its time when it ends.
         .with_span_events(FmtSpan::CLOSE)
         // It would report a closed standard error there, and panic.
