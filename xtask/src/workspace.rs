@@ -11,5 +11,5 @@ pub(crate) fn root() -> PathBuf {
 
 /// The default folders of `cargo xtask sweep`: sweeps in the workspace, plans in its `configs/`.
 pub(crate) fn place() -> Place {
-    Place { folder: root(), plans: Some(root().join("configs")) }
+    Place { folder: root(), plans: Some(root().join("configs")), built: false }
 }

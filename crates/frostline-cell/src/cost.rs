@@ -68,7 +68,7 @@ pub fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> re
 }
 
 /// The label positions of an example.
-fn labels(example: &Example) -> u64 {
+pub(crate) fn labels(example: &Example) -> u64 {
     example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count() as u64
 }
 
@@ -80,17 +80,26 @@ pub(crate) fn of_cell(
     policy: &ResolvedPolicy,
     train: &record::TrainSettings,
 ) -> record::Cost {
+    let (shape, workload) = of_train(data, encoder, train);
+    let mut longest: Vec<&Example> = data.main().train.examples.iter().collect();
+    longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
+    longest.truncate(train.batch.div_ceil(train.accumulate));
+    let lengths = longest.iter().map(|example| example.ids.len());
+    let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
+    let cost = predict(&shape, &workload, policy, PrefixMode::Computed);
+    record::Cost { memory: Some(memory(&shape, &largest, policy)), ..cost }
+}
+
+/// The model of a cell, and a mean step on its own train sentences.
+pub(crate) fn of_train(
+    data: &Data,
+    encoder: &EncoderConfig,
+    train: &record::TrainSettings,
+) -> (Shape, Workload) {
     let task = data.main();
     let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
     let steps = examples.len().div_ceil(train.batch);
     let workload = Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64);
-    let mut longest: Vec<&Example> = examples.iter().collect();
-    longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
-    longest.truncate(train.batch.div_ceil(train.accumulate));
-    let lengths = longest.iter().map(|example| example.ids.len());
-    let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
-    let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
-    let cost = predict(&shape, &workload, policy, PrefixMode::Computed);
-    record::Cost { memory: Some(memory(&shape, &largest, policy)), ..cost }
+    (shape(encoder, task.tags.len(), data.vocabulary.rows().len()), workload)
 }

@@ -20,6 +20,7 @@ mod data;
 mod document;
 pub mod export;
 pub mod facts;
+pub mod forecast;
 mod heads;
 mod history;
 pub mod inputs;

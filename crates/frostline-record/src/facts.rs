@@ -101,6 +101,21 @@ impl Spelled {
     }
 }
 
+/// What a cell is predicted to cost on a machine: what `frostline forecast` answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forecast {
+    /// The cell's id.
+    pub cell: String,
+    /// Steps of training, of all stages.
+    pub steps: u64,
+    /// Seconds of training, and of scoring after each epoch; nothing where nobody timed steps on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Bytes of parameters, gradients, moments and activations at the longest batch.
+    pub bytes: u64,
+}
+
 /// The data of a cell, and of all cells after it that learn from the same: what `frostline data`
 /// answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -72,9 +72,13 @@ pub struct SweepArgs {
     /// policies and seeds]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show the cells and where each input comes from, and run nothing
+    /// Show the cells, what each is predicted to cost on this machine, and where each input comes from; and run nothing
     #[arg(long, conflicts_with = "verify")]
     pub list: bool,
+    /// With --list: time steps for some seconds where this was not done on this machine before, to predict how long
+    /// cells take. The result is kept in the cache
+    #[arg(long, requires = "list")]
+    pub calibrate: bool,
     /// Show how the sweep in a folder stands: what is recorded, what failed, and who runs which cell
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub status: Option<PathBuf>,

@@ -13,6 +13,7 @@ mod executor;
 pub mod fault;
 mod fetch;
 mod folder;
+mod forecast;
 mod gpu;
 mod inputs;
 mod interrupts;

@@ -9,20 +9,28 @@ use frostline_record::{Bits, Input, Inputs, Precision, Settings};
 use frostline_report::visible;
 
 use crate::fault::{Result, environment};
+use crate::forecast::Costs;
 use crate::inputs::Sources;
 use crate::place;
 use crate::program::Program;
 use crate::study::Study;
 use crate::units::{bytes, counted, grouped};
 
-/// `--list`: writes the inputs and the cells.
+/// `--list`: writes the inputs, and the cells with what they are predicted to cost, where that was asked.
 ///
 /// # Errors
 /// Where `out` cannot be written.
-pub(crate) fn write(study: &Study, sources: &Sources, folder: &Path, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(
+    study: &Study,
+    sources: &Sources,
+    folder: &Path,
+    costs: Option<&Costs>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let inputs = header(study) + &origins(study, sources);
     writeln!(out, "{}folder    {}", visible(&inputs), visible(&place::shown(folder)))?;
-    cells(study, out)
+    cells(study, costs, out)?;
+    write!(out, "{}", costs.map_or_else(String::new, |costs| costs.summary(study.grid.len())))
 }
 
 /// Prints the inputs and the worker program before the cells run.
@@ -162,10 +170,11 @@ fn file(input: &Input) -> String {
     format!("{:>9}  sha256 {}  {}", bytes(input.bytes), &input.sha256[..12], input.path)
 }
 
-fn cells(study: &Study, out: &mut impl Write) -> io::Result<()> {
+fn cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Result<()> {
     for (number, settings) in study.grid.iter().enumerate() {
         let Settings { lang, policy, seed, .. } = &settings;
-        writeln!(out, "{:>4}  {lang} {policy} seed {seed}{}", number + 1, axes(study, &settings))?;
+        let cost = costs.map_or_else(String::new, |costs| costs.of_cell(number));
+        writeln!(out, "{:>4}  {lang} {policy} seed {seed}{}{cost}", number + 1, axes(study, &settings))?;
     }
     Ok(())
 }

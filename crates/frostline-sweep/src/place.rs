@@ -9,13 +9,15 @@ pub struct Place {
     pub folder: PathBuf,
     /// If set, built-in plans are read from this folder instead of from the program itself.
     pub plans: Option<PathBuf>,
+    /// Whether the worker program is there already, so that it costs nothing to ask it.
+    pub built: bool,
 }
 
 impl Place {
     /// The current folder, with the plans that are compiled into the program.
     #[must_use]
     pub fn here() -> Self {
-        Self { folder: PathBuf::new(), plans: None }
+        Self { folder: PathBuf::new(), plans: None, built: true }
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum as _;
-use frostline_record::{Bits, Cell, CellFacts, PairedTimes, TimingJob};
+use frostline_record::{Bits, Cell, CellFacts, Forecast, PairedTimes, TimingJob};
 use serde::{Deserialize, Serialize};
 
 use crate::args::Backend;
@@ -82,6 +82,16 @@ impl Program {
     pub(crate) fn data(&self, cells: &[Cell]) -> Result<Vec<CellFacts>> {
         let answer = self.output_for(cells, &["data"]).environment()?;
         let place = || format!("{} data: not the output of a Frostline program", self.path.display());
+        serde_json::from_slice(&answer).with_context(place).environment()
+    }
+
+    /// What cells are predicted to cost, with the threads of a worker.
+    pub(crate) fn forecast(&self, cells: &[Cell], threads: usize, calibrate: bool) -> Result<Vec<Forecast>> {
+        let (backend, threads) = (self.backend.to_string(), threads.to_string());
+        let mut arguments = vec!["forecast", "--backend", &backend, "--threads", &threads];
+        arguments.extend(calibrate.then_some("--calibrate"));
+        let answer = self.output_for(cells, &arguments).environment()?;
+        let place = || format!("{} forecast: not the output of a Frostline program", self.path.display());
         serde_json::from_slice(&answer).with_context(place).environment()
     }
 

@@ -10,6 +10,7 @@ use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
 use crate::fault::Result;
 use crate::folder::{self, Folder};
+use crate::forecast::Costs;
 use crate::jobs::{Jobs, Queue};
 use crate::outcome::Outcome;
 use crate::place::Place;
@@ -45,7 +46,8 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     let sources = inputs::find(&mut study, args)?;
     let out = study.folder(args, place);
     if args.list {
-        return say::print(|to| list::write(&study, &sources, &out, to));
+        let costs = (place.built || args.calibrate).then(|| Costs::of(&study, &sources, program, args));
+        return say::print(|to| list::write(&study, &sources, &out, costs.as_ref(), to));
     }
     if args.data_report {
         let program = program()?;

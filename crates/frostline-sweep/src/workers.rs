@@ -52,6 +52,12 @@ impl Failures {
     }
 }
 
+/// The threads of each of so many workers: those that were asked for, or their share of the cores.
+pub(crate) fn shared_threads(workers: usize, asked: Option<u32>) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or(cores / workers, |threads| threads as usize).max(1)
+}
+
 /// Runs jobs in worker processes on this machine.
 #[derive(Debug)]
 pub struct LocalWorkers<'a> {
@@ -68,8 +74,7 @@ impl<'a> LocalWorkers<'a> {
     #[must_use]
     pub fn new(program: &'a Program, count: usize, threads: Option<u32>, logs: PathBuf) -> Self {
         let count = count.max(1);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = threads.map_or(cores / count, |threads| threads as usize).max(1);
+        let threads = shared_threads(count, threads);
         Self { program, count, threads, logs, failures: Failures::default() }
     }
 

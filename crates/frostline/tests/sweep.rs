@@ -12,6 +12,7 @@ use tempfile::TempDir;
 fn frostline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.args(arguments).current_dir(folder).env_remove("COLUMNS").env_remove("RUST_LOG");
+    command.env("FROSTLINE_CACHE", folder.join("cache"));
     command.output().expect("the binary starts")
 }
 
@@ -154,6 +155,13 @@ fn plans_are_listed_and_printed() {
     std::fs::write(folder.path().join("mine.toml"), &reference).unwrap();
     let listed = printed(folder.path(), &["sweep", "--plan", "demo", "--list"]);
     assert!(listed.contains("30 cells"), "{listed}");
+    let last = listed.lines().find(|line| line.contains("pcm alternating seed 44: 450 steps"));
+    assert!(last.is_some_and(|line| line.ends_with(" MB")), "what a cell is predicted to take: {listed}");
+    assert!(listed.contains("--calibrate"), "{listed}");
+    let listed = printed(folder.path(), &["sweep", "--lang", "pcm", "--list", "--calibrate"]);
+    assert!(listed.lines().any(|line| line.starts_with("time      about ")), "{listed}");
+    let again = printed(folder.path(), &["sweep", "--lang", "pcm", "--list"]);
+    assert_eq!(again, listed, "the calibration is kept");
     let unknown = frostline(folder.path(), &["plans", "papers"]);
     assert_eq!(unknown.status.code(), Some(2));
     let unknown = frostline(folder.path(), &["sweep", "--plan", "papers"]);

@@ -20,6 +20,7 @@ pub mod conllu;
 pub mod data;
 pub mod doctor;
 pub mod export;
+pub mod forecast;
 pub mod logits;
 pub mod man;
 mod memory;

@@ -1,0 +1,136 @@
+//! What cells will cost on this machine, from the cost model and the machine's calibration, without training anything.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use frostline_assets::Places;
+use frostline_freeze::{Cost, Machine, Policy, ResolvedPolicy, Workload};
+use frostline_model::EncoderConfig;
+use frostline_record::{Cell, Forecast, Precision, Switch};
+use frostline_train::{Dataset, extras};
+
+use crate::calibration::{Calibration, Conditions};
+use crate::cost;
+use crate::data::Data;
+use crate::inputs;
+use crate::load::load;
+use crate::outcome::accounts;
+use crate::shared::Shared;
+use crate::stage::Stage;
+
+/// Predicts what each cell costs, with the threads of the caller's pool. Seconds need a calibration in the cache; with
+/// `calibrate`, one is made where it is missing. `note` gets a line for each.
+///
+/// # Errors
+/// If the cells cannot be loaded, or the backend cannot run here.
+pub fn of_cells(
+    cells: &[Cell],
+    backend: &str,
+    calibrate: bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<Forecast>> {
+    let mut shared = Shared::default();
+    let mut machines = Machines { backend, calibrate, found: BTreeMap::new() };
+    cells.iter().map(|cell| of_cell(cell, &mut shared, &mut machines, note)).collect()
+}
+
+fn of_cell(
+    cell: &Cell,
+    shared: &mut Shared,
+    machines: &mut Machines<'_>,
+    note: &mut dyn FnMut(&str),
+) -> Result<Forecast> {
+    let mut plain = cell.clone();
+    // They take time, and nothing here depends on them.
+    plain.settings.eval.baselines = Switch::Off;
+    let data = load(&plain, false, shared)?;
+    let stages = Stage::all(&cell.settings, &data, false)?;
+    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let added = extras(&cell.settings, &policies, data.encoder.depth)?;
+    let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
+    let (mut steps, mut seconds, mut bytes) = (0, Some(0.0), 0);
+    for stage in &stages {
+        let of_stage = stage.steps(&data);
+        let predicted = cost::of_cell(&data, &encoder, stage.timeline.last(), &stage.settings.train);
+        let kept = predicted.memory.map_or(0, |memory| memory.total());
+        bytes = bytes.max(kept + parameter_bytes(&data, &encoder, stage.timeline.last()));
+        let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
+        seconds = seconds.zip(machine).map(|(before, machine)| {
+            let epochs = stage.settings.train.epochs as f64;
+            before
+                + training(&data, &encoder, stage, of_stage, &machine)
+                + epochs * scoring(&data, &encoder, &machine)
+        });
+        steps += of_stage;
+    }
+    Ok(Forecast { cell: cell.id.clone(), steps, seconds, bytes })
+}
+
+/// Seconds of a stage's steps. Where blocks unfreeze on the way, each part of the stage counts with what it learns.
+fn training(data: &Data, encoder: &EncoderConfig, stage: &Stage, steps: u64, machine: &Machine) -> f64 {
+    let mut begins: Vec<(u64, &ResolvedPolicy)> = vec![(0, stage.timeline.at(0))];
+    begins.extend(stage.timeline.unfreezings().filter(|(from, _)| (1..steps).contains(from)));
+    let ends = begins.iter().skip(1).map(|(from, _)| *from).chain([steps]);
+    let part = |((from, policy), to): (&(u64, &ResolvedPolicy), u64)| {
+        let (shape, workload) = cost::of_train(data, encoder, &stage.settings.train);
+        (to - from) as f64 * Cost::of(&shape, &workload, policy).seconds(machine)
+    };
+    begins.iter().zip(ends).map(part).sum()
+}
+
+/// Seconds of scoring dev: the forward pass of every sentence, as where nothing of the encoder learns.
+fn scoring(data: &Data, encoder: &EncoderConfig, machine: &Machine) -> f64 {
+    let frozen: Policy = "all+embeddings".parse().expect("a policy");
+    let frozen = frozen.resolve(encoder.depth, &["head"]).expect("every encoder has it");
+    let seconds = |set: &Dataset, tags: usize| {
+        let lengths = set.examples.iter().map(|example| example.ids.len());
+        let labels = set.examples.iter().map(cost::labels).sum();
+        let shape = cost::shape(encoder, tags, data.vocabulary.rows().len());
+        Cost::of(&shape, &Workload::of(lengths, labels, 1), &frozen).seconds(machine)
+    };
+    data.tasks.iter().map(|task| seconds(&task.dev.set, task.tags.len())).sum()
+}
+
+/// Bytes of the parameters on the device: of the word table only the rows that the data need.
+fn parameter_bytes(data: &Data, encoder: &EncoderConfig, policy: &ResolvedPolicy) -> u64 {
+    let unneeded = encoder.vocabulary.saturating_sub(data.vocabulary.rows().len()) * encoder.hidden;
+    4 * accounts(encoder, &data.heads, policy).total.saturating_sub(unneeded as u64)
+}
+
+/// This machine's calibrations, each looked up once.
+struct Machines<'a> {
+    backend: &'a str,
+    calibrate: bool,
+    found: BTreeMap<String, Option<Machine>>,
+}
+
+impl Machines<'_> {
+    fn of(
+        &mut self,
+        cell: &Cell,
+        encoder: &EncoderConfig,
+        precision: Precision,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Option<Machine>> {
+        let conditions = Conditions::here(encoder, self.backend, precision)?;
+        let key = serde_json::to_string(&conditions)?;
+        if let Some(known) = self.found.get(&key) {
+            return Ok(*known);
+        }
+        let cache = frostline_assets::default_cache();
+        let mut found = cache.as_ref().and_then(|cache| Calibration::kept(cache, &conditions));
+        if found.is_none() && self.calibrate {
+            let config = &inputs::input(&cell.inputs, "config")?.path;
+            let (folder, _) = config.rsplit_once('/').context("a config outside of a folder")?;
+            note(&format!("calibrate timing some steps of {folder} on this machine"));
+            let measured = Calibration::measure(&Places::new(None, None), folder, self.backend, precision)?;
+            if let Some(cache) = &cache {
+                measured.keep(cache)?;
+            }
+            found = Some(measured);
+        }
+        let machine = found.map(|found| found.machine);
+        self.found.insert(key, machine);
+        Ok(machine)
+    }
+}

@@ -1,0 +1,121 @@
+//! What the cells of a study are predicted to cost on this machine, for `--list`.
+
+use std::fmt::Write as _;
+
+use frostline_record::Forecast;
+
+use crate::args::SweepArgs;
+use crate::fault::Result;
+use crate::inputs::Sources;
+use crate::program::Program;
+use crate::study::Study;
+use crate::units::{bytes, clock, counted, grouped};
+use crate::workers::shared_threads;
+
+/// The most settings that are predicted: each may need other data to be read.
+const MOST: usize = 1_000;
+
+/// What cells are predicted to cost.
+pub(crate) enum Costs {
+    /// Nobody was asked, for this reason.
+    Unknown(String),
+    /// Of the first seed's cells, which those of other seeds repeat in the same order.
+    Known { each: Vec<Forecast>, jobs: usize, threads: usize },
+}
+
+impl Costs {
+    /// Asks the program. A fault that it finds is the reason why there is no answer: a list says what there is.
+    pub(crate) fn of(
+        study: &Study,
+        sources: &Sources,
+        program: impl FnOnce() -> Result<Program>,
+        args: &SweepArgs,
+    ) -> Self {
+        let all = study.grid.len();
+        let seeds = study.plan.grid.get("seed").map_or(1, Vec::len).max(1);
+        let settings = all / seeds;
+        if settings > MOST {
+            return Self::Unknown(format!("for more than {} settings", grouped(MOST as u64)));
+        }
+        let ask = || {
+            let program = program()?;
+            let jobs = study.plan.jobs.max(1);
+            let threads = shared_threads(jobs, args.threads);
+            let cells: Vec<_> = sources.cells(study, &program).into_iter().take(settings).collect();
+            let each = program.forecast(&cells, threads, args.calibrate)?;
+            Ok(Self::Known { each, jobs, threads })
+        };
+        ask().unwrap_or_else(|fault: crate::fault::Fault| Self::Unknown(format!("{:#}", fault.error)))
+    }
+
+    /// The end of a cell's line.
+    pub(crate) fn of_cell(&self, number: usize) -> String {
+        let Self::Known { each, .. } = self else { return String::new() };
+        let Some(Forecast { steps, seconds, bytes: memory, .. }) = each.get(number % each.len().max(1))
+        else {
+            return String::new();
+        };
+        let time = seconds.map_or_else(String::new, |seconds| format!(", about {}", clock(seconds)));
+        format!(": {}{time}, {}", counted(*steps as usize, "step"), bytes(*memory))
+    }
+
+    /// The last lines, for so many cells.
+    pub(crate) fn summary(&self, cells: usize) -> String {
+        let mut text = String::new();
+        match self {
+            Self::Unknown(reason) => {
+                let _ = writeln!(text, "costs     not predicted: {reason}");
+            }
+            Self::Known { each, jobs, threads } => {
+                let times: Option<Vec<f64>> = each.iter().map(|forecast| forecast.seconds).collect();
+                let Some(times) = times else {
+                    text += "time      not predicted, since no steps were timed on this machine; --calibrate does it, once, in some \
+                             seconds\n";
+                    return text;
+                };
+                let seconds =
+                    times.iter().sum::<f64>() / times.len().max(1) as f64 * cells as f64 / *jobs as f64;
+                let _ = writeln!(
+                    text,
+                    "time      about {} for training and scoring all, {} at a time on {}",
+                    clock(seconds),
+                    counted(*jobs, "cell"),
+                    counted(*threads, "thread")
+                );
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(seconds: [Option<f64>; 2], jobs: usize) -> Costs {
+        let each =
+            seconds.map(|seconds| Forecast { cell: String::new(), steps: 160, seconds, bytes: 812_000_000 });
+        Costs::Known { each: each.to_vec(), jobs, threads: 2 }
+    }
+
+    #[test]
+    fn cells_of_every_seed_cost_the_same() {
+        let costs = known([Some(60.0), Some(30.0)], 1);
+        let lines: Vec<String> = (0..4).map(|number| costs.of_cell(number)).collect();
+        let [first, second] = [": 160 steps, about 1:00, 812.0 MB", ": 160 steps, about 0:30, 812.0 MB"];
+        assert_eq!(lines, [first, second, first, second]);
+        let all = "time      about 3:00 for training and scoring all, 1 cell at a time on 2 threads\n";
+        assert_eq!(costs.summary(4), all);
+        assert!(known([Some(60.0), Some(30.0)], 2).summary(4).contains("about 1:30 "));
+    }
+
+    #[test]
+    fn without_a_calibration_memory_is_known() {
+        let costs = known([Some(60.0), None], 1);
+        assert_eq!(costs.of_cell(1), ": 160 steps, 812.0 MB");
+        assert!(costs.summary(2).contains("--calibrate"));
+        let unknown = Costs::Unknown("for more than 1,000 settings".into());
+        assert_eq!(unknown.of_cell(0), "");
+        assert_eq!(unknown.summary(2), "costs     not predicted: for more than 1,000 settings\n");
+    }
+}

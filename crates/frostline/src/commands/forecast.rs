@@ -1,0 +1,46 @@
+//! `frostline forecast`: used by `frostline sweep --list`.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use frostline_sweep::note;
+
+use super::{named, pool};
+
+/// Predict what cells cost on this machine, without training: reads a JSON list of cells from standard input and prints
+/// steps, seconds and bytes of each as JSON. `frostline sweep --list` shows them.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+    frostline forecast < cells.json
+    frostline forecast --calibrate --threads 2 < cells.json")]
+pub struct Forecast {
+    /// Time steps for some seconds where this was not done on this machine before: without that, no seconds are
+    /// predicted.
+    #[arg(long)]
+    calibrate: bool,
+    /// Threads [default: all]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    #[arg(long)]
+    backend: Option<String>,
+}
+
+impl Forecast {
+    /// Prints what the cells on standard input are predicted to cost.
+    ///
+    /// # Errors
+    /// If standard input is not a list of cells, a file cannot be read, or the backend cannot run here.
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let cells: Vec<frostline_record::Cell> = serde_json::from_reader(std::io::stdin().lock())
+            .context("standard input: not a list of cells")?;
+        let found = pool(self.threads)?.install(|| {
+            let backend = named(self.backend)?;
+            frostline_cell::forecast::of_cells(&cells, &backend, self.calibrate, &mut |line| note!("{line}"))
+        })?;
+        writeln!(out, "{}", serde_json::to_string(&found)?)?;
+        Ok(())
+    }
+}
