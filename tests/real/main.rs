@@ -24,6 +24,9 @@ use tempfile::TempDir;
 /// The runner under test.
 const RUNNER: &str = env!("CARGO_BIN_EXE_runner-under-test");
 
+/// Names another program to test, such as one for another processor in an emulator. `bits` alone reads it.
+const OTHER_RUNNER: &str = "FROSTLINE_PROGRAM";
+
 /// A folder for one sweep.
 struct Place {
     folder: TempDir,
@@ -51,8 +54,18 @@ impl Place {
 
     /// The same with timing.
     fn timed_sweep(&self, words: &str) -> Command {
+        self.sweep_of(Path::new(RUNNER), words)
+    }
+
+    /// The same by this runner.
+    fn sweep_of(&self, runner: &Path, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-under-test"));
-        command.args(["sweep", "--runner", RUNNER, "--out"]).arg(self.out()).args(words.split_whitespace());
+        command
+            .args(["sweep", "--runner"])
+            .arg(runner)
+            .arg("--out")
+            .arg(self.out())
+            .args(words.split_whitespace());
         if !words.contains("--plan") {
             command.args(["--plan", "demo"]);
         }
