@@ -3,7 +3,10 @@
 //! A step passes, fails or is skipped. Tests that skip are collected and listed; a skip that is not allowed is
 //! a failure.
 
+mod aarch64;
+mod ahead;
 mod browser;
+mod call;
 mod cluster;
 mod deny;
 mod docs;
@@ -17,7 +20,6 @@ mod track;
 mod venv;
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
@@ -29,10 +31,15 @@ use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::say;
 use frostline_sweep::units::{clock, counted};
 
+use ahead::Ahead;
+use call::Call;
 use outcome::Outcome;
 use skips::Skip;
 pub(crate) use skips::add as add_skip;
-use steps::{Call, Step, Work};
+use steps::{Step, Work};
+
+/// With this step the builds of later ones begin: those before it are short builds that need all cores.
+const FIRST_LONG: &str = "test";
 
 /// One line of the closing table.
 struct Row {
@@ -63,10 +70,16 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
     let python = if makes_python { None } else { python::kept() };
     let mut session = Session { scratch, shared: shared(), python, skips: Vec::new() };
     let mut rows: Vec<Row> = Vec::new();
+    let mut ahead = Ahead::default();
     for step in &steps {
+        if step.name == FIRST_LONG {
+            let builds = steps.iter().filter_map(|step| Some((step.name, step.separate()?))).collect();
+            ahead = Ahead::start(builds, session.scratch.clone());
+        }
+        ahead.wait(step.name);
         let started = Instant::now();
         let outcome = match &step.work {
-            Work::Cargo(calls) => session.call(step, calls).environment()?,
+            Work::Cargo(calls) => session.call(step.name, calls).environment()?,
             Work::Python => session.take_python(step.name, making.take()),
             Work::Deny => {
                 let (python, shared) = (session.python.as_deref(), session.shared.as_deref());
@@ -77,6 +90,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
             Work::Cluster(program) => cluster::run(step.name, program).environment()?,
             Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
+            Work::Aarch64 => session.aarch64(step).environment()?,
             Work::Package => package::run(step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
@@ -86,6 +100,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             break;
         }
     }
+    drop(ahead);
     if let Some(making) = making {
         let _ = making.join(); // No pip keeps running after a failed run.
     }
@@ -111,13 +126,12 @@ fn shared() -> Option<PathBuf> {
 
 impl Session {
     /// Runs a step's calls of cargo one after the other, and collects what was skipped.
-    fn call(&mut self, step: &Step, calls: &[Call]) -> anyhow::Result<Outcome> {
-        let file = self.scratch.join(format!("skips-{}", step.name));
+    fn call(&mut self, step: &str, calls: &[Call]) -> anyhow::Result<Outcome> {
+        let file = self.scratch.join(format!("skips-{step}"));
         for call in calls {
-            say!("\n== {}: cargo {}", step.name, call.arguments.join(" "));
-            let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-            command.args(&call.arguments).envs(call.variables.iter().copied());
-            command.current_dir(workspace::root()).env(skips::FILE, &file);
+            say!("\n== {step}: cargo {}", call.arguments.join(" "));
+            let mut command = call.command(&[]);
+            command.env(skips::FILE, &file);
             if let Some(shared) = &self.shared {
                 command.env(skips::SHARED, shared);
             }
@@ -126,12 +140,22 @@ impl Session {
                 None => command.env_remove(skips::PYTHON),
             };
             let code = command.status().context("cargo cannot be started")?.code();
-            self.skips.extend(skips::read(&file, step.name)?);
+            self.skips.extend(skips::read(&file, step)?);
             if code != Some(0) {
                 return Ok(Outcome::Failed);
             }
         }
         Ok(Outcome::Passed)
+    }
+
+    /// Runs the code for Arm, where this machine can.
+    fn aarch64(&mut self, step: &Step) -> anyhow::Result<Outcome> {
+        if let Some(reason) = aarch64::lacking() {
+            say!("\n== {}: THE CODE FOR ARM IS NOT RUN: {reason}", step.name);
+            return Ok(Outcome::Skipped(reason.into()));
+        }
+        let calls = aarch64::calls(&self.scratch)?;
+        self.call(step.name, &calls)
     }
 
     /// Waits for the Python that was prepared during the other steps.

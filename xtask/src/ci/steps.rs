@@ -5,6 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::aarch64;
+use super::call::{Call, call};
+
 /// One step of a run.
 pub(super) struct Step {
     pub name: &'static str,
@@ -29,22 +32,13 @@ pub(super) enum Work {
     Cluster(String),
     /// Runs the commands of the documentation with this program, and builds the book.
     Docs(String),
+    /// Runs the code for Arm in an emulator.
+    Aarch64,
     /// Lists the files of each package.
     Package,
     /// Nothing, for this reason.
     #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
-}
-
-/// One call of cargo.
-pub(super) struct Call {
-    pub arguments: Vec<String>,
-    pub variables: &'static [(&'static str, &'static str)],
-}
-
-fn call(arguments: &str) -> Call {
-    let arguments = arguments.split_whitespace().map(String::from).collect();
-    Call { arguments, variables: &[] }
 }
 
 fn step(name: &'static str, calls: impl Into<Vec<Call>>) -> Step {
@@ -59,12 +53,11 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         call
     };
     let out = |folder: &str| ["--out".to_string(), scratch.join(folder).display().to_string()];
-    // The code for other processors, if this one can run it.
-    let lesser = |name, variables| {
-        step(name, [Call { variables, ..call("test --workspace --test parity --test laws") }])
-    };
-    let doc = Call { variables: &[("RUSTDOCFLAGS", "-Dwarnings")], ..call("doc --workspace --no-deps") };
-    let mut ndarray = sweep("--seeds 42 --set train.epochs=2 --backend ndarray", out("ndarray"));
+    // The code for other processors, if this one can run it. Whole sweeps on them are part of `test`: `tests/real/bits.rs`.
+    let lesser = |name, isa| step(name, [call("test --workspace --test parity").with("FROSTLINE_ISA", isa)]);
+    let doc = call("doc --workspace --no-deps").with("RUSTDOCFLAGS", "-Dwarnings");
+    let mut ndarray =
+        sweep("--seeds 42 --set train.epochs=2 --policies first-2 --backend ndarray", out("ndarray"));
     ndarray.arguments.extend(["--runner".into(), tested_runner()]);
     vec![
         step("format", [call("fmt --all -- --check")]),
@@ -80,8 +73,8 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         Step { name: "python", work: Work::Python },
         Step { name: "deny", work: Work::Deny },
         step("test", [call("test --workspace")]),
-        lesser("test-avx2", &[("FROSTLINE_ISA", "avx2")]),
-        lesser("test-portable", &[("FROSTLINE_ISA", "portable")]),
+        lesser("test-avx2", "avx2"),
+        lesser("test-portable", "portable"),
         // The program of `test` has both backends, since `frostline-e2e` needs them: this costs no build.
         step("sweep-ndarray", [call("test --workspace --test tag --no-run"), ndarray]),
         // As a user runs it: the command builds the runner in release mode.
@@ -94,9 +87,22 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         Step { name: "docs", work: Work::Docs(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         gpu(),
+        Step { name: "aarch64", work: Work::Aarch64 },
         asan(),
         fuzz(),
     ]
+}
+
+impl Step {
+    /// The calls that this step starts with, if their build shares nothing with those of other steps and so can be made
+    /// beside them.
+    pub(super) fn separate(&self) -> Option<Vec<Call>> {
+        match &self.work {
+            Work::Cargo(calls) if ["gpu", "asan"].contains(&self.name) => Some(calls.clone()),
+            Work::Aarch64 => aarch64::lacking().is_none().then(aarch64::builds),
+            _ => None,
+        }
+    }
 }
 
 /// The program that the tests start.
@@ -122,8 +128,7 @@ fn cuda() -> Call {
 fn gpu() -> Step {
     let arguments = "test --profile quick -p frostline-kernels -p frostline-train -p frostline-tagger --features \
                      frostline-kernels/cuda,frostline-kernels/wgpu,frostline-train/wgpu,frostline-tagger/wgpu --test gpu --test device";
-    let variables = &[("FROSTLINE_DEVICE", "software")];
-    step("gpu", [Call { variables, ..call(arguments) }])
+    step("gpu", [call(arguments).with("FROSTLINE_DEVICE", "software")])
 }
 
 /// The unsafe code of the kernels under AddressSanitizer: the tests that call it, and not those of the stock backend
@@ -133,8 +138,8 @@ fn gpu() -> Step {
 fn asan() -> Step {
     let arguments = "test --profile quick --config profile.quick.package.frostline-kernels.opt-level=2 -p frostline-kernels \
                      --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
-    let variables = &[("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
-    step("asan", [Call { variables, ..call(arguments) }])
+    let call = call(arguments).with("RUSTC_BOOTSTRAP", "1").with("RUSTFLAGS", "-Zsanitizer=address");
+    step("asan", [call])
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -146,7 +151,15 @@ fn asan() -> Step {
 /// for it. The seed is fixed, so that a failure tells of a change and not of luck; `cargo xtask fuzz` looks further.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn fuzz() -> Step {
-    step("fuzz", [call("xtask fuzz --jobs 2 --seed 1")])
+    let named = std::env::var_os(crate::fuzz::SECONDS).is_some_and(|seconds| !seconds.is_empty());
+    step(
+        "fuzz",
+        [call(if named {
+            "xtask fuzz --jobs 2 --seed 1"
+        } else {
+            "xtask fuzz --jobs 2 --seed 1 --seconds 2"
+        })],
+    )
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

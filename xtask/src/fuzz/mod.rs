@@ -21,7 +21,7 @@ use crate::workspace;
 use engine::{Engine, Run, Target};
 
 /// The environment variable that says how long each target runs where `--seconds` does not.
-const SECONDS: &str = "FROSTLINE_FUZZ_SECONDS";
+pub(crate) const SECONDS: &str = "FROSTLINE_FUZZ_SECONDS";
 
 /// How long each target runs where nobody says.
 const DEFAULT_S: u64 = 10;

@@ -1,0 +1,87 @@
+//! The step `aarch64`: the code for Arm, compiled on this machine and run in an emulator.
+//!
+//! The kernels' tests compare NEON with the defined sums; whole sweeps of the real program give the digests that
+//! `tests/real/bits.rs` keeps. Debian has all that is needed: a compiler whose standard library exists for Arm too, a linker
+//! and QEMU's user mode. The emulated programs use Arm's own libraries as a second architecture, since threads hang in those
+//! of the cross compiler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::call::{Call, call};
+use crate::workspace;
+
+/// The compiler with a standard library for Arm: that of the distribution, not of rustup.
+const COMPILER: &str = "/usr/bin/rustc";
+const LINKER: &str = "aarch64-linux-gnu-gcc";
+const EMULATOR: &str = "qemu-aarch64";
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+/// Where the build lies, from the workspace's root.
+const FOLDER: &str = "target/aarch64";
+
+/// What this machine lacks for the step, if anything.
+pub(super) fn lacking() -> Option<&'static str> {
+    let library = Path::new("/usr/lib/rustlib").join(TARGET);
+    if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
+        Some("it needs Linux on x86-64")
+    } else if !library.is_dir() || !Path::new(COMPILER).is_file() {
+        Some(
+            "the compiler for Arm is not here; Debian's packages are `rustc-web` and `libstd-rust-web-dev:arm64`",
+        )
+    } else if !on_path(LINKER) {
+        Some("the linker for Arm is not here; Debian's package is `gcc-aarch64-linux-gnu`")
+    } else if !on_path(EMULATOR) {
+        Some("QEMU is not here; Debian's package is `qemu-user`")
+    } else if !Path::new("/lib/ld-linux-aarch64.so.1").is_file() {
+        Some("the libraries for Arm are not here; Debian's package is `libc6:arm64`")
+    } else {
+        None
+    }
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// The calls that build for Arm, of which the first runs the kernels' tests.
+pub(super) fn builds() -> Vec<Call> {
+    let common = "--profile quick --config profile.quick.package.frostline-kernels.opt-level=3 \
+                  --config profile.quick.package.frostline-random.opt-level=3 --no-default-features --features flex";
+    let place = format!("--target {TARGET} --target-dir {FOLDER}");
+    [
+        format!("test -p frostline-kernels --lib --test parity {common} {place}"),
+        format!("build -p frostline {common} {place}"),
+    ]
+    .map(|words| {
+        call(&words)
+            .with("RUSTC", COMPILER)
+            .with("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
+            .with("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR)
+    })
+    .into()
+}
+
+/// All calls of the step: those of [`builds`], and the sweeps of a program that starts the built one in the emulator. That one
+/// is written to `scratch`.
+pub(super) fn calls(scratch: &Path) -> anyhow::Result<Vec<Call>> {
+    let program = scratch.join("frostline-aarch64");
+    let built = workspace::root().join(FOLDER).join(TARGET).join("quick/frostline");
+    write_program(&program, &format!("#!/bin/sh\nexec {EMULATOR} '{}' \"$@\"\n", built.display()))?;
+    let sweeps =
+        call("test --workspace --test real bits::").with("FROSTLINE_PROGRAM", program.display().to_string());
+    Ok([builds(), vec![sweeps]].concat())
+}
+
+fn write_program(path: &PathBuf, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| path.display().to_string())?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+            .with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
