@@ -117,6 +117,7 @@ def shows_all(reader):
         }).map((place) => place.dataset.figure)"""
     )
     expect(not closed, f"every figure has a box wherever it stands {closed}")
+    inside(reader, "a wide window")
     errors = reader.eval(f"document.querySelector('{CELLS}').textContent")
     expect("failed" in errors and "missing" in errors and "</script>" in errors, "a failed and a missing cell stand among the others")
 
@@ -247,9 +248,23 @@ def themes(browser, folder):
     dark.context.close()
     phone = Reader(browser, folder, device_scale_factor=2, is_mobile=True, has_touch=True)
     phone.page.set_viewport_size({"width": 390, "height": 844})
+    phone.eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     time.sleep(0.5)
     expect(phone.eval("document.documentElement.scrollWidth <= innerWidth"), "a phone shows it without scrolling sideways")
+    inside(phone, "a phone")
     phone.context.close()
+
+
+def inside(reader, where):
+    """No word of a figure is cut off at the figure's edge."""
+    reader.until("[...document.querySelectorAll('.chart-place')].every((place) => place.querySelector('svg'))")
+    cut = reader.eval(
+        """() => [...document.querySelectorAll('.chart-place svg[aria-hidden] text')].filter((text) => {
+          const [box, edge] = [text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()];
+          return box.left < edge.left - 1 || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
+        }).map((text) => `${text.closest('.chart-place').dataset.figure}: ${text.textContent}`)"""
+    )
+    expect(not cut, f"no word of a figure is cut off on {where} {cut}")
 
 
 def accessible(browser, folder, axe):

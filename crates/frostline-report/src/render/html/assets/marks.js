@@ -19,6 +19,17 @@ function fitted(text, width, size = 12) {
   return text.slice(0, end) + '\u2026';
 }
 
+/** A text in lines of at most a width, cut between words. */
+function lined(text, width, size = 12, bold = false) {
+  const lines = [];
+  for (const word of text.split(' ')) {
+    const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
+    if (lines.length && widthOf(longer, size, bold) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 function newBoard(figure, width) {
   const board = { width, height: 0, marks: [], groups: [], notes: [], figure };
   const root = draw('g');
@@ -97,9 +108,9 @@ function newBoard(figure, width) {
     board.text(plot.x + plot.width / 2, y + 37, fitted(title, plot.width + 40), { anchor: 'middle' });
   };
   board.finish = (banner) => {
-    if (banner) {
-      board.height += 20;
-      board.text(0, board.height - 5, banner, { fill: 'var(--warn)', bold: true });
+    for (const [i, line] of lined(banner, board.width, 12, true).entries()) {
+      board.height += i ? 16 : 20;
+      board.text(0, board.height - 5, line, { fill: 'var(--warn)', bold: true });
     }
     return draw('svg', {
       width: Math.ceil(board.width), height: Math.ceil(board.height), viewBox: `0 0 ${Math.ceil(board.width)} ${Math.ceil(board.height)}`,
