@@ -105,7 +105,10 @@ function newBoard(figure, width) {
       board.line(x, y, x, y + 4, 'var(--soft)');
       board.text(x, y + 18, label, { anchor: 'middle' });
     }
-    board.text(plot.x + plot.width / 2, y + 37, fitted(title, plot.width + 40), { anchor: 'middle' });
+    // What a note says too stands in parentheses, and goes first.
+    const [whole, short] = [title, title.replace(/ \(.*\)$/, '')];
+    const room = plot.width + 40;
+    board.text(plot.x + plot.width / 2, y + 37, widthOf(whole) <= room ? whole : fitted(short, room), { anchor: 'middle' });
   };
   board.finish = (banner) => {
     for (const [i, line] of lined(banner, board.width, 12, true).entries()) {
