@@ -168,7 +168,18 @@ impl Case {
     #[must_use]
     pub fn deviation<B: Train>(&self, device: &B::Device) -> f64 {
         let ours = self.results::<B>(true, device);
-        deviation(&ours, &self.results::<Reference>(false, &Default::default()))
+        let theirs = self.results::<Reference>(false, &Default::default());
+        deviation_beside(&ours, &theirs, &self.sizes())
+    }
+
+    /// The size that is to be expected of the output and of each gradient. That of a vector is a sum over rows, and so grows
+    /// with their root, and its rounding with it; also where the terms cancel, as they do in the bias of the keys: attention
+    /// stays the same if all scores of a query move alike, so its gradient is zero but for rounding.
+    fn sizes(&self) -> Vec<f32> {
+        let rows = (self.shapes[0][0] as f32).sqrt();
+        let needed = self.shapes.iter().zip(&self.needed).filter(|(_, needed)| **needed);
+        let sizes = needed.map(|(shape, _)| if shape[0] == 1 { rows } else { 1.0 });
+        std::iter::once(1.0).chain(sizes).collect()
     }
 }
 
@@ -189,8 +200,13 @@ fn values<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
 /// where a number is not finite, or the lists differ in their lengths.
 #[must_use]
 pub fn deviation(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> f64 {
-    let of_list = |(ours, theirs): (&Vec<f32>, &Vec<f32>)| {
-        let scale = theirs.iter().fold(1.0f32, |top, value| top.max(value.abs()));
+    deviation_beside(ours, theirs, &vec![1.0; theirs.len()])
+}
+
+/// The same, as a share of each list's largest number or of its expected size.
+fn deviation_beside(ours: &[Vec<f32>], theirs: &[Vec<f32>], sizes: &[f32]) -> f64 {
+    let of_list = |((ours, theirs), size): ((&Vec<f32>, &Vec<f32>), &f32)| {
+        let scale = theirs.iter().fold(*size, |top, value| top.max(value.abs()));
         let difference = |(a, b): (&f32, &f32)| f64::from((a - b).abs() / scale);
         let largest = ours
             .iter()
@@ -199,7 +215,7 @@ pub fn deviation(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> f64 {
             .fold(0.0, |a: f64, b| if b >= a || b.is_nan() { b } else { a });
         if ours.len() == theirs.len() && largest.is_finite() { largest } else { f64::INFINITY }
     };
-    let lists = ours.iter().zip(theirs).map(of_list).fold(0.0, f64::max);
+    let lists = ours.iter().zip(theirs).zip(sizes).map(of_list).fold(0.0, f64::max);
     if ours.len() == theirs.len() { lists } else { f64::INFINITY }
 }
 
@@ -363,6 +379,16 @@ mod tests {
             .filter(|one| !one.passes() && !one.name.contains("bf16"))
             .collect();
         assert_eq!(failed, []);
+    }
+
+    #[test]
+    fn a_bias_is_as_large_as_a_sum_over_rows() {
+        let shapes = [[16, 3], [3, 4], [1, 4]];
+        let case = Case { needed: vec![false, true, true], ..Case::of(Operation::Gelu, &shapes) };
+        assert_eq!(case.sizes(), [1.0, 1.0, 4.0]);
+        let lists = |value: f32| vec![vec![0.0], vec![value], vec![value]];
+        assert_eq!(deviation_beside(&lists(0.0), &lists(2e-5), &[1.0, 4.0, 4.0]), f64::from(2e-5f32 / 4.0));
+        assert_eq!(deviation_beside(&lists(0.0), &lists(2e-5), &case.sizes()), f64::from(2e-5f32));
     }
 
     #[test]

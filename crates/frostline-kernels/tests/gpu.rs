@@ -9,6 +9,8 @@ use proptest::prelude::*;
 
 type Gpu = Autodiff<Wgpu>;
 
+/// The deviation is relative, of a bias' gradient to the root of the rows that it sums (`Case::deviation`): that of the keys'
+/// bias is zero but for rounding, which against 1 was more than [`ROUNDING`] in a case of many rows.
 fn same(
     operation: Operation,
     shapes: &[[usize; 2]],
