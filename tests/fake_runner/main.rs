@@ -11,7 +11,8 @@ use std::sync::mpsc::channel;
 
 use frostline_e2e::{Deed, FAKE_CODE};
 use frostline_record::{
-    Cell, CellFacts, Event, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, STOP, TimedPolicy, TimingJob,
+    Cell, CellFacts, Event, Forecast, InParts, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, STOP,
+    TimedPolicy, TimingJob,
 };
 
 fn main() {
@@ -20,6 +21,7 @@ fn main() {
         Some("version") => version(),
         Some("check") => std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map(drop).expect("cells"),
         Some("data") => data(),
+        Some("forecast") => forecast(),
         Some("time") => time(&arguments),
         Some("worker") => work(&arguments),
         Some("pretrain") => pretrain(&arguments),
@@ -62,6 +64,21 @@ fn data() {
         }
     }
     println!("{}", serde_json::to_string(&facts).expect("plain data"));
+}
+
+/// Prints costs of which half are activations.
+fn forecast() {
+    let cells: Vec<Cell> = serde_json::from_reader(std::io::stdin()).expect("cells");
+    let in_parts = [(2, 3_000_000_000), (4, 2_500_000_000)];
+    let forecast = |cell: &Cell| Forecast {
+        cell: cell.id.clone(),
+        steps: 10,
+        seconds: None,
+        bytes: 4_000_000_000,
+        in_parts: in_parts.map(|(accumulate, bytes)| InParts { accumulate, bytes }).to_vec(),
+    };
+    let forecasts: Vec<Forecast> = cells.iter().map(forecast).collect();
+    println!("{}", serde_json::to_string(&forecasts).expect("plain data"));
 }
 
 fn version() {

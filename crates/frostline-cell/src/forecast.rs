@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use frostline_assets::Places;
 use frostline_freeze::{Cost, Machine, Policy, ResolvedPolicy, Workload};
 use frostline_model::EncoderConfig;
-use frostline_record::{Cell, Forecast, Precision, Switch};
+use frostline_record::{Cell, Forecast, InParts, Precision, Switch};
 use frostline_train::{Dataset, extras};
 
 use crate::calibration::{Calibration, Conditions};
@@ -17,6 +17,9 @@ use crate::load::load;
 use crate::outcome::accounts;
 use crate::shared::Shared;
 use crate::stage::Stage;
+
+/// The values of `train.accumulate` that are tried.
+const PARTS: [usize; 4] = [2, 4, 8, 16];
 
 /// Predicts what each cell costs, with the threads of the caller's pool. Seconds need a calibration in the cache; with
 /// `calibrate`, one is made where it is missing. `note` gets a line for each.
@@ -48,12 +51,9 @@ fn of_cell(
     let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
     let added = extras(&cell.settings, &policies, data.encoder.depth)?;
     let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
-    let (mut steps, mut seconds, mut bytes) = (0, Some(0.0), 0);
+    let (mut steps, mut seconds) = (0, Some(0.0));
     for stage in &stages {
         let of_stage = stage.steps(&data);
-        let predicted = cost::of_cell(&data, &encoder, stage.timeline.last(), &stage.settings.train);
-        let kept = predicted.memory.map_or(0, |memory| memory.total());
-        bytes = bytes.max(kept + parameter_bytes(&data, &encoder, stage.timeline.last()));
         let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
         seconds = seconds.zip(machine).map(|(before, machine)| {
             let epochs = stage.settings.train.epochs as f64;
@@ -63,7 +63,32 @@ fn of_cell(
         });
         steps += of_stage;
     }
-    Ok(Forecast { cell: cell.id.clone(), steps, seconds, bytes })
+    let bytes = most_bytes(&data, &encoder, &stages, 1);
+    let in_parts = in_parts(&data, &encoder, &stages, bytes);
+    Ok(Forecast { cell: cell.id.clone(), steps, seconds, bytes, in_parts })
+}
+
+/// What a step would keep in more parts than its settings say, as far as that is less.
+fn in_parts(data: &Data, encoder: &EncoderConfig, stages: &[Stage], bytes: u64) -> Vec<InParts> {
+    let most = stages.iter().map(|stage| stage.settings.train.batch).min().unwrap_or(1);
+    let asked = PARTS.into_iter().filter(|accumulate| *accumulate <= most);
+    let kept = asked.map(|accumulate| InParts {
+        accumulate: accumulate as u64,
+        bytes: most_bytes(data, encoder, stages, accumulate),
+    });
+    kept.filter(|kept| kept.bytes < bytes).collect()
+}
+
+/// Bytes of the stage that keeps most, where each takes its steps in at least so many parts.
+fn most_bytes(data: &Data, encoder: &EncoderConfig, stages: &[Stage], accumulate: usize) -> u64 {
+    let of_stage = |stage: &Stage| {
+        let mut train = stage.settings.train.clone();
+        train.accumulate = train.accumulate.max(accumulate);
+        let policy = stage.timeline.last();
+        let kept = cost::of_cell(data, encoder, policy, &train).memory.map_or(0, |memory| memory.total());
+        kept + parameter_bytes(data, encoder, policy)
+    };
+    stages.iter().map(of_stage).max().unwrap_or(0)
 }
 
 /// Seconds of a stage's steps. Where blocks unfreeze on the way, each part of the stage counts with what it learns.

@@ -114,6 +114,19 @@ pub struct Forecast {
     pub seconds: Option<f64>,
     /// Bytes of parameters, gradients, moments and activations at the longest batch.
     pub bytes: u64,
+    /// The same if its steps were taken in more parts, as far as that takes less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_parts: Vec<InParts>,
+}
+
+/// What a cell would need with another `train.accumulate`: activations are those of a part of a step, all else stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InParts {
+    /// The setting.
+    pub accumulate: u64,
+    /// Bytes, as in [`Forecast::bytes`].
+    pub bytes: u64,
 }
 
 /// The data of a cell, and of all cells after it that learn from the same: what `frostline data`

@@ -344,8 +344,11 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A time limit in minutes.
-fn minutes(text: &str) -> Result<f64, String> {
+/// A time limit in minutes, as on a command line.
+///
+/// # Errors
+/// If it is no number, or not above 0.
+pub fn minutes(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(minutes) if minutes > 0.0 && minutes <= 1e6 => Ok(minutes),
         _ => Err("expected minutes above 0, as in 90 or 0.5".into()),

@@ -2,26 +2,41 @@
 
 use std::process::ExitStatus;
 
-/// What allocators say where memory runs out: Rust's, then those of GPU backends.
-const OUT_OF_MEMORY: [&str; 5] = [
-    "memory allocation of",
-    "can't allocate buffer of size",
-    "BufferTooBig",
-    "CUDA_ERROR_OUT_OF_MEMORY",
-    "Out of Memory",
-];
+use crate::memory::Memory;
 
-/// Describes a crash. The allocator's own message is what tells that memory ran out.
-pub(crate) fn crash_text(status: Option<ExitStatus>, log_tail: &str) -> String {
-    let how = exit_text(status);
-    let Some(at) = OUT_OF_MEMORY.iter().position(|message| log_tail.contains(message)) else {
-        return format!("the worker crashed: {how}");
-    };
-    let of = if at == 0 { "memory" } else { "the GPU's memory" };
-    format!(
-        "{of} ran out ({how}); raise `train.accumulate`, which takes the same step in parts, or lower \
-         `eval.batch_tokens` or --jobs"
-    )
+/// How a worker crashed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Crash {
+    /// In words.
+    pub text: String,
+    /// Whether memory ran out, or perhaps did.
+    pub lacks_memory: bool,
+}
+
+impl Crash {
+    /// What happened to a worker that ended so and printed this. The allocator's own message is what tells that memory
+    /// ran out.
+    pub(crate) fn of(status: Option<ExitStatus>, log: &str) -> Self {
+        let how = exit_text(status);
+        let Some(memory) = Memory::exhausted(log) else {
+            let text = format!("the worker crashed: {how}");
+            return Self { text, lacks_memory: is_killed(status) };
+        };
+        let text = format!(
+            "{} ran out ({how}); raise `train.accumulate`, which takes the same step in parts, or lower \
+             `eval.batch_tokens` or --jobs",
+            memory.name()
+        );
+        Self { text, lacks_memory: true }
+    }
+}
+
+/// Whether somebody killed it: a system that runs out of memory does.
+fn is_killed(status: Option<ExitStatus>) -> bool {
+    #[cfg(unix)]
+    return status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)) == Some(9);
+    #[cfg(not(unix))]
+    return false;
 }
 
 /// Describes how a process ended.
@@ -52,16 +67,28 @@ mod tests {
 
     #[test]
     fn a_crash_for_lack_of_memory_says_of_which() {
-        let text = |log: &str| crash_text(None, log);
+        let text = |log: &str| {
+            let crash = Crash::of(None, log);
+            assert!(crash.lacks_memory, "{log}");
+            crash.text
+        };
         assert!(text("memory allocation of 640 bytes failed").starts_with("memory ran out"));
-        let cuda = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")";
-        let wgpu = "called `Result::unwrap()` on an `Err` value: can't allocate buffer of size: 4096";
-        for log in [cuda, wgpu] {
-            assert!(
-                text(log).starts_with("the GPU's memory ran out (no exit status); raise `train.acc"),
-                "{log}"
-            );
+        let cuda = text("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")");
+        assert!(
+            cuda.starts_with("the GPU's memory ran out (no exit status); raise `train.accumulate`"),
+            "{cuda}"
+        );
+        let other = Crash { text: "the worker crashed: no exit status".into(), lacks_memory: false };
+        assert_eq!(Crash::of(None, "something else"), other);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_worker_that_was_killed_perhaps_lacked_memory() {
+        use std::os::unix::process::ExitStatusExt as _;
+        for (signal, lacks_memory) in [(9, true), (11, false)] {
+            let crash = Crash::of(Some(ExitStatus::from_raw(signal)), "");
+            assert_eq!(crash.lacks_memory, lacks_memory, "{}", crash.text);
         }
-        assert_eq!(text("something else"), "the worker crashed: no exit status");
     }
 }

@@ -93,8 +93,13 @@ mod tests {
     use super::*;
 
     fn known(seconds: [Option<f64>; 2], jobs: usize) -> Costs {
-        let each =
-            seconds.map(|seconds| Forecast { cell: String::new(), steps: 160, seconds, bytes: 812_000_000 });
+        let each = seconds.map(|seconds| Forecast {
+            cell: String::new(),
+            steps: 160,
+            seconds,
+            bytes: 812_000_000,
+            in_parts: Vec::new(),
+        });
         Costs::Known { each: each.to_vec(), jobs, threads: 2 }
     }
 

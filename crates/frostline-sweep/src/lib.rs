@@ -20,6 +20,7 @@ mod interrupts;
 mod jobs;
 mod list;
 mod live;
+mod memory;
 mod notices;
 mod outcome;
 mod place;

@@ -13,6 +13,9 @@ use frostline_record::{Event, Job, MadeBy, STOP};
 use crate::gpu;
 use crate::program::Program;
 
+/// How much of a log is read after a crash: a backtrace may follow its reason.
+const LOG_END: u64 = 64 << 10;
+
 /// A message to the round that runs all workers. Workers are numbered from 1.
 #[derive(Debug)]
 pub(crate) enum Message {
@@ -128,20 +131,17 @@ impl Worker {
         self.child.wait().ok()
     }
 
-    /// The last lines of its log.
-    pub(crate) fn log_tail(&self) -> String {
+    /// The end of what it wrote to its log.
+    pub(crate) fn log_end(&self) -> String {
         let mut text = Vec::new();
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = File::open(&self.log)?;
             let end = file.metadata()?.len();
-            file.seek(SeekFrom::Start(self.log_start.max(end.saturating_sub(4096))))?;
+            file.seek(SeekFrom::Start(self.log_start.max(end.saturating_sub(LOG_END))))?;
             file.read_to_end(&mut text)?;
             Ok(text)
         };
-        let text = read().unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(8)..].join("\n")
+        String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
     }
 
     /// The path of its log.
@@ -159,6 +159,13 @@ impl Drop for Worker {
             let _ = self.child.wait();
         }
     }
+}
+
+/// The last lines of a log.
+pub(crate) fn last_lines(log: &str) -> String {
+    let tail = &log[log.floor_char_boundary(log.len().saturating_sub(4096))..];
+    let lines: Vec<&str> = tail.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
 fn read_events(number: usize, mut lines: impl std::io::BufRead, sender: &Sender<Message>) {

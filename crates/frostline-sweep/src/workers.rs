@@ -9,16 +9,17 @@ use frostline_files::claim::Commit;
 use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record};
 
 use crate::args::FailureArgs;
-use crate::crash::{crash_text, exit_text};
+use crate::crash::{Crash, exit_text};
 use crate::executor::{Executor, Observer};
 use crate::fault::{Blame as _, Result, environment};
 use crate::interrupts::{self, Request};
 use crate::jobs::{JobEnd, Jobs, NextJob};
+use crate::memory::{Memory, what_fits};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::units::clock;
-use crate::worker::{Message, Worker};
+use crate::worker::{Message, Worker, last_lines};
 
 /// How long a worker may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -257,7 +258,11 @@ impl Round<'_> {
             }
             Event::Failed { id, error } if is_current(&id) => {
                 let job = job.expect("the id is the job's");
-                self.finish(number, &job, Some(error))?;
+                let fits = match Memory::exhausted(&error) {
+                    Some(_) => self.what_fits(&job),
+                    None => String::new(),
+                };
+                self.finish(number, &job, Some(error + &fits))?;
                 self.assign(number)?;
             }
             progress if progress.id().is_some_and(is_current) => self.observer.progress(&progress),
@@ -293,7 +298,7 @@ impl Round<'_> {
             }
             Some(error) => {
                 if !job.verify
-                    && record.is_none_or(|record| record.error.is_none())
+                    && record.is_none_or(|record| record.error.as_ref() != Some(&error))
                     && self.write_failure(job, made_by, &error)? != Commit::Done
                 {
                     self.lose(number, job);
@@ -309,6 +314,10 @@ impl Round<'_> {
             }
         }
         Ok(())
+    }
+
+    fn what_fits(&self, job: &Job) -> String {
+        what_fits(self.settings.program, job, self.settings.threads)
     }
 
     /// Ends a job that has passed to another process.
@@ -376,7 +385,8 @@ impl Round<'_> {
         if self.is_stopping() {
             return Ok(());
         }
-        let log_tail = worker.log_tail();
+        let log = worker.log_end();
+        let log_tail = last_lines(&log);
         // Another worker would write the same line, and there is no cell that could fail instead.
         if worker.job.is_none()
             && self.may_have_more()
@@ -396,7 +406,10 @@ impl Round<'_> {
             self.lose(number, &job);
             self.workers[number - 1] = None;
         } else if let Some(job) = worker.job.clone() {
-            let mut error = worker.kill_reason.take().unwrap_or_else(|| crash_text(status, &log_tail));
+            let mut error = worker.kill_reason.take().unwrap_or_else(|| {
+                let crash = Crash::of(status, &log);
+                crash.text + &if crash.lacks_memory { self.what_fits(&job) } else { String::new() }
+            });
             if !log_tail.is_empty() {
                 error = format!("{error}\n{log_tail}");
             }

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use frostline_assets::{Places, Sources, sha256};
 use frostline_cell::version::code;
-use frostline_record::{Cell, Input, Settings, Switch};
+use frostline_record::{Cell, Forecast, Input, Settings, Switch};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -428,10 +428,10 @@ fn demo_cell(save: bool) -> Cell {
     Cell::new(settings, inputs, "flex", code())
 }
 
-/// The output of `frostline data` for cells.
-fn data_facts(cells: &[Cell]) -> Value {
+/// The output of `frostline data` or `frostline forecast` for cells.
+fn said_of(command: &str, cells: &[Cell]) -> Value {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
-        .arg("data")
+        .arg(command)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -440,6 +440,26 @@ fn data_facts(cells: &[Cell]) -> Value {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_forecast_says_what_a_step_keeps_in_more_parts() {
+    let in_parts_of = |accumulate| {
+        let mut cell = demo_cell(false);
+        (cell.settings.train.batch, cell.settings.train.accumulate) = (8, accumulate);
+        cell
+    };
+    let found = said_of("forecast", &[in_parts_of(1), in_parts_of(4), in_parts_of(8)]);
+    let forecasts: Vec<Forecast> = serde_json::from_value(found).unwrap();
+    let bytes = |at: usize| forecasts[at].bytes;
+    // 16 parts of 8 sentences are none.
+    let parts: Vec<u64> = forecasts[0].in_parts.iter().map(|parts| parts.accumulate).collect();
+    assert_eq!(parts, [2, 4, 8]);
+    assert_eq!([bytes(1), bytes(2)], [forecasts[0].in_parts[1].bytes, forecasts[0].in_parts[2].bytes]);
+    assert_eq!(forecasts[1].in_parts, forecasts[0].in_parts[2..]);
+    assert_eq!(forecasts[2].in_parts, []);
+    // Half of the activations go, and no parameter, gradient or moment.
+    assert!(bytes(0) > forecasts[0].in_parts[0].bytes && 2 * forecasts[0].in_parts[0].bytes > bytes(0));
 }
 
 /// Runs a cell in a folder to its end.
@@ -504,7 +524,7 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     // The record's facts are those of `data`, and agree with each word's last column.
     let record: Value = serde_json::from_slice(&fs::read(here.join("cell/record.json")).unwrap()).unwrap();
     let facts = &record["result"]["tasks"]["upos"];
-    let shown = data_facts(&[demo_cell(true), demo_cell(false)]);
+    let shown = said_of("data", &[demo_cell(true), demo_cell(false)]);
     assert_eq!(shown.as_array().map(Vec::len), Some(1), "both learn from the same");
     assert_eq!(shown[0]["tasks"]["upos"], *facts);
     assert_eq!(facts["train"]["sentences"], 64);

@@ -1,0 +1,137 @@
+//! Whether a cell failed for lack of memory, told from what its worker printed, and which parts of a step would fit.
+
+use std::fmt::Write as _;
+
+use frostline_record::{Forecast, Job};
+
+use crate::program::Program;
+use crate::units::bytes;
+
+/// Whose memory ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Processor,
+    Gpu,
+}
+
+/// What is printed where memory runs out, and whose memory that is. The first one that is found counts.
+const MESSAGES: &[(&str, Memory)] = &[
+    // CUDA's driver.
+    ("CUDA_ERROR_OUT_OF_MEMORY", Memory::Gpu),
+    // CubeCL on every GPU, as a message and as a value.
+    ("can't allocate buffer of size", Memory::Gpu),
+    ("BufferTooBig", Memory::Gpu),
+    ("An out-of-memory error happened during launch", Memory::Gpu),
+    // wgpu, its parts, and Vulkan. Its largest buffer is less than the memory, and the remedy is the same.
+    ("wgpu error: Out of Memory", Memory::Gpu),
+    ("Not enough memory left", Memory::Gpu),
+    ("is greater than the maximum buffer size", Memory::Gpu),
+    ("ERROR_OUT_OF_DEVICE_MEMORY", Memory::Gpu),
+    ("Out of Memory", Memory::Gpu),
+    // Rust's allocator and collections, then the system.
+    ("memory allocation of", Memory::Processor),
+    ("memory allocation failed", Memory::Processor),
+    ("Cannot allocate memory", Memory::Processor),
+    ("ERROR_OUT_OF_HOST_MEMORY", Memory::Processor),
+];
+
+impl Memory {
+    /// Whose memory ran out by this text, if one did.
+    pub(crate) fn exhausted(text: &str) -> Option<Self> {
+        MESSAGES.iter().find(|(message, _)| text.contains(message)).map(|(_, memory)| *memory)
+    }
+
+    /// `memory` or `the GPU's memory`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Processor => "memory",
+            Self::Gpu => "the GPU's memory",
+        }
+    }
+}
+
+/// What a step of a job's cell keeps, and what it would keep in more parts, as a line of its error. Empty where the program
+/// gives no answer: the cell's own error matters more.
+pub(crate) fn what_fits(program: &Program, job: &Job, threads: usize) -> String {
+    let forecasts = program.forecast(std::slice::from_ref(&job.cell), threads, false);
+    let forecast = forecasts.ok().and_then(|all| all.into_iter().next());
+    forecast.map_or_else(String::new, |forecast| format!("\n{}", line(&forecast)))
+}
+
+fn line(forecast: &Forecast) -> String {
+    let mut text = format!(
+        "by prediction a step keeps {} of parameters, gradients, moments and activations",
+        bytes(forecast.bytes)
+    );
+    let Some((first, more)) = forecast.in_parts.split_first() else {
+        return text + "; in no number of parts would it keep less";
+    };
+    let _ =
+        write!(text, "; with train.accumulate = {} it would keep {}", first.accumulate, bytes(first.bytes));
+    for part in more {
+        let _ = write!(text, ", with {} {}", part.accumulate, bytes(part.bytes));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_record::InParts;
+
+    use super::*;
+
+    #[test]
+    fn lack_of_memory_is_told_from_other_errors() {
+        let cases = [
+            ("memory allocation of 266295 bytes failed", Some(Memory::Processor)),
+            (
+                "memory allocation failed because the computed capacity exceeded the collection's maximum",
+                Some(Memory::Processor),
+            ),
+            ("model.safetensors: Cannot allocate memory (os error 12)", Some(Memory::Processor)),
+            ("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")", Some(Memory::Gpu)),
+            (
+                "CUDA allocation error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")",
+                Some(Memory::Gpu),
+            ),
+            (
+                "called `Result::unwrap()` on an `Err` value: can't allocate buffer of size: 4096",
+                Some(Memory::Gpu),
+            ),
+            ("Err value: BufferTooBig { size: 17179869184, backtrace: BackTrace }", Some(Memory::Gpu)),
+            ("An out-of-memory error happened during launch\nCaused by:\n  shared memory", Some(Memory::Gpu)),
+            ("thread 'main' panicked at src/x.rs:687:5:\nwgpu error: Out of Memory\n", Some(Memory::Gpu)),
+            ("In Device::create_buffer\n  Not enough memory left.", Some(Memory::Gpu)),
+            (
+                "Buffer size 5368709120 is greater than the maximum buffer size (2147483648)",
+                Some(Memory::Gpu),
+            ),
+            ("vkAllocateMemory: ERROR_OUT_OF_DEVICE_MEMORY", Some(Memory::Gpu)),
+            ("vkAllocateMemory: ERROR_OUT_OF_HOST_MEMORY", Some(Memory::Processor)),
+            ("frozen weights moved", None),
+            ("thread 'main' panicked: index out of bounds", None),
+            ("the loss is not finite", None),
+            ("", None),
+        ];
+        for (text, memory) in cases {
+            assert_eq!(Memory::exhausted(text), memory, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_that_keep_less_are_listed() {
+        let forecast = |in_parts: &[(u64, u64)]| Forecast {
+            cell: String::new(),
+            steps: 1,
+            seconds: None,
+            bytes: 3_200_000_000,
+            in_parts: in_parts.iter().map(|&(accumulate, bytes)| InParts { accumulate, bytes }).collect(),
+        };
+        assert_eq!(
+            line(&forecast(&[(2, 1_900_000_000), (4, 1_250_000_000)])),
+            "by prediction a step keeps 3.2 GB of parameters, gradients, moments and activations; with train.accumulate = 2 it \
+             would keep 1.9 GB, with 4 1.2 GB"
+        );
+        assert!(line(&forecast(&[])).ends_with("; in no number of parts would it keep less"));
+    }
+}
