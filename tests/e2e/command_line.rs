@@ -15,6 +15,7 @@ fn help() {
         vec!["fetch", "--help"],
         vec!["demo-assets", "--help"],
         vec!["bench", "--help"],
+        vec!["device", "--help"],
     ] {
         let ended = Ended::of(&mut world.command(&arguments));
         assert_eq!(ended.code, Some(0));

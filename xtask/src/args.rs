@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
+use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs, minutes};
 
 use crate::bench::Suite;
 
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     DemoAssets(DemoAssetsArgs),
     /// Measure frostline and its peers in turns on the same data
     Bench(BenchArgs),
+    /// Check a GPU against a processor, and time its steps beside PyTorch's, in a few minutes
+    Device(DeviceArgs),
     /// Give damaged and made-up files to every reader of files from elsewhere, with libFuzzer
     Fuzz(FuzzArgs),
     /// Check the project's own rules: dependencies, file lengths, first lines, READMEs, commit subjects
@@ -175,6 +177,47 @@ pub(crate) struct BenchArgs {
     /// Only render docs/benchmarks.md again from docs/benchmarks.json
     #[arg(long, exclusive = true)]
     pub render: bool,
+}
+
+/// `device`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+In this order: `frostline doctor --conformance`; three cells of the demo on the device and on flex, with the number of tags \
+that differ; training steps of 16 and 64 sentences in f32 (without TF32) and bf16 under the policies none, first-4 and \
+head-only, in turns with PyTorch on the same GPU, for all-MiniLM-L6-v2 and distilbert-base-multilingual-cased, if present. \
+At the limit it ends, and says what did not run.
+
+With --runner nothing is built: this program and that one need no Rust where they run. It is started in a checkout, for \
+tests/peers and docs.
+
+Examples:
+    cargo xtask device --data TREEBANKS --models ENCODERS --python PEERS/bin/python --write
+    ./xtask device --backend cuda --runner ./frostline --data TREEBANKS --models ENCODERS
+
+Exit codes: 0 done, 1 the device computes something else, that was not seen, or a side failed, 2 bad arguments, \
+3 environment (device, build).")]
+pub(crate) struct DeviceArgs {
+    /// The device's backend
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub backend: Backend,
+    /// Use this build of frostline, which has that backend and flex, instead of building one
+    #[arg(long, value_name = "FILE")]
+    pub runner: Option<PathBuf>,
+    /// The Python whose PyTorch is timed on the same device [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub python: Option<PathBuf>,
+    /// The folder that holds treebanks
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The folder that holds encoders
+    #[arg(long, value_name = "DIR")]
+    pub models: Option<PathBuf>,
+    /// The longest time that all of it takes, without the build
+    #[arg(long, value_name = "MINUTES", default_value_t = 10.0, value_parser = minutes)]
+    pub limit: f64,
+    /// Write the times to docs/benchmarks.json and docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
 }
 
 /// `fuzz`.

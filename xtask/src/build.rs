@@ -13,21 +13,37 @@ use crate::workspace;
 
 /// Builds the program, or uses the given one, and checks that it starts.
 pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Program> {
+    at(backend, given, || build(features(backend, has_nvidia()), &backend.to_string()))
+}
+
+/// The same with the backend `flex` in it, as which the other one has to compute.
+pub(crate) fn prepare_beside_flex(backend: Backend, given: Option<&Path>) -> Result<Program> {
+    at(backend, given, || match features(backend, has_nvidia()) {
+        all if all.split(',').any(|feature| feature == "flex") => build(all, &backend.to_string()),
+        alone => build(&format!("flex,{alone}"), &format!("{backend}-and-flex")),
+    })
+}
+
+fn at(
+    backend: Backend,
+    given: Option<&Path>,
+    build: impl FnOnce() -> anyhow::Result<PathBuf>,
+) -> Result<Program> {
     let path = match given {
         Some(path) => path.to_path_buf(),
-        None => build(backend).environment()?,
+        None => build().environment()?,
     };
     Program::at(&path, backend, revision())
 }
 
-/// Builds the program, showing cargo's progress, and copies it, so that a build for another backend
+/// Builds the program with these features, showing cargo's progress, and copies it under a name, so that a build with others
 /// cannot replace it during a running sweep.
-fn build(backend: Backend) -> anyhow::Result<PathBuf> {
-    note!("build     frostline for {backend} (release; minutes at first, seconds afterwards)");
+fn build(features: &str, name: &str) -> anyhow::Result<PathBuf> {
+    note!("build     frostline for {name} (release; minutes at first, seconds afterwards)");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--release", "--package", "frostline", "--no-default-features"])
-        .args(["--features", features(backend, has_nvidia())])
+        .args(["--features", features])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace::root())
         .stdin(Stdio::null())
@@ -35,11 +51,11 @@ fn build(backend: Backend) -> anyhow::Result<PathBuf> {
         .output()
         .context("cargo cannot be started")?;
     if !output.status.success() {
-        bail!("frostline for {backend} does not build; see the messages of cargo above");
+        bail!("frostline for {name} does not build; see the messages of cargo above");
     }
     let built =
         executable(&output.stdout).ok_or_else(|| anyhow!("cargo built no binary named `frostline`"))?;
-    keep(&built, backend).with_context(|| format!("{} cannot be copied", built.display()))
+    keep(&built, name).with_context(|| format!("{} cannot be copied", built.display()))
 }
 
 /// What the program is built with: where it chooses, a processor's backend and that for any GPU, and with an NVIDIA GPU also
@@ -71,13 +87,13 @@ fn executable(messages: &[u8]) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// Copies a binary to `target/runners/frostline-BACKEND`; a running copy keeps its own file.
-fn keep(built: &Path, backend: Backend) -> std::io::Result<PathBuf> {
+/// Copies a binary to `target/runners/frostline-NAME`; a running copy keeps its own file.
+fn keep(built: &Path, name: &str) -> std::io::Result<PathBuf> {
     let target = built.ancestors().nth(2).unwrap_or(Path::new("."));
     let folder = target.join("runners");
     std::fs::create_dir_all(&folder)?;
-    let kept = folder.join(format!("frostline-{backend}{}", std::env::consts::EXE_SUFFIX));
-    let part = folder.join(format!("frostline-{backend}.{}.part", std::process::id()));
+    let kept = folder.join(format!("frostline-{name}{}", std::env::consts::EXE_SUFFIX));
+    let part = folder.join(format!("frostline-{name}.{}.part", std::process::id()));
     std::fs::copy(built, &part)?;
     std::fs::rename(&part, &kept)?;
     Ok(kept)

@@ -12,8 +12,10 @@ mod build;
 mod ci;
 pub mod demo;
 mod demo_assets;
+mod device;
 mod fetch;
 mod fuzz;
+mod limit;
 mod markdown;
 mod marks;
 mod same;
@@ -57,6 +59,7 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Fetch(args) => fetch::fetch(args),
         Command::DemoAssets(args) => demo_assets::make(args),
         Command::Bench(args) => bench::bench(args),
+        Command::Device(args) => device::device(args),
         Command::Same(args) => same::same(&args.before, &args.after),
         Command::Sbom(args) => sbom::sbom(args),
         Command::Fuzz(args) => fuzz::fuzz(args),

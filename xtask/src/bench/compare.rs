@@ -30,6 +30,8 @@ pub(crate) struct Scale {
     pub first: usize,
     /// Passes over them; 0 if steps are counted instead.
     pub epochs: u32,
+    /// Sentences per step; 0 means as many as the command says.
+    pub batch: u32,
 }
 
 /// One comparison: it makes a row for each encoder and each entry of `policies`.
@@ -152,17 +154,83 @@ const FORWARD: Setting = Setting {
 };
 const OURS: Setting =
     Setting { id: "frostline", means: "`frostline-conllu` and `frostline-align`", ..F32_LIKE };
+const GPU_16_F32: Setting = Setting {
+    id: "f32, steps of 16",
+    means: "32-bit floats without TF32, random batches of 16 sentences, packed without padding",
+    ..F32_LIKE
+};
+const GPU_64_F32: Setting = Setting {
+    id: "f32, steps of 64",
+    means: "as `f32, steps of 16`, with 64 sentences per step",
+    ..F32_LIKE
+};
+const GPU_16_BF16: Setting = Setting {
+    id: "bf16, steps of 16",
+    means: "as `f32, steps of 16`, with matrix products of bf16 numbers",
+    flags: &["--precision", "bf16"],
+    precision: "bf16",
+    ..F32_LIKE
+};
+const GPU_64_BF16: Setting = Setting {
+    id: "bf16, steps of 64",
+    means: "as `bf16, steps of 16`, with 64 sentences per step",
+    ..GPU_16_BF16
+};
+const TORCH_16_F32: Setting = Setting {
+    id: "Trainer, f32, steps of 16",
+    means: "the study's setting on the same GPU: 32-bit floats without TF32, random batches of 16 sentences, padded to \
+            the longest",
+    ..F32_LIKE
+};
+const TORCH_64_F32: Setting = Setting {
+    id: "Trainer, f32, steps of 64",
+    means: "as `Trainer, f32, steps of 16`, with 64 sentences per step",
+    ..F32_LIKE
+};
+const TORCH_16_BF16: Setting = Setting {
+    id: "Trainer, bf16, steps of 16",
+    means: "as `Trainer, f32, steps of 16`, with Trainer's mixed precision `bf16`",
+    flags: &["--bf16"],
+    precision: "bf16",
+    ..F32_LIKE
+};
+const TORCH_64_BF16: Setting = Setting {
+    id: "Trainer, bf16, steps of 64",
+    means: "as `Trainer, bf16, steps of 16`, with 64 sentences per step",
+    ..TORCH_16_BF16
+};
 const F32_LIKE: Setting = Setting { id: "", means: "", flags: &[], plan: &[], precision: "f32" };
 
 /// All settings, for the page.
-pub(crate) const SETTINGS: [&Setting; 11] =
-    [&F32, &BF16, &CACHED, &CACHED_BF16, &OURS, &TAGGER, &STUDY, &BF16_GROUPED, &PYTHON, &PIPELINE, &FORWARD];
+pub(crate) const SETTINGS: [&Setting; 19] = [
+    &F32,
+    &BF16,
+    &CACHED,
+    &CACHED_BF16,
+    &OURS,
+    &TAGGER,
+    &GPU_16_F32,
+    &GPU_64_F32,
+    &GPU_16_BF16,
+    &GPU_64_BF16,
+    &STUDY,
+    &BF16_GROUPED,
+    &PYTHON,
+    &PIPELINE,
+    &FORWARD,
+    &TORCH_16_F32,
+    &TORCH_64_F32,
+    &TORCH_16_BF16,
+    &TORCH_64_BF16,
+];
 
-const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0 };
+const STEPS: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 0, epochs: 0, batch: 0 };
+const STEPS_OF_16: Scale = Scale { batch: 16, ..STEPS };
+const STEPS_OF_64: Scale = Scale { batch: 64, ..STEPS };
 /// The settings of the run that trains the tagger.
-const TAGGING: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 200, epochs: 1 };
-const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5 };
-const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5 };
+const TAGGING: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 200, epochs: 1, batch: 0 };
+const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5, batch: 0 };
+const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5, batch: 0 };
 const SHORT_SWEEP: Scale = Scale { epochs: 1, ..SWEEP };
 const ONE_LANGUAGE: Scale = Scale { treebanks: &[EWT], ..SWEEP };
 const SWEEP_OF_3: Scale = Scale { seeds: &[42, 43, 44], ..SWEEP };
@@ -178,6 +246,17 @@ const FROZEN_EMBEDDINGS: &[&str] = &[
     "first-4+embeddings",
     "alternating+embeddings",
 ];
+
+/// What freezing saves on a GPU: nothing, most, and all of the encoder.
+const DEVICE_POLICIES: &[&[&str]] = &[&["none"], &["first-4"], &["head-only"]];
+
+const fn on_device(
+    id: &'static str,
+    [ours, peer]: [&'static Setting; 2],
+    scale: &'static Scale,
+) -> Comparison {
+    Comparison { id, suite: Suite::Device, ours, peer, policies: DEVICE_POLICIES, scale, encoders: &[] }
+}
 
 /// All comparisons. Within a suite, rows of one encoder and policy run next to each other.
 pub(crate) const COMPARISONS: &[Comparison] = &[
@@ -217,6 +296,10 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         scale: &STEPS,
         encoders: &[],
     },
+    on_device("device-16-f32", [&GPU_16_F32, &TORCH_16_F32], &STEPS_OF_16),
+    on_device("device-16-bf16", [&GPU_16_BF16, &TORCH_16_BF16], &STEPS_OF_16),
+    on_device("device-64-f32", [&GPU_64_F32, &TORCH_64_F32], &STEPS_OF_64),
+    on_device("device-64-bf16", [&GPU_64_BF16, &TORCH_64_BF16], &STEPS_OF_64),
     Comparison {
         id: "reading",
         suite: Suite::Reading,
@@ -344,7 +427,7 @@ const fn of_policy(policy: &'static str, bar: Bar) -> Bar {
     Bar { policy: Some(policy), ..bar }
 }
 
-/// All bars; the first one that matches a row applies.
+/// All bars; the first one that matches a row applies. Those of the suite `device` are for GPUs, the others for two cores.
 pub(crate) const BARS: &[Bar] = &[
     of_policy("none", bar("f32-study", Measure::Step, 4.0, 8.0)),
     of_policy("all", bar("f32-study", Measure::Step, 4.0, 8.0)),
@@ -353,6 +436,10 @@ pub(crate) const BARS: &[Bar] = &[
     Bar { encoder: Some(MDISTILBERT), ..of_policy("none", bar("f32-study", Measure::Memory, 2.0, 3.0)) },
     bar("f32-bf16-grouped", Measure::Step, 1.3, 1.8),
     bar("bf16-bf16-grouped", Measure::Step, 2.0, 3.0),
+    bar("device-16-f32", Measure::Step, 1.0, 1.0),
+    bar("device-16-bf16", Measure::Step, 1.0, 1.0),
+    bar("device-64-f32", Measure::Step, 1.25, 1.25),
+    bar("device-64-bf16", Measure::Step, 1.25, 1.25),
     bar("tagging-pipeline", Measure::Tag, 4.0, 4.0),
     bar("tagging-bf16-pipeline", Measure::Tag, 4.0, 4.0),
     of_policy("first-4+embeddings", bar("run-cached-study", Measure::Wall, 8.0, 16.0)),

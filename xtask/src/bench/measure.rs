@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Suite {
     /// Time per training step and peak memory, by policy
     Steps,
+    /// Time per training step of a GPU, in two precisions and two sizes of a step: a part of `cargo xtask device`
+    Device,
     /// Speed of parsing CoNLL-U and of splitting words into subwords
     Reading,
     /// Tagging a test file with a trained model; trains one first, so only on request
@@ -96,6 +98,7 @@ impl Suite {
     pub(crate) const fn measures(self) -> &'static [Measure] {
         match self {
             Self::Steps => &[Measure::Step, Measure::Memory],
+            Self::Device => &[Measure::Step],
             Self::Reading => &[Measure::Parse, Measure::ParseBytes, Measure::Align],
             Self::Tagging => &[Measure::Tag, Measure::Memory],
             Self::Runs | Self::ShortSweeps | Self::Sweeps => &[Measure::Wall, Measure::Train],
@@ -106,6 +109,7 @@ impl Suite {
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Steps => "Training steps",
+            Self::Device => "Training steps on a GPU",
             Self::Reading => "Reading",
             Self::Tagging => "Using what was trained",
             Self::Runs => "Whole runs",

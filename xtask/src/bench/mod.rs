@@ -5,6 +5,7 @@
 
 mod agenda;
 mod compare;
+mod device;
 mod grid;
 mod machine;
 mod measure;
@@ -24,10 +25,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 
+pub(crate) use crate::bench::device::DeviceSteps;
+pub(crate) use crate::bench::machine::load;
 pub(crate) use crate::bench::measure::Suite;
+pub(crate) use crate::bench::ours::Scratch;
+pub(crate) use crate::bench::process::last_lines;
 
 use crate::args::BenchArgs;
-use crate::bench::agenda::{Agenda, Only};
+use crate::bench::agenda::{Agenda, Only, Task};
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
@@ -37,6 +42,7 @@ use frostline_sweep::Program;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::say;
 
+use crate::limit::Limit;
 use crate::workspace;
 
 /// How much is measured, the same for both sides.
@@ -49,6 +55,15 @@ pub(crate) struct Pace {
     pub threads: u32,
     /// How many of a sweep's seeds the peer runs; its times count for all of them.
     pub peer_seeds: usize,
+    /// When all of it has to end.
+    pub limit: Limit,
+}
+
+impl Pace {
+    /// Sentences of a task's steps.
+    pub(crate) const fn batch_of(&self, task: &Task) -> u32 {
+        if task.scale.batch == 0 { self.batch } else { task.scale.batch }
+    }
 }
 
 /// Measures, and shows and stores the results.
@@ -57,11 +72,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
         return render_again();
     }
     // Before the build and the training of taggers, which add to the load.
-    let load = machine::load();
+    let load = load();
     let suites = suites(args);
     let pace = pace(args);
-    let mut encoders = places::encoders(args)?;
-    let treebanks = places::treebanks(args, &suites)?;
+    let mut encoders = places::encoders(&args.encoder, args.models.as_ref())?;
+    let treebanks = places::treebanks(args.data.as_ref(), &suites)?;
     let agenda =
         Agenda::new(&suites, &encoders, Only { policies: &args.policies, comparisons: &args.comparisons })?;
     let peer = args.python.as_ref().map(|python| Peer::new(python, &pace)).transpose()?;
@@ -99,17 +114,18 @@ fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, round
         rounds: pace.rounds,
         steps: pace.steps,
         warmup: pace.warmup,
-        batch: pace.batch,
+        batch: if args.only == [Suite::Device] { 0 } else { pace.batch },
         threads: pace.threads,
         backend: runner.backend.to_string(),
         machine: machine.clone(),
         runner: about(runner),
         peer: rounds.versions(),
         gemm_gflops: rounds.gemm(),
+        checks: Vec::new(),
     }
 }
 
-/// The requested suites, each once and in order; sweeps and tagging only if they are named.
+/// The requested suites, each once and in order; sweeps, tagging and GPUs only if they are named.
 fn suites(args: &BenchArgs) -> Vec<Suite> {
     let mut suites = args.only.clone();
     if suites.is_empty() {
@@ -121,15 +137,20 @@ fn suites(args: &BenchArgs) -> Vec<Suite> {
 }
 
 fn pace(args: &BenchArgs) -> Pace {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     Pace {
         rounds: args.rounds,
         steps: args.steps,
         warmup: args.warmup,
         batch: args.batch,
-        threads: args.threads.unwrap_or(cores),
+        threads: args.threads.unwrap_or_else(cores),
         peer_seeds: args.peer_seeds.map_or(usize::MAX, |seeds| seeds as usize),
+        limit: Limit::default(),
     }
+}
+
+/// The threads of each side where nothing says how many.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
 /// The command with placeholders for paths.

@@ -14,6 +14,7 @@ use crate::bench::compare::Suite;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
+use crate::limit::Limit;
 use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
@@ -32,7 +33,7 @@ impl<'a> Ours<'a> {
     /// Finds out what the runner can measure.
     pub(crate) fn new(runner: &'a Program, pace: &'a Pace, suites: &[Suite]) -> Result<Self> {
         let mut help = String::new();
-        if suites.iter().any(|suite| matches!(suite, Suite::Steps | Suite::Reading)) {
+        if suites.iter().any(|suite| matches!(suite, Suite::Steps | Suite::Device | Suite::Reading)) {
             let mut asked = Command::new(&runner.path);
             let output =
                 asked.args(["bench", "step", "--help"]).stdin(Stdio::null()).output().environment()?;
@@ -56,7 +57,7 @@ impl<'a> Ours<'a> {
     /// Why a task cannot be run with this runner, if it cannot.
     pub(crate) fn lacks(&self, task: &Task, encoder: &Encoder) -> Option<String> {
         match task.suite {
-            Suite::Steps => missing(&self.help, task.setting.flags)
+            Suite::Steps | Suite::Device => missing(&self.help, task.setting.flags)
                 .map(|flag| format!("the runner's `bench step` has no `{flag}` yet")),
             Suite::Reading | Suite::Tagging => None,
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
@@ -76,16 +77,18 @@ impl<'a> Ours<'a> {
         treebank: &Path,
     ) -> std::result::Result<Answer, Refusal> {
         match task.suite {
-            Suite::Steps => answer(self.step(task, encoder, treebank).args(task.setting.flags)),
+            Suite::Steps | Suite::Device => {
+                self.answer(self.step(task, encoder, treebank).args(task.setting.flags))
+            }
             Suite::Reading => {
-                answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
+                self.answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
             }
             Suite::Tagging => {
                 let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
                 let mut command = self.bench("tag");
                 command.args(task.setting.flags).arg("--run").arg(tagger).arg("--treebank").arg(treebank);
                 command.args(["--threads", &self.pace.threads.to_string()]);
-                answer(command.args(["--backend", &self.runner.backend.to_string()]))
+                self.answer(command.args(["--backend", &self.runner.backend.to_string()]))
             }
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => self.sweep(task, encoder, treebank),
         }
@@ -98,7 +101,16 @@ impl<'a> Ours<'a> {
         if precision != "f32" {
             command.args(["--precision", precision]);
         }
-        answer(&mut command).ok()?.figures.get("gflops").copied()
+        self.answer(&mut command).ok()?.figures.get("gflops").copied()
+    }
+
+    /// When the whole run has to end.
+    pub(crate) fn limit(&self) -> &Limit {
+        &self.pace.limit
+    }
+
+    fn answer(&self, command: &mut Command) -> std::result::Result<Answer, Refusal> {
+        answer(command, self.limit())
     }
 
     fn bench(&self, what: &str) -> Command {
@@ -112,7 +124,7 @@ impl<'a> Ours<'a> {
         command.args(folders(encoder)).arg("--treebank").arg(treebank);
         command.args(["--policy", &task.policies.join(",")]);
         command.args(["--steps", &self.pace.steps.to_string(), "--warmup", &self.pace.warmup.to_string()]);
-        command.args(["--batch", &self.pace.batch.to_string()]);
+        command.args(["--batch", &self.pace.batch_of(task).to_string()]);
         command.args(["--threads", &self.pace.threads.to_string()]);
         command.args(["--backend", &self.runner.backend.to_string()]);
         if encoder.random_init {
@@ -159,6 +171,9 @@ impl<'a> Ours<'a> {
             let (records, _) = match made {
                 Ok(made) => made,
                 Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => return environment(why),
+                Err(Refusal::TimeOver) => {
+                    return environment("the time was over before a tagger was trained");
+                }
             };
             encoder.tagger = records.first().map(|it| Sweep::cell_folder(&folder.join("out"), &it.cell));
         }
@@ -186,9 +201,10 @@ impl<'a> Ours<'a> {
         command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
         command.args(task.setting.plan.iter().chain(set).flat_map(|assignment| ["--set", assignment]));
         let started = Instant::now();
-        let output = command.stdin(Stdio::null()).output();
+        let output = self.limit().output(&mut command);
         let wall_s = started.elapsed().as_secs_f64();
         let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
+        let output = output.ok_or(Refusal::TimeOver)?;
         if !output.status.success() {
             return Err(Refusal::Failed(format!("the sweep failed: {}", last_lines(&output.stderr))));
         }
@@ -255,10 +271,10 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
 
 /// A folder that is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("frostline-bench-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);

@@ -13,8 +13,9 @@ const BIAS: &str = include_str!("bias.md");
 /// The text about GPUs while there are no measurements on one.
 const GPU: &str = "\n## GPU\n\n\
      The backend `cuda` is compiled and started in CI, on machines without a GPU; `wgpu` runs there on software\n\
-     Vulkan. Neither has been timed. `cargo xtask bench --backend cuda --python PY` does that where there is a GPU, in f32\n\
-     and bf16, with random weights where an encoder has none; the peer computes on the same GPU.\n\n\
+     Vulkan. Neither has been timed. Where there is a GPU, `cargo xtask device --python PY --write` does that in ten minutes: it\n\
+     compares the GPU with a processor, then times steps of 16 and 64 sentences in f32 and bf16, with random weights where an\n\
+     encoder has none; the peer computes on the same GPU. [CONTRIBUTING.md](../CONTRIBUTING.md#on-a-gpu) says what it needs.\n\n\
      A training step of DistilBERT (6 blocks, nothing frozen) is 246 kernels, 1 upload and no wait; a block takes 35 of them.\n\
      `crates/frostline-train/tests/device` counts them in CI and holds a step to 270.\n";
 
@@ -85,7 +86,7 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
          - {} rounds; {} steps timed after {}; {} sentences per step; {} threads on each side\n\
          - Frostline: backend {}, {}\n\
          - Peer: {}\n\
-         - GEMM peak: {}\n\n",
+         - GEMM peak: {}\n",
         run.command,
         machine.cpu,
         machine.cores,
@@ -95,13 +96,17 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
         run.rounds,
         run.steps,
         run.warmup,
-        run.batch,
+        if run.batch == 0 { "16 or 64".into() } else { run.batch.to_string() },
         run.threads,
         run.backend,
         words(&run.runner),
         words(&run.peer),
         if peaks.is_empty() { "not measured".into() } else { peaks.join(", ") },
     );
+    for check in &run.checks {
+        let _ = writeln!(page, "- {check}");
+    }
+    page.push('\n');
 }
 
 /// The description of a section.
@@ -110,6 +115,10 @@ fn about(suite: Suite) -> &'static str {
         Suite::Steps => {
             "Full training steps on UD English EWT: fetching the batch, forward, backward, clipping, AdamW. The\n\
              mean over the timed steps of each process; the median over rounds is shown."
+        }
+        Suite::Device => {
+            "Full training steps on UD English EWT on a GPU, whose work is waited for at the end of each step; the peer on the\n\
+             same GPU. `cargo xtask device` first compares what the GPU computes with a processor."
         }
         Suite::Reading => "The train file of UD English EWT, the best of a few passes in each process.",
         Suite::Tagging => {
@@ -138,6 +147,7 @@ fn about(suite: Suite) -> &'static str {
 mod tests {
     use super::*;
     use crate::bench::stored::tests::{measured, row, side};
+    use frostline_sweep::args::Backend;
 
     #[test]
     fn a_page_from_made_up_measurements() {
@@ -159,6 +169,26 @@ mod tests {
         all.update(measured("2026-01-03T03-04-05Z", vec![alone]));
         all.rows.push(run);
         insta::assert_snapshot!(render(&all));
+    }
+
+    #[test]
+    fn a_device_has_its_checks_and_bars_of_its_own() {
+        let page = |backend| {
+            let mut steps = row("2026-01-02T03-04-05Z", "none", &[10.0], &[12.0]);
+            (steps.suite, steps.comparison, steps.backend) = (Suite::Device, "device-64-f32".into(), backend);
+            let mut all = measured("2026-01-02T03-04-05Z", vec![steps]);
+            let run = all.runs.values_mut().next().expect("its run");
+            (run.batch, run.backend) = (0, backend.to_string());
+            run.checks = vec!["Conformance: 58 of 58 agree with a processor".into()];
+            render(&all)
+        };
+        let on_gpu = page(Backend::Cuda);
+        for part in ["; 16 or 64 sentences per step;", "\n- Conformance: 58 of 58 agree with a processor\n\n"]
+        {
+            assert!(on_gpu.contains(part), "{on_gpu}");
+        }
+        assert!(on_gpu.contains("| 1.20x (1.20 to 1.20) | 1.25x, 1.25x | SHORT |"), "{on_gpu}");
+        assert!(!page(Backend::Flex).contains("1.25x"), "a processor has no bars of a GPU");
     }
 
     #[test]

@@ -90,23 +90,23 @@ impl<'a> Peer<'a> {
     ) -> std::result::Result<Answer, Refusal> {
         let first = treebank(task.scale.treebanks[0].1);
         match task.suite {
-            Suite::Steps => {
+            Suite::Steps | Suite::Device => {
                 let mut command = self.trainer(task, encoder, &first, task.policies[0], task.scale.seeds[0]);
                 command.args(["--steps", &self.pace.steps.to_string()]);
-                answer(command.args(["--warmup", &self.pace.warmup.to_string()]))
+                self.answer(command.args(["--warmup", &self.pace.warmup.to_string()]))
             }
             Suite::Reading => {
                 let mut command = self.script("reading.py");
                 // As often as our side, whose best time counts too.
                 command.args(["--repeats", "5"]);
-                answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
+                self.answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
             }
             Suite::Tagging => {
                 let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
                 let mut command = self.script("pipeline.py");
                 command.arg("--model").arg(tagger.join("model")).arg("--treebank").arg(&first);
                 command.args(["--threads", &self.pace.threads.to_string(), "--device", self.device]);
-                answer(command.args(task.setting.flags))
+                self.answer(command.args(task.setting.flags))
             }
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let (mut all, seeds) = (Vec::new(), task.scale.seeds);
@@ -117,7 +117,7 @@ impl<'a> Peer<'a> {
                             let mut command = self.trainer(task, encoder, &treebank(name), policy, *seed);
                             command.args(["--epochs", &task.scale.epochs.to_string()]);
                             let started = Instant::now();
-                            let mut one = answer(&mut command)?;
+                            let mut one = self.answer(&mut command)?;
                             let wall_s = started.elapsed().as_secs_f64();
                             note!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
                             one.figures.insert("wall_s".into(), wall_s);
@@ -128,6 +128,10 @@ impl<'a> Peer<'a> {
                 Ok(summed(all, seeds.len() as f64 / measured as f64))
             }
         }
+    }
+
+    fn answer(&self, command: &mut Command) -> std::result::Result<Answer, Refusal> {
+        answer(command, &self.pace.limit)
     }
 
     fn script(&self, name: &str) -> Command {
@@ -146,7 +150,7 @@ impl<'a> Peer<'a> {
         let mut command = self.script("hf_trainer.py");
         command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(treebank);
         command.args(["--policy", policy, "--seed", &seed.to_string(), "--device", self.device]);
-        command.args(["--batch", &self.pace.batch.to_string()]);
+        command.args(["--batch", &self.pace.batch_of(task).to_string()]);
         command.args(["--threads", &self.pace.threads.to_string()]);
         if task.scale.first > 0 {
             command.args(["--first", &task.scale.first.to_string()]);
@@ -194,9 +198,10 @@ fn summed(all: Vec<Answer>, times: f64) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limit::Limit;
 
     fn pace() -> Pace {
-        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, peer_seeds: 1 }
+        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, peer_seeds: 1, limit: Limit::default() }
     }
 
     #[test]

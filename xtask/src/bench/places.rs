@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use frostline_assets::Places;
 
-use crate::args::BenchArgs;
 use crate::bench::compare::{COMPARISONS, ENCODERS, Suite};
 use frostline_sweep::fault::{Blame as _, Result, environment};
 
@@ -23,11 +22,11 @@ pub(crate) struct Encoder {
     pub tagger: Option<PathBuf>,
 }
 
-/// The requested encoders, or by default those of the default encoders that are present.
-pub(crate) fn encoders(args: &BenchArgs) -> Result<Vec<Encoder>> {
-    let places = Places::new(None, args.models.clone());
-    if !args.encoder.is_empty() {
-        return args.encoder.iter().map(|name| encoder(&places, name).environment()).collect();
+/// The named encoders, or where none is named those of the default encoders that are present.
+pub(crate) fn encoders(names: &[String], models: Option<&PathBuf>) -> Result<Vec<Encoder>> {
+    let places = Places::new(None, models.cloned());
+    if !names.is_empty() {
+        return names.iter().map(|name| encoder(&places, name).environment()).collect();
     }
     let found: Vec<Encoder> = ENCODERS.iter().filter_map(|name| encoder(&places, name).ok()).collect();
     if found.is_empty() {
@@ -55,8 +54,8 @@ fn encoder(places: &Places, name: &str) -> anyhow::Result<Encoder> {
 }
 
 /// The treebank folders that these suites read, by name.
-pub(crate) fn treebanks(args: &BenchArgs, suites: &[Suite]) -> Result<BTreeMap<String, PathBuf>> {
-    let places = Places::new(args.data.clone(), None);
+pub(crate) fn treebanks(data: Option<&PathBuf>, suites: &[Suite]) -> Result<BTreeMap<String, PathBuf>> {
+    let places = Places::new(data.cloned(), None);
     let read = COMPARISONS.iter().filter(|comparison| suites.contains(&comparison.suite));
     let mut folders = BTreeMap::new();
     for (_, name) in read.flat_map(|comparison| comparison.scale.treebanks) {

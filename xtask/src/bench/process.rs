@@ -1,9 +1,10 @@
 //! Runs one measurement in a separate process and reads the last line of its output.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::bench::stored::Figures;
+use crate::limit::Limit;
 
 /// The output of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,13 +22,16 @@ pub(crate) enum Refusal {
     Unsupported(String),
     /// It should have worked.
     Failed(String),
+    /// The command's time was over.
+    TimeOver,
 }
 
-/// Runs a command to its end and reads the JSON object on its last line.
-pub(crate) fn answer(command: &mut Command) -> Result<Answer, Refusal> {
+/// Runs a command to its end, which the limit may bring, and reads the JSON object on its last line.
+pub(crate) fn answer(command: &mut Command, limit: &Limit) -> Result<Answer, Refusal> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output();
+    let output = limit.output(command);
     let output = output.map_err(|error| Refusal::Failed(format!("{name} cannot be started: {error}")))?;
+    let output = output.ok_or(Refusal::TimeOver)?;
     if !output.status.success() {
         let said = last_lines(&output.stderr);
         return Err(match output.status.code() {
@@ -83,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_there_failed() {
-        let refusal = answer(&mut Command::new("no-such-frostline")).expect_err("nothing there");
+        let refusal =
+            answer(&mut Command::new("no-such-frostline"), &Limit::default()).expect_err("nothing there");
         let Refusal::Failed(said) = refusal else { panic!("{refusal:?}") };
         assert!(said.starts_with("no-such-frostline cannot be started"), "{said}");
     }

@@ -74,7 +74,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// One round.
+    /// One round, as much of it as there is time for.
     pub(crate) fn run(&mut self, number: u32, of: u32) {
         self.measure_gemm();
         for at in 0..self.agenda.tasks.len() {
@@ -96,6 +96,7 @@ impl<'a> Rounds<'a> {
                         self.versions.extend(answer.words);
                     }
                 }
+                Err(Refusal::TimeOver) => return,
                 // Python ends with the same code if a script does not exist.
                 Err(Refusal::Unsupported(why)) if task.who == Who::Ours => {
                     note!("round {number}/{of}  {name}  skipped: {why}");
@@ -122,8 +123,9 @@ impl<'a> Rounds<'a> {
     /// The machine's speed in the precisions that our side computes in, in the same round.
     fn measure_gemm(&mut self) {
         let runs = |(task, state): (&'a Task, &State)| {
-            (task.who == Who::Ours && task.suite != Suite::Reading && state.note.is_none())
-                .then_some(task.setting.precision)
+            // It is the processor's.
+            let counts = !matches!(task.suite, Suite::Reading | Suite::Device);
+            (task.who == Who::Ours && counts && state.note.is_none()).then_some(task.setting.precision)
         };
         let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();
         precisions.sort_unstable();
@@ -134,6 +136,21 @@ impl<'a> Rounds<'a> {
                 None => note!("the runner gives no GEMM peak in {precision}: no share of it is shown"),
             }
         }
+    }
+
+    /// What could have been run and of which no round was, since there was no time: one text for each encoder and policy.
+    pub(crate) fn unmeasured(&self) -> Vec<String> {
+        let left = self.agenda.tasks.iter().zip(&self.states);
+        let left = left.filter(|(_, state)| state.rounds.is_empty() && state.note.is_none());
+        let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+        for (task, _) in left {
+            let name = format!("{}  {}", self.encoders[task.encoder].name, task.policies.join(","));
+            match texts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, settings)) => settings.push(task.setting.id),
+                None => texts.push((name, vec![task.setting.id])),
+            }
+        }
+        texts.into_iter().map(|(name, settings)| format!("{name}  {}", settings.join("; "))).collect()
     }
 
     fn title(&self, task: &Task) -> String {

@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub steps: u32,
     /// Steps before these.
     pub warmup: u32,
-    /// Sentences per step.
+    /// Sentences per step; 0 where its settings say how many.
     pub batch: u32,
     /// Threads of each side.
     pub threads: u32,
@@ -56,6 +56,9 @@ pub(crate) struct Run {
     pub peer: BTreeMap<String, String>,
     /// The machine's speed in matrix products by precision, one figure per round, in Gflop/s.
     pub gemm_gflops: BTreeMap<String, Vec<f64>>,
+    /// What `cargo xtask device` found of the device before it timed steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
 }
 
 /// The machine as its system describes it.
@@ -269,6 +272,7 @@ pub(crate) mod tests {
             runner: map(&[("version", "0.1.0"), ("isa", "avx2"), ("revision", "0123456789ab")]),
             peer: map(&[("torch", "9.9.9"), ("transformers", "9.9.8")]),
             gemm_gflops: BTreeMap::from([("f32".into(), vec![190.0, 200.0])]),
+            checks: Vec::new(),
         };
         Measured { schema: SCHEMA, runs: BTreeMap::from([(key.into(), run)]), rows }
     }

@@ -51,9 +51,10 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
     let mut grid = Grid::new(heads.into_iter().chain(["", "run>"]));
     for row in rows {
         let ratio = Spread::of(row.ratios(measure));
-        // The bars are for two cores.
+        // Some bars are for two cores, the others for a GPU.
+        let on_gpu = matches!(row.backend, Backend::Cuda | Backend::Wgpu);
         let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder)
-            .filter(|_| row.backend == Backend::Flex);
+            .filter(|_| on_gpu == (row.suite == Suite::Device));
         let shown_bar = bar.map_or(String::new(), |bar| format!("{}x, {}x", bar.must, bar.aim));
         let verdict = match (bar, ratio) {
             (Some(bar), Some(ratio)) if ratio.median >= bar.aim => "aim reached",
