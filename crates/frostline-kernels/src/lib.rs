@@ -12,6 +12,7 @@ mod kernels;
 mod numbers;
 mod options;
 mod pack;
+pub mod profile;
 pub mod stock;
 
 #[cfg(feature = "flex")]

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::simd::{dispatched, fma, sum};
 use crate::AdamW;
+use crate::profile::{Operation, timed};
 
 const CHUNK: usize = 1 << 13;
 const MIN_TASKS: usize = 8;
@@ -22,6 +23,7 @@ pub fn step(
         [gradient.len(), first.len(), second.len()] == [n; 3],
         "a parameter, its gradient and its moments differ in size"
     );
+    let _timed = timed(Operation::AdamW, 0, 7 * n);
     let [bias1, bias2] = rule.bias();
     let scaled = StepConstants {
         gradient_scale: scale as f32,
@@ -78,6 +80,7 @@ dispatched! {
 
 /// Sum of squares in f64 over chunks of fixed size, in order.
 pub fn sum_squares(data: &[f32]) -> f64 {
+    let _timed = timed(Operation::ClippingNorm, 0, data.len());
     let parts: Vec<f64> = data
         .par_chunks(CHUNK)
         .with_min_len(MIN_TASKS)

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::fresh::{Fresh, Part};
 use super::simd::{dispatched, exp, sum};
 use super::tile::{StridedMatrix, product};
+use crate::profile::{Operation, timed};
 use crate::{Dropout, Pack};
 
 /// What the backward pass needs from the forward pass: the softmax of every sentence and head,
@@ -26,6 +27,11 @@ fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
     pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
 }
 
+/// Operations of one product of every sentence and head: L rows of L positions, over H / heads channels.
+fn product_flop(pack: &Pack, h: usize) -> usize {
+    pack.offsets().windows(2).map(|pair| 2 * (pair[1] - pair[0]).pow(2) * h).sum()
+}
+
 fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
     pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
 }
@@ -41,6 +47,8 @@ pub fn forward(
     dropout: Dropout,
 ) -> (Vec<f32>, SavedAttention) {
     let sizes = sizes(pack, heads);
+    let floats = 4 * q.len() + sizes.iter().sum::<usize>();
+    let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(|n| Fresh::new(n, 0f32));
     context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().for_each(
         |(sentence, (context, probabilities))| {
@@ -96,6 +104,8 @@ pub fn backward(
     dropout: Dropout,
     saved: &SavedAttention,
 ) -> [Vec<f32>; 3] {
+    let floats = 7 * q.len() + saved.probabilities.len();
+    let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len(), 0f32));
     let [dq, dk, dv] = &mut out;
     let starts: Vec<usize> = sizes(pack, heads)

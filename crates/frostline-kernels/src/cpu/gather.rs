@@ -5,9 +5,11 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
+use crate::profile::{Operation, timed};
 
 /// table \[V, H\] -> \[N, H\].
 pub fn forward(table: &[f32], h: usize, rows: &[u32]) -> Vec<f32> {
+    let _timed = timed(Operation::Gather, 0, 2 * rows.len() * h);
     filled(rows.len(), h, |first, out| {
         for (row, out) in rows[first..].iter().zip(out.chunks_exact_mut(h)) {
             out.write_copy_of_slice(&table[*row as usize * h..][..h]);
@@ -17,6 +19,7 @@ pub fn forward(table: &[f32], h: usize, rows: &[u32]) -> Vec<f32> {
 
 /// The table's gradient \[V, H\]: the gradients of one row are added in the order of `rows`.
 pub fn backward(gradient: &[f32], height: usize, h: usize, rows: &[u32]) -> Vec<f32> {
+    let _timed = timed(Operation::Gather, 0, gradient.len() + height * h);
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     // The sort is stable, so gradients of the same row stay in order.
     order.sort_by_key(|&at| rows[at as usize]);

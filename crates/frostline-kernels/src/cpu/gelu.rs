@@ -5,12 +5,14 @@ use rayon::prelude::*;
 use super::PARALLEL_FROM;
 use super::fresh::Fresh;
 use super::simd::{dispatched, erf, exp};
+use crate::profile::{Operation, timed};
 
 const CHUNK: usize = 1 << 13;
 const MIN_TASKS: usize = PARALLEL_FROM / CHUNK;
 
 /// x Φ(x).
 pub fn forward(x: &[f32]) -> Vec<f32> {
+    let _timed = timed(Operation::Gelu, 0, 2 * x.len());
     let mut out = Fresh::new(x.len(), 0f32);
     out.chunks(CHUNK)
         .zip(x.par_chunks(CHUNK))
@@ -21,6 +23,7 @@ pub fn forward(x: &[f32]) -> Vec<f32> {
 
 /// gradient · (Φ(x) + x φ(x)).
 pub fn backward(x: &[f32], gradient: &[f32]) -> Vec<f32> {
+    let _timed = timed(Operation::Gelu, 0, 3 * x.len());
     let mut out = Fresh::new(x.len(), 0f32);
     out.chunks(CHUNK)
         .zip(x.par_chunks(CHUNK))

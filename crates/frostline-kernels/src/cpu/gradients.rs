@@ -1,6 +1,7 @@
 //! The operations' backward passes. A gradient is computed only for parents that need one.
 
 use burn::backend::Flex;
+use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
@@ -8,11 +9,18 @@ use burn::backend::flex::FlexTensor;
 
 use super::tensors::{contiguous, data, flex, shape2};
 use super::{attention, gather, gelu, linear, mix, norm};
+use crate::profile::{begin_backward, timed_addition};
 use crate::{Dropout, Index, Pack, Precision, Rows};
 
 /// Consumes the gradient of an operation's output.
 fn gradient<S, const N: usize>(ops: &Ops<S, N>, gradients: &mut Gradients) -> FlexTensor {
     contiguous(gradients.consume::<Flex>(&ops.node))
+}
+
+/// Gives a node a gradient, which is added to what it has of the operations after this one.
+fn register(gradients: &mut Gradients, node: NodeId, gradient: FlexTensor) {
+    let _timed = timed_addition(node.value, gradient.layout().num_elements());
+    gradients.register::<Flex>(node, gradient);
 }
 
 #[derive(Debug)]
@@ -34,15 +42,15 @@ impl Backward<Flex, 3> for LinearOp {
         if let (Some(node), Some(weight)) = (x_node, ops.state.weight) {
             let dx = linear::backward_x(ops.state.precision, data(&gradient), data(&weight), o);
             let i = dx.len() / n.max(1);
-            gradients.register::<Flex>(node.id, flex(dx, [n, i]));
+            register(gradients, node.id, flex(dx, [n, i]));
         }
         if let (Some(node), Some(x)) = (weight_node, ops.state.x) {
             let dw = linear::backward_weight(ops.state.precision, data(&x), data(&gradient), o);
             let i = dw.len() / o;
-            gradients.register::<Flex>(node.id, flex(dw, [i, o]));
+            register(gradients, node.id, flex(dw, [i, o]));
         }
         if let Some(node) = bias_node {
-            gradients.register::<Flex>(node.id, flex(linear::backward_bias(data(&gradient), o), [o]));
+            register(gradients, node.id, flex(linear::backward_bias(data(&gradient), o), [o]));
         }
     }
 }
@@ -56,7 +64,7 @@ impl Backward<Flex, 1> for GeluOp {
         let shape = shape2(&gradient);
         if let [Some(node)] = ops.parents {
             let dx = gelu::backward(data(&ops.state), data(&gradient));
-            gradients.register::<Flex>(node.id, flex(dx, shape));
+            register(gradients, node.id, flex(dx, shape));
         }
     }
 }
@@ -70,8 +78,7 @@ impl Backward<Flex, 1> for DropoutOp {
         let [n, h] = shape2(&gradient);
         if let [Some(node)] = ops.parents {
             let (dropout, rows) = ops.state;
-            gradients
-                .register::<Flex>(node.id, flex(norm::masked(data(&gradient), h, dropout, &rows), [n, h]));
+            register(gradients, node.id, flex(norm::masked(data(&gradient), h, dropout, &rows), [n, h]));
         }
     }
 }
@@ -96,10 +103,10 @@ impl Backward<Flex, 4> for NormOp {
         let want_affine = gamma.is_some() || beta.is_some();
         let found = norm::backward(data(&gradient), data(&state.gamma), &state.saved, want_sum, want_affine);
         if let Some(node) = gamma {
-            gradients.register::<Flex>(node.id, flex(found.gamma, [h]));
+            register(gradients, node.id, flex(found.gamma, [h]));
         }
         if let Some(node) = beta {
-            gradients.register::<Flex>(node.id, flex(found.beta, [h]));
+            register(gradients, node.id, flex(found.beta, [h]));
         }
         let sum = want_sum.then(|| flex(found.sum, [n, h]));
         if let (Some(node), Some(sum)) = (x, &sum) {
@@ -108,10 +115,10 @@ impl Backward<Flex, 4> for NormOp {
             } else {
                 flex(norm::masked(data(sum), h, state.dropout, &state.rows), [n, h])
             };
-            gradients.register::<Flex>(node.id, dx);
+            register(gradients, node.id, dx);
         }
         if let (Some(node), Some(sum)) = (residual, sum) {
-            gradients.register::<Flex>(node.id, sum);
+            register(gradients, node.id, sum);
         }
     }
 }
@@ -137,7 +144,7 @@ impl Backward<Flex, 3> for AttentionOp {
             attention::backward(gradient, data(q), data(k), data(v), h, *heads, pack, *dropout, saved);
         for (node, found) in ops.parents.into_iter().zip(found) {
             if let Some(node) = node {
-                gradients.register::<Flex>(node.id, flex(found, [n, h]));
+                register(gradients, node.id, flex(found, [n, h]));
             }
         }
     }
@@ -153,7 +160,7 @@ impl Backward<Flex, 1> for GatherOp {
         if let [Some(node)] = ops.parents {
             let (height, rows) = ops.state;
             let table = gather::backward(data(&gradient), height, h, &rows);
-            gradients.register::<Flex>(node.id, flex(table, [height, h]));
+            register(gradients, node.id, flex(table, [height, h]));
         }
     }
 }
@@ -163,12 +170,14 @@ pub(super) struct LossOp;
 impl Backward<Flex, 1> for LossOp {
     type State = FlexTensor;
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        // Every backward pass begins with the loss.
+        begin_backward();
         let gradient = gradient(&ops, gradients);
         let scale = data(&gradient)[0];
         if let [Some(node)] = ops.parents {
             let shape = shape2(&ops.state);
             let slope = data(&ops.state).iter().map(|value| value * scale).collect();
-            gradients.register::<Flex>(node.id, flex(slope, shape));
+            register(gradients, node.id, flex(slope, shape));
         }
     }
 }
@@ -182,10 +191,10 @@ impl Backward<Flex, 2> for AddRowOp {
         let [_, h] = shape2(&gradient);
         let [x, row] = ops.parents;
         if let Some(node) = row {
-            gradients.register::<Flex>(node.id, flex(linear::backward_bias(data(&gradient), h), [1, h]));
+            register(gradients, node.id, flex(linear::backward_bias(data(&gradient), h), [1, h]));
         }
         if let Some(node) = x {
-            gradients.register::<Flex>(node.id, gradient);
+            register(gradients, node.id, gradient);
         }
     }
 }
@@ -200,7 +209,7 @@ impl Backward<Flex, 1> for TanhOp {
         let shape = shape2(&gradient);
         if let [Some(node)] = ops.parents {
             let dx = mix::tanh_backward(data(&ops.state), data(&gradient));
-            gradients.register::<Flex>(node.id, flex(dx, shape));
+            register(gradients, node.id, flex(dx, shape));
         }
     }
 }
@@ -217,10 +226,10 @@ impl Backward<Flex, 2> for SharesOp {
         let [weights, gamma] = ops.parents;
         if let Some(node) = weights {
             let d = found.0.len();
-            gradients.register::<Flex>(node.id, flex(found.0, [d]));
+            register(gradients, node.id, flex(found.0, [d]));
         }
         if let Some(node) = gamma {
-            gradients.register::<Flex>(node.id, flex(vec![found.1], [1]));
+            register(gradients, node.id, flex(vec![found.1], [1]));
         }
     }
 }
@@ -245,10 +254,10 @@ impl Backward<Flex, 2> for ScaledOp {
         if let (Some(node), Some(x)) = (factors_node, x) {
             let mut slope = vec![0.0; factors.len()];
             slope[at] = mix::dot(data(&gradient), data(&x));
-            gradients.register::<Flex>(node.id, flex(slope, [factors.len()]));
+            register(gradients, node.id, flex(slope, [factors.len()]));
         }
         if let Some(node) = x_node {
-            gradients.register::<Flex>(node.id, flex(mix::scaled(data(&gradient), factors[at]), shape));
+            register(gradients, node.id, flex(mix::scaled(data(&gradient), factors[at]), shape));
         }
     }
 }

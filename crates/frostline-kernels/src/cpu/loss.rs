@@ -1,7 +1,10 @@
 //! Cross-entropy and its gradient in f64; the matrix is small, so one thread computes it.
 
+use crate::profile::{Operation, timed};
+
 /// The sum of cross-entropies in nats, and the softmax minus one-hot, which the backward pass scales.
 pub fn forward(logits: &[f32], labels: &[u32]) -> (f32, Vec<f32>) {
+    let _timed = timed(Operation::Loss, 0, 2 * logits.len());
     let c = logits.len() / labels.len().max(1);
     let mut slope = Vec::with_capacity(logits.len());
     let mut total = 0f64;

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::PARALLEL_FROM;
 use super::fresh::Fresh;
 use super::simd::{dispatched, sum};
+use crate::profile::{Operation, timed};
 use crate::{Dropout, Rows};
 
 /// Rows per task; gradients of gamma and beta are summed per task and then in task order.
@@ -41,6 +42,8 @@ pub fn forward(
     rows: &Rows,
 ) -> (Vec<f32>, SavedNorm) {
     let h = gamma.len();
+    let residuals = residual.map_or(0, <[f32]>::len);
+    let _timed = timed(Operation::Norm, 0, 3 * x.len() + residuals + rows.identities().len());
     let [mut y, mut normal, mut inverse] = [x.len(), x.len(), x.len() / h].map(|n| Fresh::new(n, 0f32));
     y.chunks(ROWS * h)
         .zip(normal.chunks(ROWS * h))
@@ -103,6 +106,8 @@ pub fn backward(
     want_affine: bool,
 ) -> Gradients {
     let h = gamma.len();
+    let passes = 3 * usize::from(want_sum) + 2 * usize::from(want_affine);
+    let _timed = timed(Operation::Norm, 0, passes * gradient.len());
     let mut out = Gradients { sum: vec![], gamma: vec![], beta: vec![] };
     if want_sum {
         let mut sum = Fresh::new(gradient.len(), 0f32);
@@ -169,6 +174,7 @@ dispatched! {
 
 /// `x * mask`, row by row: dropout and its gradient.
 pub fn masked(x: &[f32], h: usize, dropout: Dropout, rows: &Rows) -> Vec<f32> {
+    let _timed = timed(Operation::Norm, 0, 2 * x.len());
     let mut out = Fresh::new(x.len(), 0f32);
     out.chunks(ROWS * h)
         .zip(x.par_chunks(ROWS * h))
