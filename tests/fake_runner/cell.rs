@@ -243,6 +243,7 @@ fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<St
         prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 1.0,
         load: None,
+        predicted_step_ms: None,
     });
     let record =
         Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by: made_by.clone(), error };

@@ -13,7 +13,8 @@ use frostline_model::{Checkpoint, EncoderConfig, HeadShape, ParameterSource, Ran
 use frostline_record::{Cell, Outcome, Record, Settings};
 use frostline_train::{extras, timeline};
 
-use crate::cell::{self, HEAD_STD};
+use crate::cell;
+use crate::heads::HEAD_STD;
 use crate::heads::{head_names, heads, owner};
 use crate::inputs::{self, Verified};
 

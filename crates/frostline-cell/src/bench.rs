@@ -21,8 +21,9 @@ use frostline_train::{
 };
 use serde::Serialize;
 
-use crate::cell::HEAD_STD;
 use crate::document::{Document, Format, Labelled};
+use crate::heads::HEAD_STD;
+use crate::profile::{self, Limits, Profile};
 use crate::{cost, inputs, outcome, version};
 use frostline_kernels::backend::Work;
 use frostline_tagger::Tagger;
@@ -56,6 +57,8 @@ pub struct Step {
     pub length: Option<usize>,
     /// Count what a step asks of its device.
     pub trace_device: bool,
+    /// Time each kind of operation of the backend `flex`. Takes all steps twice.
+    pub profile: bool,
 }
 
 /// Timed steps.
@@ -85,6 +88,9 @@ pub struct Timed {
     /// What a step, warm-up included, asks of its device, where that was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<PerStep>,
+    /// A step in parts, where they were timed. The other times are those of steps without timers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
 }
 
 /// What a mean step asks of its device.
@@ -178,12 +184,18 @@ impl Work for StepTask<'_> {
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
         let heads = [HeadShape::linear(tags.len())];
-        let model = Model::<B>::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?;
+        let build = || -> Result<Model<B>> {
+            Ok(Model::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?)
+        };
+        let model = build()?;
         let mut settings = Settings { seed: step.seed, ..Settings::default() };
         (settings.train.epochs, settings.train.batch) = (1, step.batch);
         settings.train.precision = step.precision;
         if step.trace_device {
             settings.train.log_every = u32::MAX.into();
+        }
+        if step.profile {
+            settings.train.log_every = 1;
         }
         settings.dropout.frozen = if step.prefix_cache { Switch::Off } else { Switch::On };
         let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
@@ -222,13 +234,24 @@ impl Work for StepTask<'_> {
         let tasks = [Run::task(view(&train_set, 0), view(&dev, 1))];
         let timeline = policy.clone().into();
         let run = Run { waits: true, ..Run::new(&settings, &encoder, &timeline, &tasks) };
-        let take = || train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {});
-        let (finished, calls) = match step.trace_device {
-            true => DeviceCalls::count(take),
-            false => (take(), DeviceCalls::default()),
+        let mut peak = None;
+        let (mut times, calls, profile) = if step.profile {
+            drop(model);
+            let limits = || {
+                // Before that takes memory of its own.
+                peak = Some(version::peak_rss_mib());
+                step.limits::<B>(device)
+            };
+            let (times, profile) = profile::measure::<B>(&run, step.warmup, build, limits)?;
+            (times, DeviceCalls::default(), Some(profile))
+        } else {
+            let take = || train::<B>(&run, model, None, &mut |_: RunEvent<'_>| {});
+            let (finished, calls) = match step.trace_device {
+                true => DeviceCalls::count(take),
+                false => (take(), DeviceCalls::default()),
+            };
+            (finished?.times.steps_ms[step.warmup..].to_vec(), calls, None)
         };
-        let finished = finished?;
-        let mut times = finished.times.steps_ms[step.warmup..].to_vec();
         times.sort_by(f64::total_cmp);
         let words = train_set.examples.iter().flat_map(|example| &example.words);
         let label_positions = words.filter(|word| word.is_ok()).count() as u64;
@@ -246,11 +269,22 @@ impl Work for StepTask<'_> {
             tokens: train_set.subwords() * step.steps / (step.steps + step.warmup),
             gflop_per_step: work.gflop(),
             work,
-            peak_rss_mib: version::peak_rss_mib(),
+            peak_rss_mib: peak.unwrap_or_else(version::peak_rss_mib),
             total_params: accounts.total,
             trainable_params: accounts.trainable,
             device: step.trace_device.then(|| calls.into()),
+            profile,
         })
+    }
+}
+
+impl Step {
+    /// What this machine can do at most, with the threads of the caller's pool.
+    fn limits<B: Train>(&self, device: &B::Device) -> Limits {
+        let peak = |precision| Gemm { precision }.run::<B>(device).gflops;
+        let f32_gflops = peak(Precision::F32);
+        let product_gflops = if self.precision == Precision::F32 { f32_gflops } else { peak(self.precision) };
+        Limits { product_gflops, f32_gflops, memory_gb_per_s: profile::memory_gb_per_s() }
     }
 }
 

@@ -8,7 +8,7 @@ use frostline_assets::Places;
 use frostline_freeze::{Machine, Policy};
 use frostline_kernels::{Precision, Train, backend};
 use frostline_model::EncoderConfig;
-use frostline_record::sha256;
+use frostline_record::{MadeBy, sha256};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Folders, Step, StepTask};
@@ -53,23 +53,39 @@ pub struct Calibration {
     pub error: f64,
 }
 
+/// When steps are timed for a calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Never: there is only what the cache has.
+    Never,
+    /// Where the cache has none.
+    Missing,
+    /// In any case; the result replaces what the cache has.
+    Always,
+}
+
 impl Conditions {
     /// Those of this program on this machine.
     ///
     /// # Errors
     /// Where the backend cannot run here.
     pub fn here(encoder: &EncoderConfig, backend: &str, precision: Precision) -> Result<Self> {
-        let by = version::made_by(backend)?;
-        Ok(Self {
-            code: by.code,
-            backend: by.backend,
-            device: by.device,
-            node: by.node,
-            isa: by.isa,
+        Ok(Self::of(&version::made_by(backend)?, encoder, precision))
+    }
+
+    /// Those of the program and machine that make a record.
+    #[must_use]
+    pub fn of(by: &MadeBy, encoder: &EncoderConfig, precision: Precision) -> Self {
+        Self {
+            code: by.code.clone(),
+            backend: by.backend.clone(),
+            device: by.device.clone(),
+            node: by.node.clone(),
+            isa: by.isa.clone(),
             threads: by.threads,
             precision,
             shape: [encoder.hidden, encoder.intermediate, encoder.depth, encoder.heads],
-        })
+        }
     }
 
     fn file(&self, cache: &Path) -> PathBuf {
@@ -79,6 +95,32 @@ impl Conditions {
 }
 
 impl Calibration {
+    /// The one for these conditions, from the cache or from `measure`, which is then kept for later. `note` gets a line before
+    /// and after steps are timed.
+    ///
+    /// # Errors
+    /// Those of `measure`, or where the cache cannot be written.
+    pub fn find(
+        cache: Option<&Path>,
+        conditions: &Conditions,
+        when: When,
+        measure: impl FnOnce() -> Result<Self>,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Option<Self>> {
+        let kept = cache.filter(|_| when != When::Always).and_then(|cache| Self::kept(cache, conditions));
+        if kept.is_some() || when == When::Never {
+            return Ok(kept);
+        }
+        note("calibrate timing some steps on this machine");
+        let found = measure()?;
+        note(&format!("calibrate median error of the fit: {:.1} %", 100.0 * found.error));
+        match cache {
+            Some(cache) => found.keep(cache)?,
+            None => note("calibrate not kept: there is no cache; set FROSTLINE_CACHE to a folder"),
+        }
+        Ok(Some(found))
+    }
+
     /// The one for these conditions, if it was measured before. A damaged file counts as none.
     #[must_use]
     pub fn kept(cache: &Path, conditions: &Conditions) -> Option<Self> {
@@ -142,10 +184,61 @@ impl Work for Samples<'_> {
                 precision: self.precision,
                 length: Some((*length).min(longest)),
                 trace_device: false,
+                profile: false,
             };
             let timed = StepTask { folders: self.folders, step: &step }.run::<B>(device)?;
             Ok((timed.work, timed.step_ms_median / 1e3))
         };
         STEPS.iter().map(sample).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calibration(error: f64) -> Calibration {
+        let [code, backend, device, node, isa] =
+            ["code", "flex", "processor", "node", "avx2"].map(String::from);
+        let (precision, shape) = (Precision::F32, [16, 64, 2, 4]);
+        let conditions = Conditions { code, backend, device, node, isa, threads: 2, precision, shape };
+        Calibration { conditions, machine: Machine::default(), error }
+    }
+
+    #[test]
+    fn steps_are_timed_only_when_they_are_asked_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut notes = Vec::new();
+        let other = Conditions { threads: 4, ..calibration(0.0).conditions };
+        let mut find = |when, conditions: &Conditions, error| {
+            let mut timed = 0;
+            let measure = || {
+                timed += 1;
+                Ok(Calibration { conditions: conditions.clone(), ..calibration(error) })
+            };
+            let mut note = |line: &str| notes.push(line.to_string());
+            let found = Calibration::find(Some(folder.path()), conditions, when, measure, &mut note);
+            (found.expect("found").map(|found| found.error), timed)
+        };
+        let here = calibration(0.0).conditions;
+        assert_eq!(find(When::Never, &here, 0.1), (None, 0));
+        assert_eq!(find(When::Missing, &here, 0.25), (Some(0.25), 1));
+        assert_eq!(find(When::Missing, &here, 0.5), (Some(0.25), 0));
+        assert_eq!(find(When::Never, &other, 0.5), (None, 0));
+        assert_eq!(find(When::Always, &here, 0.5), (Some(0.5), 1));
+        assert_eq!(find(When::Never, &here, 0.1), (Some(0.5), 0));
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        assert_eq!(notes[1], "calibrate median error of the fit: 25.0 %");
+    }
+
+    #[test]
+    fn without_a_cache_it_is_measured_and_said_to_be_lost() {
+        let mut notes = Vec::new();
+        let mut note = |line: &str| notes.push(line.to_string());
+        let measure = || Ok(calibration(0.1));
+        let here = calibration(0.0).conditions;
+        let found = Calibration::find(None, &here, When::Missing, measure, &mut note).expect("found");
+        assert_eq!(found, Some(calibration(0.1)));
+        assert!(notes[2].contains("FROSTLINE_CACHE"), "{notes:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use burn::module::AutodiffModule as _;
 use frostline_files::claim::Commit;
-use frostline_freeze::ResolvedPolicy;
+use frostline_freeze::{PrefixMode, ResolvedPolicy};
 use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
@@ -19,6 +19,7 @@ use tracing::field::Empty;
 use tracing::{debug_span, info_span};
 
 use crate::busy::Busy;
+use crate::heads::HEAD_STD;
 use crate::history::ms;
 use crate::load::load;
 use crate::outcome::accounts;
@@ -26,10 +27,7 @@ use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
 use crate::version;
-use crate::{baselines, card, changes, cost, history, inputs};
-
-/// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
-pub(crate) const HEAD_STD: f64 = 0.02;
+use crate::{baselines, card, changes, cost, forecast, history, inputs};
 
 /// The record of a finished cell, and what it found; the models beside it are those that it saved.
 ///
@@ -68,7 +66,7 @@ impl Work for CellTask<'_> {
         let id = job.cell.id.clone();
         let Settings { lang, policy, seed, .. } = &job.cell.settings;
         let told = info_span!("cell", id, %lang, %policy, seed, error = Empty);
-        let outcome = told.in_scope(|| run_cell::<B>(job, device, shared, tell));
+        let outcome = told.in_scope(|| run_cell::<B>(job, &made_by, device, shared, tell));
         if let Err(error) = &outcome {
             told.record("error", format!("{error:#}"));
         }
@@ -115,6 +113,7 @@ fn write_record(
 /// A cell from start to end: data, model, its stages, files. Nothing to record with `verify`.
 fn run_cell<B: Train>(
     job: &Job,
+    made_by: &MadeBy,
     device: &B::Device,
     shared: &mut Shared,
     tell: &mut dyn FnMut(Event),
@@ -220,7 +219,9 @@ fn run_cell<B: Train>(
         shared.verified.check_unchanged(weights())?;
     }
     let files = SavedFiles::of(folder)?;
-    let timing = history.timing([load_ms, baselines_ms], ms(clock), busy.end());
+    let mut timing = history.timing([load_ms, baselines_ms], ms(clock), busy.end());
+    let prefix = if timing.prefix.state.is_read() { PrefixMode::Cached } else { PrefixMode::Computed };
+    timing.predicted_step_ms = forecast::step_ms(&data, encoder, &stages, made_by, prefix);
     let outcome = Outcome {
         headline: data.main().name.to_string(),
         tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),

@@ -1,15 +1,13 @@
 //! What cells will cost on this machine, from the cost model and the machine's calibration, without training anything.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context as _, Result};
 use frostline_assets::Places;
-use frostline_freeze::{Cost, Machine, Policy, ResolvedPolicy, Workload};
+use frostline_freeze::{Cost, Machine, Policy, PrefixMode, ResolvedPolicy, Workload};
 use frostline_model::EncoderConfig;
-use frostline_record::{Cell, Forecast, InParts, Precision, Switch};
+use frostline_record::{Cell, Forecast, InParts, MadeBy, Precision, Switch};
 use frostline_train::{Dataset, extras};
 
-use crate::calibration::{Calibration, Conditions};
+use crate::calibration::{Calibration, Conditions, When};
 use crate::cost;
 use crate::data::Data;
 use crate::inputs;
@@ -33,7 +31,8 @@ pub fn of_cells(
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<Forecast>> {
     let mut shared = Shared::default();
-    let mut machines = Machines { backend, calibrate, found: BTreeMap::new() };
+    let when = if calibrate { When::Missing } else { When::Never };
+    let mut machines = Machines { backend, when, found: Vec::new() };
     cells.iter().map(|cell| of_cell(cell, &mut shared, &mut machines, note)).collect()
 }
 
@@ -58,7 +57,7 @@ fn of_cell(
         seconds = seconds.zip(machine).map(|(before, machine)| {
             let epochs = stage.settings.train.epochs as f64;
             before
-                + training(&data, &encoder, stage, of_stage, &machine)
+                + training(&data, &encoder, stage, of_stage, &machine, PrefixMode::Computed)
                 + epochs * scoring(&data, &encoder, &machine)
         });
         steps += of_stage;
@@ -91,14 +90,42 @@ fn most_bytes(data: &Data, encoder: &EncoderConfig, stages: &[Stage], accumulate
     stages.iter().map(of_stage).max().unwrap_or(0)
 }
 
+/// What a mean step of all stages should take, in milliseconds: for the record of a cell, where the cache has a calibration for
+/// the program and machine that ran it.
+pub(crate) fn step_ms(
+    data: &Data,
+    encoder: &EncoderConfig,
+    stages: &[Stage],
+    made_by: &MadeBy,
+    prefix: PrefixMode,
+) -> Option<f64> {
+    let cache = frostline_assets::default_cache()?;
+    let (mut steps, mut seconds) = (0, 0.0);
+    for stage in stages {
+        let conditions = Conditions::of(made_by, encoder, stage.settings.train.precision);
+        let machine = Calibration::kept(&cache, &conditions)?.machine;
+        let of_stage = stage.steps(data);
+        seconds += training(data, encoder, stage, of_stage, &machine, prefix);
+        steps += of_stage;
+    }
+    (steps > 0).then(|| 1e3 * seconds / steps as f64)
+}
+
 /// Seconds of a stage's steps. Where blocks unfreeze on the way, each part of the stage counts with what it learns.
-fn training(data: &Data, encoder: &EncoderConfig, stage: &Stage, steps: u64, machine: &Machine) -> f64 {
+fn training(
+    data: &Data,
+    encoder: &EncoderConfig,
+    stage: &Stage,
+    steps: u64,
+    machine: &Machine,
+    prefix: PrefixMode,
+) -> f64 {
     let mut begins: Vec<(u64, &ResolvedPolicy)> = vec![(0, stage.timeline.at(0))];
     begins.extend(stage.timeline.unfreezings().filter(|(from, _)| (1..steps).contains(from)));
     let ends = begins.iter().skip(1).map(|(from, _)| *from).chain([steps]);
     let part = |((from, policy), to): (&(u64, &ResolvedPolicy), u64)| {
         let (shape, workload) = cost::of_train(data, encoder, &stage.settings.train);
-        (to - from) as f64 * Cost::of(&shape, &workload, policy).seconds(machine)
+        (to - from) as f64 * Cost::with_prefix(&shape, &workload, policy, prefix).seconds(machine)
     };
     begins.iter().zip(ends).map(part).sum()
 }
@@ -125,8 +152,8 @@ fn parameter_bytes(data: &Data, encoder: &EncoderConfig, policy: &ResolvedPolicy
 /// This machine's calibrations, each looked up once.
 struct Machines<'a> {
     backend: &'a str,
-    calibrate: bool,
-    found: BTreeMap<String, Option<Machine>>,
+    when: When,
+    found: Vec<(Conditions, Option<Machine>)>,
 }
 
 impl Machines<'_> {
@@ -138,24 +165,18 @@ impl Machines<'_> {
         note: &mut dyn FnMut(&str),
     ) -> Result<Option<Machine>> {
         let conditions = Conditions::here(encoder, self.backend, precision)?;
-        let key = serde_json::to_string(&conditions)?;
-        if let Some(known) = self.found.get(&key) {
+        if let Some((_, known)) = self.found.iter().find(|(known, _)| *known == conditions) {
             return Ok(*known);
         }
-        let cache = frostline_assets::default_cache();
-        let mut found = cache.as_ref().and_then(|cache| Calibration::kept(cache, &conditions));
-        if found.is_none() && self.calibrate {
+        let measure = || {
             let config = &inputs::input(&cell.inputs, "config")?.path;
             let (folder, _) = config.rsplit_once('/').context("a config outside of a folder")?;
-            note(&format!("calibrate timing some steps of {folder} on this machine"));
-            let measured = Calibration::measure(&Places::new(None, None), folder, self.backend, precision)?;
-            if let Some(cache) = &cache {
-                measured.keep(cache)?;
-            }
-            found = Some(measured);
-        }
+            Calibration::measure(&Places::new(None, None), folder, self.backend, precision)
+        };
+        let cache = frostline_assets::default_cache();
+        let found = Calibration::find(cache.as_deref(), &conditions, self.when, measure, note)?;
         let machine = found.map(|found| found.machine);
-        self.found.insert(key, machine);
+        self.found.push((conditions, machine));
         Ok(machine)
     }
 }

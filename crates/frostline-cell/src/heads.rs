@@ -3,6 +3,9 @@
 use frostline_model::{HeadKind, HeadShape};
 use frostline_record::{self as record, Settings};
 
+/// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
+pub(crate) const HEAD_STD: f64 = 0.02;
+
 /// A head's kind as the model names it.
 pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
     match kind {

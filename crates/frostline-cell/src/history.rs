@@ -212,6 +212,7 @@ impl History {
             prefix: self.prefix,
             peak_rss_mib: version::peak_rss_mib(),
             load: Some(load),
+            predicted_step_ms: None,
         }
     }
 

@@ -30,6 +30,7 @@ pub mod params;
 mod prefix;
 mod prefix_rows;
 pub mod pretrain;
+pub mod profile;
 mod recent;
 mod save;
 mod saved_model;

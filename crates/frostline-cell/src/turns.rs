@@ -14,9 +14,8 @@ use frostline_score::median;
 use frostline_train::{Dataset, Prefix, Run, Task, TurnTaker, Turns, View, compute_prefix, extras};
 
 use crate::busy::Busy;
-use crate::cell::HEAD_STD;
 use crate::data::Data;
-use crate::heads::head_names;
+use crate::heads::{HEAD_STD, head_names};
 use crate::inputs;
 use crate::load::load;
 use crate::shared::Shared;

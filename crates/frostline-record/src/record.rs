@@ -325,6 +325,10 @@ pub struct Timing {
     /// How busy the machine was with other work; missing in records of before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
+    /// What a mean step was predicted to take on this machine, in milliseconds; missing where no steps were timed for that
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_step_ms: Option<f64>,
 }
 
 /// What became of a cell's constant prefix: embeddings and lowest blocks that never change.
@@ -357,6 +361,12 @@ pub enum PrefixState {
 }
 
 impl PrefixState {
+    /// Whether steps read the prefix instead of computing it.
+    #[must_use]
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Computed | Self::Shared)
+    }
+
     /// Its name on disk.
     #[must_use]
     pub const fn name(self) -> &'static str {

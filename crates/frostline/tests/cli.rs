@@ -160,6 +160,10 @@ fn errors_name_the_file_and_the_next_step() {
         (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --length 0"),
         (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --length 129"),
         (2, "bench step --encoder embedded:demo-distilbert --treebank embedded:en --policy head-only+heads"),
+        (
+            2,
+            "bench step --encoder embedded:demo-distilbert --treebank embedded:en --profile --backend ndarray",
+        ),
     ];
     let mut shown = String::new();
     for (code, line) in cases {
@@ -235,6 +239,33 @@ fn params_count_what_learns_and_predict_what_it_saves() {
         let (found, without) = (speedup(&cached[row]), speedup(&all[row]));
         assert!(if constant { found > without } else { found == without }, "{}", cached[row]);
     }
+}
+
+/// The parts of a step are all of it, and their products are those of the cost model.
+#[test]
+fn a_step_is_shown_in_parts() {
+    let folder = workplace();
+    let run = |more: &str| {
+        let step =
+            "bench step --encoder embedded:demo-distilbert --treebank embedded:en --backend flex --steps 4";
+        let words: Vec<&str> = step.split_whitespace().chain(more.split_whitespace()).collect();
+        String::from_utf8(printed(folder.path(), &words)).expect("text")
+    };
+    let found: Value = serde_json::from_str(&run("--warmup 0 --profile --json")).expect("JSON");
+    let parts = found["profile"]["parts"].as_array().expect("parts");
+    assert_eq!((&found["steps"], parts.len()), (&4.into(), 14), "{found}");
+    let sum = |key: &str| parts.iter().filter_map(|part| part[key].as_f64()).sum::<f64>();
+    assert!((sum("percent") - 100.0).abs() < 1e-6, "{found}");
+    assert!((sum("step_ms") - found["profile"]["step_ms"].as_f64().expect("a time")).abs() < 1e-6, "{found}");
+    let gflop = parts.iter().filter_map(|part| part["work"]["arithmetic"]["gflop"].as_f64()).sum::<f64>();
+    let predicted = found["gflop_per_step"].as_f64().expect("GFLOP");
+    assert!((gflop - predicted).abs() < 0.01 * predicted, "{gflop} GFLOP of {predicted}");
+
+    let shown = run("--profile --precision bf16 --policy head-only");
+    for part in ["products forward", "AdamW", "everything else", "step without timers", "GFLOP/s", "GB/s"] {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+    assert!(!shown.contains("gradients of inputs"), "{shown}");
 }
 
 /// A calibration is kept for the same encoder on the same machine, and times follow the work.

@@ -38,6 +38,7 @@ fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     let records = written.records(&sweeps[0].path()).unwrap();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].error, None);
+    assert_eq!(records[0].timing.as_ref().unwrap().predicted_step_ms, None, "no steps were timed before");
     let result = records[0].result.as_ref().unwrap();
     let predictions = Sweep::cell_folder(&sweeps[0].path(), &records[0].cell).join("dev.tsv");
     let predictions = std::fs::read_to_string(predictions).unwrap();
@@ -54,6 +55,27 @@ fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     assert!(printed(folder.path(), &sweep).contains("1 cell here already"));
     let path = sweeps[0].path().display().to_string();
     assert!(printed(folder.path(), &["report", &path]).contains("1 of 1 cells"));
+}
+
+#[test]
+fn after_a_calibration_the_predicted_step_stands_beside_the_measured_one() {
+    let folder = TempDir::new().unwrap();
+    let sweep: Vec<&str> =
+        "sweep --lang en --policies none,head-only --seeds 42 --out out --set train.epochs=1 --set \
+                            data.first=160 --no-timing"
+            .split_whitespace()
+            .collect();
+    printed(folder.path(), &[&sweep[..], &["--list", "--calibrate"]].concat());
+    printed(folder.path(), &sweep);
+    let out = folder.path().join("out");
+    let records = Sweep::read(&out).unwrap().records(&out).unwrap();
+    let predicted = |policy: &str| {
+        let record = records.iter().find(|record| record.cell.settings.policy == policy).unwrap();
+        record.timing.as_ref().unwrap().predicted_step_ms.expect("predicted")
+    };
+    assert!(predicted("none") > predicted("head-only") && predicted("head-only") > 0.0);
+    let report = std::fs::read_to_string(out.join("report/report.md")).unwrap();
+    assert!(report.contains("| Median step ms | Predicted step ms |"), "{report}");
 }
 
 /// A span of a trace: its name, process, and start and end in microseconds.

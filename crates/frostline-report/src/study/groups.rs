@@ -95,6 +95,9 @@ pub(crate) struct Times {
     pub eval_s: MeanStd,
     pub total_s: MeanStd,
     pub step_ms_median: MeanStd,
+    /// What a mean step was predicted to take, over the cells for which it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_step_ms: Option<MeanStd>,
     pub samples_per_s: MeanStd,
     pub steps_per_s: MeanStd,
     pub tokens_per_s: MeanStd,
@@ -199,6 +202,7 @@ fn only(times_by: &[(Hardware, Times)]) -> Option<Times> {
 fn times(timings: &[&Timing]) -> Option<Times> {
     let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(timings, get));
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
+    let predicted: Vec<f64> = timings.iter().filter_map(|timing| timing.predicted_step_ms).collect();
     Some(Times {
         load_s: seconds(|t| t.load_ms)?,
         prefix_s: seconds(|t| t.prefix.fill_ms)?,
@@ -206,6 +210,7 @@ fn times(timings: &[&Timing]) -> Option<Times> {
         eval_s: seconds(|t| t.eval_ms)?,
         total_s: seconds(|t| t.total_ms)?,
         step_ms_median: stat(|t| t.step_ms_median)?,
+        predicted_step_ms: MeanStd::of(&predicted),
         samples_per_s: stat(|t| t.samples_per_s)?,
         steps_per_s: stat(|t| t.steps_per_s)?,
         tokens_per_s: stat(|t| t.tokens_per_s)?,

@@ -342,6 +342,7 @@ fn timing(settings: &Settings, lang: &Lang, seconds: f64) -> Timing {
         prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 812.0,
         load: None,
+        predicted_step_ms: None,
     }
 }
 

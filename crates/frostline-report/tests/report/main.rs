@@ -365,6 +365,31 @@ fn makers_that_differ_are_told_as_far_as_it_matters() {
     assert!(isa[0].starts_with("- **The records were computed in 2 ways**"), "{isa:?}");
 }
 
+/// Where steps were timed before, what a cell's steps should take stands beside what they took.
+#[test]
+fn a_predicted_step_stands_beside_the_measured_one() {
+    let (sweep, mut records) = whole();
+    for record in &mut records {
+        let settings = &record.cell.settings;
+        if settings.lang == "en" && settings.policy == "first-2" {
+            record.timing.as_mut().expect("a time").predicted_step_ms = Some(settings.seed as f64);
+        }
+    }
+    let files = files("predicted", &sweep, &records);
+    let page = text(&files, "report.md");
+    let (en, pcm) = page.split_once("## pcm").expect("two languages");
+    let times = en.split_once("### Where the time goes").expect("times").1;
+    let rows: Vec<&str> = times
+        .lines()
+        .filter(|line| line.contains("Median step ms") || line.starts_with("| first-2"))
+        .collect();
+    assert!(rows[0].contains("| Median step ms | Predicted step ms | Subwords/s |"), "{rows:?}");
+    assert!(rows[1].contains(" 43.0 ± 1.0 |"), "{rows:?}");
+    assert!(times.contains("**Predicted step**") && !pcm.contains("Predicted step"));
+    let cells = text(&files, "cells.csv");
+    assert!(cells.lines().next().expect("a head").contains(",predicted_step_ms,"));
+}
+
 /// Times of two machines are neither averaged nor hidden.
 #[test]
 fn times_of_different_machines_have_no_mean() {

@@ -188,6 +188,7 @@ fn timing(epochs: usize, settings: &Settings) -> Timing {
         prefix: frostline_record::PrefixUse::default(),
         peak_rss_mib: 512.0,
         load: None,
+        predicted_step_ms: None,
     }
 }
 

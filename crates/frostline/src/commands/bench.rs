@@ -1,4 +1,4 @@
-//! `frostline bench`: measures this build on this machine, and prints one line of JSON.
+//! `frostline bench`: measures this build on this machine, and prints one line of JSON, or a step in parts as a table.
 //!
 //! `cargo xtask bench` repeats these measurements, compares them with other programs and makes tables of them.
 
@@ -12,6 +12,7 @@ use frostline_freeze::Policy;
 
 use super::{Compute, Stop, from_one, named, pool};
 use frostline_cell::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
+use frostline_cell::profile::table;
 use frostline_kernels::backend;
 use frostline_tagger::{Options, Tagger};
 
@@ -68,7 +69,8 @@ struct Machine {
 #[command(after_help = "\
 Examples:
     frostline bench step --encoder embedded:demo-distilbert --treebank embedded:en \\
-        --policy first-4+embeddings --prefix-cache")]
+        --policy first-4+embeddings --prefix-cache
+    frostline bench step --encoder embedded:demo-distilbert --treebank embedded:en --profile")]
 struct StepArgs {
     #[command(flatten)]
     inputs: Inputs,
@@ -104,6 +106,13 @@ struct StepArgs {
     /// Count the kernels, uploads and reads of a step, instead of logging its loss
     #[arg(long)]
     trace_device: bool,
+    /// Show a step in parts: how long each kind of operation takes, what it does, and which share of this machine's
+    /// peak it reaches. Takes all steps twice, with and without timers; for the backend flex
+    #[arg(long, conflicts_with = "trace_device")]
+    profile: bool,
+    /// With --profile, print JSON instead of a table
+    #[arg(long, requires = "profile")]
+    json: bool,
     /// Instead of sentences of the treebank, random ones of this many subwords
     #[arg(long, value_name = "SUBWORDS", value_parser = from_one())]
     length: Option<usize>,
@@ -145,7 +154,7 @@ impl Bench {
     /// # Errors
     /// If an input cannot be read or does not fit the options.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let line = match self.what {
+        let found = match self.what {
             What::Step(args) => args.run()?,
             What::Gemm(GemmArgs { machine, precision }) => {
                 let backend = named(machine.backend)?;
@@ -163,7 +172,7 @@ impl Bench {
                 serde_json::to_string(&Tagging::measure(&tagger, &treebank)?)?
             }
         };
-        writeln!(out, "{line}")?;
+        writeln!(out, "{found}")?;
         Ok(())
     }
 }
@@ -180,6 +189,13 @@ impl StepArgs {
         let folders = self.inputs.folders(!self.random_init)?;
         self.check(&folders)?;
         let backend = named(self.machine.backend)?;
+        if self.profile && backend != "flex" {
+            let reason = format!(
+                "--profile times the operations of the backend flex, not of {backend}; give --backend flex, or for a GPU \
+                 --trace-device instead of --profile"
+            );
+            return Err(Stop::Arguments(reason).into());
+        }
         let step = Step {
             random_init: self.random_init,
             policy: self.policy,
@@ -192,10 +208,14 @@ impl StepArgs {
             prefix_cache: self.prefix_cache,
             length: self.length,
             trace_device: self.trace_device,
+            profile: self.profile,
         };
         let task = StepTask { folders: &folders, step: &step };
         let timed = pool(self.machine.threads)?.install(|| backend::on(&backend, task))??;
-        Ok(serde_json::to_string(&timed)?)
+        match &timed.profile {
+            Some(profile) if !self.json => Ok(table(profile).trim_end().into()),
+            _ => Ok(serde_json::to_string(&timed)?),
+        }
     }
 
     /// Checks that this encoder can take a step with these options.

@@ -13,7 +13,7 @@ use frostline_train::extras;
 use super::readable::Readable;
 use super::{Compute, Stop, named, pool};
 use frostline_assets::Places;
-use frostline_cell::calibration::{Calibration, Conditions};
+use frostline_cell::calibration::{Calibration, Conditions, When};
 use frostline_cell::params::Outlook;
 use frostline_cell::{cost, outcome, params};
 use frostline_sweep::note;
@@ -191,20 +191,13 @@ impl Params {
     /// How fast this machine is: measured now where that is asked for, else as the cache has it, or nothing.
     fn calibration(&self, places: &Places, encoder: &EncoderConfig) -> Result<Option<Calibration>> {
         let cache = frostline_assets::default_cache();
+        let when = if self.calibrate { When::Always } else { When::Never };
         pool(None)?.install(|| {
             let (backend, precision) = (named(self.backend.clone())?, self.precision.into());
-            if !self.calibrate {
-                let conditions = Conditions::here(encoder, &backend, precision)?;
-                return Ok(cache.and_then(|cache| Calibration::kept(&cache, &conditions)));
-            }
-            note!("calibrate timing some steps on this machine");
-            let found = Calibration::measure(places, &self.encoder, &backend, precision)?;
-            note!("calibrate median error of the fit: {:.1} %", 100.0 * found.error);
-            match &cache {
-                Some(cache) => found.keep(cache)?,
-                None => note!("calibrate not kept: there is no cache; set FROSTLINE_CACHE to a folder"),
-            }
-            Ok(Some(found))
+            let conditions = Conditions::here(encoder, &backend, precision)?;
+            let measure = || Calibration::measure(places, &self.encoder, &backend, precision);
+            let mut note = |line: &str| note!("{line}");
+            Calibration::find(cache.as_deref(), &conditions, when, measure, &mut note)
         })
     }
 

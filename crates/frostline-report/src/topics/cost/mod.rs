@@ -8,7 +8,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use frostline_record::{PredictedMemory, PrefixState, Timing};
+use frostline_record::{PredictedMemory, Timing};
 use frostline_score::MeanStd;
 use serde::Serialize;
 
@@ -118,9 +118,9 @@ fn step_cost(done: &[&Done]) -> Option<StepCost> {
 /// What was predicted of a cell's steps as they were computed: with a constant prefix read or not.
 fn predicted_speedup(done: &Done) -> f64 {
     let cost = &done.result.cost;
-    match done.timing.as_ref().map(|timing| timing.prefix.state) {
-        Some(PrefixState::Computed | PrefixState::Shared) => cost.predicted_speedup_cached,
-        _ => cost.predicted_speedup,
+    match done.timing.as_ref().is_some_and(|timing| timing.prefix.state.is_read()) {
+        true => cost.predicted_speedup_cached,
+        false => cost.predicted_speedup,
     }
 }
 
@@ -215,6 +215,9 @@ impl Topic for TrainingCost {
                 Quantity::Measured(""),
                 move |view, (_, get)| timing(view).map(get),
             )
+            .optional("predicted_step_ms", Quantity::Measured("ms"), move |view| {
+                timing(view)?.predicted_step_ms
+            })
             .column("load_before", Quantity::Measured(""), move |view| timing(view)?.load?.before)
             .column("load_stolen_share", Quantity::Measured(""), move |view| timing(view)?.load?.stolen)
             .column("load_others_share", Quantity::Measured(""), move |view| timing(view)?.load?.others)
@@ -243,6 +246,11 @@ const BUSY: &str = "While busy";
 const BUSY_MEANS: &str = "**While busy**: so many of the cells (of those of which it is known) ran while more than a tenth of \
                           the processors' time went to other programs, or more than a hundredth to other virtual machines. \
                           Their times are longer for it.";
+
+/// What the column "Predicted step" means.
+const PREDICTED_MEANS: &str = "**Predicted step**: a mean step as `frostline sweep --list` predicts it, from the cost model and a few \
+                               steps that were timed on the same machine before the cell ran (`--calibrate`). Where blocks \
+                               freeze by their gradients, it is that of a run in which none has.";
 
 /// Times of cells that ran beside other work, as a caveat.
 fn cells_while_busy(study: &Study) -> Option<String> {
@@ -321,6 +329,7 @@ impl TrainingCost {
             .column("Evaluation", Quantity::Measured("s"), of(|t| t.eval_s))
             .column("Whole cell", Quantity::Measured("s"), of(|t| t.total_s))
             .column("Median step", Quantity::Measured("ms"), of(|t| t.step_ms_median))
+            .optional("Predicted step", Quantity::Measured("ms"), |row| row.1?.1.predicted_step_ms)
             .column("Subwords", Quantity::Measured("/s"), of(|t| t.tokens_per_s))
             .optional("Peak memory of the worker", Quantity::Number(0, "MiB"), |row| {
                 let peak = row.1.map(|(_, times)| times.peak_rss_mib_max);
@@ -333,6 +342,11 @@ impl TrainingCost {
                 "A row for each machine that cells ran on: times of different machines have no mean. **Machine** is its \
                  number under \"Who made the records\".",
             );
+        }
+        let predicted =
+            |group: &Group| group.times_by.iter().any(|(_, times)| times.predicted_step_ms.is_some());
+        if study.groups_of(lang).any(predicted) {
+            page.paragraph(PREDICTED_MEANS);
         }
         if study.groups_of(lang).any(|group| group.busy > 0) {
             page.paragraph(BUSY_MEANS);
