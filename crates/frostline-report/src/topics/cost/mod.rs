@@ -215,7 +215,7 @@ impl Topic for TrainingCost {
                 Quantity::Measured(""),
                 move |view, (_, get)| timing(view).map(get),
             )
-            .optional("predicted_step_ms", Quantity::Measured("ms"), move |view| {
+            .column("predicted_step_ms", Quantity::Measured("ms"), move |view| {
                 timing(view)?.predicted_step_ms
             })
             .column("load_before", Quantity::Measured(""), move |view| timing(view)?.load?.before)
