@@ -6,7 +6,10 @@ use frostline_record::{Bits, Record};
 use frostline_testing::{Lack, skipped};
 use sha2::{Digest as _, Sha256};
 
-use crate::{OTHER_RUNNER, Place, RUNNER, records, result, text};
+use crate::{Place, RUNNER, records, result, text};
+
+/// Names another program to test, such as one for another processor in an emulator.
+const OTHER_RUNNER: &str = "FROSTLINE_PROGRAM";
 
 /// What a cell can be made of: frozen blocks with and without a stored prefix, low-rank matrices, bottlenecks, a mix of all
 /// blocks, and freezing that follows the gradients.

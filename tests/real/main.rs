@@ -24,9 +24,6 @@ use tempfile::TempDir;
 /// The runner under test.
 const RUNNER: &str = env!("CARGO_BIN_EXE_runner-under-test");
 
-/// Names another program to test, such as one for another processor in an emulator. `bits` alone reads it.
-const OTHER_RUNNER: &str = "FROSTLINE_PROGRAM";
-
 /// A folder for one sweep.
 struct Place {
     folder: TempDir,

@@ -13,7 +13,7 @@ const BIAS: &str = include_str!("bias.md");
 /// The text about GPUs while there are no measurements on one.
 const GPU: &str = "\n## GPU\n\n\
      The backend `cuda` is compiled and started in CI, on machines without a GPU; `wgpu` runs there on software\n\
-     Vulkan. Neither has been timed. Where there is a GPU, `cargo xtask device --python PY --write` does that in ten minutes: it\n\
+     Vulkan. Neither has been timed. Where there is a GPU, `cargo xtask device --python PY --write` does that in at most ten minutes: it\n\
      compares the GPU with a processor, then times steps of 16 and 64 sentences in f32 and bf16, with random weights where an\n\
      encoder has none; the peer computes on the same GPU. [CONTRIBUTING.md](../CONTRIBUTING.md#on-a-gpu) says what it needs.\n\n\
      A training step of DistilBERT (6 blocks, nothing frozen) is 246 kernels, 1 upload and no wait; a block takes 35 of them.\n\

@@ -6,11 +6,12 @@
 //! of the cross compiler.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 
 use super::call::{Call, call};
+use super::venv::on_path;
 use crate::workspace;
 
 /// The compiler with a standard library for Arm: that of the distribution, not of rustup.
@@ -39,11 +40,6 @@ pub(super) fn lacking() -> Option<&'static str> {
     } else {
         None
     }
-}
-
-fn on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// The calls that build for Arm, of which the first runs the kernels' tests.
@@ -78,7 +74,7 @@ pub(super) fn calls(scratch: &Path) -> anyhow::Result<Vec<Call>> {
     Ok([builds(), vec![sweeps]].concat())
 }
 
-fn write_program(path: &PathBuf, text: &str) -> anyhow::Result<()> {
+fn write_program(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| path.display().to_string())?;
     #[cfg(unix)]
     {

@@ -3,7 +3,7 @@
 //! Many steps keep one core busy or wait for something; the builds of steps that share nothing with others use that time.
 //! A step waits for its own build and then makes its calls as ever, so that an error is shown in its place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -78,7 +78,7 @@ impl Drop for Ahead {
 
 impl Running {
     /// Whether this build succeeded.
-    fn build(&self, call: &Call, log: &PathBuf) -> bool {
+    fn build(&self, call: &Call, log: &Path) -> bool {
         let Ok(file) = std::fs::OpenOptions::new().create(true).append(true).open(log) else { return false };
         let Ok(errors) = file.try_clone() else { return false };
         let mut command = call.build().command(&LAST);

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use super::outcome::Outcome;
 use super::skips::Skip;
 use super::steps::built;
-use super::venv::{self, quiet, succeeds};
+use super::venv::{self, on_path, quiet, succeeds};
 use crate::workspace;
 use frostline_sweep::say;
 
@@ -72,10 +72,8 @@ pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> 
 }
 
 fn has_chromium() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let named = std::env::var_os(CHROMIUM).filter(|name| !name.is_empty()).map(PathBuf::from);
-    named.is_some_and(|path| path.is_file())
-        || std::env::split_paths(&path).any(|folder| NAMES.iter().any(|name| folder.join(name).is_file()))
+    named.is_some_and(|path| path.is_file()) || NAMES.iter().any(|name| on_path(name))
 }
 
 /// The script of axe-core, with the hash that the lock file names; nothing where npm cannot install it.

@@ -46,3 +46,9 @@ pub(super) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
     let name = command.get_program().to_os_string();
     Ok(command.status().with_context(|| format!("{} cannot be started", name.display()))?.success())
 }
+
+/// Whether a program of this name is in a folder of the search path.
+pub(super) fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
