@@ -249,11 +249,13 @@ impl Counters {
 mod tests {
     use super::*;
 
-    /// Counters of a test's own: those of the process also count what other tests do.
-    fn counters() -> &'static Counters {
-        let own = Box::leak(Box::new(Counters::new()));
-        own.on.store(true, Relaxed);
-        own
+    /// Counters of a test's own, switched on: those of the process also count what other tests do.
+    macro_rules! counters {
+        () => {{
+            static OWN: Counters = Counters::new();
+            OWN.on.store(true, Relaxed);
+            &OWN
+        }};
     }
 
     fn of(counted: &[(Operation, Counted)], operation: Operation) -> Counted {
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_operation_in_another_is_not_counted_twice() {
-        let own = counters();
+        let own = counters!();
         let clock = Instant::now();
         let (outside, mut inside) = {
             let _outer = own.timed(Operation::Attention, 7, 5);
@@ -309,7 +311,7 @@ mod tests {
 
     #[test]
     fn threads_are_added_up_and_do_not_count_as_inside() {
-        let own = counters();
+        let own = counters!();
         let _outer = own.timed(Operation::Loss, 0, 0);
         let spent: u64 = std::thread::scope(|scope| {
             let work = || {
@@ -330,7 +332,7 @@ mod tests {
 
     #[test]
     fn nothing_is_counted_while_it_is_off_and_taking_begins_anew() {
-        let own = counters();
+        let own = counters!();
         drop(own.timed(Operation::Gather, 1, 1));
         own.on.store(false, Relaxed);
         drop(own.timed(Operation::Gather, 1, 1));
