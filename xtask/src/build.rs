@@ -11,16 +11,36 @@ use frostline_sweep::note;
 
 use crate::workspace;
 
-/// Builds the program, or uses the given one, and checks that it starts.
-pub(crate) fn prepare(backend: Backend, given: Option<&Path>) -> Result<Program> {
-    at(backend, given, || build(features(backend, has_nvidia()), &backend.to_string()))
+/// How the program is built: the name of a profile in Cargo.toml, which says what it optimises.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Profile {
+    /// Soon, to be used here.
+    Runner,
+    /// As people get it who install it.
+    Release,
 }
 
-/// The same with the backend `flex` in it, as which the other one has to compute.
+impl Profile {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Runner => "runner",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// Builds the program, or uses the given one, and checks that it starts.
+pub(crate) fn prepare(backend: Backend, given: Option<&Path>, profile: Profile) -> Result<Program> {
+    at(backend, given, || build(features(backend, has_nvidia()), &backend.to_string(), profile))
+}
+
+/// A release with the backend `flex` in it, as which the other one has to compute.
 pub(crate) fn prepare_beside_flex(backend: Backend, given: Option<&Path>) -> Result<Program> {
     at(backend, given, || match features(backend, has_nvidia()) {
-        all if all.split(',').any(|feature| feature == "flex") => build(all, &backend.to_string()),
-        alone => build(&format!("flex,{alone}"), &format!("{backend}-and-flex")),
+        all if all.split(',').any(|feature| feature == "flex") => {
+            build(all, &backend.to_string(), Profile::Release)
+        }
+        alone => build(&format!("flex,{alone}"), &format!("{backend}-and-flex"), Profile::Release),
     })
 }
 
@@ -38,12 +58,13 @@ fn at(
 
 /// Builds the program with these features, showing cargo's progress, and copies it under a name, so that a build with others
 /// cannot replace it during a running sweep.
-fn build(features: &str, name: &str) -> anyhow::Result<PathBuf> {
-    note!("build     frostline for {name} (release; minutes at first, seconds afterwards)");
+fn build(features: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf> {
+    let profile = profile.name();
+    note!("build     frostline for {name} ({profile}; minutes at first, seconds afterwards)");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--release", "--package", "frostline", "--no-default-features"])
-        .args(["--features", features])
+        .args(["build", "--profile", profile, "--package", "frostline"])
+        .args(["--no-default-features", "--features", features])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace::root())
         .stdin(Stdio::null())
@@ -55,7 +76,8 @@ fn build(features: &str, name: &str) -> anyhow::Result<PathBuf> {
     }
     let built =
         executable(&output.stdout).ok_or_else(|| anyhow!("cargo built no binary named `frostline`"))?;
-    keep(&built, name).with_context(|| format!("{} cannot be copied", built.display()))
+    keep(&built, &format!("{name}-{profile}"))
+        .with_context(|| format!("{} cannot be copied", built.display()))
 }
 
 /// What the program is built with: where it chooses, a processor's backend and that for any GPU, and with an NVIDIA GPU also
@@ -87,7 +109,7 @@ fn executable(messages: &[u8]) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// Copies a binary to `target/runners/frostline-NAME`; a running copy keeps its own file.
+/// Copies a binary to `target/runners/frostline-NAME`, with the profile in the name; a running copy keeps its own file.
 fn keep(built: &Path, name: &str) -> std::io::Result<PathBuf> {
     let target = built.ancestors().nth(2).unwrap_or(Path::new("."));
     let folder = target.join("runners");

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 
 use crate::args::DemoAssetsArgs;
+use crate::build::{Profile, prepare};
 use crate::demo;
 use frostline_sweep::Ending;
 use frostline_sweep::Program;
@@ -28,7 +29,7 @@ pub(crate) fn make(args: &DemoAssetsArgs) -> Result<Ending> {
         say!("{name:<40} {}", if changed { "written" } else { "as it was" });
     }
     if !args.text_only {
-        let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
+        let runner = prepare(args.backend, args.runner.as_deref(), Profile::Runner)?;
         pretrain(args, &runner, &into.join("demo-distilbert")).environment()?;
     }
     Ok(Ending::Done)

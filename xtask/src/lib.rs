@@ -32,6 +32,7 @@ use frostline_sweep::fault::{PLAN, Result};
 use frostline_sweep::{Ending, exit_code};
 
 use crate::args::{Arguments, Command, SweepOptions, WorkOptions};
+use crate::build::Profile;
 
 /// Runs one command and returns its exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
@@ -73,12 +74,12 @@ fn dispatch(command: &Command) -> Result<Ending> {
 /// Runs a study with the program that is built for its backend.
 fn sweep(options: &SweepOptions) -> Result<Ending> {
     let SweepOptions { sweep, runner } = options;
-    let program = || build::prepare(sweep.backend, runner.as_deref());
+    let program = || build::prepare(sweep.backend, runner.as_deref(), Profile::Runner);
     frostline_sweep::sweep(sweep, &workspace::place(), program)
 }
 
 /// Runs cells of a sweep with the program that is built for its backend.
 fn work(options: &WorkOptions) -> Result<Ending> {
     let WorkOptions { work, runner } = options;
-    frostline_sweep::work(work, |backend| build::prepare(backend, runner.as_deref()))
+    frostline_sweep::work(work, |backend| build::prepare(backend, runner.as_deref(), Profile::Runner))
 }

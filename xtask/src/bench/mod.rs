@@ -37,6 +37,7 @@ use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
 use crate::bench::stored::{Machine, Measured, Run, SCHEMA};
+use crate::build::{Profile, prepare};
 use frostline_sweep::Ending;
 use frostline_sweep::Program;
 use frostline_sweep::fault::{Blame as _, Result, environment};
@@ -80,7 +81,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
     let agenda =
         Agenda::new(&suites, &encoders, Only { policies: &args.policies, comparisons: &args.comparisons })?;
     let peer = args.python.as_ref().map(|python| Peer::new(python, &pace)).transpose()?;
-    let runner = crate::build::prepare(args.backend, args.runner.as_deref())?;
+    let runner = prepare(args.backend, args.runner.as_deref(), Profile::Release)?;
     let peer = peer.map(|peer| peer.beside(runner.backend)).transpose()?;
     let ours = Ours::new(&runner, &pace, &suites)?;
     // Kept until the end, since it contains the taggers.
