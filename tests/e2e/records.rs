@@ -151,6 +151,36 @@ fn workers_share_the_cells() {
 }
 
 #[test]
+fn as_many_cells_run_at_a_time_as_fit_unless_somebody_says_otherwise() {
+    // The number of workers of a sweep whose cells need so many bytes, after the line that says it.
+    let workers = |bytes: &str, arguments: &[&str]| {
+        let world = world();
+        let fixed = ["sweep", "--plan", "plan.toml", "--data", "data", "--models", "models", "--out", "out"];
+        let sweep = |arguments: &[&str]| {
+            let all = [&fixed[..], &["--runner", env!("CARGO_BIN_EXE_fake-runner")], arguments].concat();
+            Ended::of(world.command(&all).env("FAKE_BYTES", bytes))
+        };
+        let ended = sweep(arguments);
+        assert_eq!((ended.code, world.records().len()), (Some(0), 8), "{ended:?}");
+        let log = |number: usize| world.path(&format!("out/workers/worker-{number}.log"));
+        let workers = (1..).take_while(|number| log(*number).exists()).count();
+        let line = format!("jobs      {workers} cells at a time, each with ");
+        assert_eq!(ended.out.contains(&line), workers > 1, "{workers} workers: {}", ended.out);
+        // One cell that is left has all cores.
+        let cell = std::fs::read_dir(world.path("out/cells")).expect("cells").next().expect("one");
+        std::fs::remove_dir_all(cell.expect("its name").path()).expect("its folder");
+        let last = sweep(arguments);
+        assert_eq!((last.code, last.out.contains("jobs      ")), (Some(0), false), "{last:?}");
+        workers
+    };
+    let (small, enormous) = ("1000", "1000000000000000");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    assert_eq!(workers(small, &[]) > 1, cores > 1);
+    assert_eq!(workers(enormous, &[]), 1);
+    assert_eq!(workers(small, &["--threads", "1"]), 1);
+}
+
+#[test]
 fn a_worker_that_cannot_start_stops_the_sweep() {
     let world = world();
     let ended = Ended::of(world.sweep(&[]).env("FAKE_NO_START", "the device is gone"));

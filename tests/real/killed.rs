@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::{Place, records, result};
 
-const PLAN: &str = "--lang en --policies none,all,first-2 --seeds 42,43 --set train.epochs=3";
+const PLAN: &str = "--lang en --policies none,all,first-2 --seeds 42,43 --set train.epochs=3 --jobs 1";
 
 fn wait_for(what: &str, mut found: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -26,8 +26,8 @@ pub struct Plan {
     /// True where the data is made up, so that every output says so.
     #[serde(default)]
     pub synthetic: bool,
-    /// Workers at a time where the command line does not say.
-    #[serde(default = "one")]
+    /// Workers at a time where the command line does not say; 0 means as many as are fastest on the machine.
+    #[serde(default)]
     pub jobs: usize,
     /// Where the outputs of constant prefixes are kept; changes no result.
     #[serde(default)]
@@ -158,10 +158,6 @@ impl Default for PrefixCache {
 
 fn is_default(timing: &TimingSettings) -> bool {
     *timing == TimingSettings::default()
-}
-
-const fn one() -> usize {
-    1
 }
 
 impl Plan {

@@ -59,7 +59,7 @@ pub struct SweepArgs {
     /// What the tensors run on
     #[arg(long, value_enum, default_value_t = Backend::Flex)]
     pub backend: Backend,
-    /// Cells at a time [default: the plan's `jobs`]
+    /// Cells at a time [default: the plan's `jobs`, or as many as are fastest together]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub jobs: Option<u32>,
     /// Threads of each worker [default: cores / jobs]

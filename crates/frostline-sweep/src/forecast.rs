@@ -1,12 +1,14 @@
 //! What the cells of a study are predicted to cost on this machine, for `--list`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use frostline_record::Forecast;
 
 use crate::args::SweepArgs;
 use crate::fault::Result;
 use crate::inputs::Sources;
+use crate::packing;
 use crate::program::Program;
 use crate::study::Study;
 use crate::units::{bytes, clock, counted, grouped};
@@ -28,6 +30,7 @@ impl Costs {
     pub(crate) fn of(
         study: &Study,
         sources: &Sources,
+        out: &Path,
         program: impl FnOnce() -> Result<Program>,
         args: &SweepArgs,
     ) -> Self {
@@ -39,9 +42,10 @@ impl Costs {
         }
         let ask = || {
             let program = program()?;
-            let jobs = study.plan.jobs.max(1);
+            let mut cells = sources.cells(study, &program);
+            let jobs = packing::jobs(study.plan.jobs, &cells, out, &program, args);
             let threads = shared_threads(jobs, args.threads);
-            let cells: Vec<_> = sources.cells(study, &program).into_iter().take(settings).collect();
+            cells.truncate(settings);
             let each = program.forecast(&cells, threads, args.calibrate)?;
             Ok(Self::Known { each, jobs, threads })
         };

@@ -59,7 +59,6 @@ impl Study {
             plan.track.switch_on(&args.track).map_err(anyhow::Error::msg).plan()?;
         }
         track::check(&plan.track).plan()?;
-        // Stored with the sweep, since the report warns of times measured with several jobs at once.
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let grid = plan.cells().plan()?;
         let reference = source.reference(&plan).plan()?;

@@ -18,7 +18,7 @@ use crate::program::Program;
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, progress, report, say, slurm, status, timing, track};
+use crate::{data, inputs, list, packing, progress, report, say, slurm, status, timing, track};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -46,7 +46,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     let sources = inputs::find(&mut study, args)?;
     let out = study.folder(args, place);
     if args.list {
-        let costs = (place.built || args.calibrate).then(|| Costs::of(&study, &sources, program, args));
+        let costs = (place.built || args.calibrate).then(|| Costs::of(&study, &sources, &out, program, args));
         return say::print(|to| list::write(&study, &sources, &out, costs.as_ref(), to));
     }
     if args.data_report {
@@ -63,11 +63,14 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         list::check_precision(&study, &program)?;
     }
     let claims = Claims::of("frostline sweep", args.sharing.lease());
+    let asked_jobs = study.plan.jobs;
 
     // Once, except in a greedy search, where the records of a round decide the cells of the next one.
     loop {
         let cells = sources.cells(&study, &program);
         info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
+        // Stored with the sweep, since the report warns of times measured with several cells at once.
+        study.plan.jobs = packing::jobs(asked_jobs, &cells, &out, &program, args);
         let folder = match args.verify {
             true => Folder::temporary(cells)?,
             false => Folder::open(&out, study.sweep(cells), &claims)?,

@@ -23,7 +23,6 @@ pub mod export;
 pub mod forecast;
 pub mod logits;
 pub mod man;
-mod memory;
 pub mod params;
 pub mod plans;
 pub mod pretrain;

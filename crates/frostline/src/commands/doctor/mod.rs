@@ -12,7 +12,7 @@ use frostline_kernels::backend::{self, BackendError};
 mod assets;
 
 use super::readable::Readable;
-use super::{Stop, memory, named};
+use super::{Stop, named};
 
 /// Show what this machine has for Frostline and what is missing, and check that a device computes correctly.
 #[derive(Args)]
@@ -67,7 +67,7 @@ fn machine(out: &mut dyn Write) -> Result<()> {
     line(out, "frostline", &format!("{} (code {})", env!("CARGO_PKG_VERSION"), version::code()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     line(out, "processor", &format!("{}, {cores} cores to use", version::processor()))?;
-    if let Some(memory) = memory::shown() {
+    if let Some(memory) = frostline_sweep::system_memory::shown() {
         line(out, "memory", &memory)?;
     }
     Ok(())

@@ -13,28 +13,48 @@ struct Memory {
     total: u64,
 }
 
+/// The bytes that this process may still use, or nothing where the system does not say.
+#[must_use]
+pub fn available() -> Option<u64> {
+    let (machine, limit) = here()?;
+    Some(limit.map_or(machine, |(limit, _)| limit).available)
+}
+
 /// `15.3 of 23.5 GiB available`, or what is available within a limit; nothing where the system does not say.
-pub(super) fn shown() -> Option<String> {
-    text(Path::new("/"), |name| std::env::var(name).ok())
+#[must_use]
+pub fn shown() -> Option<String> {
+    here().map(text)
+}
+
+/// The machine's memory, and a narrower limit with its name.
+type Found = (Memory, Option<(Memory, &'static str)>);
+
+fn here() -> Option<Found> {
+    find(Path::new("/"), |name| std::env::var(name).ok())
 }
 
 /// The same for a system whose files lie under `root`, and a process with these variables.
-fn text(root: &Path, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn find(root: &Path, variable: impl Fn(&str) -> Option<String>) -> Option<Found> {
     let machine = of_machine(&root.join("proc/meminfo"))?;
-    let gib = |bytes: u64| bytes as f64 / f64::from(1u32 << 30);
-    let shown = |Memory { available, total }: Memory| {
-        format!("{:.1} of {:.1} GiB available", gib(available), gib(total))
-    };
     let of_slurm =
         of_slurm(variable).map(|total| (Memory { available: total, total }, "what SLURM gives this job"));
     let of_group = of_control_groups(root).map(|memory| (memory, "this process's control group"));
     let limits = [of_group, of_slurm].into_iter().flatten().filter(|(limit, _)| limit.total < machine.total);
-    let Some((limit, whose)) = limits.min_by_key(|(limit, _)| limit.total) else {
-        return Some(shown(machine));
+    let limit = limits
+        .min_by_key(|(limit, _)| limit.total)
+        .map(|(limit, whose)| (Memory { available: limit.available.min(machine.available), ..limit }, whose));
+    Some((machine, limit))
+}
+
+fn text((machine, limit): Found) -> String {
+    let gib = |bytes: u64| bytes as f64 / f64::from(1u32 << 30);
+    let shown = |Memory { available, total }: Memory| {
+        format!("{:.1} of {:.1} GiB available", gib(available), gib(total))
     };
-    let available = limit.available.min(machine.available);
-    let limit = shown(Memory { available, ..limit });
-    Some(format!("{limit} within {whose}; on the machine {}", shown(machine)))
+    match limit {
+        Some((limit, whose)) => format!("{} within {whose}; on the machine {}", shown(limit), shown(machine)),
+        None => shown(machine),
+    }
 }
 
 fn of_machine(meminfo: &Path) -> Option<Memory> {
@@ -139,7 +159,7 @@ mod tests {
         }
         let value =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into());
-        text(root.path(), value).expect("a machine")
+        text(find(root.path(), value).expect("a machine"))
     }
 
     #[test]
