@@ -10,7 +10,6 @@ use tracing::debug;
 
 use crate::args::{Backend, ExecutorKind, SweepArgs};
 use crate::program::Program;
-use crate::say;
 use crate::system_memory;
 use crate::units::counted;
 use crate::workers::shared_threads;
