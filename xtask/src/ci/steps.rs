@@ -77,7 +77,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         lesser("test-portable", "portable"),
         // The program of `test` has both backends, since `frostline-e2e` needs them: this costs no build.
         step("sweep-ndarray", [call("test --workspace --test tag --no-run"), ndarray]),
-        // As a user runs it: the command builds the runner in release mode.
+        // As a user runs it: the command builds the program with the profile `runner`.
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
         // The pages of docs/study follow from the records that lie there.
         step("study", [call("xtask study --check")]),
