@@ -44,11 +44,15 @@ pub(crate) fn jobs(asked: usize, cells: &[Cell], out: &Path, program: &Program, 
     };
     let jobs = fastest(cores, left, fitting as usize);
     debug!(cores, left, fitting, jobs, "cells at a time");
-    if jobs > 1 {
+    jobs
+}
+
+/// Says how many cells run at a time, where nobody asked for it.
+pub(crate) fn announce(asked: usize, jobs: usize) {
+    if asked == 0 && jobs > 1 {
         let threads = counted(shared_threads(jobs, None), "thread");
         say!("jobs      {jobs} cells at a time, each with {threads}; --jobs changes it");
     }
-    jobs
 }
 
 fn has_record(out: &Path, cell: &Cell) -> bool {

@@ -80,6 +80,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         }
         folder.print_existing()?;
         folder.announce();
+        packing::announce(asked_jobs, study.plan.jobs);
         let outcome = match args.cluster.executor {
             ExecutorKind::Local => here(args, &study, &folder, &program, &claims)?,
             ExecutorKind::Slurm => match slurm::run(args, &folder, &program)? {
