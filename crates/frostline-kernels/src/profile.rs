@@ -4,12 +4,8 @@
 //! several threads that train at once is added up.
 
 use std::cell::Cell;
-#[cfg(feature = "flex")]
-use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-#[cfg(feature = "flex")]
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// A kind of operation.
@@ -142,23 +138,6 @@ pub fn timed(operation: Operation, flop: usize, floats: usize) -> Timed {
     HERE.timed(operation, flop, floats)
 }
 
-/// Begins a backward pass, in which no node has a gradient yet.
-#[cfg(feature = "flex")]
-pub(crate) fn begin_backward() {
-    if HERE.on.load(Relaxed) {
-        NODES.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
-/// Times the sum of a gradient with what this node of the graph has already. The first gradient of a node takes no sum, and
-/// is not timed.
-#[cfg(feature = "flex")]
-pub(crate) fn timed_addition(node: u64, floats: usize) -> Option<Timed> {
-    let is_first =
-        !HERE.on.load(Relaxed) || NODES.lock().unwrap_or_else(PoisonError::into_inner).insert(node);
-    (!is_first).then(|| timed(Operation::Additions, 0, 3 * floats))
-}
-
 /// An operation that is being timed.
 #[must_use = "the operation is timed until this is dropped"]
 #[derive(Debug)]
@@ -190,10 +169,6 @@ impl Drop for Timed {
 
 /// The process's counts.
 static HERE: Counters = Counters::new();
-
-/// The nodes that have a gradient in the running backward pass.
-#[cfg(feature = "flex")]
-static NODES: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 struct Counters {
     on: AtomicBool,

@@ -90,6 +90,11 @@ proptest! {
         let (x, w, b) = (leaf(seed, [n, i]), leaf(seed + 1, [i, o]), leaf(seed + 2, [o]));
         same(&[x.clone(), w.clone()], || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
         same(std::slice::from_ref(&b), || B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), || stock::linear(x.clone(), w.clone(), b.clone()))?;
+        // Of an input that is used several times, whose gradients are added in the product.
+        let twice = |one: Tensor<B, 2>, other: Tensor<B, 2>| one + other + x.clone().sum_dim(1);
+        same(&[x.clone(), w.clone()], || twice(B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32), B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32)), || {
+            twice(stock::linear(x.clone(), w.clone(), b.clone()), stock::linear(x.clone(), w.clone(), b.clone()))
+        })?;
     }
 
     /// Shapes beyond one tile, panel and pass of the product.
@@ -192,6 +197,31 @@ proptest! {
         let qkv = [0, 1, 2].map(|i| leaf(seed + i, [pack.len(), h]));
         let drop = site(rate, seed);
         same(&qkv, || B::k_attention(qkv.clone(), heads, &pack, drop), || stock::attention(qkv.clone(), heads, &pack, drop))?;
+    }
+
+    /// Whichever of the operands need a gradient, and where x is used beside it too.
+    #[test]
+    fn self_attention(lengths in prop::collection::vec(1usize..40, 1..5), heads in 1usize..4, d in 1usize..30, rate in rates(), needed in prop::array::uniform7(any::<bool>()), also in any::<bool>(), seed in 0u64..999) {
+        prop_assume!(needed.contains(&true));
+        let (pack, h) = (pack_of(&lengths), heads * d);
+        let operand = |at: usize, shape: [usize; 2]| {
+            let tensor = random(seed + at as u64, shape).mul_scalar(0.3).detach();
+            if needed[at] { tensor.require_grad() } else { tensor }
+        };
+        let x = operand(0, [pack.len(), h]);
+        let weights = [1, 2, 3].map(|at| operand(at, [h, h]));
+        let biases = [4, 5, 6].map(|at| operand(at, [1, h]));
+        let layers = || [0, 1, 2].map(|at| (weights[at].clone(), biases[at].clone().reshape([h])));
+        let drop = site(rate, seed);
+        let beside = |out: Tensor<B, 2>| if also { out + x.clone() } else { out };
+        let leaves: Vec<_> = std::iter::once(&x).chain(&weights).chain(&biases).filter(|it| it.is_require_grad()).cloned().collect();
+        same(&leaves, || beside(B::k_self_attention(x.clone(), layers(), heads, &pack, drop, Precision::F32)), || {
+            let qkv = layers().map(|(weight, bias)| stock::linear(x.clone(), weight, bias));
+            beside(stock::attention(qkv, heads, &pack, drop))
+        })?;
+        let plain = Flex::k_self_attention(x.clone().inner(), layers().map(|(weight, bias)| (weight.inner(), bias.inner())), heads, &pack, drop, Precision::F32);
+        let tracked = B::k_self_attention(x.clone(), layers(), heads, &pack, drop, Precision::F32);
+        prop_assert_eq!(values(plain), values(tracked));
     }
 
     #[test]

@@ -11,16 +11,16 @@ use burn::tensor::ops::FloatTensor;
 
 use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
-    NormOp, NormState, ScaledOp, ScaledState, SharesOp, TanhOp,
+    NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
 };
-use super::tensors::{contiguous, data, flex};
+use super::tensors::{contiguous, data, flex, whole};
 use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
 use crate::dispatch::isa;
 use crate::options::clipping;
 use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
 
 /// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
-type Tracked = FloatTensor<Autodiff<Flex>>;
+pub(super) type Tracked = FloatTensor<Autodiff<Flex>>;
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())
@@ -34,11 +34,6 @@ fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, 
 
 fn wrap<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<B, D> {
     Tensor::from_primitive(TensorPrimitive::Float(tensor))
-}
-
-/// A tensor that owns all of its buffer, so that writing to the buffer changes only this tensor.
-fn whole<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
-    raw(tensor).to_contiguous()
 }
 
 /// Finishes an operation: with saved state where a gradient is needed, without it elsewhere.
@@ -72,7 +67,8 @@ impl Kernels for Flex {
     ) -> Tensor<Self, 2> {
         let shape = [x.dims()[0], weight.dims()[1]];
         let (x, weight, bias) = (raw(x), raw(weight), raw(bias));
-        wrap(flex(linear::forward(precision, data(&x), data(&weight), data(&bias)), shape))
+        let [out] = linear::forward(precision, data(&x), [(data(&weight), data(&bias))]);
+        wrap(flex(out, shape))
     }
 
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
@@ -109,6 +105,23 @@ impl Kernels for Flex {
         let [n, h] = q.dims();
         let [q, k, v] = [q, k, v].map(raw);
         wrap(flex(attention::forward(data(&q), data(&k), data(&v), h, heads, pack, dropout).0, [n, h]))
+    }
+
+    fn k_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let n = x.dims()[0];
+        let (x, layers) = (raw(x), layers.map(|(weight, bias)| (raw(weight), raw(bias))));
+        let parts = layers.each_ref().map(|(weight, bias)| (data(weight), data(bias)));
+        let [q, k, v] = linear::forward(precision, data(&x), parts);
+        let h = parts[0].1.len();
+        let (context, _) = attention::forward(&q, &k, &v, h, heads, pack, dropout);
+        wrap(flex(context, [n, h]))
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
@@ -153,7 +166,8 @@ impl Kernels for Flex {
         let scale = clipping(squares, clip);
         let update = |Update { rule, parameter, gradient, moments: [first, second] }| {
             let gradient = raw(gradient);
-            let [mut parameter, mut first, mut second] = [parameter, first, second].map(whole);
+            let [mut parameter, mut first, mut second] =
+                [parameter, first, second].map(|tensor| whole(raw(tensor)));
             adamw::step(
                 &rule,
                 scale,
@@ -189,8 +203,8 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     ) -> Tensor<Self, 2> {
         let shape = [x.dims()[0], weight.dims()[1]];
         let (x, weight, bias) = (tracked(x), tracked(weight), tracked(bias));
-        let out =
-            linear::forward(precision, data(&x.primitive), data(&weight.primitive), data(&bias.primitive));
+        let layer = (data(&weight.primitive), data(&bias.primitive));
+        let [out] = linear::forward(precision, data(&x.primitive), [layer]);
         let state = LinearState {
             x: weight.is_tracked().then(|| x.primitive.clone()),
             weight: x.is_tracked().then(|| weight.primitive.clone()),
@@ -262,6 +276,40 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         let qkv = [q.primitive, k.primitive, v.primitive];
         let state = AttentionState { qkv, saved, heads, pack: pack.clone(), dropout };
         finish!(AttentionOp, C, [q.node, k.node, v.node], state, flex(out, [n, h]))
+    }
+
+    fn k_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        heads: usize,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        let n = x.dims()[0];
+        let x = tracked(x);
+        let [(w1, b1), (w2, b2), (w3, b3)] = layers.map(|(weight, bias)| (tracked(weight), tracked(bias)));
+        let (weights, biases) = ([&w1, &w2, &w3], [&b1, &b2, &b3]);
+        let parts = std::array::from_fn(|at| (data(&weights[at].primitive), data(&biases[at].primitive)));
+        let h = parts[0].1.len();
+        let qkv = linear::forward::<3>(precision, data(&x.primitive), parts);
+        let [q, k, v] = &qkv;
+        let (context, saved) = attention::forward(q, k, v, h, heads, pack, dropout);
+        let qkv = qkv.map(|part| flex(part, [n, h]));
+        let state = SelfAttentionState {
+            x: weights.iter().any(|weight| weight.is_tracked()).then(|| x.primitive.clone()),
+            weights: x.is_tracked().then(|| weights.map(|weight| weight.primitive.clone())),
+            attention: AttentionState { qkv, saved, heads, pack: pack.clone(), dropout },
+            precision,
+        };
+        let out = flex(context, [n, h]);
+        finish!(
+            SelfAttentionOp,
+            C,
+            [x.node, w1.node, w2.node, w3.node, b1.node, b2.node, b3.node],
+            state,
+            out
+        )
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {

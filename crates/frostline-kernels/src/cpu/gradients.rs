@@ -1,15 +1,18 @@
 //! The operations' backward passes. A gradient is computed only for parents that need one.
 
 use burn::backend::Flex;
-use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
+use burn::prelude::Shape;
+use burn::tensor::DType;
+use burn::tensor::ops::FloatTensorOps as _;
 
-use super::tensors::{contiguous, data, flex, shape2};
+use super::backend::Tracked;
+use super::tensors::{contiguous, data, flex, shape2, whole};
 use super::{attention, gather, gelu, linear, mix, norm};
-use crate::profile::{begin_backward, timed_addition};
+use crate::profile::{Operation, timed};
 use crate::{Dropout, Index, Pack, Precision, Rows};
 
 /// Consumes the gradient of an operation's output.
@@ -17,10 +20,58 @@ fn gradient<S, const N: usize>(ops: &Ops<S, N>, gradients: &mut Gradients) -> Fl
     contiguous(gradients.consume::<Flex>(&ops.node))
 }
 
-/// Gives a node a gradient, which is added to what it has of the operations after this one.
-fn register(gradients: &mut Gradients, node: NodeId, gradient: FlexTensor) {
-    let _timed = timed_addition(node.value, gradient.layout().num_elements());
-    gradients.register::<Flex>(node, gradient);
+/// The parents that need a gradient. This is a macro because the type of a node has no public name.
+macro_rules! parents {
+    ($ops:expr) => {
+        $ops.parents.map(|node| {
+            node.map(|node| {
+                // Only the node counts.
+                let mut parent = Tracked::new(FlexTensor::empty(Shape::new([0]), DType::F32));
+                parent.node = node;
+                parent
+            })
+        })
+    };
+}
+
+/// Gives a parent a gradient, which is added to what it has of the operations after this one.
+fn register(gradients: &mut Gradients, parent: &Tracked, gradient: FlexTensor) {
+    let sum = match gradients.remove(parent) {
+        None => gradient,
+        Some(before) => {
+            let _timed = timed(Operation::Additions, 0, 3 * gradient.layout().num_elements());
+            Flex::float_add(gradient, before)
+        }
+    };
+    gradients.register::<Flex>(parent.node.id, sum);
+}
+
+/// Gives a parent its gradient as the input x \[N, I\] of layers with O outputs; terms are the gradient of an output and a
+/// weight each. The products are added to what the parent has of the operations after this one.
+fn register_input<const T: usize>(
+    gradients: &mut Gradients,
+    parent: &Tracked,
+    precision: Precision,
+    terms: [(&FlexTensor, &FlexTensor); T],
+) {
+    let [n, o] = shape2(terms[0].0);
+    let [i, _] = shape2(terms[0].1);
+    let terms = terms.map(|(gradient, weight)| (data(gradient), data(weight)));
+    let sum = match gradients.remove(parent) {
+        None => flex(linear::backward_x(precision, terms, o), [n, i]),
+        Some(before) => {
+            let mut sum = whole(before);
+            linear::add_backward_x(precision, terms, o, sum.storage_mut());
+            sum
+        }
+    };
+    gradients.register::<Flex>(parent.node.id, sum);
+}
+
+/// Gives a layer's bias the gradient that follows from that of its output.
+fn register_bias(gradients: &mut Gradients, parent: &Tracked, gradient: &FlexTensor) {
+    let [_, o] = shape2(gradient);
+    register(gradients, parent, flex(linear::backward_bias(data(gradient), o), [o]));
 }
 
 #[derive(Debug)]
@@ -37,20 +88,19 @@ impl Backward<Flex, 3> for LinearOp {
     type State = LinearState;
     fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
-        let [n, o] = shape2(&gradient);
-        let [x_node, weight_node, bias_node] = ops.parents;
-        if let (Some(node), Some(weight)) = (x_node, ops.state.weight) {
-            let dx = linear::backward_x(ops.state.precision, data(&gradient), data(&weight), o);
-            let i = dx.len() / n.max(1);
-            register(gradients, node.id, flex(dx, [n, i]));
+        let LinearState { x, weight, precision } = ops.state;
+        let [x_parent, weight_parent, bias_parent] = parents!(ops);
+        if let (Some(parent), Some(weight)) = (x_parent, weight) {
+            register_input(gradients, &parent, precision, [(&gradient, &weight)]);
         }
-        if let (Some(node), Some(x)) = (weight_node, ops.state.x) {
-            let dw = linear::backward_weight(ops.state.precision, data(&x), data(&gradient), o);
-            let i = dw.len() / o;
-            register(gradients, node.id, flex(dw, [i, o]));
+        if let (Some(parent), Some(x)) = (weight_parent, x) {
+            let ([_, o], [_, i]) = (shape2(&gradient), shape2(&x));
+            for of_weight in linear::backward_weights(precision, data(&x), &[data(&gradient)], o) {
+                register(gradients, &parent, flex(of_weight, [i, o]));
+            }
         }
-        if let Some(node) = bias_node {
-            register(gradients, node.id, flex(linear::backward_bias(data(&gradient), o), [o]));
+        if let Some(parent) = bias_parent {
+            register_bias(gradients, &parent, &gradient);
         }
     }
 }
@@ -62,9 +112,9 @@ impl Backward<Flex, 1> for GeluOp {
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let shape = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
+        if let [Some(parent)] = parents!(ops) {
             let dx = gelu::backward(data(&ops.state), data(&gradient));
-            register(gradients, node.id, flex(dx, shape));
+            register(gradients, &parent, flex(dx, shape));
         }
     }
 }
@@ -76,9 +126,9 @@ impl Backward<Flex, 1> for DropoutOp {
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let [n, h] = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
+        if let [Some(parent)] = parents!(ops) {
             let (dropout, rows) = ops.state;
-            register(gradients, node.id, flex(norm::masked(data(&gradient), h, dropout, &rows), [n, h]));
+            register(gradients, &parent, flex(norm::masked(data(&gradient), h, dropout, &rows), [n, h]));
         }
     }
 }
@@ -97,28 +147,28 @@ impl Backward<Flex, 4> for NormOp {
     fn backward(self, ops: Ops<Self::State, 4>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let [n, h] = shape2(&gradient);
-        let [x, residual, gamma, beta] = ops.parents;
+        let [x, residual, gamma, beta] = parents!(ops);
         let state = ops.state;
         let want_sum = x.is_some() || residual.is_some();
         let want_affine = gamma.is_some() || beta.is_some();
         let found = norm::backward(data(&gradient), data(&state.gamma), &state.saved, want_sum, want_affine);
-        if let Some(node) = gamma {
-            register(gradients, node.id, flex(found.gamma, [h]));
+        if let Some(parent) = gamma {
+            register(gradients, &parent, flex(found.gamma, [h]));
         }
-        if let Some(node) = beta {
-            register(gradients, node.id, flex(found.beta, [h]));
+        if let Some(parent) = beta {
+            register(gradients, &parent, flex(found.beta, [h]));
         }
         let sum = want_sum.then(|| flex(found.sum, [n, h]));
-        if let (Some(node), Some(sum)) = (x, &sum) {
+        if let (Some(parent), Some(sum)) = (x, &sum) {
             let dx = if state.dropout.is_off() {
                 sum.clone()
             } else {
                 flex(norm::masked(data(sum), h, state.dropout, &state.rows), [n, h])
             };
-            register(gradients, node.id, dx);
+            register(gradients, &parent, dx);
         }
-        if let (Some(node), Some(sum)) = (residual, sum) {
-            register(gradients, node.id, sum);
+        if let (Some(parent), Some(sum)) = (residual, sum) {
+            register(gradients, &parent, sum);
         }
     }
 }
@@ -133,18 +183,65 @@ pub(super) struct AttentionState {
     pub pack: Pack,
     pub dropout: Dropout,
 }
+impl AttentionState {
+    /// The gradients of queries, keys and values, from that of the context.
+    fn backward(&self, gradient: &FlexTensor) -> [Vec<f32>; 3] {
+        let Self { qkv: [q, k, v], saved, heads, pack, dropout } = self;
+        let [_, h] = shape2(gradient);
+        attention::backward(data(gradient), data(q), data(k), data(v), h, *heads, pack, *dropout, saved)
+    }
+}
 impl Backward<Flex, 3> for AttentionOp {
     type State = AttentionState;
     fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let [n, h] = shape2(&gradient);
-        let AttentionState { qkv: [q, k, v], saved, heads, pack, dropout } = &ops.state;
-        let gradient = data(&gradient);
-        let found =
-            attention::backward(gradient, data(q), data(k), data(v), h, *heads, pack, *dropout, saved);
-        for (node, found) in ops.parents.into_iter().zip(found) {
-            if let Some(node) = node {
-                register(gradients, node.id, flex(found, [n, h]));
+        let found = ops.state.backward(&gradient);
+        for (parent, found) in parents!(ops).into_iter().zip(found) {
+            if let Some(parent) = parent {
+                register(gradients, &parent, flex(found, [n, h]));
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct SelfAttentionOp;
+#[derive(Clone, Debug)]
+pub(super) struct SelfAttentionState {
+    /// Kept for the weights' gradients.
+    pub x: Option<FlexTensor>,
+    /// Kept for the input's gradient.
+    pub weights: Option<[FlexTensor; 3]>,
+    pub attention: AttentionState,
+    pub precision: Precision,
+}
+impl Backward<Flex, 7> for SelfAttentionOp {
+    type State = SelfAttentionState;
+    fn backward(self, ops: Ops<Self::State, 7>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradient(&ops, gradients);
+        let [n, h] = shape2(&gradient);
+        let SelfAttentionState { x, weights, attention, precision } = ops.state;
+        let of_qkv = attention.backward(&gradient).map(|found| flex(found, [n, h]));
+        let [x_parent, w1, w2, w3, b1, b2, b3] = parents!(ops);
+        if let (Some(parent), Some(weights)) = (x_parent, weights) {
+            // The order of the terms is part of every result.
+            let terms = [2, 1, 0].map(|at: usize| (&of_qkv[at], &weights[at]));
+            register_input::<3>(gradients, &parent, precision, terms);
+        }
+        if let Some(x) = x {
+            let [_, i] = shape2(&x);
+            let wanted = [w1, w2, w3].into_iter().zip(&of_qkv);
+            let (parents, of_layers): (Vec<_>, Vec<_>) =
+                wanted.filter_map(|(parent, of_layer)| Some((parent?, data(of_layer)))).unzip();
+            let found = linear::backward_weights(precision, data(&x), &of_layers, h);
+            for (parent, found) in parents.iter().zip(found) {
+                register(gradients, parent, flex(found, [i, h]));
+            }
+        }
+        for (parent, of_layer) in [b1, b2, b3].into_iter().zip(&of_qkv) {
+            if let Some(parent) = parent {
+                register_bias(gradients, &parent, of_layer);
             }
         }
     }
@@ -157,10 +254,10 @@ impl Backward<Flex, 1> for GatherOp {
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let [_, h] = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
+        if let [Some(parent)] = parents!(ops) {
             let (height, rows) = ops.state;
             let table = gather::backward(data(&gradient), height, h, &rows);
-            register(gradients, node.id, flex(table, [height, h]));
+            register(gradients, &parent, flex(table, [height, h]));
         }
     }
 }
@@ -170,14 +267,12 @@ pub(super) struct LossOp;
 impl Backward<Flex, 1> for LossOp {
     type State = FlexTensor;
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        // Every backward pass begins with the loss.
-        begin_backward();
         let gradient = gradient(&ops, gradients);
         let scale = data(&gradient)[0];
-        if let [Some(node)] = ops.parents {
+        if let [Some(parent)] = parents!(ops) {
             let shape = shape2(&ops.state);
             let slope = data(&ops.state).iter().map(|value| value * scale).collect();
-            register(gradients, node.id, flex(slope, shape));
+            register(gradients, &parent, flex(slope, shape));
         }
     }
 }
@@ -189,12 +284,12 @@ impl Backward<Flex, 2> for AddRowOp {
     fn backward(self, ops: Ops<Self::State, 2>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let [_, h] = shape2(&gradient);
-        let [x, row] = ops.parents;
-        if let Some(node) = row {
-            register(gradients, node.id, flex(linear::backward_bias(data(&gradient), h), [1, h]));
+        let [x, row] = parents!(ops);
+        if let Some(parent) = row {
+            register(gradients, &parent, flex(linear::backward_bias(data(&gradient), h), [1, h]));
         }
-        if let Some(node) = x {
-            register(gradients, node.id, gradient);
+        if let Some(parent) = x {
+            register(gradients, &parent, gradient);
         }
     }
 }
@@ -207,9 +302,9 @@ impl Backward<Flex, 1> for TanhOp {
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradient(&ops, gradients);
         let shape = shape2(&gradient);
-        if let [Some(node)] = ops.parents {
+        if let [Some(parent)] = parents!(ops) {
             let dx = mix::tanh_backward(data(&ops.state), data(&gradient));
-            register(gradients, node.id, flex(dx, shape));
+            register(gradients, &parent, flex(dx, shape));
         }
     }
 }
@@ -223,13 +318,13 @@ impl Backward<Flex, 2> for SharesOp {
         let gradient = gradient(&ops, gradients);
         let (weights, gamma) = ops.state;
         let found = mix::shares_backward(data(&gradient), data(&weights), data(&gamma)[0]);
-        let [weights, gamma] = ops.parents;
-        if let Some(node) = weights {
+        let [weights, gamma] = parents!(ops);
+        if let Some(parent) = weights {
             let d = found.0.len();
-            register(gradients, node.id, flex(found.0, [d]));
+            register(gradients, &parent, flex(found.0, [d]));
         }
-        if let Some(node) = gamma {
-            register(gradients, node.id, flex(vec![found.1], [1]));
+        if let Some(parent) = gamma {
+            register(gradients, &parent, flex(vec![found.1], [1]));
         }
     }
 }
@@ -250,14 +345,14 @@ impl Backward<Flex, 2> for ScaledOp {
         let shape = shape2(&gradient);
         let ScaledState { x, factors, at } = ops.state;
         let factors = data(&factors);
-        let [x_node, factors_node] = ops.parents;
-        if let (Some(node), Some(x)) = (factors_node, x) {
+        let [x_parent, factors_parent] = parents!(ops);
+        if let (Some(parent), Some(x)) = (factors_parent, x) {
             let mut slope = vec![0.0; factors.len()];
             slope[at] = mix::dot(data(&gradient), data(&x));
-            register(gradients, node.id, flex(slope, [factors.len()]));
+            register(gradients, &parent, flex(slope, [factors.len()]));
         }
-        if let Some(node) = x_node {
-            register(gradients, node.id, flex(mix::scaled(data(&gradient), factors[at]), shape));
+        if let Some(parent) = x_parent {
+            register(gradients, &parent, flex(mix::scaled(data(&gradient), factors[at]), shape));
         }
     }
 }

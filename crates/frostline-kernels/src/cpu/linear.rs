@@ -1,38 +1,63 @@
-//! `x W + b` and its gradients.
+//! `x W + b` and its gradients, of one layer or of several with the same input.
 
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
-use super::product::{Left, Right, product};
+use super::product::{Left, Right, add, products, sum};
 use super::simd::dispatched;
 use crate::Precision;
-use crate::profile::{Operation, timed};
+use crate::profile::{Operation, Timed, timed};
 
 const ROWS: usize = 32;
 
-/// x \[N, I\], weight \[I, O\], bias \[O\] -> \[N, O\].
-pub fn forward(precision: Precision, x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+/// A layer's weight \[I, O\] and bias \[O\].
+pub type Layer<'a> = (&'a [f32], &'a [f32]);
+
+/// x \[N, I\] through layers of one size -> \[N, O\] each.
+pub fn forward<const T: usize>(precision: Precision, x: &[f32], layers: [Layer<'_>; T]) -> [Vec<f32>; T] {
+    let (weight, bias) = layers[0];
     let o = bias.len();
     let i = weight.len() / o;
     let n = x.len() / i;
-    let _timed = timed(Operation::Products, 2 * n * o * i, n * i + i * o + n * o);
-    product(precision, [n, o, i], Left::Plain(x), Right::Plain(weight), Some(bias))
+    let _timed = timed(Operation::Products, 2 * n * T * o * i, n * i + T * (i * o + n * o));
+    let rights = layers.map(|(weight, bias)| (Right::Plain(weight), Some(bias)));
+    products(precision, [n, o, i], Left::Plain(x), &rights).try_into().expect("one output for each layer")
 }
 
-/// The gradient of x: `gradient Wᵀ`, \[N, I\].
-pub fn backward_x(precision: Precision, gradient: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
+/// The gradient of x, whose layers' outputs have gradients \[N, O\]: the sum of `gradient Wᵀ`, \[N, I\]. Terms are a
+/// gradient and a weight each.
+pub fn backward_x<const T: usize>(precision: Precision, terms: [(&[f32], &[f32]); T], o: usize) -> Vec<f32> {
+    let (sizes, _timed) = sizes_of_x(&terms, o);
+    sum(precision, sizes, terms.map(|(gradient, weight)| (Left::Plain(gradient), Right::Transposed(weight))))
+}
+
+/// As [`backward_x`], added to `total`.
+pub fn add_backward_x<const T: usize>(
+    precision: Precision,
+    terms: [(&[f32], &[f32]); T],
+    o: usize,
+    total: &mut [f32],
+) {
+    let (sizes, _timed) = sizes_of_x(&terms, o);
+    let terms = terms.map(|(gradient, weight)| (Left::Plain(gradient), Right::Transposed(weight)));
+    add(precision, sizes, terms, total);
+}
+
+fn sizes_of_x(terms: &[(&[f32], &[f32])], o: usize) -> ([usize; 3], Timed) {
+    let (gradient, weight) = terms[0];
     let i = weight.len() / o;
     let n = gradient.len() / o;
-    let _timed = timed(Operation::InputGradients, 2 * n * o * i, n * o + i * o + n * i);
-    product(precision, [n, i, o], Left::Plain(gradient), Right::Transposed(weight), None)
+    let count = terms.len();
+    ([n, i, o], timed(Operation::InputGradients, 2 * count * n * o * i, count * (n * o + i * o) + n * i))
 }
 
-/// The gradient of the weight: `xᵀ gradient`, \[I, O\].
-pub fn backward_weight(precision: Precision, x: &[f32], gradient: &[f32], o: usize) -> Vec<f32> {
-    let n = gradient.len() / o;
+/// The gradients of the weights of layers with one input: `xᵀ gradient`, \[I, O\] each. There is at least one.
+pub fn backward_weights(precision: Precision, x: &[f32], gradients: &[&[f32]], o: usize) -> Vec<Vec<f32>> {
+    let (count, n) = (gradients.len(), gradients[0].len() / o);
     let i = x.len() / n.max(1);
-    let _timed = timed(Operation::WeightGradients, 2 * n * o * i, n * i + n * o + i * o);
-    product(precision, [i, o, n], Left::Transposed(x), Right::Plain(gradient), None)
+    let _timed = timed(Operation::WeightGradients, 2 * n * count * o * i, n * i + count * (n * o + i * o));
+    let rights: Vec<_> = gradients.iter().map(|gradient| (Right::Plain(gradient), None)).collect();
+    products(precision, [i, o, n], Left::Transposed(x), &rights)
 }
 
 /// The gradient of the bias: the sum of rows, in chunks of fixed size and fixed order, \[O\].

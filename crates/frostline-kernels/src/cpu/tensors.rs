@@ -8,6 +8,11 @@ pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
 }
 
+/// The tensor with all of its buffer, so that writing to the buffer changes only this tensor.
+pub fn whole(tensor: FlexTensor) -> FlexTensor {
+    tensor.to_contiguous()
+}
+
 /// The elements of a contiguous tensor.
 pub fn data(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().expect("kernels see contiguous f32 tensors")

@@ -7,20 +7,20 @@
 //!
 //! What an instruction set does on its own, an [`Engine`] does: packing words and multiplying a tile. The order of every sum
 //! is decided here, from k alone: passes of equal length, each summed from zero in ascending k with fused multiply-adds, then
-//! added to the bias and to each other in ascending order. So an element has the same bits on every engine.
+//! added to what the sum starts with and to each other in ascending order, one term after the other. So an element has the
+//! same bits on every engine.
 //!
 //! # Source
 //! The tiling is that of Goto and van de Geijn, 2008, but each task packs its panel of the right
 //! operand itself.
 
 use std::cell::RefCell;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::{Left, Right};
+use super::{Left, Right, Start, Sum};
 use crate::cpu::fresh::{Fresh, Part};
 
 /// Columns of a panel of the right operand.
@@ -120,9 +120,9 @@ pub struct Tile {
     pub n: usize,
     /// Columns that are written, at most [`Engine::STRIP`].
     pub cols: usize,
-    /// The bias, valid for reading [`Engine::STRIP`] elements.
+    /// What a row's sums start with, valid for reading [`Engine::STRIP`] elements.
     pub bias: *const f32,
-    /// Whether to add to the values in `c`, instead of to the bias.
+    /// Whether to add to the values in `c` instead.
     pub add: bool,
     /// Whether a sum of products of bf16 may be below the normal numbers, where it becomes zero.
     pub flush: bool,
@@ -138,51 +138,52 @@ thread_local! {
     static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Writes `left right + bias` to all of `out`.
+/// Writes all elements of the sums, whose products are of one size. A left operand of several products is converted once.
 ///
 /// # Safety
 /// The processor must have the engine's instruction set.
 ///
 /// # Panics
 /// If k is 0 or a size is wrong.
-pub unsafe fn product<E: Engine, const BF16: bool>(
+pub unsafe fn products<E: Engine, const BF16: bool>(
     [m, n, k]: [usize; 3],
-    left: Left<'_>,
-    right: Right<'_>,
-    bias: Option<&[f32]>,
-    out: &mut [MaybeUninit<f32>],
+    lefts: &[Left<'_>],
+    sums: &mut [Sum<'_>],
 ) {
-    assert!(out.len() == m * n && k > 0);
-    let (Right::Plain(b) | Right::Transposed(b)) = right;
-    assert_eq!(b.len(), k * n);
-    assert!(bias.is_none_or(|bias| bias.len() == n));
+    assert!(k > 0 && sums.iter().all(|sum| sum.fits([m, n, k], lefts.len())));
     if m * n == 0 {
         return;
     }
-    let words = Words::<BF16>::of::<E>(left, m, k);
+    let words: Vec<_> = lefts.iter().map(|left| Words::<BF16>::of::<E>(*left, m, k)).collect();
     // Passes of equal length, since a short last one would rewrite all of `out` for little work. Counted in pairs, if there
     // are pairs, so that it does not depend on the engine.
     let unit = if BF16 { 2 } else { 1 };
     let units = k.div_ceil(unit);
     let stretch = words_of::<E, BF16>(unit * units.div_ceil(units.div_ceil(STRETCH / unit)));
+    let mut jobs = Vec::with_capacity(sums.len());
+    for sum in sums {
+        let out = Shared(sum.out.as_mut_ptr().cast());
+        jobs.push(Job { words: &words, terms: sum.terms, start: sum.start, out, m, n, k, stretch });
+    }
+    let terms: usize = jobs.iter().map(|job| job.terms.len()).sum();
     let panels = n.div_ceil(NR);
-    let threads = if m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
+    let threads = if terms * m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
     // With few panels for many threads, rows are split too, and every part converts the panel again.
-    let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(panels).min(m.div_ceil(16 * MR)) };
+    let all = panels * jobs.len();
+    let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(all).min(m.div_ceil(16 * MR)) };
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(MR);
-    let out = Shared(out.as_mut_ptr().cast());
-    let job = Job::<BF16> { words: &words, right, bias, out, m, n, k, stretch };
     let task = |task: usize| {
         PANEL.with_borrow_mut(|panel| {
             panel.resize(stretch * NR / 16, Line([0; 16]));
-            let first = task / panels * rows;
-            // SAFETY: the caller guarantees the instruction set.
-            unsafe { job.run::<E>(task % panels * NR, first..(first + rows).min(m), panel) };
+            let (first, at) = (task / all * rows, task % all);
+            let rows = first..(first + rows).min(m);
+            // SAFETY: the caller guarantees the instruction set; a task has its own rows and columns of one output.
+            unsafe { jobs[at / panels].run::<E>(at % panels * NR, rows, panel) };
         });
     };
-    let tasks = panels * m.div_ceil(rows);
+    let tasks = all * m.div_ceil(rows);
     if threads == 1 { (0..tasks).for_each(task) } else { (0..tasks).into_par_iter().for_each(task) }
 }
 
@@ -275,13 +276,12 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
         if self.block == 0 { (self.length, 1) } else { (1, self.block) }
     }
 
-    /// Where row i begins; i is a multiple of [`MR`], so that no tile crosses two blocks.
-    fn row(&self, i: usize) -> *const u32 {
-        let at = match self.block {
+    /// Where row i begins, in words; i is a multiple of [`MR`], so that no tile crosses two blocks.
+    fn row(&self, i: usize) -> usize {
+        match self.block {
             0 => i * self.length,
             block => i / block * block * self.length + i % block,
-        };
-        self.start.wrapping_add(at)
+        }
     }
 }
 
@@ -313,9 +313,9 @@ struct Shared(*mut f32);
 unsafe impl Sync for Shared {}
 
 struct Job<'a, const BF16: bool> {
-    words: &'a Words<'a, BF16>,
-    right: Right<'a>,
-    bias: Option<&'a [f32]>,
+    words: &'a [Words<'a, BF16>],
+    terms: &'a [(usize, Right<'a>)],
+    start: Start<'a>,
     out: Shared,
     m: usize,
     n: usize,
@@ -333,87 +333,115 @@ impl<const BF16: bool> Job<'_, BF16> {
         debug_assert!(rows.end <= self.m);
         let per_word = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 };
         let cols = NR.min(n - j);
-        let words: *mut u32 = panel.as_mut_ptr().cast();
+        let buffer: *mut u32 = panel.as_mut_ptr().cast();
         let mut bias = [0f32; NR];
-        if let Some(all) = self.bias {
+        if let Start::Bias(all) = self.start {
             bias[..cols].copy_from_slice(&all[j..j + cols]);
         }
-        for from in (0..self.words.length).step_by(stretch) {
-            let length = stretch.min(self.words.length - from);
-            let (at, left) = (per_word * from, (per_word * stretch).min(k - per_word * from));
-            for strip in (0..cols).step_by(E::STRIP) {
-                let (j, cols) = (j + strip, E::STRIP.min(cols - strip));
-                let out = words.wrapping_add(strip * stretch);
-                // SAFETY: the caller guarantees the instruction set; from the given start the operand has `left` elements
-                // along k and `cols` along n; the buffer has `stretch` words of NR columns.
-                unsafe {
-                    match self.right {
-                        Right::Plain(b) => {
-                            E::panel::<BF16>(b.as_ptr().add(at * n + j), n, left, cols, E::STRIP, out);
-                        }
-                        Right::Transposed(b) => {
-                            E::transposed::<BF16>(b.as_ptr().add(j * k + at), k, left, cols, out);
+        for (term, &(left, right)) in self.terms.iter().enumerate() {
+            let words = &self.words[left];
+            for from in (0..words.length).step_by(stretch) {
+                let length = stretch.min(words.length - from);
+                let (at, left) = (per_word * from, (per_word * stretch).min(k - per_word * from));
+                for strip in (0..cols).step_by(E::STRIP) {
+                    let (j, cols) = (j + strip, E::STRIP.min(cols - strip));
+                    let out = buffer.wrapping_add(strip * stretch);
+                    // SAFETY: the caller guarantees the instruction set; from the given start the operand has `left` elements
+                    // along k and `cols` along n; the buffer has `stretch` words of NR columns.
+                    unsafe {
+                        match right {
+                            Right::Plain(b) => {
+                                E::panel::<BF16>(b.as_ptr().add(at * n + j), n, left, cols, E::STRIP, out);
+                            }
+                            Right::Transposed(b) => {
+                                E::transposed::<BF16>(b.as_ptr().add(j * k + at), k, left, cols, out);
+                            }
                         }
                     }
                 }
-            }
-            let flush = BF16 && E::WORDS_PER_PAIR == 2 && {
-                let strips = (0..cols).step_by(E::STRIP).map(|strip| {
-                    // SAFETY: the strip's words were just written.
-                    let strip =
-                        unsafe { std::slice::from_raw_parts(words.add(strip * stretch), E::STRIP * length) };
-                    smallest(strip)
-                });
-                may_be_subnormal(self.words.smallest, strips.min().unwrap_or(u32::MAX))
-            };
-            let tiles = rows.len().div_ceil(MR) * cols.div_ceil(E::STRIP);
-            let mut ahead = self.ahead(j, at + per_word * stretch, per_word * stretch, tiles);
-            for first in rows.clone().step_by(E::ROWS) {
-                let block = first..rows.end.min(first.saturating_add(E::ROWS));
-                for strip in (0..cols).step_by(E::STRIP) {
-                    let tile = Tile {
-                        a: self.words.start,
-                        across: self.words.steps().0,
-                        along: self.words.steps().1,
-                        b: words.wrapping_add(strip * stretch),
-                        length,
-                        c: self.out.0.wrapping_add(j + strip),
-                        n,
-                        cols: E::STRIP.min(cols - strip),
-                        bias: bias.as_ptr().wrapping_add(strip),
-                        add: from > 0,
-                        flush,
-                    };
-                    // SAFETY: the caller guarantees the instruction set; the strip's block of `length` words was just written,
-                    // and its columns are inside `out`.
-                    unsafe { self.column::<E>(tile, from, block.clone(), &mut ahead) };
+                let flush = BF16 && E::WORDS_PER_PAIR == 2 && {
+                    let strips = (0..cols).step_by(E::STRIP).map(|strip| {
+                        // SAFETY: the strip's words were just written.
+                        let strip = unsafe {
+                            std::slice::from_raw_parts(buffer.add(strip * stretch), E::STRIP * length)
+                        };
+                        smallest(strip)
+                    });
+                    may_be_subnormal(words.smallest, strips.min().unwrap_or(u32::MAX))
+                };
+                let tiles = rows.len().div_ceil(MR) * cols.div_ceil(E::STRIP);
+                let mut ahead = self.ahead(term, j, at + per_word * stretch, per_word * stretch, tiles);
+                for first in rows.clone().step_by(E::ROWS) {
+                    let block = first..rows.end.min(first.saturating_add(E::ROWS));
+                    for strip in (0..cols).step_by(E::STRIP) {
+                        let tile = Tile {
+                            a: words.start.wrapping_add(from * words.steps().1),
+                            across: words.steps().0,
+                            along: words.steps().1,
+                            b: buffer.wrapping_add(strip * stretch),
+                            length,
+                            c: self.out.0.wrapping_add(j + strip),
+                            n,
+                            cols: E::STRIP.min(cols - strip),
+                            bias: bias.as_ptr().wrapping_add(strip),
+                            add: from > 0 || term > 0 || matches!(self.start, Start::Out),
+                            flush,
+                        };
+                        // SAFETY: the caller guarantees the instruction set; the strip's block of `length` words was just
+                        // written, and its columns are inside `out`.
+                        unsafe { column::<E, BF16>(words, tile, block.clone(), &mut ahead) };
+                    }
                 }
             }
         }
     }
 
-    /// Multiplies rows with one strip; `tile` has everything but the place of its rows.
-    ///
-    /// # Safety
-    /// As [`Self::run`]; `tile.a` must be the start of the left operand's words and `tile.c` the first row's first element.
-    #[inline]
-    unsafe fn column<E: Engine>(&self, mut tile: Tile, from: usize, rows: Range<usize>, ahead: &mut Ahead) {
-        let c = tile.c;
-        for i in rows.clone().step_by(MR) {
-            ahead.prefetch();
-            tile.a = self.words.row(i).wrapping_add(from * tile.along);
-            tile.c = c.wrapping_add(i * tile.n);
-            // SAFETY: the caller guarantees the instruction set; the tile's elements are inside `out`, and no other task uses
-            // them; its words are inside the left operand and the buffer.
-            unsafe {
-                match rows.end - i {
-                    1 => E::tile::<1, BF16>(&tile),
-                    2 => E::tile::<2, BF16>(&tile),
-                    3 => E::tile::<3, BF16>(&tile),
-                    4 => E::tile::<4, BF16>(&tile),
-                    5 => E::tile::<5, BF16>(&tile),
-                    _ => E::tile::<MR, BF16>(&tile),
-                }
+    /// The block after the one of a term that ends at `at`: the next one of the same columns, or the first one of the next
+    /// term, or of the next panel.
+    fn ahead(&self, term: usize, j: usize, at: usize, depth: usize, tiles: usize) -> Ahead {
+        let (term, j, at) = match () {
+            () if at < self.k => (term, j, at),
+            () if term + 1 < self.terms.len() => (term + 1, j, 0),
+            () => (0, j + NR, 0),
+        };
+        let (depth, cols) = (depth.min(self.k - at), NR.min(self.n.saturating_sub(j)));
+        let (from, stride, rows, length) = match self.terms[term].1 {
+            Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
+            Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
+        };
+        let lines_per_row = length.div_ceil(16);
+        let lines_per_tile = (rows * lines_per_row).div_ceil(tiles);
+        Ahead { from, stride, rows, lines_per_row, lines_per_tile, row: 0, line: 0 }
+    }
+}
+
+/// Multiplies rows with one strip; `tile` has everything but the place of its rows.
+///
+/// # Safety
+/// As [`Job::run`]; `tile.a` must be where the strip's block begins in the left operand's first row, and `tile.c` the first
+/// row's first element.
+#[inline]
+unsafe fn column<E: Engine, const BF16: bool>(
+    words: &Words<'_, BF16>,
+    mut tile: Tile,
+    rows: Range<usize>,
+    ahead: &mut Ahead,
+) {
+    let (a, c) = (tile.a, tile.c);
+    for i in rows.clone().step_by(MR) {
+        ahead.prefetch();
+        tile.a = a.wrapping_add(words.row(i));
+        tile.c = c.wrapping_add(i * tile.n);
+        // SAFETY: the caller guarantees the instruction set; the tile's elements are inside `out`, and no other task uses
+        // them; its words are inside the left operand and the buffer.
+        unsafe {
+            match rows.end - i {
+                1 => E::tile::<1, BF16>(&tile),
+                2 => E::tile::<2, BF16>(&tile),
+                3 => E::tile::<3, BF16>(&tile),
+                4 => E::tile::<4, BF16>(&tile),
+                5 => E::tile::<5, BF16>(&tile),
+                _ => E::tile::<MR, BF16>(&tile),
             }
         }
     }
@@ -431,22 +459,6 @@ struct Ahead {
     /// The next line to prefetch: its row, and its index in the row.
     row: usize,
     line: usize,
-}
-
-impl<const BF16: bool> Job<'_, BF16> {
-    /// The block after the one that ends at `at`: the next one of the same columns, or the first one
-    /// of the next panel.
-    fn ahead(&self, j: usize, at: usize, depth: usize, tiles: usize) -> Ahead {
-        let (j, at) = if at < self.k { (j, at) } else { (j + NR, 0) };
-        let (depth, cols) = (depth.min(self.k - at), NR.min(self.n.saturating_sub(j)));
-        let (from, stride, rows, length) = match self.right {
-            Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
-            Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
-        };
-        let lines_per_row = length.div_ceil(16);
-        let lines_per_tile = (rows * lines_per_row).div_ceil(tiles);
-        Ahead { from, stride, rows, lines_per_row, lines_per_tile, row: 0, line: 0 }
-    }
 }
 
 impl Ahead {

@@ -38,63 +38,143 @@ pub enum Right<'a> {
     Transposed(&'a [f32]),
 }
 
-/// `left right`, plus `bias` in every row if there is one, row-major \[m, n\].
+/// One output \[m, n\]: the sum of products of a left operand, by its number, and a right one.
+pub struct Sum<'a> {
+    terms: &'a [(usize, Right<'a>)],
+    start: Start<'a>,
+    out: &'a mut [MaybeUninit<f32>],
+}
+
+/// What the products are added to.
+#[derive(Clone, Copy)]
+enum Start<'a> {
+    /// Zeros.
+    Zero,
+    /// \[n\] in every row.
+    Bias(&'a [f32]),
+    /// What the output holds. All of it must be initialised.
+    Out,
+}
+
+impl Sum<'_> {
+    /// Whether the sizes are those of the operands.
+    fn fits(&self, [m, n, k]: [usize; 3], lefts: usize) -> bool {
+        let term = |&(left, Right::Plain(b) | Right::Transposed(b)): &_| left < lefts && b.len() == k * n;
+        let bias = !matches!(self.start, Start::Bias(bias) if bias.len() != n);
+        bias && self.out.len() == m * n && !self.terms.is_empty() && self.terms.iter().all(term)
+    }
+}
+
+/// The products of a left operand and right ones of one size, row-major \[m, n\] each, plus a bias in every row if there is
+/// one.
 ///
 /// # Panics
 /// If an operand's size does not match m, n and k.
-pub fn product(
+pub fn products(
     precision: Precision,
     [m, n, k]: [usize; 3],
     left: Left<'_>,
-    right: Right<'_>,
-    bias: Option<&[f32]>,
+    rights: &[(Right<'_>, Option<&[f32]>)],
+) -> Vec<Vec<f32>> {
+    let mut outs: Vec<Vec<f32>> = rights.iter().map(|_| Vec::with_capacity(m * n)).collect();
+    let terms: Vec<_> = rights.iter().map(|(right, _)| [(0, *right)]).collect();
+    let mut sums = Vec::with_capacity(rights.len());
+    for ((out, terms), (_, bias)) in outs.iter_mut().zip(&terms).zip(rights) {
+        let start = bias.map_or(Start::Zero, Start::Bias);
+        sums.push(Sum { terms, start, out: &mut out.spare_capacity_mut()[..m * n] });
+    }
+    compute(precision, [m, n, k], &[left], &mut sums);
+    // SAFETY: `compute` writes all m * n elements.
+    outs.iter_mut().for_each(|out| unsafe { out.set_len(m * n) });
+    outs
+}
+
+/// The sum of products of one size, row-major \[m, n\].
+///
+/// # Panics
+/// As [`products`].
+pub fn sum<const T: usize>(
+    precision: Precision,
+    [m, n, k]: [usize; 3],
+    terms: [(Left<'_>, Right<'_>); T],
 ) -> Vec<f32> {
-    let (Left::Plain(a) | Left::Transposed(a)) = left;
-    let (Right::Plain(b) | Right::Transposed(b)) = right;
-    assert_eq!([a.len(), b.len()], [m * k, k * n], "operands of a product [{m}, {k}] x [{k}, {n}]");
-    assert!(bias.is_none_or(|bias| bias.len() == n), "a bias of {n} elements");
     let mut out = Vec::with_capacity(m * n);
-    if k == 0 {
-        for _ in 0..m {
-            match bias {
-                Some(bias) => out.extend_from_slice(bias),
-                None => out.resize(out.len() + n, 0.0),
-            }
-        }
-        return out;
-    }
-    let target: &mut [MaybeUninit<f32>] = &mut out.spare_capacity_mut()[..m * n];
-    match precision {
-        Precision::F32 | Precision::F16 | Precision::Tf32 => {
-            on::<false>([m, n, k], left, right, bias, target)
-        }
-        Precision::Bf16 => on::<true>([m, n, k], left, right, bias, target),
-    }
-    // SAFETY: `blocked::product` writes all m * n elements.
+    let (lefts, terms) = numbered(terms);
+    let room = &mut out.spare_capacity_mut()[..m * n];
+    compute(precision, [m, n, k], &lefts, &mut [Sum { terms: &terms, start: Start::Zero, out: room }]);
+    // SAFETY: `compute` writes all m * n elements.
     unsafe { out.set_len(m * n) };
     out
 }
 
-/// The product with this processor's engine.
-fn on<const BF16: bool>(
-    sizes: [usize; 3],
-    left: Left<'_>,
-    right: Right<'_>,
-    bias: Option<&[f32]>,
-    out: &mut [MaybeUninit<f32>],
+/// Adds products of one size to `out`, row-major \[m, n\].
+///
+/// # Panics
+/// As [`products`].
+pub fn add<const T: usize>(
+    precision: Precision,
+    [m, n, k]: [usize; 3],
+    terms: [(Left<'_>, Right<'_>); T],
+    out: &mut [f32],
 ) {
+    let (lefts, terms) = numbered(terms);
+    // SAFETY: MaybeUninit<f32> has the layout of f32, and only numbers are written.
+    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
+    compute(precision, [m, n, k], &lefts, &mut [Sum { terms: &terms, start: Start::Out, out }]);
+}
+
+/// The left operands, and the terms with their numbers.
+fn numbered<'a, const T: usize>(
+    terms: [(Left<'a>, Right<'a>); T],
+) -> ([Left<'a>; T], [(usize, Right<'a>); T]) {
+    (terms.map(|(left, _)| left), std::array::from_fn(|at| (at, terms[at].1)))
+}
+
+/// Writes all elements of the sums.
+fn compute(precision: Precision, [m, n, k]: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
+    for Left::Plain(a) | Left::Transposed(a) in lefts {
+        assert_eq!(a.len(), m * k, "the left operand of a product [{m}, {k}] x [{k}, {n}]");
+    }
+    for sum in &*sums {
+        assert!(sum.fits([m, n, k], lefts.len()), "the operands of a product [{m}, {k}] x [{k}, {n}]");
+    }
+    if k == 0 {
+        sums.iter_mut().for_each(|sum| without_products(sum, n));
+        return;
+    }
+    match precision {
+        Precision::F32 | Precision::F16 | Precision::Tf32 => on::<false>([m, n, k], lefts, sums),
+        Precision::Bf16 => on::<true>([m, n, k], lefts, sums),
+    }
+}
+
+/// Writes what a sum starts with.
+fn without_products(sum: &mut Sum<'_>, n: usize) {
+    match sum.start {
+        Start::Out => {}
+        Start::Zero => sum.out.fill(MaybeUninit::new(0.0)),
+        Start::Bias(bias) => {
+            for row in sum.out.chunks_exact_mut(n.max(1)) {
+                row.write_copy_of_slice(bias);
+            }
+        }
+    }
+}
+
+/// The sums with this processor's engine.
+fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
     // SAFETY: `isa` returns a set only if the processor has all its features.
     unsafe {
         match isa() {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if !BF16 || avx512::has_bf16() => {
-                blocked::product::<avx512::Avx512, BF16>(sizes, left, right, bias, out);
+                blocked::products::<avx512::Avx512, BF16>(sizes, lefts, sums);
             }
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx2 => blocked::product::<lanes::Avx2, BF16>(sizes, left, right, bias, out),
+            Isa::Avx512 | Isa::Avx2 => blocked::products::<lanes::Avx2, BF16>(sizes, lefts, sums),
             #[cfg(target_arch = "aarch64")]
-            Isa::Neon => blocked::product::<lanes::Neon, BF16>(sizes, left, right, bias, out),
-            _ => blocked::product::<lanes::Portable, BF16>(sizes, left, right, bias, out),
+            Isa::Neon => blocked::products::<lanes::Neon, BF16>(sizes, lefts, sums),
+            _ => blocked::products::<lanes::Portable, BF16>(sizes, lefts, sums),
         }
     }
 }

@@ -6,19 +6,13 @@ use frostline_random::Stream;
 
 use super::blocked::{self, Engine};
 use super::lanes::Portable;
-use super::{Left, Right};
+use super::{Left, Right, Start, Sum};
 
-type Product = fn([usize; 3], Left<'_>, Right<'_>, Option<&[f32]>, &mut [MaybeUninit<f32>]);
+type Product = fn([usize; 3], &[Left<'_>], &mut [Sum<'_>]);
 
-fn with<E: Engine, const BF16: bool>(
-    sizes: [usize; 3],
-    left: Left<'_>,
-    right: Right<'_>,
-    bias: Option<&[f32]>,
-    out: &mut [MaybeUninit<f32>],
-) {
+fn with<E: Engine, const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
     // SAFETY: `engines` lists those whose instruction set this processor has.
-    unsafe { blocked::product::<E, BF16>(sizes, left, right, bias, out) }
+    unsafe { blocked::products::<E, BF16>(sizes, lefts, sums) }
 }
 
 /// The engines that run here.
@@ -46,9 +40,15 @@ fn run(
     bias: Option<&[f32]>,
 ) -> Vec<u32> {
     let mut out = vec![MaybeUninit::new(f32::NAN); sizes[0] * sizes[1]];
-    engine(sizes, left, right, bias, &mut out);
-    // SAFETY: every element was initialised when the vector was made.
-    out.into_iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
+    let start = bias.map_or(Start::Zero, Start::Bias);
+    engine(sizes, &[left], &mut [Sum { terms: &[(0, right)], start, out: &mut out }]);
+    bits(&out)
+}
+
+/// The bits of elements that were all initialised.
+fn bits(out: &[MaybeUninit<f32>]) -> Vec<u32> {
+    // SAFETY: every vector of these tests is initialised when it is made.
+    out.iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
 }
 
 /// Values around 1, some of them zero, some so small that their products are below the normal numbers.
@@ -150,6 +150,44 @@ fn small_numbers_are_flushed_alike() {
     for sizes in SIZES {
         check::<false>(sizes, true);
         check::<true>(sizes, true);
+    }
+}
+
+/// Two outputs of three operands, one of them of two terms: the first is added to what it holds.
+fn check_sums<const BF16: bool>([m, n, k]: [usize; 3]) {
+    let a = ["a", "c", "e"].map(|name| values(name, m * k, false));
+    let b = ["b", "d", "f"].map(|name| values(name, k * n, false));
+    let turned: [Vec<f32>; 3] = std::array::from_fn(|at| transposed(&b[at], k, n));
+    let (held, bias) = (values("held", m * n, false), values("bias", n, false));
+    let term = |at: usize, before: f32, (i, j): (usize, usize)| {
+        element(BF16, &a[at][i * k..(i + 1) * k], &turned[at][j * k..(j + 1) * k], before)
+    };
+    let elements = || (0..m * n).map(|at| (at, (at / n, at % n)));
+    let expected: [Vec<u32>; 2] = [
+        elements().map(|(at, place)| term(2, term(0, held[at], place), place).to_bits()).collect(),
+        elements().map(|(_, place)| term(1, bias[place.1], place).to_bits()).collect(),
+    ];
+    let a_turned = transposed(&a[0], m, k);
+    let lefts = [Left::Transposed(&a_turned), Left::Plain(&a[1]), Left::Plain(&a[2])];
+    let (two, one) =
+        ([(0, Right::Plain(&b[0])), (2, Right::Transposed(&turned[2]))], [(1, Right::Plain(&b[1]))]);
+    for (name, engine) in engines::<BF16>() {
+        let mut first: Vec<_> = held.iter().copied().map(MaybeUninit::new).collect();
+        let mut second = vec![MaybeUninit::new(f32::NAN); m * n];
+        let mut sums = [
+            Sum { terms: &two, start: Start::Out, out: &mut first },
+            Sum { terms: &one, start: Start::Bias(&bias), out: &mut second },
+        ];
+        engine([m, n, k], &lefts, &mut sums);
+        assert!([bits(&first), bits(&second)] == expected, "{name}: [{m}, {n}, {k}]");
+    }
+}
+
+#[test]
+fn a_sum_of_products_has_its_terms_in_their_order() {
+    for sizes in SIZES {
+        check_sums::<false>(sizes);
+        check_sums::<true>(sizes);
     }
 }
 
