@@ -1,4 +1,4 @@
-//! Differences over seeds and sentences against numpy and scipy. `references/crossed.json` is made by the script beside
+//! Differences over seeds and sentences against numpy, scipy and rliable. `references/crossed.json` is made by the script beside
 //! it; resampled values must be within six standard deviations of the reference's own runs.
 
 use frostline_score::crossed::{RESAMPLES, SWAPS, crossed_permutation};
@@ -9,6 +9,7 @@ use serde::Deserialize;
 struct References {
     crossed: Vec<Crossed>,
     student: Vec<Student>,
+    strata: Vec<Strata>,
 }
 
 #[derive(Deserialize)]
@@ -35,6 +36,13 @@ struct Student {
     p: f64,
     margin: f64,
     tost_p: f64,
+}
+
+#[derive(Deserialize)]
+struct Strata {
+    gains: Vec<Vec<f64>>,
+    low: Spread,
+    high: Spread,
 }
 
 fn references() -> References {
@@ -81,5 +89,20 @@ fn one_seed_and_one_word_per_sentence_is_students_test() {
         assert!((found.p_value() - case.p).abs() < 0.03, "{}, not {}", found.p_value(), case.p);
         let tost = found.p_equivalent(case.margin);
         assert!((tost - case.tost_p).abs() < 0.03, "{tost}, not {}", case.tost_p);
+    }
+}
+
+#[test]
+fn several_strata_are_resampled_as_by_rliable() {
+    for case in references().strata {
+        let stratum = |gains: Vec<f64>| Stratum::new(vec![1; gains.len()], &[gains]).expect("a stratum");
+        let strata: Vec<Stratum> = case.gains.into_iter().map(stratum).collect();
+        let found = CrossedDifference::of(&strata, 20_000, 0).expect("a difference");
+        let [low, high] = found.interval(0.95);
+        within(low, case.low);
+        within(high, case.high);
+        // Wider by Student's quantile, by the two added observations, and by n in place of n - 1.
+        let width = (high - low) / (case.high[0] - case.low[0]);
+        assert!((0.99..1.08).contains(&width), "{width}");
     }
 }

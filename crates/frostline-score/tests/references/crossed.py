@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Makes crossed.json: what numpy and scipy say of differences over seeds and sentences.
+"""Makes crossed.json: what numpy, scipy and rliable say of differences over seeds and sentences.
 
-    pip install numpy==2.4.6 scipy==1.17.1
+    pip install numpy==2.4.6 scipy==1.17.1 rliable==1.2.0 pandas==2.3.3
     python3 crossed.py > crossed.json
 
 Results of resampling stand as [mean, standard deviation] over RUNS runs. `student` has one seed and one word per
-sentence, where the interval is nearly that of scipy's one-sample t-test.
+sentence, where the interval is nearly that of scipy's one-sample t-test. `strata` has several of those, and the interval of
+rliable's stratified bootstrap, with sentences for its runs and strata for its tasks.
 """
 import json
 
 import numpy as np
+from rliable import library, metrics
 from scipy import optimize, stats
 
 rng = np.random.default_rng(20261122)
@@ -72,8 +74,18 @@ def student():
                "margin": margin, "tost_p": max(test(-margin, "greater"), test(margin, "less"))}
 
 
+def strata():
+    mean = lambda scores: np.array([metrics.aggregate_mean(scores)])
+    for sentences, shares in ((100, (0.3, 0.1)), (250, (0.05, 0.2, 0.4))):
+        parts = [rng.choice([-1, 0, 1], sentences, p=[share / 2, 1 - 1.3 * share, 0.8 * share]) for share in shares]
+        scores = {"gains": np.stack(parts, axis=1).astype(float)}
+        intervals = [library.get_interval_estimates(scores, mean, reps=RESAMPLES, random_state=np.random.RandomState(seed))[1]["gains"][:, 0] for seed in range(RUNS)]
+        low, high = np.array(intervals).T
+        yield {"gains": [part.tolist() for part in parts], "low": spread(low), "high": spread(high)}
+
+
 def main():
-    parts = {"crossed": crossed, "student": student}
+    parts = {"crossed": crossed, "student": student, "strata": strata}
     text = ",\n".join(f'"{name}": [\n' + ",\n".join(json.dumps(case) for case in make()) + "\n]" for name, make in parts.items())
     print("{\n" + text + "\n}")
 
