@@ -13,14 +13,11 @@ use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
 };
-use super::tensors::{contiguous, data, flex, whole};
+use super::tensors::{Tracked, contiguous, data, flex, whole};
 use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
 use crate::dispatch::isa;
 use crate::options::clipping;
 use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
-
-/// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
-pub(super) type Tracked = FloatTensor<Autodiff<Flex>>;
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())

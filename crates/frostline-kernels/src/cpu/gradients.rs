@@ -9,8 +9,7 @@ use burn::prelude::Shape;
 use burn::tensor::DType;
 use burn::tensor::ops::FloatTensorOps as _;
 
-use super::backend::Tracked;
-use super::tensors::{contiguous, data, flex, shape2, whole};
+use super::tensors::{Tracked, contiguous, data, flex, shape2, whole};
 use super::{attention, gather, gelu, linear, mix, norm};
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Index, Pack, Precision, Rows};

@@ -1,7 +1,12 @@
 //! From burn's tensors on flex to slices and back.
 
 use burn::backend::flex::FlexTensor;
+use burn::backend::{Autodiff, Flex};
 use burn::prelude::TensorData;
+use burn::tensor::ops::FloatTensor;
+
+/// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
+pub type Tracked = FloatTensor<Autodiff<Flex>>;
 
 /// The tensor with its elements one after the other.
 pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
