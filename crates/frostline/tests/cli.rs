@@ -253,7 +253,7 @@ fn a_step_is_shown_in_parts() {
     };
     let found: Value = serde_json::from_str(&run("--warmup 0 --profile --json")).expect("JSON");
     let parts = found["profile"]["parts"].as_array().expect("parts");
-    assert_eq!((&found["steps"], parts.len()), (&4.into(), 14), "{found}");
+    assert_eq!((&found["steps"], parts.len()), (&4.into(), 13), "{found}");
     let sum = |key: &str| parts.iter().filter_map(|part| part[key].as_f64()).sum::<f64>();
     assert!((sum("percent") - 100.0).abs() < 1e-6, "{found}");
     assert!((sum("step_ms") - found["profile"]["step_ms"].as_f64().expect("a time")).abs() < 1e-6, "{found}");
