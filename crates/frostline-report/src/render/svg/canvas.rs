@@ -86,13 +86,16 @@ impl Svg {
         ));
     }
 
+    /// Nothing where a side has no length: programs that read SVG complain of such a rectangle.
     pub fn rect(&mut self, from: (f64, f64), size: (f64, f64), colour: &str, opacity: f64) {
+        let [width, height] = [size.0, size.1].map(|side| px(side.max(0.0)));
+        if width == "0" || height == "0" {
+            return;
+        }
         self.put(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"{}/>",
+            "<rect x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\"{}/>",
             px(from.0),
             px(from.1),
-            px(size.0.max(0.0)),
-            px(size.1.max(0.0)),
             fill_opacity(opacity)
         ));
     }
@@ -214,6 +217,17 @@ mod tests {
     #[test]
     fn lengths_have_few_digits() {
         assert_eq!((px(1.0), px(-0.001), px(2.345)), ("1".into(), "0".into(), "2.35".into()));
+    }
+
+    #[test]
+    fn a_rectangle_without_a_side_is_left_out() {
+        let drawn = |width, height| {
+            let mut canvas = Svg::default();
+            canvas.rect((1.0, 2.0), (width, height), "#000000", 1.0);
+            canvas.finish((9.0, 9.0), "title", "about").matches("<rect").count()
+        };
+        // One is the background.
+        assert_eq!([drawn(3.0, 4.0), drawn(0.001, 4.0), drawn(3.0, -1.0)], [2, 1, 1]);
     }
 
     #[test]
