@@ -99,10 +99,10 @@ dispatched! {
         // Four elements per addition to a running sum, since each addition waits for the previous one.
         const QUARTER: usize = CHUNK / 4;
         if data.len() < CHUNK {
-            *out = sum(data.len(), |i| data[i] * data[i]);
+            *out = sum([data], |[x]| x * x);
             return;
         }
-        let [a, b, c, d] = std::array::from_fn(|part| &data[part * QUARTER..(part + 1) * QUARTER]);
-        *out = sum(QUARTER, |i| (a[i] * a[i] + b[i] * b[i]) + (c[i] * c[i] + d[i] * d[i]));
+        let quarters = std::array::from_fn(|part| &data[part * QUARTER..(part + 1) * QUARTER]);
+        *out = sum(quarters, |[a, b, c, d]| (a * a + b * b) + (c * c + d * d));
     }
 }

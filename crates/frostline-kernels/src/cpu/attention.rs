@@ -2,10 +2,13 @@
 //!
 //! One task is one sentence; it loops over the heads with scratch buffers that stay in cache.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
-use super::fresh::{Fresh, Part};
-use super::simd::{dispatched, exp, sum};
+use super::fresh::{Fresh, as_room};
+use super::simd::{LANES, dispatched, exp, total};
+use super::square::{SIDE, turn};
 use super::tile::{StridedMatrix, product};
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Pack};
@@ -19,7 +22,7 @@ pub struct SavedAttention {
 
 /// Key positions, rounded up so that rows fill whole registers.
 const fn padded(length: usize) -> usize {
-    length.next_multiple_of(16)
+    length.next_multiple_of(LANES)
 }
 
 /// The number of probabilities of each sentence, over all heads.
@@ -49,14 +52,15 @@ pub fn forward(
     let sizes = sizes(pack, heads);
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
-    let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(|n| Fresh::new(n, 0f32));
+    let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
     context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().for_each(
         |(sentence, (context, probabilities))| {
             let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
             let at = rows.start * h..rows.end * h;
             let identities = &pack.rows().identities()[rows];
             let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
-            let (context, probabilities) = (context.zeroed(), probabilities.zeroed());
+            // SAFETY: they have the sizes of a sentence, and all of it is written.
+            let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
             forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
         },
     );
@@ -64,10 +68,10 @@ pub fn forward(
 }
 
 dispatched! {
-    /// Forward over one sentence.
+    /// Forward over one sentence; all of `context` and `probabilities` is written.
     pub fn forward_sentence(
         q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, identities: &[u64], dropout: Dropout,
-        context: &mut [f32], probabilities: &mut [f32],
+        context: &mut [MaybeUninit<f32>], probabilities: &mut [MaybeUninit<f32>],
     ) {
         let (l, d) = (identities.len(), h / heads);
         let wide = padded(l);
@@ -76,17 +80,21 @@ dispatched! {
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
         for head in 0..heads {
             let at = head * d;
-            transpose_head(&k[at..], h, l, d, wide, &mut keys);
+            transpose_head::<FMA>(&k[at..], h, l, d, wide, &mut keys);
             let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
-            product::<FMA>([l, wide, d], StridedMatrix { data: &q[at..], row: h, col: 1 }, &keys, wide, probabilities, wide);
+            let queries = StridedMatrix { data: &q[at..], row: h, col: 1 };
+            product::<FMA>([l, wide, d], queries, (&keys, wide), (&mut *probabilities, wide));
+            // SAFETY: the product wrote all of it.
+            let probabilities = unsafe { probabilities.assume_init_mut() };
             for row in probabilities.chunks_exact_mut(wide) {
                 softmax::<FMA>(row, l, scale);
             }
             let weights = if dropout.is_off() { &*probabilities } else {
-                drop_rows(probabilities, wide, l, head, identities, dropout, &mut dropped);
+                drop_rows(probabilities, wide, head, identities, dropout, &mut dropped);
                 &dropped
             };
-            product::<FMA>([l, d, l], StridedMatrix { data: weights, row: wide, col: 1 }, &v[at..], h, &mut context[at..], h);
+            let weights = StridedMatrix { data: weights, row: wide, col: 1 };
+            product::<FMA>([l, d, l], weights, (&v[at..], h), (&mut context[at..], h));
         }
     }
 }
@@ -106,7 +114,7 @@ pub fn backward(
 ) -> [Vec<f32>; 3] {
     let floats = 7 * q.len() + saved.probabilities.len();
     let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h), floats);
-    let mut out = [(); 3].map(|()| Fresh::new(q.len(), 0f32));
+    let mut out = [(); 3].map(|()| Fresh::new(q.len()));
     let [dq, dk, dv] = &mut out;
     let starts: Vec<usize> = sizes(pack, heads)
         .into_iter()
@@ -127,18 +135,19 @@ pub fn backward(
             let identities = &pack.rows().identities()[rows];
             let probabilities = &saved.probabilities[starts[sentence]..];
             let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
-            let [dq, dk, dv] = [dq, dk, dv].map(Part::zeroed);
+            // SAFETY: as in the forward pass.
+            let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });
             backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
         });
     out.map(Fresh::finish)
 }
 
 dispatched! {
-    /// Backward over one sentence.
+    /// Backward over one sentence; all of `dq`, `dk` and `dv` is written.
     pub fn backward_sentence(
         gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize,
         identities: &[u64], dropout: Dropout, probabilities: &[f32],
-        dq: &mut [f32], dk: &mut [f32], dv: &mut [f32],
+        dq: &mut [MaybeUninit<f32>], dk: &mut [MaybeUninit<f32>], dv: &mut [MaybeUninit<f32>],
     ) {
         let (l, d) = (identities.len(), h / heads);
         let wide = padded(l);
@@ -150,38 +159,53 @@ dispatched! {
             let at = head * d;
             let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
             let weights = if dropout.is_off() { probabilities } else {
-                drop_rows(probabilities, wide, l, head, identities, dropout, &mut dropped);
+                drop_rows(probabilities, wide, head, identities, dropout, &mut dropped);
                 &dropped
             };
-            product::<FMA>([l, d, l], StridedMatrix { data: weights, row: 1, col: wide }, &gradient[at..], h, &mut dv[at..], h);
-            transpose_head(&v[at..], h, l, d, wide, &mut values);
-            product::<FMA>([l, wide, d], StridedMatrix { data: &gradient[at..], row: h, col: 1 }, &values, wide, &mut scores, wide);
-            for (row, scores) in scores.chunks_exact_mut(wide).enumerate() {
-                let probabilities = &probabilities[row * wide..(row + 1) * wide];
-                if !dropout.is_off() {
-                    let mask = dropout.row(identities[row], head as u64 + 1);
-                    for (j, score) in scores[..l].iter_mut().enumerate() {
-                        *score *= mask.factor(j);
-                    }
-                }
-                let mean = sum(l, |j| scores[j] * probabilities[j]);
-                for j in 0..l {
-                    scores[j] = (scores[j] - mean) * probabilities[j] * scale;
-                }
+            let weights = StridedMatrix { data: weights, row: 1, col: wide };
+            product::<FMA>([l, d, l], weights, (&gradient[at..], h), (&mut dv[at..], h));
+            transpose_head::<FMA>(&v[at..], h, l, d, wide, &mut values);
+            let gradients = StridedMatrix { data: &gradient[at..], row: h, col: 1 };
+            // SAFETY: a product writes numbers.
+            product::<FMA>([l, wide, d], gradients, (&values, wide), (unsafe { as_room(&mut scores) }, wide));
+            if !dropout.is_off() {
+                drop_in_place(&mut scores, wide, head, identities, dropout);
             }
-            product::<FMA>([l, d, l], StridedMatrix { data: &scores, row: wide, col: 1 }, &k[at..], h, &mut dq[at..], h);
-            product::<FMA>([l, d, l], StridedMatrix { data: &scores, row: 1, col: wide }, &q[at..], h, &mut dk[at..], h);
+            for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
+                softmax_backward(scores, probabilities, scale);
+            }
+            let rows = StridedMatrix { data: &scores, row: wide, col: 1 };
+            product::<FMA>([l, d, l], rows, (&k[at..], h), (&mut dq[at..], h));
+            product::<FMA>([l, d, l], StridedMatrix { row: 1, col: wide, ..rows }, (&q[at..], h), (&mut dk[at..], h));
         }
     }
 }
 
 /// The transpose of one head's \[l, d\], padded with zeros to \[d, wide\].
 #[inline(always)]
-fn transpose_head(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
+fn transpose_head<const FMA: bool>(
+    data: &[f32],
+    stride: usize,
+    l: usize,
+    d: usize,
+    wide: usize,
+    out: &mut [f32],
+) {
+    let [rows, channels] = [l - l % SIDE, d - d % SIDE];
+    let (last, end) = ((l - 1) * stride + d, (d - 1) * wide + l);
+    assert!(last <= data.len() && end <= out.len(), "a head [{l}, {d}]");
+    for row in (0..rows).step_by(SIDE) {
+        for channel in (0..channels).step_by(SIDE) {
+            let from = data.as_ptr().wrapping_add(row * stride + channel);
+            let to = out.as_mut_ptr().wrapping_add(channel * wide + row).cast();
+            // SAFETY: the square is inside both, as was asserted; with FMA, the caller is compiled for AVX2.
+            unsafe { turn::<FMA>(from, stride, to, wide) };
+        }
+    }
     for row in 0..l {
-        let line = &data[row * stride..][..d];
-        for (channel, &value) in line.iter().enumerate() {
-            out[channel * wide + row] = value;
+        let left = if row < rows { channels } else { 0 };
+        for channel in left..d {
+            out[channel * wide + row] = data[row * stride + channel];
         }
     }
 }
@@ -189,36 +213,63 @@ fn transpose_head(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, 
 /// Softmax over the first `l` of a row times `scale`; the padding becomes 0.
 #[inline(always)]
 fn softmax<const FMA: bool>(row: &mut [f32], l: usize, scale: f32) {
-    let mut top = f32::NEG_INFINITY;
-    for value in &row[..l] {
-        top = top.max(*value);
+    row[l..].fill(f32::NEG_INFINITY);
+    let (chunks, _) = row.as_chunks_mut::<LANES>();
+    let mut tops = [f32::NEG_INFINITY; LANES];
+    for chunk in &*chunks {
+        for (top, &value) in tops.iter_mut().zip(chunk) {
+            *top = if value > *top { value } else { *top };
+        }
     }
-    for value in &mut row[..l] {
-        *value = exp::<FMA>((*value - top) * scale);
+    let top = tops.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let mut sums = [0f32; LANES];
+    for (number, chunk) in chunks.iter_mut().enumerate() {
+        let left = (l - number * LANES) as u32;
+        for (lane, (value, sum)) in chunk.iter_mut().zip(&mut sums).enumerate() {
+            let power = exp::<FMA>((*value - top) * scale);
+            *value = if (lane as u32) < left { power } else { 0.0 };
+            *sum += *value;
+        }
     }
-    let inverse = 1.0 / sum(l, |j| row[j]);
-    for value in &mut row[..l] {
+    let inverse = 1.0 / total(sums);
+    for value in chunks.as_flattened_mut() {
         *value *= inverse;
     }
-    row[l..].fill(0.0);
 }
 
-/// The probabilities of one head, multiplied by their dropout mask.
+/// From the gradient of a row of softmax that of its scores, before `scale`. Where the probabilities are 0 it is 0.
 #[inline(always)]
-fn drop_rows(
-    probabilities: &[f32],
-    wide: usize,
-    l: usize,
-    head: usize,
-    identities: &[u64],
-    dropout: Dropout,
-    out: &mut [f32],
-) {
-    for (row, &identity) in identities.iter().enumerate() {
+fn softmax_backward(row: &mut [f32], probabilities: &[f32], scale: f32) {
+    let (chunks, _) = row.as_chunks_mut::<LANES>();
+    let (probabilities, _) = probabilities.as_chunks::<LANES>();
+    let mut sums = [0f32; LANES];
+    for (chunk, probabilities) in chunks.iter().zip(probabilities) {
+        for ((sum, value), probability) in sums.iter_mut().zip(chunk).zip(probabilities) {
+            *sum += value * probability;
+        }
+    }
+    let mean = total(sums);
+    for (chunk, probabilities) in chunks.iter_mut().zip(probabilities) {
+        for (value, probability) in chunk.iter_mut().zip(probabilities) {
+            *value = (*value - mean) * probability * scale;
+        }
+    }
+}
+
+/// The rows of one head, multiplied by their dropout mask.
+#[inline(always)]
+fn drop_rows(rows: &[f32], wide: usize, head: usize, identities: &[u64], dropout: Dropout, out: &mut [f32]) {
+    out.copy_from_slice(rows);
+    drop_in_place(out, wide, head, identities, dropout);
+}
+
+/// Multiplies the rows of one head by their dropout mask.
+#[inline(always)]
+fn drop_in_place(rows: &mut [f32], wide: usize, head: usize, identities: &[u64], dropout: Dropout) {
+    for (row, &identity) in rows.chunks_exact_mut(wide).zip(identities) {
         let mask = dropout.row(identity, head as u64 + 1);
-        let at = row * wide;
-        for j in 0..l {
-            out[at + j] = probabilities[at + j] * mask.factor(j);
+        for (channel, value) in row.iter_mut().enumerate() {
+            *value *= mask.factor(channel);
         }
     }
 }

@@ -32,11 +32,12 @@ fn softmax(weights: &[f32]) -> Vec<f32> {
 
 /// `x` times one factor.
 pub fn scaled(x: &[f32], factor: f32) -> Vec<f32> {
-    let mut out = Fresh::new(x.len(), 0f32);
+    let mut out = Fresh::new(x.len());
     out.chunks(CHUNK).zip(x.par_chunks(CHUNK)).with_min_len((PARALLEL_FROM / CHUNK).max(1)).for_each(
         |(out, x)| {
-            for (out, x) in out.zeroed().iter_mut().zip(x) {
-                *out = x * factor;
+            // SAFETY: part and chunk have the same size, so that all elements are written.
+            for (out, x) in unsafe { out.room() }.iter_mut().zip(x) {
+                out.write(x * factor);
             }
         },
     );
@@ -60,18 +61,18 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 dispatched! {
     /// The sum of the products of a few elements.
     pub fn dot_chunk(a: &[f32], b: &[f32], out: &mut f32) {
-        let b = &b[..a.len()];
-        *out = sum(a.len(), |i| a[i] * b[i]);
+        *out = sum([a, b], |[a, b]| a * b);
     }
 }
 
 /// A row added to each row of `x` \\[N, H\\].
 pub fn with_row(x: &[f32], row: &[f32]) -> Vec<f32> {
     let h = row.len();
-    let mut out = Fresh::new(x.len(), 0f32);
+    let mut out = Fresh::new(x.len());
     out.chunks(h).zip(x.par_chunks(h)).with_min_len((PARALLEL_FROM / h).max(1)).for_each(|(out, x)| {
-        for ((out, x), row) in out.zeroed().iter_mut().zip(x).zip(row) {
-            *out = x + row;
+        // SAFETY: part and chunk are both a row, so that all elements are written.
+        for ((out, x), row) in unsafe { out.room() }.iter_mut().zip(x).zip(row) {
+            out.write(x + row);
         }
     });
     out.finish()

@@ -16,6 +16,7 @@ mod mix;
 mod norm;
 mod product;
 mod simd;
+mod square;
 mod tensors;
 mod tile;
 

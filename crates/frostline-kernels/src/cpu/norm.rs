@@ -1,5 +1,7 @@
 //! `LayerNorm(dropout(x) + residual)` in one forward pass and one backward pass.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
@@ -44,7 +46,7 @@ pub fn forward(
     let h = gamma.len();
     let residuals = residual.map_or(0, <[f32]>::len);
     let _timed = timed(Operation::Norm, 0, 3 * x.len() + residuals + rows.identities().len());
-    let [mut y, mut normal, mut inverse] = [x.len(), x.len(), x.len() / h].map(|n| Fresh::new(n, 0f32));
+    let [mut y, mut normal, mut inverse] = [x.len(), x.len(), x.len() / h].map(Fresh::new);
     y.chunks(ROWS * h)
         .zip(normal.chunks(ROWS * h))
         .zip(inverse.chunks(ROWS))
@@ -52,7 +54,8 @@ pub fn forward(
         .enumerate()
         .with_min_len(tasks_per_split(h))
         .for_each(|(task, (((y, normal), inverse), identities))| {
-            let (y, normal, inverse) = (y.zeroed(), normal.zeroed(), inverse.zeroed());
+            // SAFETY: they have as many rows as there are identities, and all are written.
+            let (y, normal, inverse) = unsafe { (y.room(), normal.room(), inverse.room()) };
             let range = task * ROWS * h..task * ROWS * h + y.len();
             let residual = residual.map(|residual| &residual[range.clone()]);
             forward_rows(&x[range], residual, gamma, beta, eps, dropout, identities, y, normal, inverse);
@@ -61,37 +64,40 @@ pub fn forward(
 }
 
 dispatched! {
-    /// Forward over a few rows.
+    /// Forward over a few rows; all of `y`, `normal` and `inverse` is written.
     pub fn forward_rows(
         x: &[f32], residual: Option<&[f32]>, gamma: &[f32], beta: &[f32], eps: f32,
         dropout: Dropout, identities: &[u64],
-        y: &mut [f32], normal: &mut [f32], inverse: &mut [f32],
+        y: &mut [MaybeUninit<f32>], normal: &mut [MaybeUninit<f32>], inverse: &mut [MaybeUninit<f32>],
     ) {
         let h = gamma.len();
+        let beta = &beta[..h];
         for (row, &identity) in identities.iter().enumerate() {
             let at = row * h..(row + 1) * h;
-            let (x, y, normal) = (&x[at.clone()], &mut y[at.clone()], &mut normal[at.clone()]);
+            let (x, y) = (&x[at.clone()][..h], &mut y[at.clone()][..h]);
+            let normal = &mut normal[at.clone()][..h];
             if dropout.is_off() {
-                normal.copy_from_slice(x);
+                normal.write_copy_of_slice(x);
             } else {
                 let mask = dropout.row(identity, 0);
                 for i in 0..h {
-                    normal[i] = x[i] * mask.factor(i);
+                    normal[i].write(x[i] * mask.factor(i));
                 }
             }
+            // SAFETY: all of it was just written.
+            let normal = unsafe { normal.assume_init_mut() };
             if let Some(residual) = residual {
-                let residual = &residual[at];
-                for i in 0..h {
-                    normal[i] += residual[i];
+                for (normal, residual) in normal.iter_mut().zip(&residual[at]) {
+                    *normal += residual;
                 }
             }
-            let mean = sum(h, |i| normal[i]) / h as f32;
-            let variance = sum(h, |i| (normal[i] - mean) * (normal[i] - mean)) / h as f32;
+            let mean = sum([normal], |[x]| x) / h as f32;
+            let variance = sum([normal], |[x]| (x - mean) * (x - mean)) / h as f32;
             let scale = 1.0 / (variance + eps).sqrt();
-            inverse[row] = scale;
+            inverse[row].write(scale);
             for i in 0..h {
                 normal[i] = (normal[i] - mean) * scale;
-                y[i] = super::simd::fma::<FMA>(normal[i], gamma[i], beta[i]);
+                y[i].write(super::simd::fma::<FMA>(normal[i], gamma[i], beta[i]));
             }
         }
     }
@@ -110,14 +116,15 @@ pub fn backward(
     let _timed = timed(Operation::Norm, 0, passes * gradient.len());
     let mut out = Gradients { sum: vec![], gamma: vec![], beta: vec![] };
     if want_sum {
-        let mut sum = Fresh::new(gradient.len(), 0f32);
+        let mut sum = Fresh::new(gradient.len());
         sum.chunks(ROWS * h)
             .zip(gradient.par_chunks(ROWS * h))
             .zip(saved.normal.par_chunks(ROWS * h))
             .zip(saved.inverse.par_chunks(ROWS))
             .with_min_len(tasks_per_split(h))
             .for_each(|(((sum, gradient), normal), inverse)| {
-                backward_rows(gradient, gamma, normal, inverse, sum.zeroed());
+                // SAFETY: it has as many rows as the gradient, and all are written.
+                backward_rows(gradient, gamma, normal, inverse, unsafe { sum.room() });
             });
         out.sum = sum.finish();
     }
@@ -144,16 +151,18 @@ pub fn backward(
 }
 
 dispatched! {
-    /// The gradient of the normalised sum over a few rows.
-    pub fn backward_rows(gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], out: &mut [f32]) {
+    /// The gradient of the normalised sum over a few rows, all of which are written.
+    pub fn backward_rows(
+        gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], out: &mut [MaybeUninit<f32>],
+    ) {
         let h = gamma.len();
         for (row, &scale) in inverse.iter().enumerate() {
             let at = row * h..(row + 1) * h;
-            let (gradient, normal, out) = (&gradient[at.clone()], &normal[at.clone()], &mut out[at]);
-            let mean = sum(h, |i| gradient[i] * gamma[i]) / h as f32;
-            let slope = sum(h, |i| gradient[i] * gamma[i] * normal[i]) / h as f32;
+            let (gradient, normal, out) = (&gradient[at.clone()][..h], &normal[at.clone()][..h], &mut out[at][..h]);
+            let mean = sum([gradient, gamma], |[gradient, gamma]| gradient * gamma) / h as f32;
+            let slope = sum([gradient, gamma, normal], |[gradient, gamma, normal]| gradient * gamma * normal) / h as f32;
             for i in 0..h {
-                out[i] = scale * (gradient[i] * gamma[i] - mean - normal[i] * slope);
+                out[i].write(scale * (gradient[i] * gamma[i] - mean - normal[i] * slope));
             }
         }
     }
@@ -163,6 +172,7 @@ dispatched! {
     /// Adds a few rows to the gradients of gamma and beta.
     pub fn affine_rows(gradient: &[f32], normal: &[f32], gamma: &mut [f32], beta: &mut [f32]) {
         let h = gamma.len();
+        let beta = &mut beta[..h];
         for (gradient, normal) in gradient.chunks_exact(h).zip(normal.chunks_exact(h)) {
             for i in 0..h {
                 gamma[i] = super::simd::fma::<FMA>(gradient[i], normal[i], gamma[i]);
@@ -175,24 +185,25 @@ dispatched! {
 /// `x * mask`, row by row: dropout and its gradient.
 pub fn masked(x: &[f32], h: usize, dropout: Dropout, rows: &Rows) -> Vec<f32> {
     let _timed = timed(Operation::Norm, 0, 2 * x.len());
-    let mut out = Fresh::new(x.len(), 0f32);
+    let mut out = Fresh::new(x.len());
     out.chunks(ROWS * h)
         .zip(x.par_chunks(ROWS * h))
         .zip(rows.identities().par_chunks(ROWS))
         .with_min_len(tasks_per_split(h))
-        .for_each(|((out, x), identities)| masked_rows(x, dropout, identities, out.zeroed()));
+        // SAFETY: it has as many rows as there are identities, and all are written.
+        .for_each(|((out, x), identities)| masked_rows(x, dropout, identities, unsafe { out.room() }));
     out.finish()
 }
 
 dispatched! {
-    /// `x * mask` over a few rows.
-    pub fn masked_rows(x: &[f32], dropout: Dropout, identities: &[u64], out: &mut [f32]) {
+    /// `x * mask` over a few rows, all of which are written.
+    pub fn masked_rows(x: &[f32], dropout: Dropout, identities: &[u64], out: &mut [MaybeUninit<f32>]) {
         let h = x.len() / identities.len().max(1);
         for (row, &identity) in identities.iter().enumerate() {
             let mask = dropout.row(identity, 0);
-            let (x, out) = (&x[row * h..(row + 1) * h], &mut out[row * h..(row + 1) * h]);
+            let (x, out) = (&x[row * h..][..h], &mut out[row * h..][..h]);
             for i in 0..h {
-                out[i] = x[i] * mask.factor(i);
+                out[i].write(x[i] * mask.factor(i));
             }
         }
     }

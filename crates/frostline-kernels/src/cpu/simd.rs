@@ -42,7 +42,8 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     // Adding 1.5 * 2^23 rounds to the nearest whole number.
     const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.0, 88.0);
-    let n = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND) - ROUND;
+    let rounded = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
+    let n = rounded - ROUND;
     let r = fma::<FMA>(n, 2.121_944_4e-4, fma::<FMA>(n, -0.693_359_375, x));
     let p = 1.987_569_1e-4;
     let p = fma::<FMA>(p, r, 1.398_199_9e-3);
@@ -51,7 +52,8 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     let p = fma::<FMA>(p, r, 1.666_666_5e-1);
     let p = fma::<FMA>(p, r, 5e-1);
     let y = fma::<FMA>(p * r, r, r) + 1.0;
-    y * f32::from_bits((((n as i32) + 127) << 23) as u32)
+    // The lowest bits of `rounded` are those of n: as an exponent, they are 2^n.
+    y * f32::from_bits((rounded.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 /// The error function to about 1e-7.
@@ -80,19 +82,39 @@ pub fn erf<const FMA: bool>(x: f32) -> f32 {
 /// Lanes of a fixed-order sum.
 pub const LANES: usize = 16;
 
-/// Sums `f(i)` for i in 0..n in [`LANES`] interleaved partial sums: one order on every machine.
+/// Sums `f` of the elements of some slices of one length at each place, in [`LANES`] interleaved partial sums: one order on
+/// every machine.
+///
+/// # Panics
+/// If a slice is shorter than the first one.
 #[inline(always)]
-pub fn sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
+pub fn sum<const N: usize>(slices: [&[f32]; N], f: impl Fn([f32; N]) -> f32) -> f32 {
+    let n = slices[0].len();
+    let slices = slices.map(|slice| &slice[..n]);
+    // SAFETY: all calls are for places below n, the length of each slice.
+    let at = |place: usize| f(slices.map(|slice| unsafe { *slice.get_unchecked(place) }));
+    // Values are stored before they are added, which is what the compiler makes whole registers of.
     let mut lanes = [0f32; LANES];
     let whole = n - n % LANES;
     for start in (0..whole).step_by(LANES) {
-        for (lane, slot) in lanes.iter_mut().enumerate() {
-            *slot += f(start + lane);
+        let values: [f32; LANES] = std::array::from_fn(|lane| at(start + lane));
+        for (sum, value) in lanes.iter_mut().zip(values) {
+            *sum += value;
         }
     }
-    for i in whole..n {
-        lanes[i - whole] += f(i);
+    let mut rest = [0f32; LANES];
+    for (lane, value) in rest[..n - whole].iter_mut().enumerate() {
+        *value = at(whole + lane);
     }
+    for (sum, value) in lanes.iter_mut().zip(rest) {
+        *sum += value;
+    }
+    total(lanes)
+}
+
+/// The sum of the partial sums, in halves.
+#[inline(always)]
+pub fn total(mut lanes: [f32; LANES]) -> f32 {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
@@ -128,7 +150,8 @@ mod tests {
     #[test]
     fn sums_are_complete() {
         for n in [0, 1, 15, 16, 17, 100] {
-            assert_eq!(sum(n, |i| i as f32), (0..n).sum::<usize>() as f32);
+            let numbers: Vec<f32> = (0..n).map(|i| i as f32).collect();
+            assert_eq!(sum([&numbers], |[x]| x), (0..n).sum::<usize>() as f32);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A tile's sums with AVX2, in as few instructions as possible, and the transpose of a square.
+//! A tile's sums with AVX2, in as few instructions as possible.
 //!
 //! A core multiplies two registers a cycle but starts only a few instructions, and shares those with another thread where a
 //! core has two. So the loop is written out four times with constant distances, and the places of the rows are opaque to the
@@ -79,41 +79,4 @@ unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R
         b = b.wrapping_add(STRIP);
     }
     sums
-}
-
-/// Transposes 8 x 8 words: `from` has rows `stride` apart, `out` columns `STRIP` apart.
-///
-/// # Safety
-/// The processor must have AVX2; both pointers must be valid for eight words in each of eight such lines, and `out` aligned
-/// to 32 bytes.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-pub unsafe fn turn(from: *const f32, stride: usize, out: *mut u32) {
-    // SAFETY: the caller guarantees the pointers.
-    let rows: [__m256; 8] =
-        std::array::from_fn(|r| unsafe { _mm256_loadu_ps(from.wrapping_add(r * stride)) });
-    let mut pairs = [_mm256_setzero_ps(); 8];
-    for r in (0..8).step_by(2) {
-        pairs[r] = _mm256_unpacklo_ps(rows[r], rows[r + 1]);
-        pairs[r + 1] = _mm256_unpackhi_ps(rows[r], rows[r + 1]);
-    }
-    let mut fours = [_mm256_setzero_ps(); 8];
-    for half in [0, 4] {
-        for (r, side) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
-            let (first, second) = (pairs[half + side], pairs[half + side + 2]);
-            fours[half + r] = match r % 2 {
-                0 => _mm256_shuffle_ps::<0x44>(first, second),
-                _ => _mm256_shuffle_ps::<0xee>(first, second),
-            };
-        }
-    }
-    for r in 0..4 {
-        let low = _mm256_permute2f128_ps::<0x20>(fours[r], fours[4 + r]);
-        let high = _mm256_permute2f128_ps::<0x31>(fours[r], fours[4 + r]);
-        // SAFETY: the caller guarantees the pointers.
-        unsafe {
-            _mm256_store_ps(out.wrapping_add(r * STRIP).cast(), low);
-            _mm256_store_ps(out.wrapping_add((r + 4) * STRIP).cast(), high);
-        }
-    }
 }

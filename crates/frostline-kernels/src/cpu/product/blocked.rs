@@ -15,6 +15,7 @@
 //! operand itself.
 
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -234,14 +235,17 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             }
             Left::Plain(data) => {
                 assert_eq!(data.len(), m * k);
-                let mut owned = Fresh::new((m * length).div_ceil(16), Line([0; 16]));
+                let mut owned = Fresh::new((m * length).div_ceil(16));
                 let task = |(out, rows): (Part<'_, Line>, &[f32])| {
-                    let out = as_words(out.zeroed());
-                    for (out, row) in out.chunks_mut(length).zip(rows.chunks(k)) {
+                    // SAFETY: the words of all rows are written, and where that is not all of the part, zeros before them.
+                    let out = unsafe { room(out, rows.len() == 32 * k) };
+                    for (number, row) in rows.chunks(k).enumerate() {
+                        let out = out.as_mut_ptr().cast::<u32>().wrapping_add(number * length);
                         // SAFETY: the caller of `product` guarantees the instruction set; `out` has a row's words.
-                        unsafe { E::convert(row.as_ptr(), k, out.as_mut_ptr()) }
+                        unsafe { E::convert(row.as_ptr(), k, out) }
                     }
-                    note(out);
+                    // SAFETY: as above.
+                    note(unsafe { as_words(out) });
                 };
                 // 32 rows are whole lines.
                 let all = owned.chunks(2 * length).zip(data.par_chunks(32 * k));
@@ -250,15 +254,17 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             }
             Left::Transposed(data) => {
                 assert_eq!(data.len(), m * k);
-                let mut owned = Fresh::new(m.div_ceil(AW) * AW / 16 * length, Line([0; 16]));
+                let mut owned = Fresh::new(m.div_ceil(AW) * AW / 16 * length);
                 let task = |(number, out): (usize, Part<'_, Line>)| {
-                    let out = as_words(out.zeroed());
                     let row = number * AW;
                     let here = AW.min(m - row);
+                    // SAFETY: the words of all rows are written, and where these are few, zeros before them.
+                    let out = unsafe { room(out, here == AW) };
                     // SAFETY: the caller of `product` guarantees the instruction set; rows row..row+here of the transpose
                     // are columns of `data`, and `out` has AW words for each word along k.
-                    unsafe { E::rows::<BF16>(data.as_ptr().add(row), m, k, here, out.as_mut_ptr()) }
-                    note(out);
+                    unsafe { E::rows::<BF16>(data.as_ptr().add(row), m, k, here, out.as_mut_ptr().cast()) }
+                    // SAFETY: as above.
+                    note(unsafe { as_words(out) });
                 };
                 let all = owned.chunks(AW / 16 * length).enumerate();
                 all.with_min_len(if several { 1 } else { m }).for_each(task);
@@ -301,9 +307,26 @@ fn may_be_subnormal(left: u32, right: u32) -> bool {
     left != u32::MAX && right != u32::MAX && exponent(left) + exponent(right) - 14 < -126
 }
 
-fn as_words(lines: &mut [Line]) -> &mut [u32] {
-    // SAFETY: a Line is 16 words without padding.
-    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
+/// A part of the words, zeroed if it is not `whole`.
+///
+/// # Safety
+/// The caller must write all of a whole part.
+unsafe fn room<'a>(part: Part<'a, Line>, whole: bool) -> &'a mut [MaybeUninit<Line>] {
+    // SAFETY: what the caller does not write is written here.
+    let room = unsafe { part.room() };
+    if !whole {
+        room.fill(MaybeUninit::new(Line([0; 16])));
+    }
+    room
+}
+
+/// The words of lines that have been written.
+///
+/// # Safety
+/// All of them must have been.
+unsafe fn as_words(lines: &[MaybeUninit<Line>]) -> &[u32] {
+    // SAFETY: a Line is 16 words without padding, all of which the caller guarantees.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 16) }
 }
 
 /// The output, in which every task writes its own rows and columns.

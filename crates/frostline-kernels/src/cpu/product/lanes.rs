@@ -13,6 +13,7 @@
 use super::avx2;
 use super::blocked::{Engine, MR, Tile};
 use crate::cpu::simd::fma;
+use crate::cpu::square::{SIDE, turn};
 
 /// Columns of a strip.
 const LANES: usize = 16;
@@ -22,7 +23,7 @@ const ROWS: usize = 96;
 
 /// Defines an engine from the bodies below, compiled with these target features.
 macro_rules! engine {
-    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, $sums:path, $turn:path $(, $features:literal)?) => {
+    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, $sums:path $(, $features:literal)?) => {
         $(#[$meta])*
         pub struct $name;
 
@@ -52,7 +53,7 @@ macro_rules! engine {
                 from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32,
             ) {
                 // SAFETY: the caller guarantees the pointers.
-                unsafe { transposed::<BF16>(from, stride, k, rows, out, |from, stride, out| $turn(from, stride, out)) }
+                unsafe { transposed::<BF16, $fma>(from, stride, k, rows, out) }
             }
 
             $(#[target_feature(enable = $features)])?
@@ -81,18 +82,18 @@ macro_rules! engine {
 #[cfg(target_arch = "x86_64")]
 engine! {
     /// Processors with AVX2 and FMA.
-    Avx2, FMA = true, avx2::sums::<R>, avx2::turn, "avx2,fma"
+    Avx2, FMA = true, avx2::sums::<R>, "avx2,fma"
 }
 
 #[cfg(target_arch = "aarch64")]
 engine! {
     /// Every 64-bit processor of Arm.
-    Neon, FMA = true, sums::<R, false, true>, turn
+    Neon, FMA = true, sums::<R, false, true>
 }
 
 engine! {
     /// Any processor: multiply-adds that round once are computed in f64.
-    Portable, FMA = false, sums::<R, false, false>, turn
+    Portable, FMA = false, sums::<R, false, false>
 }
 
 /// Rounds to the nearest bf16, to the even one of two; what is below the normal numbers becomes zero.
@@ -198,49 +199,32 @@ unsafe fn lanes_at(p: *const f32, left: usize) -> [f32; LANES] {
     }
 }
 
-/// Words of a side of the squares that are transposed at a time, so that neither side is read or written a line per element.
-const SQUARE: usize = 8;
-
-/// Transposes a square of words: `from` has rows `stride` apart, `out` columns [`LANES`] apart.
-///
-/// # Safety
-/// Both pointers must be valid for [`SQUARE`] words in each of as many such lines.
-#[inline(always)]
-unsafe fn turn(from: *const f32, stride: usize, out: *mut u32) {
-    for p in 0..SQUARE {
-        for row in 0..SQUARE {
-            // SAFETY: the caller guarantees the pointers.
-            unsafe { *out.add(p * LANES + row) = (*from.add(row * stride + p)).to_bits() };
-        }
-    }
-}
-
-/// See [`Engine::transposed`]; `turn` transposes a whole square.
+/// See [`Engine::transposed`].
 ///
 /// # Safety
 /// As there.
 #[inline(always)]
-unsafe fn transposed<const BF16: bool>(
+unsafe fn transposed<const BF16: bool, const FMA: bool>(
     from: *const f32,
     stride: usize,
     k: usize,
     rows: usize,
     out: *mut u32,
-    turn: impl Fn(*const f32, usize, *mut u32),
 ) {
     let rows = rows.min(LANES);
     let all = words::<BF16>(k);
-    for start in (0..all).step_by(SQUARE) {
-        let here = SQUARE.min(all - start);
-        for first in (0..LANES).step_by(SQUARE) {
+    for start in (0..all).step_by(SIDE) {
+        let here = SIDE.min(all - start);
+        for first in (0..LANES).step_by(SIDE) {
             let from = from.wrapping_add(first * stride + start);
             let out = out.wrapping_add(start * LANES + first);
-            if start + SQUARE <= k && first + SQUARE <= rows {
-                turn(from, stride, out);
-                for p in (0..SQUARE).step_by(2).filter(|_| BF16) {
+            if start + SIDE <= k && first + SIDE <= rows {
+                // SAFETY: the whole square is inside both.
+                unsafe { turn::<FMA>(from, stride, out, LANES) };
+                for p in (0..SIDE).step_by(2).filter(|_| BF16) {
                     // SAFETY: the square's words were just written.
                     unsafe {
-                        let pair = [0, 1].map(|at| out.add((p + at) * LANES).cast::<[f32; SQUARE]>());
+                        let pair = [0, 1].map(|at| out.add((p + at) * LANES).cast::<[f32; SIDE]>());
                         let rounded = pair.map(|line| (*line).map(bf16));
                         *pair[0].cast() = rounded[1];
                         *pair[1].cast() = rounded[0];
@@ -250,7 +234,7 @@ unsafe fn transposed<const BF16: bool>(
             }
             for p in 0..here {
                 let element = element::<BF16>(p);
-                for row in 0..SQUARE {
+                for row in 0..SIDE {
                     let is_there = first + row < rows && start + element < k;
                     // SAFETY: only elements below `rows` and k are read; `out` has LANES words for each word along k.
                     unsafe {

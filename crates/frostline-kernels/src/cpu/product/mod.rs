@@ -17,6 +17,7 @@ mod words;
 
 use std::mem::MaybeUninit;
 
+use super::fresh::as_room;
 use super::simd::{Isa, isa};
 use crate::Precision;
 
@@ -118,8 +119,8 @@ pub fn add<const T: usize>(
     out: &mut [f32],
 ) {
     let (lefts, terms) = numbered(terms);
-    // SAFETY: MaybeUninit<f32> has the layout of f32, and only numbers are written.
-    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
+    // SAFETY: `compute` writes numbers.
+    let out = unsafe { as_room(out) };
     compute(precision, [m, n, k], &lefts, &mut [Sum { terms: &terms, start: Start::Out, out }]);
 }
 
