@@ -191,10 +191,11 @@ fn transpose_head<const FMA: bool>(
     wide: usize,
     out: &mut [f32],
 ) {
-    let [rows, channels] = [l - l % SIDE, d - d % SIDE];
-    let (last, end) = ((l - 1) * stride + d, (d - 1) * wide + l);
-    assert!(last <= data.len() && end <= out.len(), "a head [{l}, {d}]");
-    for row in (0..rows).step_by(SIDE) {
+    assert!((l - 1) * stride + d <= data.len() && (d - 1) * wide + l <= out.len(), "a head [{l}, {d}]");
+    let channels = if l < SIDE { 0 } else { d - d % SIDE };
+    for row in (0..l).step_by(SIDE).filter(|_| channels > 0) {
+        // The last square overlaps the one before, so that no row is left over.
+        let row = row.min(l - SIDE);
         for channel in (0..channels).step_by(SIDE) {
             let from = data.as_ptr().wrapping_add(row * stride + channel);
             let to = out.as_mut_ptr().wrapping_add(channel * wide + row).cast();
@@ -203,8 +204,7 @@ fn transpose_head<const FMA: bool>(
         }
     }
     for row in 0..l {
-        let left = if row < rows { channels } else { 0 };
-        for channel in left..d {
+        for channel in channels..d {
             out[channel * wide + row] = data[row * stride + channel];
         }
     }

@@ -97,7 +97,10 @@ pub fn sum<const N: usize>(slices: [&[f32]; N], f: impl Fn([f32; N]) -> f32) -> 
     let mut lanes = [0f32; LANES];
     let whole = n - n % LANES;
     for start in (0..whole).step_by(LANES) {
-        let values: [f32; LANES] = std::array::from_fn(|lane| at(start + lane));
+        let mut values = [0f32; LANES];
+        for (lane, value) in values.iter_mut().enumerate() {
+            *value = at(start + lane);
+        }
         for (sum, value) in lanes.iter_mut().zip(values) {
             *sum += value;
         }
