@@ -53,7 +53,7 @@ pub fn forward(
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().for_each(
+    context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().with_max_len(1).for_each(
         |(sentence, (context, probabilities))| {
             let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
             let at = rows.start * h..rows.end * h;
@@ -129,6 +129,7 @@ pub fn backward(
         .zip(dk.cut(lengths(pack, h)))
         .zip(dv.cut(lengths(pack, h)))
         .enumerate()
+        .with_max_len(1)
         .for_each(|(sentence, ((dq, dk), dv))| {
             let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
             let at = rows.start * h..rows.end * h;
