@@ -30,6 +30,12 @@ fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
     pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
 }
 
+/// # Panics
+/// If the channels cannot be divided among the heads: all of a row is written by them.
+fn check_heads(h: usize, heads: usize) {
+    assert_eq!(h % heads, 0, "{h} channels for {heads} heads");
+}
+
 /// Operations of one product of every sentence and head: L rows of L positions, over H / heads channels.
 fn product_flop(pack: &Pack, h: usize) -> usize {
     pack.offsets().windows(2).map(|pair| 2 * (pair[1] - pair[0]).pow(2) * h).sum()
@@ -49,12 +55,18 @@ pub fn forward(
     pack: &Pack,
     dropout: Dropout,
 ) -> (Vec<f32>, SavedAttention) {
+    check_heads(h, heads);
     let sizes = sizes(pack, heads);
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    context.cut(lengths(pack, h)).into_par_iter().zip(probabilities.cut(sizes)).enumerate().with_max_len(1).for_each(
-        |(sentence, (context, probabilities))| {
+    context
+        .cut(lengths(pack, h))
+        .into_par_iter()
+        .zip(probabilities.cut(sizes))
+        .enumerate()
+        .with_max_len(1)
+        .for_each(|(sentence, (context, probabilities))| {
             let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
             let at = rows.start * h..rows.end * h;
             let identities = &pack.rows().identities()[rows];
@@ -62,8 +74,7 @@ pub fn forward(
             // SAFETY: they have the sizes of a sentence, and all of it is written.
             let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
             forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
-        },
-    );
+        });
     (context.finish(), SavedAttention { probabilities: probabilities.finish() })
 }
 
@@ -112,6 +123,7 @@ pub fn backward(
     dropout: Dropout,
     saved: &SavedAttention,
 ) -> [Vec<f32>; 3] {
+    check_heads(h, heads);
     let floats = 7 * q.len() + saved.probabilities.len();
     let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len()));

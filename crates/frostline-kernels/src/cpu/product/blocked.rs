@@ -185,7 +185,11 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
         });
     };
     let tasks = all * m.div_ceil(rows);
-    if threads == 1 { (0..tasks).for_each(task) } else { (0..tasks).into_par_iter().with_max_len(1).for_each(task) }
+    if threads == 1 {
+        (0..tasks).for_each(task)
+    } else {
+        (0..tasks).into_par_iter().with_max_len(1).for_each(task)
+    }
 }
 
 /// Words of k elements.
