@@ -28,6 +28,8 @@ pub(super) fn html(text: &str, chapter: &dyn Fn(&str) -> Option<String>) -> Stri
                 plain.clear();
                 out += &found;
             }
+            // A percent sign does not begin a line.
+            None if signs[at..].starts_with(&[' ', '%']) => plain.push('\u{a0}'),
             None => plain.push(signs[at]),
         }
         at = next;
@@ -44,6 +46,7 @@ pub(super) fn plain(text: &str) -> String {
         match sign {
             '<' => inside = true,
             '>' => inside = false,
+            '\u{a0}' if !inside => out.push(' '),
             _ if !inside => out.push(sign),
             _ => {}
         }
@@ -137,6 +140,8 @@ mod tests {
         assert_eq!(shown("`` a`b ``"), "<code>a`b</code>");
         assert_eq!(shown("[`errors.md`](errors.md)"), "<a href=\"#errors\"><code>errors.md</code></a>");
         assert_eq!(shown("2 * 3 \\* 4 [x]"), "2 * 3 * 4 [x]");
+        assert_eq!(shown("74 % of `5 %`"), "74\u{a0}% of <code>5 %</code>");
+        assert_eq!(plain("74 %"), "74 %");
         assert_eq!(shown("**all, `x`**"), "<strong>all, <code>x</code></strong>");
     }
 
