@@ -30,8 +30,7 @@ fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
     pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
 }
 
-/// # Panics
-/// If the channels cannot be divided among the heads: all of a row is written by them.
+/// Makes sure that the heads share all channels, since each writes only its own.
 fn check_heads(h: usize, heads: usize) {
     assert_eq!(h % heads, 0, "{h} channels for {heads} heads");
 }

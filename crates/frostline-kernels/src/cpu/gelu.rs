@@ -26,6 +26,7 @@ pub fn forward(x: &[f32]) -> Vec<f32> {
 
 /// gradient · (Φ(x) + x φ(x)).
 pub fn backward(x: &[f32], gradient: &[f32]) -> Vec<f32> {
+    assert_eq!(x.len(), gradient.len(), "numbers and their gradients");
     let _timed = timed(Operation::Gelu, 0, 3 * x.len());
     let mut out = Fresh::new(x.len());
     out.chunks(CHUNK)

@@ -44,6 +44,8 @@ pub fn forward(
     rows: &Rows,
 ) -> (Vec<f32>, SavedNorm) {
     let h = gamma.len();
+    // Every row that has an identity is written.
+    assert_eq!(x.len(), rows.identities().len() * h, "numbers of the rows");
     let residuals = residual.map_or(0, <[f32]>::len);
     let _timed = timed(Operation::Norm, 0, 3 * x.len() + residuals + rows.identities().len());
     let [mut y, mut normal, mut inverse] = [x.len(), x.len(), x.len() / h].map(Fresh::new);
@@ -112,6 +114,7 @@ pub fn backward(
     want_affine: bool,
 ) -> Gradients {
     let h = gamma.len();
+    assert_eq!(gradient.len(), saved.inverse.len() * h, "numbers of the rows");
     let passes = 3 * usize::from(want_sum) + 2 * usize::from(want_affine);
     let _timed = timed(Operation::Norm, 0, passes * gradient.len());
     let mut out = Gradients { sum: vec![], gamma: vec![], beta: vec![] };
@@ -184,6 +187,7 @@ dispatched! {
 
 /// `x * mask`, row by row: dropout and its gradient.
 pub fn masked(x: &[f32], h: usize, dropout: Dropout, rows: &Rows) -> Vec<f32> {
+    assert_eq!(x.len(), rows.identities().len() * h, "numbers of the rows");
     let _timed = timed(Operation::Norm, 0, 2 * x.len());
     let mut out = Fresh::new(x.len());
     out.chunks(ROWS * h)
