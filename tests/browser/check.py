@@ -56,6 +56,8 @@ class Reader:
         self.page.wait_for_selector("html[data-filled]", timeout=30_000, state="attached")
 
     def eval(self, script, *values):
+        """What a script gives once the next frame has begun: the page answers a click in the frame after it."""
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(done))")
         return self.page.evaluate(script, *values)
 
     def until(self, script):
@@ -141,8 +143,6 @@ def sorts(reader):
 def switches(reader):
     """Policies one after the other, then several at once: figures and tables follow."""
     page = reader.page
-    # While figures are still being drawn, what is clicked may move away.
-    page.wait_for_selector("html[data-filled]", timeout=60_000, state="attached")
     names = reader.eval("[...document.querySelectorAll('.policies .policy')].map((one) => one.textContent.trim())")
     others = [name for name in names if name not in ("none", "first-2")][:2]
     expect(len(others) == 2, f"policies can be switched: {', '.join(names)}")
