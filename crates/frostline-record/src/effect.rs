@@ -1,6 +1,6 @@
 //! Settings that were asked for by name, but that no stage or task of a plan would read.
 
-use frostline_freeze::{FreezeSchedule, PeftMethod};
+use frostline_freeze::{FreezeSchedule, PeftMethod, Policy};
 
 use crate::{Mixing, OptimizerKind, Plan, PlanError, Select, Settings};
 
@@ -17,10 +17,42 @@ impl Plan {
             grid.variants()
                 .flat_map(move |one| langs().map(move |lang| Settings { lang: lang.clone(), ..one.clone() }))
         };
+        let own = |settings: &Settings, path: &str| {
+            grid.own_of(&settings.policy)
+                .iter()
+                .find(|(known, _)| known == path)
+                .map(|(_, value)| value.clone())
+        };
+        for policy in grid.policies() {
+            for (path, _) in grid.own_of(policy) {
+                let mut reasons = variants().filter(|one| one.policy == *policy).map(|one| one.unread(path));
+                let first = reasons.next().flatten();
+                if let Some(reason) = first.filter(|_| reasons.all(|reason| reason.is_some())) {
+                    return Err(PlanError::NoEffect { path: format!("policies.{policy}.{path}"), reason });
+                }
+            }
+        }
         for path in paths {
+            if let Some(named) = path.strip_prefix("policies.") {
+                let reaches = |policy: &Policy| {
+                    named.strip_prefix(policy.as_str()).is_some_and(|rest| rest.starts_with('.'))
+                };
+                if !grid.policies().iter().any(reaches) {
+                    let all: Vec<&str> = grid.policies().iter().map(Policy::as_str).collect();
+                    let reason = format!("the sweep has no such policy, but {}", all.join(", "));
+                    return Err(PlanError::NoEffect { path: path.into(), reason });
+                }
+                continue;
+            }
             let mut reason = None;
             for settings in variants() {
-                reason = settings.unread(path);
+                reason = settings.unread(path).or_else(|| {
+                    let (policy, value) = (&settings.policy, own(&settings, path)?);
+                    Some(format!(
+                        "every policy has its own value (`{policy}` {value}); change a policy's, as in `--set \
+                         'policies.{policy}.{path}=VALUE'`"
+                    ))
+                });
                 if reason.is_none() {
                     break;
                 }

@@ -131,6 +131,14 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// A setting that a policy cannot have of its own.
+    #[error("the policy `{policy}` in [policies]: {reason}")]
+    OwnSetting {
+        /// The policy's name.
+        policy: String,
+        /// Why.
+        reason: String,
+    },
     /// A setting that was asked for, but that no cell reads.
     #[error("`{path}` would change nothing: {reason}")]
     NoEffect {

@@ -3,6 +3,7 @@
 use frostline_freeze::Policy;
 
 use crate::limits::MOST_CELLS;
+use crate::own::Own;
 use crate::{FileName, Plan, PlanError, Settings};
 
 /// The settings of a plan's cells, in the order in which they run: seeds outermost and policies innermost, so that
@@ -18,6 +19,8 @@ pub struct Grid {
     base: Settings,
     /// The other axes with their values, the fastest last.
     others: Vec<(String, Vec<toml::Value>)>,
+    /// What single policies have instead.
+    own: Vec<Own>,
 }
 
 /// Every combination of the other axes' values.
@@ -116,13 +119,29 @@ impl Grid {
     fn of<'a>(&'a self, seed: u64, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
         self.others().flat_map(move |other| {
             let other = other.clone();
-            self.policies.iter().map(move |policy| Settings {
-                seed,
-                lang: lang.clone(),
-                policy: policy.clone(),
-                ..other.clone()
+            self.policies.iter().map(move |policy| {
+                let (lang, policy) = (lang.clone(), policy.clone());
+                self.with_own(Settings { seed, lang, policy, ..other.clone() })
             })
         })
+    }
+
+    /// Settings with what their policy has of its own, checked already.
+    fn with_own(&self, mut settings: Settings) -> Settings {
+        for (path, value) in self.own_of(&settings.policy) {
+            settings.set(path, value.clone()).expect("a value that was set before");
+        }
+        settings
+    }
+
+    /// What a policy has of its own: dotted paths with values.
+    pub(crate) fn own_of(&self, policy: &Policy) -> &[(String, toml::Value)] {
+        self.own.iter().find(|(named, _)| named == policy).map_or(&[], |(_, own)| own)
+    }
+
+    /// The policies.
+    pub(crate) fn policies(&self) -> &[Policy] {
+        &self.policies
     }
 }
 
@@ -142,6 +161,7 @@ impl Plan {
             policies: self.values("policy", |value| value.as_str()?.parse().ok(), |s| s.policy.clone())?,
             base: self.settings.clone(),
             others: others.collect(),
+            own: self.checked_own()?,
         };
         for settings in grid.combined() {
             let settings = settings?;

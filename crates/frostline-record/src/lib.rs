@@ -16,6 +16,7 @@ mod grid;
 mod limits;
 mod load;
 mod name;
+mod own;
 mod paths;
 mod plan;
 mod published;

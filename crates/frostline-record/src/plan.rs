@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::shortened;
 use crate::{
-    Claim, FileName, PlanError, SCHEMA, Settings, Switch, TimingSettings, TrackSettings, claim_check,
+    Claim, FileName, PlanError, SCHEMA, Settings, Stage, Switch, TimingSettings, TrackSettings, claim_check,
 };
 
 /// A plan: settings shared by all cells, and the axes of the grid.
@@ -49,6 +49,9 @@ pub struct Plan {
     /// What all cells share.
     #[serde(default)]
     pub settings: Settings,
+    /// What single policies have instead, by their names, in the shape of a [`Stage`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub policies: BTreeMap<String, Stage>,
     /// What the cells should decide; changes no cell.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -175,6 +178,7 @@ impl Plan {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });
         }
         claim_check::check(&plan.claims, &plan.settings, &plan.grid)?;
+        plan.check_own_are_compared()?;
         Ok(plan)
     }
 
@@ -184,7 +188,8 @@ impl Plan {
     }
 
     /// Applies an override such as `data.first=2500`; an axis of that name is given up for it.
-    /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis.
+    /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, for which policies give up their own values.
+    /// `policies.none+lora.optimizer.lr=1e-3` sets what one policy has of its own.
     ///
     /// # Errors
     /// Where the text is no assignment, or the path or value does not fit.
@@ -193,7 +198,11 @@ impl Plan {
             return Err(PlanError::NotAnAssignment { text: text.into() });
         };
         let (path, value) = (path.trim(), parse_value(value.trim()));
+        if let Some(own) = path.strip_prefix("policies.") {
+            return self.set_own(own, value);
+        }
         if let toml::Value::Array(values) = value {
+            self.drop_own(path);
             self.grid.insert(path.into(), values);
             return Ok(());
         }

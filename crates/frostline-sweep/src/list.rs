@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_assets::licence_of;
-use frostline_record::{Bits, Input, Inputs, Precision, Settings};
+use frostline_record::{Bits, Input, Inputs, Policy, Precision, Settings};
 use frostline_report::visible;
 
 use crate::fault::{Result, environment};
@@ -174,9 +174,15 @@ fn cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Resu
     for (number, settings) in study.grid.iter().enumerate() {
         let Settings { lang, policy, seed, .. } = &settings;
         let cost = costs.map_or_else(String::new, |costs| costs.of_cell(number));
-        writeln!(out, "{:>4}  {lang} {policy} seed {seed}{}{cost}", number + 1, axes(study, &settings))?;
+        let (axes, own) = (axes(study, &settings), own(study, policy));
+        writeln!(out, "{:>4}  {lang} {policy} seed {seed}{axes}{own}{cost}", number + 1)?;
     }
     Ok(())
+}
+
+/// What a policy has of its own, each after a space.
+fn own(study: &Study, policy: &Policy) -> String {
+    study.plan.own_settings(policy).iter().map(|(path, value)| format!(" {path}={value}")).collect()
 }
 
 /// A cell's values on the plan's axes other than language, policy and seed, each after a space.

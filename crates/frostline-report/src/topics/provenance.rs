@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Input, Inputs, MadeBy, Precision};
+use frostline_record::{Input, Inputs, MadeBy, Plan, Precision};
 use serde::Serialize;
 
 use crate::fields::Fields;
@@ -21,6 +21,7 @@ impl Topic for Provenance {
         let said = |caveat: &&String| study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat));
         let caveats = study.sweep.plan.caveats.iter();
         let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
+        points.extend(own_settings(&study.sweep.plan));
         points.extend(different_makers(study));
         if study.strays > 0 {
             points.push(format!(
@@ -109,6 +110,30 @@ fn different_makers(study: &Study) -> Vec<String> {
     points
 }
 
+/// The policies that are compared and have settings of their own, with these.
+fn policies_with_own(plan: &Plan) -> impl Iterator<Item = (&str, Vec<String>)> {
+    let values = plan.grid.get("policy").map_or(&[][..], Vec::as_slice);
+    let names = values.iter().filter_map(|value| value.as_str());
+    names.filter_map(|name| {
+        let own = plan.own_settings(&name.parse().ok()?);
+        let shown = own.iter().map(|(path, value)| format!("`{path} = {value}`")).collect::<Vec<_>>();
+        (!shown.is_empty()).then_some((name, shown))
+    })
+}
+
+/// That policies are not compared at the same settings, where they are not.
+fn own_settings(plan: &Plan) -> Option<String> {
+    let each: Vec<String> =
+        policies_with_own(plan).map(|(name, own)| format!("`{name}` {}", own.join(", "))).collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "**Policies were not all trained alike**: the plan gives some settings of their own ({}). What they differ in is not \
+             due to freezing alone.",
+            each.join("; ")
+        )
+    })
+}
+
 /// Who made so many records.
 #[derive(Serialize)]
 struct Maker<'a> {
@@ -128,6 +153,9 @@ fn settings(study: &Study, page: &mut Page) {
     for axis in &axes {
         let values: Vec<String> = plan.grid[*axis].iter().map(ToString::to_string).collect();
         page.item(format!("`{axis}` takes {}", values.join(", ")));
+    }
+    for (name, own) in policies_with_own(plan) {
+        page.item(format!("`{name}` has settings of its own: {}", own.join(", ")));
     }
     if !study.sweep.overrides.is_empty() {
         let overrides: Vec<String> = study.sweep.overrides.iter().map(|set| format!("`{set}`")).collect();

@@ -50,6 +50,20 @@ fn baselines_stand_below_the_policies() {
 }
 
 #[test]
+fn settings_that_a_policy_has_of_its_own_are_told() {
+    let own = "[policies.all]\noptimizer.lr = 1e-2\ntrain = { epochs = 9 }";
+    let sweep = sweep("own", &paper(), 1, false, own);
+    let files = files("own", &sweep, &records(&sweep, &paper()));
+    let page = text(&files, "report.md");
+    let told = "the plan gives some settings of their own (`all` `optimizer.lr = 0.01`, `train.epochs = 9`).";
+    assert!(page.contains(told), "{page}");
+    assert!(
+        page.contains("`all` has settings of its own: `optimizer.lr = 0.01`, `train.epochs = 9`"),
+        "{page}"
+    );
+}
+
+#[test]
 fn a_probe_that_did_not_converge_is_told_and_axes_without_effect_are_any() {
     let sweep = sweep("rates", &paper(), 1, false, "\"optimizer.lr\" = [2e-5, 5e-5]");
     let mut records = records(&sweep, &paper());
