@@ -1,6 +1,6 @@
 //! Settings that were asked for by name, but that no stage or task of a plan would read.
 
-use frostline_freeze::{FreezeSchedule, PeftMethod, Policy};
+use frostline_freeze::{FreezeSchedule, PeftMethod};
 
 use crate::{Mixing, OptimizerKind, Plan, PlanError, Select, Settings};
 
@@ -17,14 +17,8 @@ impl Plan {
             grid.variants()
                 .flat_map(move |one| langs().map(move |lang| Settings { lang: lang.clone(), ..one.clone() }))
         };
-        let own = |settings: &Settings, path: &str| {
-            grid.own_of(&settings.policy)
-                .iter()
-                .find(|(known, _)| known == path)
-                .map(|(_, value)| value.clone())
-        };
         for policy in grid.policies() {
-            for (path, _) in grid.own_of(policy) {
+            for (path, _) in grid.own().of_policy(policy) {
                 let mut reasons = variants().filter(|one| one.policy == *policy).map(|one| one.unread(path));
                 let first = reasons.next().flatten();
                 if let Some(reason) = first.filter(|_| reasons.all(|reason| reason.is_some())) {
@@ -33,24 +27,15 @@ impl Plan {
             }
         }
         for path in paths {
-            if let Some(named) = path.strip_prefix("policies.") {
-                let reaches = |policy: &Policy| {
-                    named.strip_prefix(policy.as_str()).is_some_and(|rest| rest.starts_with('.'))
-                };
-                if !grid.policies().iter().any(reaches) {
-                    let all: Vec<&str> = grid.policies().iter().map(Policy::as_str).collect();
-                    let reason = format!("the sweep has no such policy, but {}", all.join(", "));
-                    return Err(PlanError::NoEffect { path: path.into(), reason });
-                }
-                continue;
+            if let Some(reason) = self.reaches_nobody(path, grid.langs(), grid.policies()) {
+                return Err(PlanError::NoEffect { path: path.into(), reason });
             }
             let mut reason = None;
             for settings in variants() {
                 reason = settings.unread(path).or_else(|| {
-                    let (policy, value) = (&settings.policy, own(&settings, path)?);
+                    let (name, value) = grid.own().instead_of(path, &settings)?;
                     Some(format!(
-                        "every policy has its own value (`{policy}` {value}); change a policy's, as in `--set \
-                         'policies.{policy}.{path}=VALUE'`"
+                        "each has its own value (`{name}` {value}); change that one, as in `--set '{name}.{path}=VALUE'`"
                     ))
                 });
                 if reason.is_none() {

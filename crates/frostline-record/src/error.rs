@@ -131,11 +131,11 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
-    /// A setting that a policy cannot have of its own.
-    #[error("the policy `{policy}` in [policies]: {reason}")]
+    /// A setting that a policy or a language cannot have of its own.
+    #[error("the plan's `{place}`: {reason}")]
     OwnSetting {
-        /// The policy's name.
-        policy: String,
+        /// The table of a policy or a language.
+        place: String,
         /// Why.
         reason: String,
     },

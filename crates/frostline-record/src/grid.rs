@@ -19,8 +19,8 @@ pub struct Grid {
     base: Settings,
     /// The other axes with their values, the fastest last.
     others: Vec<(String, Vec<toml::Value>)>,
-    /// What single policies have instead.
-    own: Vec<Own>,
+    /// What single policies and languages have instead.
+    own: Own,
 }
 
 /// Every combination of the other axes' values.
@@ -92,11 +92,9 @@ impl Grid {
     pub fn of_langs(&self) -> impl Iterator<Item = Settings> + '_ {
         let (seed, policy) = (self.seeds[0], &self.policies[0]);
         self.langs.iter().flat_map(move |lang| {
-            self.others().map(move |other| Settings {
-                seed,
-                lang: lang.clone(),
-                policy: policy.clone(),
-                ..other
+            self.others().map(move |other| {
+                let (lang, policy) = (lang.clone(), policy.clone());
+                self.own.put_into(Settings { seed, lang, policy, ..other })
             })
         })
     }
@@ -121,22 +119,14 @@ impl Grid {
             let other = other.clone();
             self.policies.iter().map(move |policy| {
                 let (lang, policy) = (lang.clone(), policy.clone());
-                self.with_own(Settings { seed, lang, policy, ..other.clone() })
+                self.own.put_into(Settings { seed, lang, policy, ..other.clone() })
             })
         })
     }
 
-    /// Settings with what their policy has of its own, checked already.
-    fn with_own(&self, mut settings: Settings) -> Settings {
-        for (path, value) in self.own_of(&settings.policy) {
-            settings.set(path, value.clone()).expect("a value that was set before");
-        }
-        settings
-    }
-
-    /// What a policy has of its own: dotted paths with values.
-    pub(crate) fn own_of(&self, policy: &Policy) -> &[(String, toml::Value)] {
-        self.own.iter().find(|(named, _)| named == policy).map_or(&[], |(_, own)| own)
+    /// What policies and languages have of their own.
+    pub(crate) fn own(&self) -> &Own {
+        &self.own
     }
 
     /// The policies.

@@ -1,120 +1,225 @@
-//! Settings of single policies, where one is to be trained otherwise than the rest.
+//! Settings of single policies and languages, where one is to be trained otherwise than the rest.
+
+use std::collections::BTreeMap;
 
 use frostline_freeze::Policy;
+use toml::Value;
 
 use crate::paths::leaves;
-use crate::{Plan, PlanError, Settings};
+use crate::{FileName, Plan, PlanError, Settings, Stage};
 
-/// What a policy may have of its own: how the model learns, not what it learns from.
-const CHANGEABLE: [&str; 8] =
-    ["unfreeze", "adaptive", "lora", "adapters", "train", "optimizer", "schedule", "dropout"];
+/// Dotted paths of settings with values.
+type Changes = Vec<(String, Value)>;
 
-/// A policy with the dotted paths and the values of its own settings.
-pub(crate) type Own = (Policy, Vec<(String, toml::Value)>);
+/// What single policies and languages have instead of the plan's settings, each of which fits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    policies: Vec<(Policy, Changes)>,
+    langs: Vec<(FileName, Changes)>,
+}
+
+impl Own {
+    pub(crate) fn of_policy(&self, policy: &Policy) -> &[(String, Value)] {
+        self.policies.iter().find(|(named, _)| named == policy).map_or(&[], |(_, own)| own)
+    }
+
+    fn of_lang(&self, lang: &FileName) -> &[(String, Value)] {
+        self.langs.iter().find(|(named, _)| named == lang).map_or(&[], |(_, own)| own)
+    }
+
+    /// Whose own value, and which, stands in these settings at a path.
+    pub(crate) fn instead_of(&self, path: &str, settings: &Settings) -> Option<(String, Value)> {
+        let (policy, lang) = (&settings.policy, &settings.lang);
+        let in_policy = self.of_policy(policy).iter().map(|change| (format!("policies.{policy}"), change));
+        let in_lang = self.of_lang(lang).iter().map(|change| (format!("langs.{lang}"), change));
+        let found = in_policy.chain(in_lang).find(|(_, (known, _))| known == path);
+        found.map(|(name, (_, value))| (name, value.clone()))
+    }
+
+    /// Settings with what their policy and their language have of their own.
+    pub(crate) fn put_into(&self, mut settings: Settings) -> Settings {
+        let (policy, lang) = (settings.policy.clone(), settings.lang.clone());
+        for (path, value) in self.of_policy(&policy).iter().chain(self.of_lang(&lang)) {
+            settings.set(path, value.clone()).expect("a value that was set before");
+        }
+        settings
+    }
+}
+
+/// Which table of a plan.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Policies,
+    Langs,
+}
+
+impl Of {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Policies => "policies",
+            Self::Langs => "langs",
+        }
+    }
+
+    /// What may be changed: for a policy how the model learns, for a language what it learns from.
+    fn changeable(self) -> &'static [&'static str] {
+        match self {
+            Self::Policies => {
+                &["unfreeze", "adaptive", "lora", "adapters", "train", "optimizer", "schedule", "dropout"]
+            }
+            Self::Langs => &["data"],
+        }
+    }
+
+    fn may_change(self, path: &str) -> bool {
+        path.split_once('.').is_some_and(|(first, _)| self.changeable().contains(&first))
+    }
+
+    fn fault(self, name: &str, reason: impl Into<String>) -> PlanError {
+        PlanError::OwnSetting { place: format!("{}.{name}", self.table()), reason: reason.into() }
+    }
+}
 
 impl Plan {
-    /// The settings that a policy has instead of the plan's: dotted paths with values.
+    /// What a policy has instead of the plan's settings: dotted paths with values.
     #[must_use]
-    pub fn own_settings(&self, policy: &Policy) -> Vec<(String, toml::Value)> {
-        let named =
-            self.policies.iter().find(|(name, _)| name.parse().is_ok_and(|named: Policy| named == *policy));
-        named.map_or_else(Vec::new, |(_, own)| leaves(own))
+    pub fn own_of_policy(&self, policy: &Policy) -> Vec<(String, Value)> {
+        let is_named = |name: &str| name.parse().is_ok_and(|named: Policy| named == *policy);
+        self.policies.iter().find(|(name, _)| is_named(name)).map_or_else(Vec::new, |(_, own)| leaves(own))
     }
 
-    /// All policies' own settings, each of which fits.
-    pub(crate) fn checked_own(&self) -> Result<Vec<Own>, PlanError> {
-        let check = |(name, own): (&String, _)| {
-            let fault = |reason| PlanError::OwnSetting { policy: name.clone(), reason };
-            let policy: Policy = name.parse().map_err(|error| fault(format!("{error}")))?;
-            let mut settings = Settings { policy: policy.clone(), ..self.settings.clone() };
-            let own = leaves(own);
-            for (path, value) in &own {
-                if !is_changeable(path) {
-                    let changed = CHANGEABLE.join(", ");
-                    return Err(fault(format!(
-                        "a policy has no `{path}` of its own, only settings of {changed}"
-                    )));
-                }
-                if self.grid.contains_key(path) {
-                    return Err(fault(format!("`{path}` is an axis of the grid too; leave one of them out")));
-                }
-                settings.set(path, value.clone()).map_err(|error| fault(error.to_string()))?;
+    /// What a language has instead of the plan's settings: dotted paths with values.
+    #[must_use]
+    pub fn own_of_lang(&self, lang: &FileName) -> Vec<(String, Value)> {
+        self.langs.get(lang).map_or_else(Vec::new, leaves)
+    }
+
+    /// All that policies and languages have of their own, each of which fits.
+    pub(crate) fn checked_own(&self) -> Result<Own, PlanError> {
+        let policies = self.policies.iter().map(|(name, own)| {
+            let policy: Policy =
+                name.parse().map_err(|error| Of::Policies.fault(name, format!("{error}")))?;
+            let settings = Settings { policy: policy.clone(), ..self.settings.clone() };
+            Ok((policy, self.checked(Of::Policies, name, own, settings)?))
+        });
+        let langs = self.langs.iter().map(|(lang, own)| {
+            let settings = Settings { lang: lang.clone(), ..self.settings.clone() };
+            Ok((lang.clone(), self.checked(Of::Langs, lang, own, settings)?))
+        });
+        Ok(Own { policies: policies.collect::<Result<_, _>>()?, langs: langs.collect::<Result<_, _>>()? })
+    }
+
+    fn checked(&self, of: Of, name: &str, own: &Stage, mut settings: Settings) -> Result<Changes, PlanError> {
+        let own = leaves(own);
+        for (path, value) in &own {
+            if !of.may_change(path) {
+                let changed = of.changeable().join(", ");
+                return Err(of.fault(name, format!("it cannot change `{path}`, but settings of {changed}")));
             }
-            settings.in_stages().map_err(|error| fault(error.to_string()))?;
-            Ok((policy, own))
-        };
-        self.policies.iter().map(check).collect()
+            if self.grid.contains_key(path) {
+                let reason = format!("`{path}` is an axis of the grid too; leave one of them out");
+                return Err(of.fault(name, reason));
+            }
+            settings.set(path, value.clone()).map_err(|error| of.fault(name, error.to_string()))?;
+        }
+        settings.in_stages().map_err(|error| of.fault(name, error.to_string()))?;
+        Ok(own)
     }
 
-    /// Checks that each policy which has settings of its own is among those that the plan compares.
+    /// Checks that what has settings of its own is among what the plan compares.
     pub(crate) fn check_own_are_compared(&self) -> Result<(), PlanError> {
-        let Some(values) = self.grid.get("policy") else {
-            return self
-                .policies
-                .keys()
-                .try_for_each(|name| compared(name, std::iter::once(self.settings.policy.as_str())));
+        let axis = |axis: &str, usual: &str| match self.grid.get(axis) {
+            Some(values) => values.iter().filter_map(Value::as_str).map(String::from).collect(),
+            None => vec![usual.to_string()],
         };
-        let names = || values.iter().filter_map(toml::Value::as_str);
-        if names().any(|name| [Policy::SUBSETS, Policy::GREEDY].contains(&name)) {
-            return Ok(());
+        let known = |of: Of, name: &str, all: &[String], is: &dyn Fn(&str) -> bool| {
+            if all.iter().any(|other| is(other)) {
+                return Ok(());
+            }
+            Err(of.fault(name, format!("the plan does not compare it, but {}", all.join(", "))))
+        };
+        let policies = axis("policy", self.settings.policy.as_str());
+        let all_sets = [Policy::SUBSETS, Policy::GREEDY];
+        for name in self.policies.keys() {
+            let wanted: Option<Policy> = name.parse().ok();
+            known(Of::Policies, name, &policies, &|other| {
+                wanted.is_none() || other.parse().ok() == wanted || all_sets.contains(&other)
+            })?;
         }
-        self.policies.keys().try_for_each(|name| compared(name, names()))
+        let langs = axis("lang", &self.settings.lang);
+        self.langs.keys().try_for_each(|name| known(Of::Langs, name, &langs, &|other| *other == **name))
     }
 
-    /// Sets what one policy has of its own, at `POLICY.PATH`. Names of policies may contain dots.
-    pub(crate) fn set_own(&mut self, path: &str, value: toml::Value) -> Result<(), PlanError> {
-        let splits = path.match_indices('.').map(|(at, _)| (&path[..at], &path[at + 1..]));
-        let Some((policy, inner)) =
-            splits.into_iter().find(|(name, inner)| name.parse::<Policy>().is_ok() && is_changeable(inner))
+    /// Sets what one policy or language has of its own, at `policies.NAME.PATH` or `langs.NAME.PATH`; nothing where a
+    /// path begins otherwise. Names of policies may contain dots.
+    pub(crate) fn set_own(&mut self, path: &str, value: &Value) -> Option<Result<(), PlanError>> {
+        let (of, rest) = [Of::Policies, Of::Langs]
+            .into_iter()
+            .find_map(|of| Some((of, path.strip_prefix(of.table())?.strip_prefix('.')?)))?;
+        let splits = rest.match_indices('.').map(|(at, _)| (&rest[..at], &rest[at + 1..]));
+        let can_be = |name: &str| of == Of::Langs || name.parse::<Policy>().is_ok();
+        let Some((name, inner)) =
+            splits.into_iter().find(|(name, inner)| can_be(name) && of.may_change(inner))
         else {
-            return Err(PlanError::OwnSetting {
-                policy: path.into(),
-                reason: format!(
-                    "write `policies.POLICY.SETTING=VALUE`, with a setting of {}",
-                    CHANGEABLE.join(", ")
-                ),
-            });
+            let (table, changed) = (of.table(), of.changeable().join(", "));
+            let reason = format!("write `{table}.NAME.SETTING=VALUE`, with a setting of {changed}");
+            return Some(Err(of.fault(rest, reason)));
         };
-        let named = self.policies.keys().find(|name| name.parse::<Policy>().ok() == policy.parse().ok());
-        let own = self.policies.entry(named.map_or(policy, |name| name).to_string()).or_default();
-        let mut leaves = leaves(&*own);
-        leaves.retain(|(known, _)| known != inner);
-        leaves.push((inner.into(), value));
-        *own = leaves.into_iter().collect();
-        Ok(())
+        let own = match of {
+            Of::Policies => {
+                let named = |other: &&String| other.parse::<Policy>().ok() == name.parse().ok();
+                let name = self.policies.keys().find(named).map_or(name, |name| name).to_string();
+                self.policies.entry(name).or_default()
+            }
+            Of::Langs => match name.parse::<FileName>() {
+                Ok(name) => self.langs.entry(name).or_default(),
+                Err(error) => return Some(Err(of.fault(name, error.to_string()))),
+            },
+        };
+        let mut all = leaves(&*own);
+        all.retain(|(known, _)| known != inner);
+        all.push((inner.into(), value.clone()));
+        *own = all.into_iter().collect();
+        Some(Ok(()))
     }
 
-    /// Gives up every policy's own value of a setting that becomes an axis.
+    /// Gives up all own values of a setting that becomes an axis.
     pub(crate) fn drop_own(&mut self, path: &str) {
-        for own in self.policies.values_mut() {
-            *own = leaves(&*own).into_iter().filter(|(known, _)| known != path).collect();
-        }
-        self.policies.retain(|_, own| !own.is_empty());
+        without(&mut self.policies, path);
+        without(&mut self.langs, path);
+    }
+
+    /// Why a value that was set for one policy or language reaches no cell; nothing where it does, or is of all.
+    pub(crate) fn reaches_nobody(
+        &self,
+        path: &str,
+        langs: &[FileName],
+        policies: &[Policy],
+    ) -> Option<String> {
+        let misses = |table: &str, word: &str, all: Vec<&str>| {
+            let rest = path.strip_prefix(table)?;
+            let named = |name: &&str| rest.strip_prefix(*name).is_some_and(|rest| rest.starts_with('.'));
+            (!all.iter().any(named))
+                .then(|| format!("the sweep has no such {word}, but {}", all.join(", ")))
+        };
+        misses("policies.", "policy", policies.iter().map(Policy::as_str).collect())
+            .or_else(|| misses("langs.", "language", langs.iter().map(FileName::as_str).collect()))
     }
 }
 
-fn is_changeable(path: &str) -> bool {
-    path.split_once('.').is_some_and(|(first, _)| CHANGEABLE.contains(&first))
-}
-
-fn compared<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Result<(), PlanError> {
-    let all: Vec<&str> = all.collect();
-    let wanted = name.parse::<Policy>();
-    if wanted.is_err()
-        || all.iter().any(|other| other.parse::<Policy>().ok() == wanted.as_ref().ok().cloned())
-    {
-        return Ok(());
+fn without<K: Ord>(tables: &mut BTreeMap<K, Stage>, path: &str) {
+    for own in tables.values_mut() {
+        *own = leaves(&*own).into_iter().filter(|(known, _)| known != path).collect();
     }
-    let reason = format!("the plan does not compare it, but {}", all.join(", "));
-    Err(PlanError::OwnSetting { policy: name.into(), reason })
+    tables.retain(|_, own| !own.is_empty());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PLAN: &str = "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\n\
-                        [grid]\npolicy = ['none', 'none+lora', 'blocks-0.2']\nseed = [1, 2]\n";
+    const PLAN: &str = "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\nid = 'ID'\n\
+                        [grid]\npolicy = ['none', 'none+lora', 'blocks-0.2']\nseed = [1, 2]\nlang = ['en', 'id']\n";
 
     fn plan(own: &str) -> Plan {
         Plan::parse(&format!("{PLAN}{own}"), "x.toml").expect(own)
@@ -132,14 +237,29 @@ mod tests {
             [("none".into(), none, 8), ("none+lora".into(), lora, 4), ("blocks-0.2".into(), blocks, 8)]
         };
         assert_eq!(rates(&plan), cells(5e-5, 1e-2, 5e-5));
-        assert_eq!(plan.expand().expect("cells")[4].optimizer.lr, 1e-2);
+        assert_eq!(plan.expand().expect("cells")[10].optimizer.lr, 1e-2);
         plan.assign("optimizer.lr=1e-4").expect("all others'");
         plan.assign("policies.blocks-0.2.optimizer.lr=1e-3").expect("a name with a dot");
         plan.assign("policies.none+lora.optimizer.lr=2e-2").expect("one that is there");
         assert_eq!(rates(&plan), cells(1e-4, 2e-2, 1e-3));
         plan.assign("optimizer.lr=[1e-5, 2e-5]").expect("an axis for all");
-        assert_eq!(plan.cells().expect("cells").len(), 12);
+        assert_eq!(plan.cells().expect("cells").len(), 24);
         assert_eq!(plan.policies.len(), 1, "the rank stays");
+    }
+
+    #[test]
+    fn a_language_has_its_own_data() {
+        let mut plan = plan("[langs.id]\ndata.cut_dev = 0.1");
+        let cut = |plan: &Plan| {
+            let grid = plan.cells().expect("cells");
+            let files: Vec<f64> = grid.of_langs().map(|settings| settings.data.cut_dev).collect();
+            let cells: Vec<f64> = grid.iter().map(|settings| settings.data.cut_dev).collect();
+            assert_eq!(cells.len(), 12);
+            (files, cells[..6].to_vec())
+        };
+        assert_eq!(cut(&plan), (vec![0.0, 0.1], vec![0.0, 0.0, 0.0, 0.1, 0.1, 0.1]));
+        plan.assign("langs.en.data.cut_dev=0.2").expect("another's");
+        assert_eq!(cut(&plan).0, [0.2, 0.1]);
     }
 
     #[test]
@@ -153,19 +273,22 @@ mod tests {
             "[policies.first-2]\noptimizer.lr = 1",
             "'optimizer.lr' = [1, 2]\n[policies.none]\noptimizer.lr = 1",
             "[policies.none]\nlora.rank = 4",
+            "[langs.de]\ndata.cut_dev = 0.1",
+            "[langs.id]\noptimizer.lr = 1",
+            "[langs.id]\ndata.cut_dev = 2",
         ]
         .map(|own| {
             let plan = Plan::parse(&format!("{PLAN}{own}"), "x.toml");
             plan.and_then(|plan| plan.check_effect([])).expect_err(own).to_string()
         });
         let mut plan = plan("");
-        let text = ["policies.none", "policies.none.seed", "policies.nothing.optimizer.lr"]
+        let set = ["policies.none", "policies.none.seed", "policies.nothing.optimizer.lr", "langs.id"]
             .map(|path| plan.assign(&format!("{path}=1")).expect_err(path).to_string());
-        insta::assert_snapshot!(format!("{}\n{}", errors.join("\n"), text.join("\n")));
+        insta::assert_snapshot!(format!("{}\n{}", errors.join("\n"), set.join("\n")));
     }
 
     #[test]
-    fn what_is_set_must_reach_a_policy() {
+    fn what_is_set_must_reach_a_cell() {
         let error = |own: &str, set: &str| {
             let mut plan = plan(own);
             plan.assign(set).expect(set);
@@ -173,15 +296,14 @@ mod tests {
             plan.check_effect([path]).expect_err(set).to_string()
         };
         let all =
-            "[policies]\nnone.optimizer.lr = 1\nnone+lora.optimizer.lr = 2\n'blocks-0.2'.optimizer.lr = 3"
-                .replace("none+lora", "'none+lora'");
-        insta::assert_snapshot!(
-            [
-                error(&all, "optimizer.lr=1e-3"),
-                error("", "policies.first-1.optimizer.lr=1e-3"),
-                error("", "policies.none.lora.rank=2"),
-            ]
-            .join("\n")
-        );
+            "[policies]\nnone.optimizer.lr = 1\n'none+lora'.optimizer.lr = 2\n'blocks-0.2'.optimizer.lr = 3";
+        let errors = [
+            error(all, "optimizer.lr=1e-3"),
+            error("[langs]\nen.data.first = 2\nid.data.first = 3", "data.first=100"),
+            error("", "policies.first-1.optimizer.lr=1e-3"),
+            error("", "policies.none.lora.rank=2"),
+            error("", "langs.de.data.first=2"),
+        ];
+        insta::assert_snapshot!(errors.join("\n"));
     }
 }

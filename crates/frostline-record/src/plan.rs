@@ -52,6 +52,9 @@ pub struct Plan {
     /// What single policies have instead, by their names, in the shape of a [`Stage`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub policies: BTreeMap<String, Stage>,
+    /// What single languages have instead, in the same shape.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub langs: BTreeMap<FileName, Stage>,
     /// What the cells should decide; changes no cell.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -188,8 +191,8 @@ impl Plan {
     }
 
     /// Applies an override such as `data.first=2500`; an axis of that name is given up for it.
-    /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, for which policies give up their own values.
-    /// `policies.none+lora.optimizer.lr=1e-3` sets what one policy has of its own.
+    /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, for which own values of policies and languages are given up.
+    /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set what one has of its own.
     ///
     /// # Errors
     /// Where the text is no assignment, or the path or value does not fit.
@@ -198,8 +201,8 @@ impl Plan {
             return Err(PlanError::NotAnAssignment { text: text.into() });
         };
         let (path, value) = (path.trim(), parse_value(value.trim()));
-        if let Some(own) = path.strip_prefix("policies.") {
-            return self.set_own(own, value);
+        if let Some(set) = self.set_own(path, &value) {
+            return set;
         }
         if let toml::Value::Array(values) = value {
             self.drop_own(path);

@@ -182,7 +182,7 @@ fn cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Resu
 
 /// What a policy has of its own, each after a space.
 fn own(study: &Study, policy: &Policy) -> String {
-    study.plan.own_settings(policy).iter().map(|(path, value)| format!(" {path}={value}")).collect()
+    study.plan.own_of_policy(policy).iter().map(|(path, value)| format!(" {path}={value}")).collect()
 }
 
 /// A cell's values on the plan's axes other than language, policy and seed, each after a space.

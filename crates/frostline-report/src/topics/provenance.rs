@@ -110,26 +110,26 @@ fn different_makers(study: &Study) -> Vec<String> {
     points
 }
 
-/// The policies that are compared and have settings of their own, with these.
-fn policies_with_own(plan: &Plan) -> impl Iterator<Item = (&str, Vec<String>)> {
-    let values = plan.grid.get("policy").map_or(&[][..], Vec::as_slice);
-    let names = values.iter().filter_map(|value| value.as_str());
-    names.filter_map(|name| {
-        let own = plan.own_settings(&name.parse().ok()?);
-        let shown = own.iter().map(|(path, value)| format!("`{path} = {value}`")).collect::<Vec<_>>();
-        (!shown.is_empty()).then_some((name, shown))
-    })
+/// The policies and languages that are compared and have settings of their own, with these.
+fn with_own(plan: &Plan) -> Vec<(&str, String)> {
+    let of = |axis| plan.grid.get(axis).into_iter().flatten().filter_map(toml::Value::as_str);
+    let policies = of("policy").filter_map(|name| Some((name, plan.own_of_policy(&name.parse().ok()?))));
+    let langs = of("lang").filter_map(|name| Some((name, plan.own_of_lang(&name.parse().ok()?))));
+    let shown = |own: Vec<(String, toml::Value)>| {
+        own.iter().map(|(path, value)| format!("`{path} = {value}`")).collect::<Vec<_>>().join(", ")
+    };
+    let all = policies.chain(langs).filter(|(_, own)| !own.is_empty());
+    all.map(|(name, own)| (name, shown(own))).collect()
 }
 
-/// That policies are not compared at the same settings, where they are not.
+/// That not all policies and languages are compared at the same settings.
 fn own_settings(plan: &Plan) -> Option<String> {
-    let each: Vec<String> =
-        policies_with_own(plan).map(|(name, own)| format!("`{name}` {}", own.join(", "))).collect();
+    let each: Vec<String> = with_own(plan).into_iter().map(|(name, own)| format!("`{name}` {own}")).collect();
     (!each.is_empty()).then(|| {
         format!(
-            "**Policies were not all trained alike**: the plan gives some settings of their own ({}). What they differ in is not \
-             due to freezing alone.",
-            each.join("; ")
+            "**Not all was trained alike**: the plan gives settings of their own to {}. What these differ in from the rest is \
+             not due to freezing alone.",
+            listed(&each)
         )
     })
 }
@@ -154,8 +154,8 @@ fn settings(study: &Study, page: &mut Page) {
         let values: Vec<String> = plan.grid[*axis].iter().map(ToString::to_string).collect();
         page.item(format!("`{axis}` takes {}", values.join(", ")));
     }
-    for (name, own) in policies_with_own(plan) {
-        page.item(format!("`{name}` has settings of its own: {}", own.join(", ")));
+    for (name, own) in with_own(plan) {
+        page.item(format!("`{name}` has settings of its own: {own}"));
     }
     if !study.sweep.overrides.is_empty() {
         let overrides: Vec<String> = study.sweep.overrides.iter().map(|set| format!("`{set}`")).collect();
