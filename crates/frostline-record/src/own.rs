@@ -199,8 +199,7 @@ impl Plan {
         let misses = |table: &str, word: &str, all: Vec<&str>| {
             let rest = path.strip_prefix(table)?;
             let named = |name: &&str| rest.strip_prefix(*name).is_some_and(|rest| rest.starts_with('.'));
-            (!all.iter().any(named))
-                .then(|| format!("the sweep has no such {word}, but {}", all.join(", ")))
+            (!all.iter().any(named)).then(|| format!("the sweep has no such {word}, but {}", all.join(", ")))
         };
         misses("policies.", "policy", policies.iter().map(Policy::as_str).collect())
             .or_else(|| misses("langs.", "language", langs.iter().map(FileName::as_str).collect()))

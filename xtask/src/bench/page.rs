@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::bench::compare::{SETTINGS, Suite};
 use crate::bench::spread::figure;
-use crate::bench::stored::{Measured, Run};
-use crate::bench::tables::{peak, tables};
+use crate::bench::stored::{Measured, Processor, Run};
+use crate::bench::tables::{letter, peak, tables};
 
 /// Known advantages of either side.
 const BIAS: &str = include_str!("bias.md");
@@ -30,12 +30,7 @@ pub(crate) fn render(measured: &Measured) -> String {
          A ratio above 1 is our gain: the peer's time or memory over ours, our speed over the peer's. *Bar, aim*\n\
          is what the project set out to reach; SHORT marks what falls below the bar.\n",
     );
-    if !measured.runs.is_empty() {
-        page.push_str("\n## How to repeat\n\n");
-    }
-    for (number, (key, run)) in measured.runs.iter().enumerate() {
-        describe_run(&mut page, number + 1, key, run);
-    }
+    processors(&mut page, measured);
     let mut suite: Option<Suite> = None;
     for table in tables(measured) {
         if suite != Some(table.suite) {
@@ -52,12 +47,44 @@ pub(crate) fn render(measured: &Measured) -> String {
         let flags = if flags.is_empty() { String::new() } else { format!(" (`{flags}`)") };
         let _ = writeln!(page, "- `{}`{flags}: {}", setting.id, setting.means);
     }
+    if !measured.runs.is_empty() {
+        page.push_str("\n## How to repeat\n\n");
+        for (number, (key, run)) in measured.runs.iter().enumerate() {
+            describe_run(&mut page, number + 1, key, run);
+        }
+        page.truncate(page.trim_end().len());
+        page.push('\n');
+    }
     if measured.runs.values().all(|run| !["cuda", "wgpu"].contains(&run.backend.as_str())) {
         page.push_str(GPU);
     }
     let _ = write!(page, "\n## Bias\n\n{}", BIAS.trim_end());
     page.push('\n');
     page
+}
+
+/// The machines of the tables, each with its letter: times are compared on one of them.
+fn processors(page: &mut String, measured: &Measured) {
+    if measured.runs.is_empty() {
+        return;
+    }
+    page.push_str("\nCompare only rows of one machine. A row's run is described in *How to repeat*.\n\n");
+    page.push_str("| machine | processor | cores | instructions | GEMM peak f32, Gflop/s | bf16 |\n|---|---|---:|---|---:|---:|\n");
+    for (place, processor) in measured.processors().into_iter().enumerate() {
+        let runs = || measured.runs.values().filter(|run| run.processor() == processor);
+        let best = |precision| {
+            let peaks = runs().filter_map(|run| peak(run, precision));
+            peaks.reduce(f64::max).map_or_else(|| "–".to_string(), figure)
+        };
+        let Processor { cpu, cores, isa } = processor;
+        let _ = writeln!(
+            page,
+            "| {} | {cpu} | {cores} | {isa} | {} | {} |",
+            letter(place),
+            best("f32"),
+            best("bf16")
+        );
+    }
 }
 
 /// Why CI does not run the commands of this page (`crate::marks`).

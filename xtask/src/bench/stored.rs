@@ -126,6 +126,22 @@ impl Side {
     }
 }
 
+/// A kind of machine: its processor, its cores, and the instructions that were used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Processor<'a> {
+    pub cpu: &'a str,
+    pub cores: u32,
+    pub isa: &'a str,
+}
+
+impl Run {
+    /// What its times may be compared on.
+    pub(crate) fn processor(&self) -> Processor<'_> {
+        let isa = self.runner.get("isa").map_or("", String::as_str);
+        Processor { cpu: &self.machine.cpu, cores: self.machine.cores, isa }
+    }
+}
+
 impl Row {
     /// Ratios of a figure, one per round in which both sides have it.
     pub(crate) fn ratios(&self, measure: super::measure::Measure) -> Vec<f64> {
@@ -169,13 +185,33 @@ impl Measured {
         serde_json::to_string_pretty(self).expect("plain data always serialises") + "\n"
     }
 
-    /// Adds new measurements, and returns the rows that it left unchanged: a row with a failure does not replace
-    /// another, nor does a row without a peer replace one with a peer.
+    /// The processors of all runs, in the order of the runs.
+    pub(crate) fn processors(&self) -> Vec<Processor<'_>> {
+        let mut all = Vec::new();
+        for processor in self.runs.values().map(Run::processor) {
+            if !all.contains(&processor) {
+                all.push(processor);
+            }
+        }
+        all
+    }
+
+    fn processor_of(&self, row: &Row) -> Option<Processor<'_>> {
+        self.runs.get(&row.run).map(Run::processor)
+    }
+
+    /// Adds new measurements, and returns the rows that it left unchanged. A row replaces that of the same comparison on
+    /// the same kind of processor; a row with a failure replaces none, nor does a row without a peer replace one with a
+    /// peer.
     pub(crate) fn update(&mut self, new: Self) -> Vec<String> {
         let mut left = Vec::new();
+        self.runs.extend(new.runs);
         for row in new.rows {
             let name = || format!("{} {} {}", row.comparison, row.encoder, row.policy);
-            let place = self.rows.iter().position(|old| old.same(&row));
+            let place = self
+                .rows
+                .iter()
+                .position(|old| old.same(&row) && self.processor_of(old) == self.processor_of(&row));
             if row.ours.failed || row.peer.failed {
                 left.push(format!("{}: a side failed", name().trim_end()));
                 continue;
@@ -189,7 +225,6 @@ impl Measured {
             }
         }
         self.rows.sort_by_key(order);
-        self.runs.extend(new.runs);
         let rows = &self.rows;
         self.runs.retain(|key, _| rows.iter().any(|row| row.run == *key));
         left
@@ -299,6 +334,18 @@ pub(crate) mod tests {
 
         stored.update(measured("c", vec![row("c", "all", &[50.0], &[210.0])]));
         assert_eq!(stored.runs.keys().collect::<Vec<_>>(), ["b", "c"], "a run without rows is dropped");
+    }
+
+    #[test]
+    fn another_processor_has_rows_of_its_own() {
+        let mut stored = measured("a", vec![row("a", "none", &[100.0], &[400.0])]);
+        let mut new = measured("b", vec![row("b", "none", &[50.0], &[300.0])]);
+        new.runs.get_mut("b").expect("its run").runner.insert("isa".into(), "avx512".into());
+        stored.update(new.clone());
+        stored.update(new);
+        let runs: Vec<&str> = stored.rows.iter().map(|row| row.run.as_str()).collect();
+        assert_eq!(runs, ["a", "b"]);
+        assert_eq!(stored.processors().len(), 2);
     }
 
     #[test]

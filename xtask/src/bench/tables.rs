@@ -20,14 +20,16 @@ pub(crate) struct Table {
 pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
     let mut tables = Vec::new();
     for suite in Suite::value_variants().iter().copied() {
-        let rows: Vec<&Row> = measured.rows.iter().filter(|row| row.suite == suite).collect();
+        let mut rows: Vec<&Row> = measured.rows.iter().filter(|row| row.suite == suite).collect();
+        rows.sort_by_key(|row| (&row.encoder, place(measured, row)));
         if rows.is_empty() {
             continue;
         }
         let compared = rows.iter().any(|row| !row.peer.rounds.is_empty());
         for measure in suite.measures() {
             let title = format!("{}, {}", measure.title(), measure.unit());
-            let grid = if compared { ratios(measured, &rows, *measure) } else { alone(&rows, *measure) };
+            let grid =
+                if compared { ratios(measured, &rows, *measure) } else { alone(measured, &rows, *measure) };
             tables.push(Table { suite, title, grid });
         }
         let own = own_figures(measured, &rows);
@@ -48,7 +50,7 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
 fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
     let heads =
         ["encoder", "frozen", "ours", "peer", "ours>", "peer>", "ratio (least to most)>", "bar, aim>"];
-    let mut grid = Grid::new(heads.into_iter().chain(["", "run>"]));
+    let mut grid = Grid::new(heads.into_iter().chain(["", "machine", "run>"]));
     for row in rows {
         let ratio = Spread::of(row.ratios(measure));
         // Some bars are for two cores, the others for a GPU.
@@ -74,6 +76,7 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
             ratio.map_or_else(dash, |ratio| ratio.times()),
             shown_bar,
             remarks.collect::<Vec<_>>().join("; "),
+            machine(measured, row),
             number(measured, row),
         ]);
     }
@@ -81,9 +84,9 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
 }
 
 /// Our own figures, if there is no peer.
-fn alone(rows: &[&Row], measure: Measure) -> Grid {
+fn alone(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
     let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", ""]);
-    for row in unique(rows) {
+    for row in unique(measured, rows) {
         let spread = Spread::of(row.ours.all(measure.key()));
         grid.push(vec![
             encoder(row),
@@ -98,8 +101,8 @@ fn alone(rows: &[&Row], measure: Measure) -> Grid {
 }
 
 /// Rows without those whose side of ours is shown in an earlier row.
-fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
-    let key = |row: &Row| (encoder(row), row.policy.clone(), ours(row));
+fn unique<'a>(measured: &Measured, rows: &[&'a Row]) -> Vec<&'a Row> {
+    let key = |row: &Row| (encoder(row), row.policy.clone(), ours(row), place(measured, row));
     let mut seen = Vec::new();
     for row in rows {
         if !seen.iter().any(|known: &&Row| key(known) == key(row)) {
@@ -112,8 +115,9 @@ fn unique<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
 /// The speed of our steps as a share of the machine's peak in matrix products of the same precision.
 fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
     let heads = ["encoder", "frozen", "ours", "ms per step>", "Gflop per step>", "Gflop/s>"];
-    let mut grid = Grid::new(heads.into_iter().chain(["GEMM peak, Gflop/s>", "share of peak, %>"]));
-    for row in unique(rows) {
+    let mut grid =
+        Grid::new(heads.into_iter().chain(["GEMM peak, Gflop/s>", "share of peak, %>", "machine"]));
+    for row in unique(measured, rows) {
         let step = Spread::of(row.ours.all(Measure::Step.key()));
         let work = Spread::of(row.ours.all("gflop_per_step"));
         let (Some(step), Some(work)) = (step, work) else {
@@ -130,6 +134,7 @@ fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
             figure(speed),
             peak.map_or_else(dash, figure),
             peak.map_or_else(dash, |peak| format!("{:.0}", 100.0 * speed / peak)),
+            machine(measured, row),
         ]);
     }
     grid
@@ -176,6 +181,21 @@ fn ours(row: &Row) -> String {
 
 fn policy(row: &Row) -> String {
     if row.policy.is_empty() { dash() } else { row.policy.replace(',', ", ") }
+}
+
+/// The place of a row's processor in the page's list.
+fn place(measured: &Measured, row: &Row) -> Option<usize> {
+    let processor = measured.runs.get(&row.run)?.processor();
+    measured.processors().iter().position(|other| *other == processor)
+}
+
+/// The letter of a processor in the page's list: A, B and so on.
+pub(crate) fn letter(place: usize) -> char {
+    char::from(b'A' + (place % 26) as u8)
+}
+
+fn machine(measured: &Measured, row: &Row) -> String {
+    place(measured, row).map_or_else(dash, |place| letter(place).to_string())
 }
 
 /// The number of a row's run in the page's list.
