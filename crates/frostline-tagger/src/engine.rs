@@ -10,8 +10,12 @@ use frostline_record as record;
 
 use crate::model_folder::ModelFolder;
 
-/// The most subwords in one forward pass, as in the scoring of a cell.
+/// The most subwords in one forward pass of a device that works on one at a time.
 const BATCH_TOKENS: usize = 2048;
+
+/// The same where each thread has a forward pass of its own: enough for fast products, and few enough that all threads have
+/// work to the end.
+const THREAD_TOKENS: usize = 512;
 
 /// A sentence, or a window of a long one, as the model reads it.
 pub(crate) struct Window {
@@ -23,20 +27,35 @@ pub(crate) struct Window {
     pub label_positions: Vec<(u32, u32)>,
 }
 
-/// How many of the first windows fit into one forward pass; at least one.
-pub(crate) fn batch_size(windows: &[Window]) -> usize {
-    let mut size = 0;
-    let fits = |window: &&Window| {
-        size += window.ids.len();
-        size <= BATCH_TOKENS
-    };
-    windows.iter().take_while(fits).count().max(1)
+/// Splits windows into those of one forward pass each, of at most `tokens` subwords unless a single window has more.
+pub(crate) fn batches(windows: &[Window], tokens: usize) -> Vec<&[Window]> {
+    let mut batches = Vec::new();
+    let mut rest = windows;
+    while !rest.is_empty() {
+        let mut size = 0;
+        let fits = |window: &&Window| {
+            size += window.ids.len();
+            size <= tokens
+        };
+        let batch;
+        (batch, rest) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+        batches.push(batch);
+    }
+    batches
 }
 
 /// A model on some backend.
 pub(crate) trait Engine: Send + Sync {
     /// Computes one row of logits per label position, in order.
     fn logits(&self, windows: &[Window]) -> Vec<f32>;
+
+    /// Whether threads have forward passes of their own.
+    fn on_threads(&self) -> bool;
+
+    /// The most subwords in one forward pass.
+    fn batch_tokens(&self) -> usize {
+        if self.on_threads() { THREAD_TOKENS } else { BATCH_TOKENS }
+    }
 }
 
 /// Builds the engine of a folder's model.
@@ -67,6 +86,11 @@ impl Work for Build<'_> {
 }
 
 impl<B: Kernels> Engine for Loaded<B> {
+    /// On a processor of which a result depends neither on the other rows of a pass nor on the number of threads.
+    fn on_threads(&self) -> bool {
+        B::k_reproducible()
+    }
+
     fn logits(&self, windows: &[Window]) -> Vec<f32> {
         let lengths: Vec<usize> = windows.iter().map(|window| window.ids.len()).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
@@ -90,7 +114,12 @@ mod tests {
     #[test]
     fn a_batch_holds_what_fits_but_at_least_one_window() {
         let window = |length| Window { sentence: 0, ids: vec![0; length], label_positions: Vec::new() };
-        assert_eq!(batch_size(&[window(1000), window(1000), window(48), window(1)]), 3);
-        assert_eq!(batch_size(&[window(BATCH_TOKENS + 1), window(1)]), 1);
+        let sizes = |lengths: &[usize]| {
+            let windows: Vec<Window> = lengths.iter().map(|&length| window(length)).collect();
+            batches(&windows, 2048).iter().map(|batch| batch.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(&[1000, 1000, 48, 1]), [3, 1]);
+        assert_eq!(sizes(&[2049, 1]), [1, 1]);
+        assert!(sizes(&[]).is_empty());
     }
 }

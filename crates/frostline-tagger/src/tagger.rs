@@ -11,7 +11,7 @@ use frostline_kernels::backend;
 use frostline_record::{Precision, SavedModel};
 use rayon::prelude::*;
 
-use crate::engine::{Build, Engine, Window, batch_size};
+use crate::engine::{Build, Engine, Window, batches};
 use crate::folder::{self, Found, ModelMismatch};
 
 /// The tag of a word for which the tokenizer produces no subword, such as a zero-width space: `_`, as
@@ -190,29 +190,46 @@ impl Tagger {
             let mut windows = self.windows(sentences)?;
             // Windows of equal length are batched together, which saves work on backends that pad.
             windows.sort_by_key(|window| (window.ids.len(), window.sentence));
-            let mut rest = &windows[..];
-            while !rest.is_empty() {
-                let batch;
-                (batch, rest) = rest.split_at(batch_size(rest));
-                let logits = self.engine.logits(batch);
-                let mut rows = logits.chunks_exact(self.labels.len());
-                for window in batch {
-                    for &(_, word) in &window.label_positions {
-                        let row = rows.next().expect("one row per label position");
-                        if !row.iter().all(|logit| logit.is_finite()) {
-                            bail!(
-                                "{}: the model's output for sentence {} is NaN or infinite, so it predicts nothing; \
-                                 use other weights",
-                                self.place.display(),
-                                window.sentence + 1
-                            );
-                        }
-                        visit(window.sentence, word as usize, row);
-                    }
+            let batches = batches(&windows, self.engine.batch_tokens());
+            // So many at a time, so that the logits of a long text need little memory.
+            let at_once = if self.engine.on_threads() { 64 } else { 1 };
+            for batches in batches.chunks(at_once) {
+                let all: Vec<Vec<f32>> = if self.engine.on_threads() {
+                    batches.par_iter().with_max_len(1).map(|batch| self.engine.logits(batch)).collect()
+                } else {
+                    batches.iter().map(|batch| self.engine.logits(batch)).collect()
+                };
+                for (batch, logits) in batches.iter().zip(&all) {
+                    self.give(batch, logits, visit)?;
                 }
             }
             Ok(())
         })
+    }
+
+    /// Calls `visit` for every label position of a batch.
+    fn give(
+        &self,
+        batch: &[Window],
+        logits: &[f32],
+        visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
+    ) -> Result<()> {
+        let mut rows = logits.chunks_exact(self.labels.len());
+        for window in batch {
+            for &(_, word) in &window.label_positions {
+                let row = rows.next().expect("one row per label position");
+                if !row.iter().all(|logit| logit.is_finite()) {
+                    bail!(
+                        "{}: the model's output for sentence {} is NaN or infinite, so it predicts nothing; \
+                         use other weights",
+                        self.place.display(),
+                        window.sentence + 1
+                    );
+                }
+                visit(window.sentence, word as usize, row);
+            }
+        }
+        Ok(())
     }
 
     /// The sentences as windows of subwords.
