@@ -13,7 +13,7 @@ use crate::model_folder::ModelFolder;
 /// The most subwords in one forward pass of a device that works on one at a time.
 const BATCH_TOKENS: usize = 2048;
 
-/// The same where each thread has a forward pass of its own: enough for fast products, and few enough that all threads have
+/// The same where threads compute forward passes side by side: enough for fast products, and few enough that all threads have
 /// work to the end.
 const THREAD_TOKENS: usize = 512;
 
@@ -49,7 +49,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Computes one row of logits per label position, in order.
     fn logits(&self, windows: &[Window]) -> Vec<f32>;
 
-    /// Whether threads have forward passes of their own.
+    /// Whether threads compute forward passes side by side.
     fn on_threads(&self) -> bool;
 
     /// The most subwords in one forward pass.
@@ -86,7 +86,7 @@ impl Work for Build<'_> {
 }
 
 impl<B: Kernels> Engine for Loaded<B> {
-    /// On a processor of which a result depends neither on the other rows of a pass nor on the number of threads.
+    /// True on a processor where a result depends neither on the other rows of a pass nor on the number of threads.
     fn on_threads(&self) -> bool {
         B::k_reproducible()
     }

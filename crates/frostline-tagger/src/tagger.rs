@@ -14,6 +14,9 @@ use rayon::prelude::*;
 use crate::engine::{Build, Engine, Window, batches};
 use crate::folder::{self, Found, ModelMismatch};
 
+/// The most forward passes whose logits are kept, so that a long text needs little memory.
+const BATCHES_AT_ONCE: usize = 64;
+
 /// The tag of a word for which the tokenizer produces no subword, such as a zero-width space: `_`, as
 /// CoNLL-U writes a missing value.
 pub const NO_TAG: &str = "_";
@@ -191,17 +194,15 @@ impl Tagger {
             // Windows of equal length are batched together, which saves work on backends that pad.
             windows.sort_by_key(|window| (window.ids.len(), window.sentence));
             let batches = batches(&windows, self.engine.batch_tokens());
-            // So many at a time, so that the logits of a long text need little memory.
-            let at_once = if self.engine.on_threads() { 64 } else { 1 };
-            for batches in batches.chunks(at_once) {
-                let all: Vec<Vec<f32>> = if self.engine.on_threads() {
-                    batches.par_iter().with_max_len(1).map(|batch| self.engine.logits(batch)).collect()
-                } else {
-                    batches.iter().map(|batch| self.engine.logits(batch)).collect()
-                };
-                for (batch, logits) in batches.iter().zip(&all) {
-                    self.give(batch, logits, visit)?;
-                }
+            if !self.engine.on_threads() {
+                return batches
+                    .iter()
+                    .try_for_each(|batch| self.give(batch, &self.engine.logits(batch), visit));
+            }
+            for batches in batches.chunks(BATCHES_AT_ONCE) {
+                let all: Vec<Vec<f32>> =
+                    batches.par_iter().with_max_len(1).map(|batch| self.engine.logits(batch)).collect();
+                batches.iter().zip(&all).try_for_each(|(batch, logits)| self.give(batch, logits, visit))?;
             }
             Ok(())
         })
