@@ -135,7 +135,7 @@ pub(crate) struct Processor<'a> {
 }
 
 impl Run {
-    /// What its times may be compared on.
+    /// The kind of machine that it ran on; only times of the same kind may be compared.
     pub(crate) fn processor(&self) -> Processor<'_> {
         let isa = self.runner.get("isa").map_or("", String::as_str);
         Processor { cpu: &self.machine.cpu, cores: self.machine.cores, isa }

@@ -37,7 +37,7 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
             tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid: own });
         }
         for (key, title) in [("accuracy", "Dev accuracy, %"), ("test_accuracy", "Test accuracy, %")] {
-            let scores = accuracies(&rows, key);
+            let scores = accuracies(measured, &rows, key);
             if !scores.is_empty() {
                 tables.push(Table { suite, title: title.into(), grid: scores });
             }
@@ -85,7 +85,7 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
 
 /// Our own figures, if there is no peer.
 fn alone(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
-    let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", ""]);
+    let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", "", "machine"]);
     for row in unique(measured, rows) {
         let spread = Spread::of(row.ours.all(measure.key()));
         grid.push(vec![
@@ -95,6 +95,7 @@ fn alone(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
             spread.map_or_else(dash, |spread| figure(spread.median)),
             spread.map_or_else(dash, |spread| format!("{} to {}", figure(spread.min), figure(spread.max))),
             row.ours.note.clone().unwrap_or_default(),
+            machine(measured, row),
         ]);
     }
     grid
@@ -141,8 +142,8 @@ fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
 }
 
 /// Speed means nothing without it.
-fn accuracies(rows: &[&Row], key: &str) -> Grid {
-    let mut grid = Grid::new(["encoder", "frozen", "ours", "peer", "ours>", "peer>"]);
+fn accuracies(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
+    let mut grid = Grid::new(["encoder", "frozen", "ours", "peer", "ours>", "peer>", "machine"]);
     for row in rows {
         let of = |side: &Side| Spread::of(side.all(key)).map(|found| 100.0 * found.median);
         let [own, others] = [of(&row.ours), of(&row.peer)];
@@ -152,7 +153,15 @@ fn accuracies(rows: &[&Row], key: &str) -> Grid {
         let show = |accuracy: Option<f64>| accuracy.map_or_else(dash, |accuracy| format!("{accuracy:.2}"));
         let settings = [ours(row), row.peer.setting.clone()];
         let [left, right] = settings;
-        grid.push(vec![encoder(row), policy(row), left, right, show(own), show(others)]);
+        grid.push(vec![
+            encoder(row),
+            policy(row),
+            left,
+            right,
+            show(own),
+            show(others),
+            machine(measured, row),
+        ]);
     }
     grid
 }
