@@ -1,5 +1,7 @@
 //! Settings that were asked for by name, but that no stage or task of a plan would read.
 
+use std::collections::BTreeMap;
+
 use frostline_freeze::{FreezeSchedule, PeftMethod};
 
 use crate::{Mixing, OptimizerKind, Plan, PlanError, Select, Settings};
@@ -27,22 +29,23 @@ impl Plan {
             }
         }
         for path in paths {
-            if let Some(reason) = self.reaches_nobody(path, grid.langs(), grid.policies()) {
+            if let Some(reason) = self.reaches_no_cell(path, grid.langs(), grid.policies()) {
                 return Err(PlanError::NoEffect { path: path.into(), reason });
             }
-            let mut reason = None;
+            let (mut unread, mut owners, mut is_read) = (None, BTreeMap::new(), false);
             for settings in variants() {
-                reason = settings.unread(path).or_else(|| {
-                    let (name, value) = grid.own().instead_of(path, &settings)?;
-                    Some(format!(
-                        "each has its own value (`{name}` {value}); change that one, as in `--set '{name}.{path}=VALUE'`"
-                    ))
-                });
-                if reason.is_none() {
-                    break;
+                match (settings.unread(path), grid.own().instead_of(path, &settings)) {
+                    (Some(reason), _) => unread = Some(reason),
+                    (None, Some((name, value))) => drop(owners.insert(name, value)),
+                    (None, None) => is_read = true,
                 }
             }
-            if let Some(reason) = reason
+            let reason = owners.first_key_value().map(|(first, _)| {
+                let each: Vec<String> = owners.iter().map(|(name, value)| format!("`{name}` {value}")).collect();
+                let each = each.join(", ");
+                format!("what reads it has its own value ({each}); change that, as in `--set '{first}.{path}=VALUE'`")
+            });
+            if let Some(reason) = reason.or(unread).filter(|_| !is_read)
                 && !variants().all(|settings| settings.says_the_same(path))
             {
                 return Err(PlanError::NoEffect { path: path.into(), reason });

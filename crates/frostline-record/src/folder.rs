@@ -2,6 +2,7 @@
 //!
 //! A file here is either whole or absent, and carries a checksum of its text.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -152,8 +153,16 @@ impl Sweep {
     #[must_use]
     pub fn timed_groups(&self, done: impl Fn(&Cell) -> bool) -> Vec<Vec<Cell>> {
         let mut groups: Vec<(String, Vec<Cell>)> = Vec::new();
-        for cell in self.cells.iter().filter(|cell| cell.settings.has_even_steps() && done(cell)) {
-            let key = cell.settings.step_key();
+        let timed = || self.cells.iter().filter(|cell| cell.settings.has_even_steps() && done(cell));
+        // A policy may have a rank of its own, but where one policy has several, each has its group.
+        let mut kinds: BTreeMap<(String, &str), String> = BTreeMap::new();
+        let several = timed().any(|Cell { settings, .. }| {
+            let kind = (settings.batch_key(), settings.policy.as_str());
+            *kinds.entry(kind).or_insert_with(|| settings.step_key()) != settings.step_key()
+        });
+        for cell in timed() {
+            let settings = &cell.settings;
+            let key = if several { settings.step_key() } else { settings.batch_key() };
             let known = groups.iter().position(|(other, _)| *other == key);
             let place = known.unwrap_or_else(|| {
                 groups.push((key, Vec::new()));
@@ -271,4 +280,30 @@ fn sealed_json<T: Serialize + DeserializeOwned>(path: &Path, value: &T) -> Resul
     serde_json::from_str::<T>(&text)
         .map_err(|error| FolderError::Unreadable { path: path.into(), reason: error.to_string() })?;
     Ok(seal_json(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Inputs;
+
+    fn groups(grid: &str) -> Vec<Vec<(String, usize)>> {
+        let text = format!(
+            "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\n[grid]\npolicy = ['none', 'first-2', 'none+lora']\n{grid}"
+        );
+        let plan = Plan::parse(&text, "x.toml").expect("a plan");
+        let cells = plan.expand().expect("a grid").into_iter();
+        let cells = cells.map(|settings| Cell::new(settings, Inputs::new(), "flex", "c0de")).collect();
+        let sweep = Sweep { schema: SCHEMA, cells, plan, overrides: Vec::new(), reference: None };
+        let shown = |cell: &Cell| (cell.settings.policy.to_string(), cell.settings.lora.rank);
+        sweep.timed_groups(|_| true).iter().map(|group| group.iter().map(shown).collect()).collect()
+    }
+
+    #[test]
+    fn a_rank_of_its_own_leaves_a_policy_among_those_that_are_timed_together() {
+        let group =
+            |none, lora| vec![("none".into(), none), ("first-2".into(), none), ("none+lora".into(), lora)];
+        assert_eq!(groups("[policies.'none+lora']\nlora.rank = 16"), [group(8, 16)]);
+        assert_eq!(groups("'lora.rank' = [4, 16]"), [group(4, 4), group(16, 16)]);
+    }
 }

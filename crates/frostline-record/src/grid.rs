@@ -154,11 +154,14 @@ impl Plan {
             own: self.checked_own()?,
         };
         for settings in grid.combined() {
-            let settings = settings?;
-            settings.check_files()?;
+            settings?.check_files()?;
+        }
+        for settings in grid.of_langs() {
             self.check_data(&settings, &grid.langs)?;
         }
-        grid.variants().try_for_each(|settings| settings.in_stages().map(|_| ()))?;
+        for settings in grid.of_langs().chain(grid.variants()) {
+            settings.in_stages().map_err(|error| grid.own.blame(&settings, error))?;
+        }
         Ok(grid)
     }
 

@@ -1,4 +1,4 @@
-//! Settings of single policies and languages, where one is to be trained otherwise than the rest.
+//! Settings of single policies and languages, where one is to be trained differently from the rest.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,15 @@ impl Own {
 
     fn of_lang(&self, lang: &FileName) -> &[(String, Value)] {
         self.langs.iter().find(|(named, _)| named == lang).map_or(&[], |(_, own)| own)
+    }
+
+    /// An error in these settings, with whose own settings they hold.
+    pub(crate) fn blame(&self, settings: &Settings, error: PlanError) -> PlanError {
+        let (policy, lang) = (&settings.policy, &settings.lang);
+        if !self.of_policy(policy).is_empty() {
+            return Of::Policies.fault(policy.as_str(), error.to_string());
+        }
+        if self.of_lang(lang).is_empty() { error } else { Of::Langs.fault(lang, error.to_string()) }
     }
 
     /// Whose own value, and which, stands in these settings at a path.
@@ -75,6 +84,13 @@ impl Of {
         path.split_once('.').is_some_and(|(first, _)| self.changeable().contains(&first))
     }
 
+    /// The name and the setting in `NAME.SETTING`. Names of policies may contain dots.
+    fn split(self, rest: &str) -> Option<(&str, &str)> {
+        let splits = rest.match_indices('.').map(|(at, _)| (&rest[..at], &rest[at + 1..]));
+        let can_be = |name: &str| self == Self::Langs || name.parse::<Policy>().is_ok();
+        splits.into_iter().find(|(name, inner)| can_be(name) && self.may_change(inner))
+    }
+
     fn fault(self, name: &str, reason: impl Into<String>) -> PlanError {
         PlanError::OwnSetting { place: format!("{}.{name}", self.table()), reason: reason.into() }
     }
@@ -84,8 +100,7 @@ impl Plan {
     /// What a policy has instead of the plan's settings: dotted paths with values.
     #[must_use]
     pub fn own_of_policy(&self, policy: &Policy) -> Vec<(String, Value)> {
-        let is_named = |name: &str| name.parse().is_ok_and(|named: Policy| named == *policy);
-        self.policies.iter().find(|(name, _)| is_named(name)).map_or_else(Vec::new, |(_, own)| leaves(own))
+        self.policies.get(policy.as_str()).map_or_else(Vec::new, leaves)
     }
 
     /// What a language has instead of the plan's settings: dotted paths with values.
@@ -94,11 +109,24 @@ impl Plan {
         self.langs.get(lang).map_or_else(Vec::new, leaves)
     }
 
+    /// All own settings: `policies.NAME` or `langs.NAME`, the dotted path and the value.
+    pub fn own_settings(&self) -> impl Iterator<Item = (String, String, Value)> + '_ {
+        let policies = self.policies.iter().map(|(name, own)| (format!("policies.{name}"), own));
+        let langs = self.langs.iter().map(|(name, own)| (format!("langs.{name}"), own));
+        policies.chain(langs).flat_map(|(name, own)| {
+            leaves(own).into_iter().map(move |(path, value)| (name.clone(), path, value))
+        })
+    }
+
     /// All that policies and languages have of their own, each of which fits.
     pub(crate) fn checked_own(&self) -> Result<Own, PlanError> {
         let policies = self.policies.iter().map(|(name, own)| {
             let policy: Policy =
                 name.parse().map_err(|error| Of::Policies.fault(name, format!("{error}")))?;
+            if ALL_SETS.contains(&name.as_str()) {
+                let reason = "it stands for many policies; name one of them, such as `blocks-0.2`";
+                return Err(Of::Policies.fault(name, reason));
+            }
             let settings = Settings { policy: policy.clone(), ..self.settings.clone() };
             Ok((policy, self.checked(Of::Policies, name, own, settings)?))
         });
@@ -112,9 +140,14 @@ impl Plan {
     fn checked(&self, of: Of, name: &str, own: &Stage, mut settings: Settings) -> Result<Changes, PlanError> {
         let own = leaves(own);
         for (path, value) in &own {
+            if path == "train.precision" {
+                return Err(of.fault(name, "all cells that are compared have one precision"));
+            }
             if !of.may_change(path) {
                 let changed = of.changeable().join(", ");
-                return Err(of.fault(name, format!("it cannot change `{path}`, but settings of {changed}")));
+                return Err(
+                    of.fault(name, format!("it cannot change `{path}`; it can change settings of {changed}"))
+                );
             }
             if self.grid.contains_key(path) {
                 let reason = format!("`{path}` is an axis of the grid too; leave one of them out");
@@ -122,7 +155,6 @@ impl Plan {
             }
             settings.set(path, value.clone()).map_err(|error| of.fault(name, error.to_string()))?;
         }
-        settings.in_stages().map_err(|error| of.fault(name, error.to_string()))?;
         Ok(own)
     }
 
@@ -132,50 +164,38 @@ impl Plan {
             Some(values) => values.iter().filter_map(Value::as_str).map(String::from).collect(),
             None => vec![usual.to_string()],
         };
-        let known = |of: Of, name: &str, all: &[String], is: &dyn Fn(&str) -> bool| {
-            if all.iter().any(|other| is(other)) {
-                return Ok(());
-            }
-            Err(of.fault(name, format!("the plan does not compare it, but {}", all.join(", "))))
+        let (policies, langs) =
+            (axis("policy", self.settings.policy.as_str()), axis("lang", &self.settings.lang));
+        let check = |of: Of, name: &str, all: &[String]| {
+            let known = all.iter().any(|other| other == name) || of == Of::Policies && may_come(name, all);
+            let all = all.join(", ");
+            if known { Ok(()) } else { Err(of.fault(name, format!("the plan does not have it, only {all}"))) }
         };
-        let policies = axis("policy", self.settings.policy.as_str());
-        let all_sets = [Policy::SUBSETS, Policy::GREEDY];
-        for name in self.policies.keys() {
-            let wanted: Option<Policy> = name.parse().ok();
-            known(Of::Policies, name, &policies, &|other| {
-                wanted.is_none() || other.parse().ok() == wanted || all_sets.contains(&other)
-            })?;
-        }
-        let langs = axis("lang", &self.settings.lang);
-        self.langs.keys().try_for_each(|name| known(Of::Langs, name, &langs, &|other| *other == **name))
+        let well_formed = self.policies.keys().filter(|name| name.parse::<Policy>().is_ok());
+        well_formed.into_iter().try_for_each(|name| check(Of::Policies, name, &policies))?;
+        self.langs.keys().try_for_each(|name| check(Of::Langs, name, &langs))
     }
 
     /// Sets what one policy or language has of its own, at `policies.NAME.PATH` or `langs.NAME.PATH`; nothing where a
     /// path begins otherwise. Names of policies may contain dots.
     pub(crate) fn set_own(&mut self, path: &str, value: &Value) -> Option<Result<(), PlanError>> {
-        let (of, rest) = [Of::Policies, Of::Langs]
-            .into_iter()
-            .find_map(|of| Some((of, path.strip_prefix(of.table())?.strip_prefix('.')?)))?;
-        let splits = rest.match_indices('.').map(|(at, _)| (&rest[..at], &rest[at + 1..]));
-        let can_be = |name: &str| of == Of::Langs || name.parse::<Policy>().is_ok();
-        let Some((name, inner)) =
-            splits.into_iter().find(|(name, inner)| can_be(name) && of.may_change(inner))
-        else {
+        let (of, rest) = in_table(path)?;
+        let Some((name, inner)) = of.split(rest) else {
             let (table, changed) = (of.table(), of.changeable().join(", "));
             let reason = format!("write `{table}.NAME.SETTING=VALUE`, with a setting of {changed}");
             return Some(Err(of.fault(rest, reason)));
         };
         let own = match of {
-            Of::Policies => {
-                let named = |other: &&String| other.parse::<Policy>().ok() == name.parse().ok();
-                let name = self.policies.keys().find(named).map_or(name, |name| name).to_string();
-                self.policies.entry(name).or_default()
-            }
+            Of::Policies => self.policies.entry(name.to_string()).or_default(),
             Of::Langs => match name.parse::<FileName>() {
                 Ok(name) => self.langs.entry(name).or_default(),
                 Err(error) => return Some(Err(of.fault(name, error.to_string()))),
             },
         };
+        if value.is_array() {
+            let reason = "it has one value; make the setting an axis for all, or run a sweep for each value";
+            return Some(Err(of.fault(&format!("{name}.{inner}"), reason)));
+        }
         let mut all = leaves(&*own);
         all.retain(|(known, _)| known != inner);
         all.push((inner.into(), value.clone()));
@@ -189,21 +209,46 @@ impl Plan {
         without(&mut self.langs, path);
     }
 
-    /// Why a value that was set for one policy or language reaches no cell; nothing where it does, or is of all.
-    pub(crate) fn reaches_nobody(
+    /// Why a value that was set for one policy or language reaches no cell; none where it does, or was not set for one.
+    pub(crate) fn reaches_no_cell(
         &self,
         path: &str,
         langs: &[FileName],
         policies: &[Policy],
     ) -> Option<String> {
-        let misses = |table: &str, word: &str, all: Vec<&str>| {
-            let rest = path.strip_prefix(table)?;
-            let named = |name: &&str| rest.strip_prefix(*name).is_some_and(|rest| rest.starts_with('.'));
-            (!all.iter().any(named)).then(|| format!("the sweep has no such {word}, but {}", all.join(", ")))
+        let (of, rest) = in_table(path)?;
+        let all: Vec<String> = match of {
+            Of::Policies => policies.iter().map(ToString::to_string).collect(),
+            Of::Langs => langs.iter().map(ToString::to_string).collect(),
         };
-        misses("policies.", "policy", policies.iter().map(Policy::as_str).collect())
-            .or_else(|| misses("langs.", "language", langs.iter().map(FileName::as_str).collect()))
+        let (name, inner) = of.split(rest)?;
+        if !(all.iter().any(|other| other == name) || of == Of::Policies && may_come(name, &all)) {
+            return Some(format!("the sweep does not have it, only {}", all.join(", ")));
+        }
+        let own = match of {
+            Of::Policies => self.policies.get(name).map(leaves),
+            Of::Langs => {
+                self.langs.iter().find(|(lang, _)| lang.as_str() == name).map(|(_, own)| leaves(own))
+            }
+        };
+        let kept = own.is_some_and(|own| own.iter().any(|(known, _)| known == inner));
+        (!kept).then(|| format!("`{inner}` was made an axis after it; leave one of them out"))
     }
+}
+
+/// What stands in a plan for many sets of blocks.
+const ALL_SETS: [&str; 2] = [Policy::SUBSETS, Policy::GREEDY];
+
+/// Whether a policy may come of a search over sets of blocks that is among these.
+fn may_come(name: &str, all: &[String]) -> bool {
+    let is_set = name.starts_with("blocks-") || ["none", "all"].contains(&name);
+    is_set && all.iter().any(|other| ALL_SETS.contains(&other.as_str()))
+}
+
+/// The table of single policies or languages in which a path lies, and the rest of the path.
+fn in_table(path: &str) -> Option<(Of, &str)> {
+    let tables = [Of::Policies, Of::Langs].into_iter();
+    tables.into_iter().find_map(|of| Some((of, path.strip_prefix(of.table())?.strip_prefix('.')?)))
 }
 
 fn without<K: Ord>(tables: &mut BTreeMap<K, Stage>, path: &str) {
@@ -262,6 +307,20 @@ mod tests {
     }
 
     #[test]
+    fn sets_of_blocks_that_are_still_to_come_may_have_their_own() {
+        let text = "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\n[grid]\npolicy = ['subsets']\n";
+        let plan = |own: &str| {
+            Plan::parse(&format!("{text}{own}"), "x.toml").and_then(|plan| plan.cells().map(|_| plan))
+        };
+        let mut whole = plan("[policies.'blocks-0.2']\noptimizer.lr = 1").expect("one of them");
+        whole.assign("policies.blocks-1.optimizer.lr=1e-3").expect("another");
+        whole.check_effect(["policies.blocks-1.optimizer.lr"]).expect("it may come");
+        let errors = ["head-only", "subsets"]
+            .map(|name| plan(&format!("[policies.{name}]\noptimizer.lr = 1")).expect_err(name).to_string());
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
     fn what_cannot_be_is_named() {
         let errors = [
             "[policies.'none+lora']\ndata.first = 1",
@@ -269,6 +328,8 @@ mod tests {
             "[policies.'none+lora']\noptimizer.rate = 1",
             "[policies.'none+lora']\noptimizer.lr = -1",
             "[policies.nothing]\noptimizer.lr = 1",
+            "[policies.none]\ntrain.precision = 'bf16'",
+            "[langs.id]\ndata.draw = 3",
             "[policies.first-2]\noptimizer.lr = 1",
             "'optimizer.lr' = [1, 2]\n[policies.none]\noptimizer.lr = 1",
             "[policies.none]\nlora.rank = 4",
@@ -303,6 +364,13 @@ mod tests {
             error("", "policies.none.lora.rank=2"),
             error("", "langs.de.data.first=2"),
         ];
+        let mut twice = plan("");
+        for set in ["policies.none.optimizer.lr=1e-2", "optimizer.lr=[1e-5, 5e-5]"] {
+            twice.assign(set).expect(set);
+        }
+        let lost = twice.check_effect(["policies.none.optimizer.lr"]).expect_err("an axis").to_string();
+        let several = plan("").assign("policies.none.optimizer.lr=[1, 2]").expect_err("a list").to_string();
+        let errors = errors.into_iter().chain([lost, several]).collect::<Vec<_>>();
         insta::assert_snapshot!(errors.join("\n"));
     }
 }

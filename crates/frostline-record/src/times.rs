@@ -119,14 +119,19 @@ impl PairedTimes {
 }
 
 impl Settings {
-    /// The settings, besides the policy, on which the time of a step depends. Cells with the same key are compared.
+    /// The settings, besides the policy, on which the time of a step depends.
     #[must_use]
     pub fn step_key(&self) -> String {
-        let Self { lang, encoder, data, train, dropout, tasks, lora, adapters, .. } = self;
+        serde_json::to_string(&(self.batch_key(), &self.lora, &self.adapters))
+            .expect("plain data always serialises")
+    }
+
+    /// Those of them that say what a step is of, whatever is added to the model: policies with the same are compared.
+    pub(crate) fn batch_key(&self) -> String {
+        let Self { lang, encoder, data, train, dropout, tasks, .. } = self;
         let sizes =
             ((train.batch, train.accumulate), train.precision, train.mixing, data.max_length, data.lowercase);
-        serde_json::to_string(&(lang, encoder, sizes, dropout, tasks, lora, adapters))
-            .expect("plain data always serialises")
+        serde_json::to_string(&(lang, encoder, sizes, dropout, tasks)).expect("plain data always serialises")
     }
 
     /// Whether every step of the cell learns the same parameters.

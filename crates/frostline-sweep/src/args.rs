@@ -46,7 +46,8 @@ pub struct SweepArgs {
     /// Read the encoder's weights, or draw them at random from its config
     #[arg(long, value_name = "HOW", value_enum)]
     pub encoder_init: Option<EncoderInit>,
-    /// Change a setting, as in `optimizer.lr=3e-5`, or one of a stage, as in `stages.head.train.epochs=1`; a list
+    /// Change a setting, as in `optimizer.lr=3e-5`, one of a stage, as in `stages.head.train.epochs=1`, or
+    /// one of a policy or language, as in `policies.none+lora.optimizer.lr=1e-3`; a list
     /// makes it an axis of the grid
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     pub set: Vec<String>,

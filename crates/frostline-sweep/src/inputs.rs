@@ -200,7 +200,7 @@ fn treebank(places: &Places, name: &str, reads: Reads) -> anyhow::Result<Treeban
     let DatasetFiles { name, origin, format, mut sources, .. } = found.map_err(|error| {
         let cut = match &error {
             AssetError::NoSplit { split: "dev", .. } => {
-                "; or cut a dev split from train with --set data.cut_dev=0.1"
+                "; or cut a dev split from train with --set data.cut_dev=0.1, or for one language with --set langs.NAME.data.cut_dev=0.1"
             }
             _ => "",
         };

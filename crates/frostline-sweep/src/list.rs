@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_assets::licence_of;
-use frostline_record::{Bits, Input, Inputs, Policy, Precision, Settings};
+use frostline_record::{Bits, Input, Inputs, Precision, Settings};
 use frostline_report::visible;
 
 use crate::fault::{Result, environment};
@@ -116,12 +116,16 @@ fn header(study: &Study) -> String {
     text
 }
 
-/// The stages that keep their own value of a setting that was changed; empty if there are none.
+/// What keeps its own value of a setting that was changed: stages, policies, languages; empty if nothing does.
 fn exceptions(study: &Study, change: &str) -> String {
     let path = change.split('=').next().unwrap_or_default().trim();
-    let set = study.plan.settings.stages_with(path);
-    let each: Vec<String> = set.iter().map(|(name, value)| format!("`{name}` keeps {value}")).collect();
-    if each.is_empty() { String::new() } else { format!(" (the stage {})", each.join(", ")) }
+    let plan = &study.plan;
+    let stages =
+        plan.settings.stages_with(path).into_iter().map(|(name, value)| (format!("stage `{name}`"), value));
+    let own = plan.own_settings().filter(|(_, own, _)| own == path);
+    let all = stages.chain(own.map(|(name, _, value)| (format!("`{name}`"), value)));
+    let each: Vec<String> = all.map(|(name, value)| format!("{name} keeps {value}")).collect();
+    if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
 }
 
 fn origins(study: &Study, sources: &Sources) -> String {
@@ -174,15 +178,17 @@ fn cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Resu
     for (number, settings) in study.grid.iter().enumerate() {
         let Settings { lang, policy, seed, .. } = &settings;
         let cost = costs.map_or_else(String::new, |costs| costs.of_cell(number));
-        let (axes, own) = (axes(study, &settings), own(study, policy));
+        let (axes, own) = (axes(study, &settings), own(study, &settings));
         writeln!(out, "{:>4}  {lang} {policy} seed {seed}{axes}{own}{cost}", number + 1)?;
     }
     Ok(())
 }
 
-/// What a policy has of its own, each after a space.
-fn own(study: &Study, policy: &Policy) -> String {
-    study.plan.own_of_policy(policy).iter().map(|(path, value)| format!(" {path}={value}")).collect()
+/// What a cell's policy and language have of their own, each after a space.
+fn own(study: &Study, settings: &Settings) -> String {
+    let of_policy = study.plan.own_of_policy(&settings.policy);
+    let own = of_policy.into_iter().chain(study.plan.own_of_lang(&settings.lang));
+    own.map(|(path, value)| format!(" {path}={value}")).collect()
 }
 
 /// A cell's values on the plan's axes other than language, policy and seed, each after a space.

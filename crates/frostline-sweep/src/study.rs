@@ -113,6 +113,8 @@ impl Study {
         (plan.checkpoints, plan.claims) = (Checkpoints::default(), Vec::new());
         (plan.timing, plan.caveats) = (TimingSettings::default(), Vec::new());
         plan.track = TrackSettings::default();
+        // A cell's id holds its settings, wherever they come from.
+        (plan.policies, plan.langs) = Default::default();
         (plan.verdict, plan.reference) = (VerdictRule::default(), String::new());
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");

@@ -64,7 +64,7 @@ impl CellView {
         self.made_by().map(|by| by.computes_in(self.cell.settings.train.precision))
     }
 
-    /// Whether both differ in nothing but what is frozen.
+    /// Whether both differ in nothing but what is frozen, and what the plan gives to a policy of its own.
     pub fn is_twin_of(&self, other: &Self) -> bool {
         self.cell.settings.lang == other.cell.settings.lang
             && self.cell.settings.seed == other.cell.settings.seed

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Input, Inputs, MadeBy, Plan, Precision};
+use frostline_record::{Input, Inputs, MadeBy, Plan, Precision, Settings};
 use serde::Serialize;
 
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::page::Page;
+use crate::study::cells::shown;
 use crate::study::hardware::Hardware;
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
@@ -21,7 +22,7 @@ impl Topic for Provenance {
         let said = |caveat: &&String| study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat));
         let caveats = study.sweep.plan.caveats.iter();
         let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
-        points.extend(own_settings(&study.sweep.plan));
+        points.extend(own_settings(study));
         points.extend(different_makers(study));
         if study.strays > 0 {
             points.push(format!(
@@ -110,25 +111,38 @@ fn different_makers(study: &Study) -> Vec<String> {
     points
 }
 
-/// The policies and languages that are compared and have settings of their own, with these.
-fn with_own(plan: &Plan) -> Vec<(&str, String)> {
-    let of = |axis| plan.grid.get(axis).into_iter().flatten().filter_map(toml::Value::as_str);
-    let policies = of("policy").filter_map(|name| Some((name, plan.own_of_policy(&name.parse().ok()?))));
-    let langs = of("lang").filter_map(|name| Some((name, plan.own_of_lang(&name.parse().ok()?))));
-    let shown = |own: Vec<(String, toml::Value)>| {
-        own.iter().map(|(path, value)| format!("`{path} = {value}`")).collect::<Vec<_>>().join(", ")
+/// The policies or languages of the cells that have settings of their own, with these.
+fn with_own<T: Clone + PartialEq>(
+    study: &Study,
+    of: impl Fn(&Settings) -> T,
+    own: impl Fn(&Plan, &T) -> Vec<(String, toml::Value)>,
+) -> Vec<(T, Vec<String>)> {
+    let all = distinct(study.cells.iter().map(|view| of(&view.cell.settings)));
+    let shown = |value: &toml::Value| {
+        value.as_float().map_or_else(|| value.to_string(), |number| shown(&serde_json::json!(number)))
     };
-    let all = policies.chain(langs).filter(|(_, own)| !own.is_empty());
-    all.map(|(name, own)| (name, shown(own))).collect()
+    let with = all.into_iter().map(|one| {
+        let own = own(&study.sweep.plan, &one);
+        (one, own.iter().map(|(path, value)| format!("`{path}` {}", shown(value))).collect())
+    });
+    with.collect()
 }
 
-/// That not all policies and languages are compared at the same settings.
-fn own_settings(plan: &Plan) -> Option<String> {
-    let each: Vec<String> = with_own(plan).into_iter().map(|(name, own)| format!("`{name}` {own}")).collect();
-    (!each.is_empty()).then(|| {
+fn policies_with_own(study: &Study) -> Vec<(String, Vec<String>)> {
+    let of = with_own(study, |settings| settings.policy.clone(), Plan::own_of_policy);
+    of.into_iter().map(|(policy, own)| (policy.to_string(), own)).collect()
+}
+
+/// That policies are not compared at the same settings.
+fn own_settings(study: &Study) -> Option<String> {
+    let policies = policies_with_own(study);
+    let differ = policies.windows(2).any(|two| two[0].1 != two[1].1);
+    let with = policies.iter().filter(|(_, own)| !own.is_empty());
+    let each: Vec<String> = with.map(|(name, own)| format!("`{name}` ({})", own.join(", "))).collect();
+    differ.then(|| {
         format!(
-            "**Not all was trained alike**: the plan gives settings of their own to {}. What these differ in from the rest is \
-             not due to freezing alone.",
+            "**Policies were trained with different settings**: the plan gives their own to {}. Differences between these and \
+             other policies are not due to freezing alone.",
             listed(&each)
         )
     })
@@ -154,14 +168,18 @@ fn settings(study: &Study, page: &mut Page) {
         let values: Vec<String> = plan.grid[*axis].iter().map(ToString::to_string).collect();
         page.item(format!("`{axis}` takes {}", values.join(", ")));
     }
-    for (name, own) in with_own(plan) {
-        page.item(format!("`{name}` has settings of its own: {own}"));
+    let langs = with_own(study, |settings| settings.lang.clone(), Plan::own_of_lang);
+    let langs = langs.into_iter().map(|(lang, own)| (lang.to_string(), own));
+    let own: Vec<_> =
+        policies_with_own(study).into_iter().chain(langs).filter(|(_, own)| !own.is_empty()).collect();
+    for (name, own) in &own {
+        page.item(format!("`{name}` has settings of its own: {}", own.join(", ")));
     }
     if !study.sweep.overrides.is_empty() {
         let overrides: Vec<String> = study.sweep.overrides.iter().map(|set| format!("`{set}`")).collect();
         page.paragraph(format!("Set on the command line: {}.", listed(&overrides)));
     }
-    page.paragraph("Shared by all cells:");
+    page.paragraph(if own.is_empty() { "Shared by all cells:" } else { "Otherwise shared by all cells:" });
     let mut shared = toml::Table::try_from(&plan.settings).unwrap_or_default();
     for axis in axes {
         remove(&mut shared, axis);

@@ -55,12 +55,9 @@ fn settings_that_a_policy_has_of_its_own_are_told() {
     let sweep = sweep("own", &paper(), 1, false, own);
     let files = files("own", &sweep, &records(&sweep, &paper()));
     let page = text(&files, "report.md");
-    let told = "the plan gives settings of their own to `all` `optimizer.lr = 0.01`, `train.epochs = 9`.";
+    let told = "the plan gives their own to `all` (`optimizer.lr` 0.01, `train.epochs` 9).";
     assert!(page.contains(told), "{page}");
-    assert!(
-        page.contains("`all` has settings of its own: `optimizer.lr = 0.01`, `train.epochs = 9`"),
-        "{page}"
-    );
+    assert!(page.contains("`all` has settings of its own: `optimizer.lr` 0.01, `train.epochs` 9"), "{page}");
 }
 
 #[test]

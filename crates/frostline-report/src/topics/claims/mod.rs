@@ -77,6 +77,9 @@ impl Topic for Claims {
              first (`together`), over the seeds that have all of them; this row decides. The verdicts of \
              single rows are not corrected for their number.",
         );
+        if !study.sweep.plan.policies.is_empty() {
+            page.paragraph("Policies to which the plan gives settings of their own differ in these, too.");
+        }
         for (number, claim) in self.judged.iter().enumerate() {
             one(&mut page, number + 1, claim);
         }
