@@ -247,8 +247,8 @@ fn may_come(name: &str, all: &[String]) -> bool {
 
 /// The table of single policies or languages in which a path lies, and the rest of the path.
 fn in_table(path: &str) -> Option<(Of, &str)> {
-    let tables = [Of::Policies, Of::Langs].into_iter();
-    tables.into_iter().find_map(|of| Some((of, path.strip_prefix(of.table())?.strip_prefix('.')?)))
+    let mut tables = [Of::Policies, Of::Langs].into_iter();
+    tables.find_map(|of| Some((of, path.strip_prefix(of.table())?.strip_prefix('.')?)))
 }
 
 fn without<K: Ord>(tables: &mut BTreeMap<K, Stage>, path: &str) {

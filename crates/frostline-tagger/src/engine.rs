@@ -11,7 +11,7 @@ use frostline_record as record;
 use crate::model_folder::ModelFolder;
 
 /// The most subwords in one forward pass of a device that works on one at a time.
-const BATCH_TOKENS: usize = 2048;
+pub(crate) const BATCH_TOKENS: usize = 2048;
 
 /// The same where threads compute forward passes side by side: enough for fast products, and few enough that all threads have
 /// work to the end.
@@ -27,21 +27,24 @@ pub(crate) struct Window {
     pub label_positions: Vec<(u32, u32)>,
 }
 
-/// Splits windows into those of one forward pass each, of at most `tokens` subwords unless a single window has more.
-pub(crate) fn batches(windows: &[Window], tokens: usize) -> Vec<&[Window]> {
-    let mut batches = Vec::new();
-    let mut rest = windows;
-    while !rest.is_empty() {
+/// Splits items into those of one forward pass each, in order: at most `tokens` subwords, unless a single item has more.
+pub(crate) fn batches<T>(
+    items: &[T],
+    tokens: usize,
+    length: impl Fn(&T) -> usize,
+) -> impl Iterator<Item = &[T]> {
+    let mut rest = items;
+    std::iter::from_fn(move || {
         let mut size = 0;
-        let fits = |window: &&Window| {
-            size += window.ids.len();
+        let fits = |item: &&T| {
+            size += length(item);
             size <= tokens
         };
+        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
         let batch;
-        (batch, rest) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-        batches.push(batch);
-    }
-    batches
+        (batch, rest) = rest.split_at(count);
+        (!batch.is_empty()).then_some(batch)
+    })
 }
 
 /// A model on some backend.
@@ -112,12 +115,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_holds_what_fits_but_at_least_one_window() {
-        let window = |length| Window { sentence: 0, ids: vec![0; length], label_positions: Vec::new() };
-        let sizes = |lengths: &[usize]| {
-            let windows: Vec<Window> = lengths.iter().map(|&length| window(length)).collect();
-            batches(&windows, 2048).iter().map(|batch| batch.len()).collect::<Vec<_>>()
-        };
+    fn a_batch_holds_what_fits_but_at_least_one_item() {
+        let sizes =
+            |lengths: &[usize]| batches(lengths, 2048, |&length| length).map(<[_]>::len).collect::<Vec<_>>();
         assert_eq!(sizes(&[1000, 1000, 48, 1]), [3, 1]);
         assert_eq!(sizes(&[2049, 1]), [1, 1]);
         assert!(sizes(&[]).is_empty());

@@ -6,10 +6,8 @@ use frostline_kernels::backend::{self, Work};
 use frostline_kernels::{Kernels, Pack, Train};
 use frostline_model::{Encoder, Network as Classifier, PackedInput, ParameterSource, Pass, Vocabulary};
 
+use crate::engine::{BATCH_TOKENS, batches};
 use crate::model_folder::ModelFolder;
-
-/// The most subwords in one forward pass.
-const BATCH_TOKENS: usize = 2048;
 
 /// A forward pass over sentences of token ids.
 #[derive(Clone, Copy)]
@@ -55,7 +53,7 @@ impl Positions<'_> {
             let tagger = Classifier::<B>::build(config, &vocabulary, &[folder.head()], sources, device)?;
             Model::Tagger(Box::new(tagger))
         };
-        for batch in batches(sentences) {
+        for batch in batches(sentences, BATCH_TOKENS, Vec::len) {
             let values = self.values(&model, &vocabulary, batch);
             if !values.iter().all(|value| value.is_finite()) {
                 bail!("{}: the model's output is NaN or infinite; use other weights", folder.place.display());
@@ -103,20 +101,4 @@ impl<F: FnMut(&[u32], Vec<&[f32]>) -> bool> Work for OnBackend<'_, F> {
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {
         self.positions.run::<B::InnerBackend>(device, self.each)
     }
-}
-
-/// Consecutive sentences of about [`BATCH_TOKENS`] subwords.
-fn batches(sentences: &[Vec<u32>]) -> impl Iterator<Item = &[Vec<u32>]> {
-    let mut rest = sentences;
-    std::iter::from_fn(move || {
-        let mut size = 0;
-        let fits = |ids: &&Vec<u32>| {
-            size += ids.len();
-            size <= BATCH_TOKENS
-        };
-        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-        let (batch, left) = rest.split_at(count);
-        rest = left;
-        (!batch.is_empty()).then_some(batch)
-    })
 }

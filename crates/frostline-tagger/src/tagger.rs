@@ -193,7 +193,8 @@ impl Tagger {
             let mut windows = self.windows(sentences)?;
             // Windows of equal length are batched together, which saves work on backends that pad.
             windows.sort_by_key(|window| (window.ids.len(), window.sentence));
-            let batches = batches(&windows, self.engine.batch_tokens());
+            let batches: Vec<&[Window]> =
+                batches(&windows, self.engine.batch_tokens(), |window| window.ids.len()).collect();
             if !self.engine.on_threads() {
                 return batches
                     .iter()
