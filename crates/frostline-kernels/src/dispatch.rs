@@ -10,8 +10,10 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     /// AVX-512 (F, BW, DQ, VL) with FMA.
+    #[cfg(target_arch = "x86_64")]
     Avx512,
     /// AVX2 with FMA.
+    #[cfg(target_arch = "x86_64")]
     Avx2,
     /// What every 64-bit processor of Arm has.
     #[cfg(target_arch = "aarch64")]
@@ -25,7 +27,9 @@ impl Isa {
     /// Its name in records.
     pub const fn name(self) -> &'static str {
         match self {
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
             Self::Avx2 => "avx2",
             #[cfg(target_arch = "aarch64")]
             Self::Neon => "neon",
@@ -43,6 +47,7 @@ pub fn isa() -> Isa {
         let requested = std::env::var("FROSTLINE_ISA").unwrap_or_default();
         match (detect(), requested.as_str()) {
             (_, "portable") => Isa::Portable,
+            #[cfg(target_arch = "x86_64")]
             (Isa::Avx512, "avx2") => Isa::Avx2,
             (best, _) => best,
         }

@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context as _;
 
@@ -37,9 +38,22 @@ pub(super) fn lacking() -> Option<&'static str> {
         Some("QEMU is not here; Debian's package is `qemu-user`")
     } else if !Path::new("/lib/ld-linux-aarch64.so.1").is_file() {
         Some("the libraries for Arm are not here; Debian's package is `libc6:arm64`")
+    } else if !links() {
+        Some(
+            "what the linker for Arm starts a program with is not here; Debian's package is `libc6-dev-arm64-cross`",
+        )
     } else {
         None
     }
+}
+
+/// Whether the linker finds what every program begins with: the C library's files for development are a package of their own,
+/// which the linker's only recommends.
+fn links() -> bool {
+    Command::new(LINKER)
+        .arg("-print-file-name=Scrt1.o")
+        .output()
+        .is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_absolute())
 }
 
 /// The calls that build for Arm, of which the first runs the kernels' tests.
