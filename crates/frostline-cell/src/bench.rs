@@ -25,7 +25,7 @@ use crate::document::{Document, Format, Labelled};
 use crate::heads::HEAD_STD;
 use crate::profile::{self, Limits, Profile};
 use crate::{cost, inputs, outcome, version};
-use frostline_kernels::backend::Work;
+use frostline_kernels::backend::{self, Work};
 use frostline_tagger::Tagger;
 
 /// An encoder and a treebank on disk.
@@ -164,8 +164,18 @@ impl Folders {
     }
 }
 
+impl Step {
+    /// Times them on this backend, with the threads of the caller's pool.
+    ///
+    /// # Errors
+    /// Where an input cannot be read or does not fit, or the backend cannot run here.
+    pub fn time(&self, folders: &Folders, backend: &str) -> Result<Timed> {
+        backend::on(backend, StepTask { folders, step: self })?
+    }
+}
+
 /// Times training steps on some backend.
-pub struct StepTask<'a> {
+pub(crate) struct StepTask<'a> {
     /// On what.
     pub folders: &'a Folders,
     /// Which.
@@ -345,10 +355,20 @@ pub struct Peak {
     pub gflops: f64,
 }
 
+impl Peak {
+    /// Times products of operands in this precision on this backend, with the threads of the caller's pool.
+    ///
+    /// # Errors
+    /// Where the backend cannot run here.
+    pub fn measure(backend: &str, precision: Precision) -> Result<Self> {
+        Ok(backend::on(backend, Gemm { precision })?)
+    }
+}
+
 /// Times a large linear layer, which is what the backend's fastest product is used for.
-pub struct Gemm {
+struct Gemm {
     /// Of its operands.
-    pub precision: Precision,
+    precision: Precision,
 }
 
 impl Work for Gemm {

@@ -1,11 +1,19 @@
 //! Whether a device trains as a processor does, on the backend that is chosen at run time.
 
 use frostline_kernels::Train;
-use frostline_kernels::backend::Work;
+use frostline_kernels::backend::{self, BackendError, Work};
 use frostline_train::conformance::{Checked, check};
 
+/// What a comparison of this backend with a processor finds.
+///
+/// # Errors
+/// Where the backend cannot run here.
+pub fn compare(backend: &str) -> Result<Vec<Checked>, BackendError> {
+    backend::on(backend, Conformance)
+}
+
 /// Compares a backend with a processor.
-pub struct Conformance;
+struct Conformance;
 
 impl Work for Conformance {
     type Output = Vec<Checked>;

@@ -10,7 +10,7 @@ use frostline_model::{EncoderConfig, HuggingFaceExport, RandomInit, Vocabulary, 
 use frostline_train::{PretrainConfig, pretrain};
 use rayon::prelude::*;
 
-use frostline_kernels::backend::Work;
+use frostline_kernels::backend::{self, Work};
 
 /// What to pretrain, and where it goes.
 pub struct Pretrain {
@@ -39,6 +39,14 @@ impl Pretrain {
     #[must_use]
     pub fn target(&self) -> PathBuf {
         self.folder.join("model.safetensors")
+    }
+
+    /// Trains on this backend, with the threads of the caller's pool, and writes the weights.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or written, training diverges, or the backend cannot run here.
+    pub fn run_on(&self, backend: &str) -> Result<()> {
+        backend::on(backend, self)?
     }
 }
 

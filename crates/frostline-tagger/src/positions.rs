@@ -26,21 +26,20 @@ enum Model<B: Backend> {
     Tagger(Box<Classifier<B>>),
 }
 
+/// Gets a sentence's ids and one row per position, and says whether to go on.
+type Each<'a> = dyn FnMut(&[u32], Vec<&[f32]>) -> bool + 'a;
+
 impl Positions<'_> {
     /// Computes all sentences in order. `each` gets a sentence's ids with one row per position (logits \[C\], or
     /// hidden states \[H\]). If it returns false, the remaining sentences are not computed.
     ///
     /// # Errors
     /// If the backend cannot run on this machine, or the weights do not fit the config.
-    pub fn compute(self, backend: &str, each: impl FnMut(&[u32], Vec<&[f32]>) -> bool) -> Result<()> {
+    pub fn compute(self, backend: &str, each: &mut Each<'_>) -> Result<()> {
         backend::on(backend, OnBackend { positions: self, each })?
     }
 
-    fn run<B: Kernels>(
-        self,
-        device: &B::Device,
-        mut each: impl FnMut(&[u32], Vec<&[f32]>) -> bool,
-    ) -> Result<()> {
+    fn run<B: Kernels>(self, device: &B::Device, each: &mut Each<'_>) -> Result<()> {
         let Self { folder, sentences, hidden } = self;
         let (config, weights) = (&folder.config, &folder.weights);
         // At least one row, even if the file has only empty lines.
@@ -90,12 +89,12 @@ impl Positions<'_> {
 }
 
 /// The computation as [`Work`] for a backend that is chosen by name.
-struct OnBackend<'a, F> {
+struct OnBackend<'a, 'b, 'c> {
     positions: Positions<'a>,
-    each: F,
+    each: &'b mut Each<'c>,
 }
 
-impl<F: FnMut(&[u32], Vec<&[f32]>) -> bool> Work for OnBackend<'_, F> {
+impl Work for OnBackend<'_, '_, '_> {
     type Output = Result<()>;
 
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {

@@ -11,9 +11,8 @@ use frostline_assets::Places;
 use frostline_freeze::Policy;
 
 use super::{Compute, Stop, from_one, named, pool};
-use frostline_cell::bench::{Folders, Gemm, Reading, Step, StepTask, Tagging};
+use frostline_cell::bench::{Folders, Peak, Reading, Step, Tagging};
 use frostline_cell::profile::table;
-use frostline_kernels::backend;
 use frostline_tagger::{Options, Tagger};
 
 /// Time parts of this build on this machine, and print one line of JSON.
@@ -158,9 +157,8 @@ impl Bench {
             What::Step(args) => args.run()?,
             What::Gemm(GemmArgs { machine, precision }) => {
                 let backend = named(machine.backend)?;
-                let found = pool(machine.threads)?
-                    .install(|| backend::on(&backend, Gemm { precision: precision.into() }))?;
-                serde_json::to_string(&found)?
+                let measure = || Peak::measure(&backend, precision.into());
+                serde_json::to_string(&pool(machine.threads)?.install(measure)?)?
             }
             What::Read(inputs) => {
                 serde_json::to_string(&pool(None)?.install(|| Reading::measure(&inputs.folders(false)?))?)?
@@ -210,8 +208,7 @@ impl StepArgs {
             trace_device: self.trace_device,
             profile: self.profile,
         };
-        let task = StepTask { folders: &folders, step: &step };
-        let timed = pool(self.machine.threads)?.install(|| backend::on(&backend, task))??;
+        let timed = pool(self.machine.threads)?.install(|| step.time(&folders, &backend))?;
         match &timed.profile {
             Some(profile) if !self.json => Ok(table(profile).trim_end().into()),
             _ => Ok(serde_json::to_string(&timed)?),

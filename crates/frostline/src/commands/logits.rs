@@ -76,14 +76,14 @@ impl Logits {
         let hidden = self.hidden;
         // The thread that computes sends lines to this one, which writes them.
         let (sender, receiver) = std::sync::mpsc::channel();
-        let line = move |ids: &[u32], states: Vec<&[f32]>| {
+        let mut line = move |ids: &[u32], states: Vec<&[f32]>| {
             let (logits, hidden) = if hidden { (None, Some(states)) } else { (Some(states), None) };
             let line = serde_json::to_string(&Line { ids, logits, hidden });
             line.is_ok_and(|line| sender.send(line).is_ok())
         };
         std::thread::scope(|scope| {
             let pool = pool(None)?;
-            let work = scope.spawn(move || pool.install(|| positions.compute(&backend, line)));
+            let work = scope.spawn(move || pool.install(|| positions.compute(&backend, &mut line)));
             for line in receiver {
                 writeln!(out, "{line}")?;
             }

@@ -7,7 +7,6 @@ use clap::Args;
 
 use super::{Stop, from_one, named, pool};
 use frostline_cell::pretrain::Pretrain as Job;
-use frostline_kernels::backend;
 
 /// Train a small encoder from random weights by masked-language modelling.
 #[derive(Args)]
@@ -57,6 +56,6 @@ impl Pretrain {
             ))
             .into());
         }
-        pool(None)?.install(|| backend::on(&named(backend)?, &job)?)
+        pool(None)?.install(|| job.run_on(&named(backend)?))
     }
 }

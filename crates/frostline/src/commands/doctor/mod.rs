@@ -121,7 +121,7 @@ fn conformance(out: &mut dyn Write, backend: &str) -> Result<()> {
     let made_by = version::made_by(backend)?;
     line(out, "backend", &format!("{backend}, {} on {}", made_by.isa, made_by.device))?;
     line(out, "against", &format!("stock burn and the backend flex, {}", version::isa("flex")?))?;
-    let all = backend::on(backend, frostline_cell::conformance::Conformance)?;
+    let all = frostline_cell::conformance::compare(backend)?;
     writeln!(out, "\n{:<46}{:>12}{:>10}", "compared", "deviation", "limit")?;
     for one in &all {
         let verdict = if one.passes() { "ok" } else { "DEVIATES" };
