@@ -213,8 +213,13 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
         let shape = x.dims();
         let x = tracked(x);
-        let out = gelu::forward(data(&x.primitive));
-        finish!(GeluOp, C, [x.node], x.primitive, flex(out, shape))
+        let (out, slope) = if x.is_tracked() {
+            let [out, slope] = gelu::forward_with_slope(data(&x.primitive));
+            (out, Some(flex(slope, shape)))
+        } else {
+            (gelu::forward(data(&x.primitive)), None)
+        };
+        finish!(GeluOp, C, [x.node], slope, flex(out, shape))
     }
 
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {

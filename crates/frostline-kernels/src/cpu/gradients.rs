@@ -107,13 +107,13 @@ impl Backward<Flex, 3> for LinearOp {
 #[derive(Debug)]
 pub(super) struct GeluOp;
 impl Backward<Flex, 1> for GeluOp {
-    type State = FlexTensor;
+    /// The slope; nothing where no gradient is needed.
+    type State = Option<FlexTensor>;
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradient(&ops, gradients);
-        let shape = shape2(&gradient);
-        if let [Some(parent)] = parents!(ops) {
-            let dx = gelu::backward(data(&ops.state), data(&gradient));
-            register(gradients, &parent, flex(dx, shape));
+        let mut gradient = whole(gradient(&ops, gradients));
+        if let ([Some(parent)], Some(slope)) = (parents!(ops), &ops.state) {
+            gelu::backward(data(slope), gradient.storage_mut());
+            register(gradients, &parent, gradient);
         }
     }
 }
