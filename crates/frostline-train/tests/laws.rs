@@ -98,6 +98,10 @@ fn the_compact_vocabulary_changes_nothing() {
         let (ours, theirs) = (run(&compact, policy, &long).unwrap(), run(&full, policy, &long).unwrap());
         assert_eq!(ours.steps, 200);
         for ((name, a), (_, b)) in exported(&compact, &ours).iter().zip(&exported(&full, &theirs)) {
+            if !name.ends_with("word_embeddings.weight") {
+                assert!(a == b, "{policy} {name} has other bits");
+            }
+            // Rows that do not occur decay in one step at the end where the table is compact.
             let numbers = |bytes: &[u8]| -> Vec<f32> {
                 bytes.as_chunks::<4>().0.iter().map(|quad| f32::from_le_bytes(*quad)).collect()
             };

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::simd::{dispatched, fma, sum};
+use super::simd::{LANES, dispatched, fma};
 use crate::AdamW;
 use crate::profile::{Operation, timed};
 
@@ -85,24 +85,29 @@ pub fn sum_squares(data: &[f32]) -> f64 {
         .par_chunks(CHUNK)
         .with_min_len(MIN_TASKS)
         .map(|chunk| {
-            let mut part = 0f32;
+            let mut part = 0f64;
             square_chunk(chunk, &mut part);
-            f64::from(part)
+            part
         })
         .collect();
     parts.iter().sum()
 }
 
 dispatched! {
-    /// Sum of squares of a few elements.
-    pub fn square_chunk(data: &[f32], out: &mut f32) {
-        // Four elements per addition to a running sum, since each addition waits for the previous one.
-        const QUARTER: usize = CHUNK / 4;
-        if data.len() < CHUNK {
-            *out = sum([data], |[x]| x * x);
-            return;
+    /// Sum of squares of a few elements. A square is exact in f64.
+    pub fn square_chunk(data: &[f32], out: &mut f64) {
+        // Four elements per addition to a running sum, since each addition waits for the previous one. They lie close to each
+        // other: memory is read fastest from front to back.
+        let mut lanes = [0f64; LANES];
+        let blocks = data.chunks_exact(4 * LANES);
+        let rest = blocks.remainder();
+        for block in blocks {
+            for (lane, sum) in lanes.iter_mut().enumerate() {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|part| f64::from(block[part * LANES + lane]));
+                *sum += (a * a + b * b) + (c * c + d * d);
+            }
         }
-        let quarters = std::array::from_fn(|part| &data[part * QUARTER..(part + 1) * QUARTER]);
-        *out = sum(quarters, |[a, b, c, d]| (a * a + b * b) + (c * c + d * d));
+        let all = lanes.into_iter().chain(rest.iter().map(|&last| f64::from(last) * f64::from(last)));
+        *out = all.sum();
     }
 }
