@@ -1,7 +1,9 @@
 //! How sure is a difference between two systems that were trained with the same seeds and scored on the same sentences?
 //!
 //! Seeds and sentences are both samples, and they are crossed: every seed is scored on every sentence. A
-//! [`CrossedDifference`] separates what each contributes to the variance and combines both in one interval.
+//! [`CrossedDifference`] separates what each contributes to the variance and combines both in one interval. Where a split is
+//! drawn anew for every seed, they are crossed in part or not at all: each seed has sentences of its own, and the variance
+//! between seeds contains all that comes from sentences.
 //!
 //! - *Sentences* are resampled with replacement, the same ones for all seeds, since words of a sentence are not
 //!   independent and one sentence may be hard for every seed.
@@ -22,6 +24,8 @@
 //! Observations* (2005), for the pseudo-observations; Agarwal et al., *Deep Reinforcement Learning at the Edge of the
 //! Statistical Precipice* (2021), for resampling within strata.
 
+use std::ops::Range;
+
 use frostline_random::Stream;
 use serde::Serialize;
 
@@ -35,14 +39,32 @@ pub const RESAMPLES: u32 = 2_000;
 /// How often results are swapped by default.
 pub const SWAPS: u32 = 4_999;
 
-/// Sentences on which the two systems were scored with every seed.
+/// Sentences, and the seeds with which the two systems were scored on them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// The number of words of each sentence.
+    pub words: Vec<u32>,
+    /// For each seed that was scored on these sentences, the number of words by which A has more right than B in each.
+    pub gains: Vec<Option<Vec<f64>>>,
+}
+
+/// Sentences on which the two systems were scored, each seed on some of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stratum {
+    texts: Vec<Text>,
     words: Vec<u32>,
-    /// Sentence after sentence, seed by seed.
+    /// Sentence after sentence, seed by seed; 0 for a seed that was not scored on the sentence.
     gains: Vec<f64>,
     seeds: usize,
     weight: f64,
+}
+
+/// Sentences that are scored together, by place.
+#[derive(Clone, Debug, PartialEq)]
+struct Text {
+    sentences: Range<usize>,
+    /// Seed by seed, whether it was scored on them.
+    scored: Vec<bool>,
 }
 
 impl Stratum {
@@ -50,23 +72,49 @@ impl Stratum {
     /// B in each sentence.
     ///
     /// # Errors
-    /// If there is no seed, fewer than two sentences, no word, a gain that is not finite, or a seed with another
-    /// number of sentences.
+    /// As [`Stratum::partly_crossed`].
     pub fn new(words: Vec<u32>, gains: &[Vec<f64>]) -> Result<Self, ScoreError> {
-        if gains.is_empty() {
+        let gains = gains.iter().cloned().map(Some).collect();
+        Self::partly_crossed(vec![Scored { words, gains }])
+    }
+
+    /// From several texts, where not every seed was scored on every one. Each has a place for every seed, in one order.
+    ///
+    /// # Errors
+    /// If there is no seed, a text has fewer than two sentences or no word, a gain is not finite, a seed has another number of
+    /// sentences than its text or was scored on none, or texts differ in their number of seeds.
+    pub fn partly_crossed(scored: Vec<Scored>) -> Result<Self, ScoreError> {
+        let seeds = scored.first().map_or(0, |first| first.gains.len());
+        if seeds == 0 {
             return Err(ScoreError::Empty { what: "the list of seeds" });
         }
-        if let Some(other) = gains.iter().find(|gains| gains.len() != words.len()) {
-            return Err(ScoreError::Unpaired { a: words.len(), b: other.len() });
+        let mut made = Self { texts: Vec::new(), words: Vec::new(), gains: Vec::new(), seeds, weight: 1.0 };
+        for Scored { words, gains } in scored {
+            if gains.len() != seeds {
+                return Err(ScoreError::Unpaired { a: seeds, b: gains.len() });
+            }
+            if let Some(other) = gains.iter().flatten().find(|gains| gains.len() != words.len()) {
+                return Err(ScoreError::Unpaired { a: words.len(), b: other.len() });
+            }
+            if words.len() < 2 || words.iter().all(|&words| words == 0) {
+                return Err(ScoreError::Empty { what: "the sample of sentences" });
+            }
+            let all = gains.iter().flatten().flatten().enumerate();
+            if let Some((index, value)) = all.into_iter().find(|(_, gain)| !gain.is_finite()) {
+                return Err(ScoreError::NotFinite { what: "the gains", index, value: value.to_string() });
+            }
+            let first = made.words.len();
+            let of_sentence =
+                |at| gains.iter().map(move |of_seed| of_seed.as_ref().map_or(0.0, |gains| gains[at]));
+            made.gains.extend((0..words.len()).flat_map(of_sentence));
+            made.words.extend(words);
+            let scored = gains.iter().map(Option::is_some).collect();
+            made.texts.push(Text { sentences: first..made.words.len(), scored });
         }
-        if words.len() < 2 || words.iter().all(|&words| words == 0) {
+        if made.words_by_seed().contains(&0.0) {
             return Err(ScoreError::Empty { what: "the sample of sentences" });
         }
-        if let Some((index, value)) = gains.iter().flatten().enumerate().find(|(_, gain)| !gain.is_finite()) {
-            return Err(ScoreError::NotFinite { what: "the gains", index, value: value.to_string() });
-        }
-        let by_sentence = (0..words.len()).flat_map(|at| gains.iter().map(move |of_seed| of_seed[at]));
-        Ok(Self { gains: by_sentence.collect(), seeds: gains.len(), words, weight: 1.0 })
+        Ok(made)
     }
 
     /// The same with another weight than 1 in the mean over strata.
@@ -83,55 +131,86 @@ impl Stratum {
         self.words.iter().map(|&words| f64::from(words)).sum()
     }
 
+    /// The words that each seed was scored on.
+    fn words_by_seed(&self) -> Vec<f64> {
+        let mut words = vec![0.0; self.seeds];
+        for text in &self.texts {
+            let sentences = &self.words[text.sentences.clone()];
+            text.add(&mut words, sentences.iter().map(|&words| f64::from(words)).sum());
+        }
+        words
+    }
+
     /// Each seed's difference of accuracies.
     fn by_seed(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.seeds];
         for of_sentence in self.gains.chunks_exact(self.seeds) {
             add(&mut sums, of_sentence);
         }
-        let words = self.all_words();
-        sums.into_iter().map(|sum| sum / words).collect()
+        sums.into_iter().zip(self.words_by_seed()).map(|(sum, words)| sum / words).collect()
     }
 
-    /// The gain of each sentence, summed over seeds.
+    /// What each sentence adds to the mean of the seeds' differences.
     fn by_sentence(&self) -> impl Iterator<Item = f64> {
-        self.gains.chunks_exact(self.seeds).map(|of_sentence| of_sentence.iter().sum())
+        let seeds = self.seeds as f64;
+        let scale: Vec<f64> = self.words_by_seed().into_iter().map(|words| 1.0 / (words * seeds)).collect();
+        self.gains
+            .chunks_exact(self.seeds)
+            .map(move |of_sentence| of_sentence.iter().zip(&scale).map(|(gain, scale)| gain * scale).sum())
     }
 
     /// The variance of the mean over seeds that comes from the sample of sentences, and the part of it that is the
     /// interaction.
     fn sampling(&self, resamples: u32, stream: Stream) -> [f64; 2] {
-        let (n, seeds) = (self.words.len(), self.seeds as f64);
+        let seeds = self.seeds as f64;
         let centre = self.by_seed();
         let centre_of_all = centre.iter().sum::<f64>() / seeds;
         let (mut of_mean, mut of_seeds, mut used) = (0.0, 0.0, 0.0);
-        let mut sums = vec![0.0; self.seeds];
+        let (mut sums, mut words) = (vec![0.0; self.seeds], vec![0.0; self.seeds]);
         for number in 0..resamples {
             let draws = stream.child(u64::from(number));
-            let mut words = 0.0;
             sums.fill(0.0);
-            for counter in 0..n {
-                let item = draws.below(counter as u64, n as u64) as usize;
-                words += f64::from(self.words[item]);
-                add(&mut sums, &self.gains[item * self.seeds..(item + 1) * self.seeds]);
+            words.fill(0.0);
+            for text in &self.texts {
+                let (first, count) = (text.sentences.start, text.sentences.len() as u64);
+                let mut of_text = 0.0;
+                for counter in text.sentences.clone() {
+                    let item = first + draws.below(counter as u64, count) as usize;
+                    of_text += f64::from(self.words[item]);
+                    add(&mut sums, &self.gains[item * self.seeds..(item + 1) * self.seeds]);
+                }
+                text.add(&mut words, of_text);
             }
-            if words == 0.0 {
+            if words.contains(&0.0) {
                 continue;
             }
-            let mean = sums.iter().sum::<f64>() / seeds / words;
+            let drawn = || sums.iter().zip(&words).map(|(sum, words)| sum / words);
+            let mean = drawn().sum::<f64>() / seeds;
             of_mean += (mean - centre_of_all).powi(2);
-            let squares = sums.iter().zip(&centre).map(|(sum, centre)| (sum / words - centre).powi(2));
-            of_seeds += squares.sum::<f64>() / seeds;
+            of_seeds +=
+                drawn().zip(&centre).map(|(drawn, centre)| (drawn - centre).powi(2)).sum::<f64>() / seeds;
             used += 1.0;
         }
-        // The bootstrap's variance has n in the denominator.
-        let scale = n as f64 / (n as f64 - 1.0) / f64::max(used, 1.0);
+        // The bootstrap's variance has the number of sentences in the denominator, for each text.
+        let n = self.words.len() as f64;
+        let scale = n / (n - self.texts.len() as f64) / f64::max(used, 1.0);
         let (of_mean, of_seeds) = (scale * of_mean, scale * of_seeds);
         let interaction = if self.seeds > 1 { (of_seeds - of_mean) / (seeds - 1.0) } else { 0.0 };
         // As if one more word were right in A alone and one in B alone: where the systems (nearly) never differ, the
         // sentences at hand do not prove that they never would.
         let unseen = 2.0 / self.all_words().powi(2);
         [of_mean + unseen, interaction.clamp(0.0, of_mean)]
+    }
+}
+
+impl Text {
+    /// Adds words to those of the seeds that were scored on this text.
+    fn add(&self, words: &mut [f64], more: f64) {
+        words
+            .iter_mut()
+            .zip(&self.scored)
+            .filter(|(_, scored)| **scored)
+            .for_each(|(words, _)| *words += more);
     }
 }
 
@@ -207,7 +286,7 @@ impl CrossedDifference {
             by_seed,
             sentences: count,
             variance: VarianceParts { seeds, sentences, interaction },
-            freedom: count - strata.len(),
+            freedom: count - strata.iter().map(|stratum| stratum.texts.len()).sum::<usize>(),
         })
     }
 
@@ -313,10 +392,8 @@ pub fn crossed_permutation(strata: &[Stratum], swaps: u32, seed: u64) -> Result<
     if strata.is_empty() {
         return Err(ScoreError::Empty { what: "the list of strata" });
     }
-    let scaled = |stratum: &Stratum| {
-        let scale = stratum.weight / (stratum.all_words() * stratum.seeds as f64);
-        stratum.by_sentence().map(move |gain| scale * gain).collect::<Vec<f64>>()
-    };
+    let scaled =
+        |stratum: &Stratum| stratum.by_sentence().map(|gain| stratum.weight * gain).collect::<Vec<f64>>();
     // A sentence without a difference stays what it is when it is swapped.
     let gains: Vec<f64> = strata.iter().flat_map(scaled).filter(|gain| *gain != 0.0).collect();
     let far = gains.iter().sum::<f64>().abs() - 1e-12;
@@ -399,6 +476,53 @@ mod tests {
         assert!(one.half_width(0.95) > 0.0);
     }
 
+    /// Each seed's gains on sentences of its own.
+    fn nested(gains: &[Vec<f64>]) -> Stratum {
+        let seeds = gains.len();
+        let scored = |(seed, of_seed): (usize, &Vec<f64>)| Scored {
+            words: vec![10; of_seed.len()],
+            gains: (0..seeds).map(|other| (other == seed).then(|| of_seed.clone())).collect(),
+        };
+        Stratum::partly_crossed(gains.iter().enumerate().map(scored).collect()).expect("a stratum")
+    }
+
+    #[test]
+    fn seeds_with_sentences_of_their_own_contain_all_variance() {
+        // Every seed has the gains 0, 1, 2, 0, 1, 2, ... on other sentences.
+        let gains = vec![(0..90).map(|at| f64::from(at % 3)).collect::<Vec<f64>>(); 3];
+        let found = CrossedDifference::of(&[nested(&gains)], 4000, 0).expect("a difference");
+        assert!((found.value - 0.1).abs() < 1e-12);
+        assert_eq!(found.sentences, 270);
+        // Gains of 10 words with variance 2/3, 90 sentences for each of three seeds.
+        let of_sentences = (2.0 / 3.0) / 100.0 / 270.0;
+        assert!((found.variance.sentences / of_sentences - 1.0).abs() < 0.08, "{}", found.variance.sentences);
+        assert!(
+            (found.variance.interaction / of_sentences - 1.0).abs() < 0.08,
+            "all of it is in the seeds' too"
+        );
+        // Crossed, the same gains have no interaction and three times the variance.
+        let crossed = Stratum::new(vec![10; 90], &gains).expect("a stratum");
+        let crossed = CrossedDifference::of(&[crossed], 4000, 0).expect("a difference");
+        let ratio = crossed.variance.sentences / found.variance.sentences;
+        assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{ratio}");
+        assert!(crossed.variance.interaction < 1e-12);
+    }
+
+    #[test]
+    fn seeds_may_share_a_text() {
+        let gains =
+            |shift: usize| (0..60).map(|at| ((at * 7 + shift) % 5) as f64 - 1.0).collect::<Vec<f64>>();
+        let both = Scored { words: vec![10; 60], gains: vec![Some(gains(0)), Some(gains(3)), None] };
+        let alone = Scored { words: vec![8; 60], gains: vec![None, None, Some(gains(6))] };
+        let stratum = Stratum::partly_crossed(vec![both, alone]).expect("a stratum");
+        let found = CrossedDifference::of(std::slice::from_ref(&stratum), 500, 0).expect("a difference");
+        let mean = |shift, words: f64| gains(shift).iter().sum::<f64>() / words;
+        for (found, expected) in found.by_seed.iter().zip([mean(0, 600.0), mean(3, 600.0), mean(6, 480.0)]) {
+            assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
+        }
+        assert!(crossed_permutation(&[stratum], 199, 0).expect("a p-value") <= 0.05, "all seeds gain");
+    }
+
     #[test]
     fn strata_are_averaged() {
         let (a, b) = (alternating(3, 40), alternating(3, 40));
@@ -416,6 +540,14 @@ mod tests {
         assert!(Stratum::new(vec![0, 0], &[vec![0.0; 2]]).is_err());
         assert!(Stratum::new(vec![1, 2], &[vec![0.0; 3]]).is_err());
         assert!(Stratum::new(vec![1, 2], &[vec![0.0, f64::NAN]]).is_err());
+        let scored = |gains: &[Option<Vec<f64>>]| Scored { words: vec![1, 1], gains: gains.to_vec() };
+        let gains = Some(vec![0.0; 2]);
+        assert!(
+            Stratum::partly_crossed(vec![scored(&[gains.clone(), None])]).is_err(),
+            "a seed without a text"
+        );
+        let uneven = vec![scored(std::slice::from_ref(&gains)), scored(&[gains.clone(), gains.clone()])];
+        assert!(Stratum::partly_crossed(uneven).is_err());
         assert!(CrossedDifference::of(&[], 1, 0).is_err() && crossed_permutation(&[], 1, 0).is_err());
         assert!(CrossedDifference::of(&[alternating(2, 9), alternating(3, 9)], 1, 0).is_err());
     }

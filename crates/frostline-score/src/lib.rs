@@ -23,7 +23,7 @@ mod tally;
 pub mod verdict;
 
 pub use confusion::{Averages, Confusion, Prf, TagScore};
-pub use crossed::{CrossedDifference, Stratum};
+pub use crossed::{CrossedDifference, Scored, Stratum};
 pub use error::{ScoreError, SentenceFault};
 pub use interval::{Estimate, Limits, Resampling, Share, bootstrap, bootstrap_share, wilson};
 pub use median::median;

@@ -22,6 +22,13 @@ fn intervals_cover_and_verdicts_are_seldom_wrong() {
             policies: 2,
             ..Setting::default()
         },
+        Setting {
+            name: "sentences of its own",
+            sentences: 100,
+            seed_effect: 0.3,
+            own_sentences: true,
+            ..Setting::default()
+        },
     ];
     for setting in settings {
         let rates = simulate(&setting, STUDIES, 100);

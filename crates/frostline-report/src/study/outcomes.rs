@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use frostline_record::Cell;
-use frostline_score::Stratum;
+use frostline_score::{Scored, Stratum};
 
-use crate::study::cells::{CellView, SPLITS, distinct};
+use crate::study::cells::{CellView, SPLITS};
 use crate::study::right::{self, Right};
 use crate::study::stored::Stored;
 use crate::study::text_name::TextName;
@@ -99,6 +99,9 @@ impl Outcomes {
     }
 }
 
+/// The words by which A has more right than B, by seed and sentence.
+type Gains = Vec<Vec<f64>>;
+
 impl<'a> Sides<'a> {
     /// Whether both cells of a pair have predictions of a split.
     pub fn has(&self, (a, b): Twins<'_>, split: &'static str) -> bool {
@@ -106,7 +109,8 @@ impl<'a> Sides<'a> {
     }
 
     /// Comparisons as strata: those on the same sentences are averaged sentence by sentence, others are strata of
-    /// their own. Each comparison has one pair of cells per seed, in the same order of seeds.
+    /// their own. Each comparison has one pair of cells per seed, in the same order of seeds. Seeds may have been scored on
+    /// other sentences than one another, where each drew its own.
     ///
     /// # Errors
     /// Says why the cells cannot be compared.
@@ -115,25 +119,44 @@ impl<'a> Sides<'a> {
         comparisons: &[Vec<Twins<'_>>],
         split: &'static str,
     ) -> Result<Vec<Stratum>, String> {
-        let mut by_text: Vec<(&str, Vec<Vec<Vec<f64>>>)> = Vec::new();
+        let mut by_texts: Vec<(Vec<&TextName>, Vec<Gains>)> = Vec::new();
         for pairs in comparisons {
-            let (text, gains) = self.gains(pairs, split)?;
-            match by_text.iter_mut().find(|(other, _)| *other == text) {
+            let (texts, gains) = self.gains(pairs, split)?;
+            let same = |others: &[&TextName]| {
+                others.len() == texts.len() && others.iter().zip(&texts).all(|(a, b)| a.is_that_of(b))
+            };
+            match by_texts.iter_mut().find(|(others, _)| same(others)) {
                 Some((_, all)) => all.push(gains),
-                None => by_text.push((text, vec![gains])),
+                None => by_texts.push((texts, vec![gains])),
             }
         }
-        let stratum = |(text, all): (&str, Vec<Vec<Vec<f64>>>)| {
-            let weight = all.len() as f64;
-            let mean = mean_of(all);
-            let made = Stratum::new(self.a.texts[text].clone(), &mean).map_err(|error| error.to_string());
-            Ok(made?.with_weight(weight))
-        };
-        by_text.into_iter().map(stratum).collect()
+        by_texts.into_iter().map(|(texts, all)| self.stratum(&texts, all)).collect()
     }
 
-    /// The words by which A has more right than B, by seed and sentence, and the text.
-    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(&'a str, Vec<Vec<f64>>), String> {
+    /// The mean of comparisons on these texts, one for each seed.
+    fn stratum(&self, texts: &[&TextName], all: Vec<Gains>) -> Result<Stratum, String> {
+        let weight = all.len() as f64;
+        let mean = mean_of(all);
+        let mut distinct: Vec<&TextName> = Vec::new();
+        for &text in texts {
+            if !distinct.iter().any(|other| other.is_that_of(text)) {
+                distinct.push(text);
+            }
+        }
+        let scored = distinct.into_iter().map(|text| Scored {
+            words: self.a.texts[&text.shape].clone(),
+            gains: texts
+                .iter()
+                .zip(&mean)
+                .map(|(other, gains)| text.is_that_of(other).then(|| gains.clone()))
+                .collect(),
+        });
+        let made = Stratum::partly_crossed(scored.collect()).map_err(|error| error.to_string());
+        Ok(made?.with_weight(weight))
+    }
+
+    /// The words by which A has more right than B, by seed and sentence, and each seed's text.
+    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(Vec<&'a TextName>, Gains), String> {
         let right = |side: &'a Outcomes, after: &After<'_>| {
             side.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
         };
@@ -141,24 +164,22 @@ impl<'a> Sides<'a> {
         let mut texts = Vec::new();
         for (a, b) in pairs {
             let (a, b) = (right(self.a, a)?, right(self.b, b)?);
-            texts.extend([&a.text, &b.text]);
+            if !a.text.is_that_of(&b.text) {
+                return Err("the cells were scored on different sentences".into());
+            }
+            if self.a.texts[&a.text.shape].len() < 2 {
+                return Err("there are fewer than two sentences".into());
+            }
+            texts.push(&a.text);
             let of_sentence = a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b));
             gains.push(of_sentence.collect());
         }
-        // Where words are known they are compared too.
-        let wholes = distinct(texts.iter().filter_map(|text| text.whole.as_ref()));
-        match distinct(texts.iter().map(|text| text.shape.as_str())).as_slice() {
-            _ if wholes.len() > 1 => Err("the cells were scored on different sentences".into()),
-            [text] if self.a.texts[*text].len() < 2 => Err("there are fewer than two sentences".into()),
-            [] => Err("there is no pair of cells".into()),
-            [text] => Ok((text, gains)),
-            _ => Err("the cells were scored on different sentences".into()),
-        }
+        if texts.is_empty() { Err("there is no pair of cells".into()) } else { Ok((texts, gains)) }
     }
 }
 
 /// The mean of several comparisons, by seed and sentence.
-fn mean_of(all: Vec<Vec<Vec<f64>>>) -> Vec<Vec<f64>> {
+fn mean_of(all: Vec<Gains>) -> Gains {
     let count = all.len() as f64;
     let mut rest = all.into_iter();
     let mut sum = rest.next().unwrap_or_default();

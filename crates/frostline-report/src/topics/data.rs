@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frostline_record::{SplitFacts, TaskFacts, Unit};
 
-use crate::number::count;
+use crate::number::{count, listed};
 use crate::page::code;
 use crate::page::{Page, PageFile};
 use crate::render::markdown;
@@ -46,6 +46,10 @@ impl Topic for Data {
         any.then_some("What was learned from: [data.md](data.md).")
     }
 
+    fn caveats(&self, study: &Study) -> Vec<String> {
+        own_sentences(study).into_iter().collect()
+    }
+
     fn pages(&self, study: &Study) -> Vec<PageFile> {
         let all = learned_from(study);
         if all.is_empty() {
@@ -71,6 +75,21 @@ impl Topic for Data {
             .column("train_words", Quantity::Count, move |view| train(view, |split| split.words))
             .column("train_subwords", Quantity::Count, move |view| train(view, |split| split.subwords))
     }
+}
+
+/// Where every seed cuts off sentences of its own to be scored on.
+fn own_sentences(study: &Study) -> Option<String> {
+    let cut =
+        |view: &&CellView| view.cell.settings.data.cut_dev > 0.0 || view.cell.settings.data.cut_test > 0.0;
+    let langs = distinct(study.cells.iter().filter(cut).map(|view| view.cell.settings.lang.to_string()));
+    let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed));
+    (!langs.is_empty() && seeds.len() > 1).then(|| {
+        format!(
+            "In {}, sentences to score on are cut off train anew for each seed. Policies are compared seed by seed on the same \
+             sentences; what differs between seeds is in part their sentences.",
+            listed(&langs)
+        )
+    })
 }
 
 /// What the cells of each language learned from, each once.

@@ -161,6 +161,20 @@ fn five_seeds_have_a_stochastic_order() {
 }
 
 #[test]
+fn seeds_with_sentences_of_their_own_are_compared_seed_by_seed() {
+    let verdict = |change: &dyn Fn(&Place<'_>, String) -> String| {
+        let (sweep, records, predictions) = study("[42, 43, 44]", change);
+        json_of(&report(&sweep, &records, &predictions))["groups"][2]["dev_verdict"].clone()
+    };
+    let shared = verdict(&|_, lines| lines);
+    let own = verdict(&|place, lines| lines.replace("s7 ", &format!("s7.{} ", place.settings.seed)));
+    assert!(own["unpaired"].is_null(), "{own}");
+    assert_eq!(own["difference"]["value"], shared["difference"]["value"]);
+    let count = |verdict: &Value| verdict["difference"]["sentences"].as_u64().expect("a number");
+    assert_eq!(count(&own), 3 * count(&shared));
+}
+
+#[test]
 fn what_cannot_be_paired_says_why() {
     // Other sentences than the baseline's, in one language.
     let (sweep, records, mut predictions) = study("[42, 43, 44]", &|place, lines| match (

@@ -3,7 +3,7 @@
 
 use frostline_random::Stream;
 use frostline_score::verdict::judge;
-use frostline_score::{Judged, Measured, Stratum, Verdict};
+use frostline_score::{Judged, Measured, Scored, Stratum, Verdict};
 
 /// The margin of equivalence in all simulated studies.
 pub const MARGIN: f64 = 0.005;
@@ -22,11 +22,22 @@ pub struct Setting {
     pub seed_effect: f64,
     /// Policies that are compared with the same baseline.
     pub policies: usize,
+    /// Whether every seed is scored on sentences of its own.
+    pub own_sentences: bool,
 }
 
 impl Default for Setting {
     fn default() -> Self {
-        Self { name: "", seeds: 3, sentences: 300, lengths: 0.8, errors: 0.02, seed_effect: 0.0, policies: 1 }
+        Self {
+            name: "",
+            seeds: 3,
+            sentences: 300,
+            lengths: 0.8,
+            errors: 0.02,
+            seed_effect: 0.0,
+            policies: 1,
+            own_sentences: false,
+        }
     }
 }
 
@@ -70,17 +81,34 @@ pub fn simulate(setting: &Setting, studies: u32, resamples: u32) -> Rates {
 
 /// The verdicts of one study. The true difference of every policy is `gain`.
 fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Judged> {
+    let rows = (0..setting.policies as u64).map(|policy| {
+        let stratum = if setting.own_sentences {
+            let one = Setting { seeds: 1, ..*setting };
+            let scored = |seed: usize| {
+                let (words, mut gains) = gains(&one, gain, stream.child(seed as u64), policy);
+                let mut of_seeds = vec![None; setting.seeds];
+                of_seeds[seed] = gains.pop();
+                Scored { words, gains: of_seeds }
+            };
+            Stratum::partly_crossed((0..setting.seeds).map(scored).collect())
+        } else {
+            let (words, gains) = gains(setting, gain, stream, policy);
+            Stratum::new(words, &gains)
+        };
+        Measured::of(&[stratum.expect("a stratum")], resamples, 0).expect("a comparison")
+    });
+    judge(rows.collect(), MARGIN)
+}
+
+/// The words of sentences, and the gains of a policy over the baseline, seed by seed.
+fn gains(setting: &Setting, gain: f64, stream: Stream, policy: u64) -> (Vec<u32>, Vec<Vec<f64>>) {
     let words: Vec<u32> =
         (0..setting.sentences as u64).map(|at| length(setting, stream.child(0), at)).collect();
     let baseline = wrong(setting, setting.errors + gain, &words, stream.child(1));
-    let rows = (0..setting.policies as u64).map(|policy| {
-        let other = wrong(setting, setting.errors, &words, stream.child(2 + policy));
-        let gains: Vec<Vec<f64>> =
-            baseline.iter().zip(&other).map(|(b, a)| b.iter().zip(a).map(|(b, a)| b - a).collect()).collect();
-        let stratum = Stratum::new(words.clone(), &gains).expect("a stratum");
-        Measured::of(&[stratum], resamples, 0).expect("a comparison")
-    });
-    judge(rows.collect(), MARGIN)
+    let other = wrong(setting, setting.errors, &words, stream.child(2 + policy));
+    let of_seed = |(b, a): (&Vec<f64>, &Vec<f64>)| b.iter().zip(a).map(|(b, a)| b - a).collect();
+    let gains = baseline.iter().zip(&other).map(of_seed).collect();
+    (words, gains)
 }
 
 fn length(setting: &Setting, stream: Stream, at: u64) -> u32 {
