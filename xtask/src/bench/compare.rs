@@ -364,6 +364,15 @@ pub(crate) const COMPARISONS: &[Comparison] = &[
         encoders: &[MINILM],
     },
     Comparison {
+        id: "short-sweep-bf16-study",
+        suite: Suite::ShortSweeps,
+        ours: &BF16,
+        peer: &STUDY,
+        policies: &[STUDY_POLICIES],
+        scale: &SHORT_SWEEP,
+        encoders: &[MINILM],
+    },
+    Comparison {
         id: "short-sweep-cached-study",
         suite: Suite::ShortSweeps,
         ours: &CACHED,
