@@ -41,6 +41,8 @@ pub enum ClaimTest {
     Less(Compared),
     /// The policies A and B differ by at most the margin.
     EqualWithin(Compared),
+    /// The policies A give at most the margin less than the policies B, or more.
+    LosesAtMost(Compared),
     /// Most cells are near their end by some epoch.
     Converged(Converged),
     /// More of a setting gives more.

@@ -54,7 +54,13 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
         ClaimTest::EqualWithin(test) if test.margin == 0.0 => {
             Some("`equal-within` needs a margin above 0, in points of a score or percent of a time".into())
         }
-        ClaimTest::EqualWithin(test) => compared(test, scope),
+        ClaimTest::LosesAtMost(test) if test.margin == 0.0 => {
+            Some("`loses-at-most` needs a margin above 0, in points of a score".into())
+        }
+        ClaimTest::LosesAtMost(test) if test.measure == Measure::TrainTime => {
+            Some("`loses-at-most` compares scores; its measure is `dev` or `test`".into())
+        }
+        ClaimTest::EqualWithin(test) | ClaimTest::LosesAtMost(test) => compared(test, scope),
         ClaimTest::Converged(test) => converged(test, scope),
         ClaimTest::MoreOf(test) => more_of(test, scope),
         ClaimTest::Drift(test) => drift(test, scope),
@@ -193,13 +199,14 @@ mod tests {
              tests = [{ less = { a = ['last-1', 'last-2'], b = ['first-1', 'first-2'], measure = 'test' } }]\n\
              [[claims]]\nsays = 'Either is enough.'\nneeds = 'any'\n\
              tests = [\n{ equal-within = { a = ['first-1'], b = ['none'], margin = 0.5 } },\n\
+             { loses-at-most = { a = ['first-1'], b = ['none'], margin = 0.5 } },\n\
              { converged = { epoch = 4, within = 0.2, of = 'best' } },\n\
              { more-of = { axis = 'train.epochs', from = 5, to = 15, policies = ['none'], gain = 1.5, margin = 0.5 } },\n\
              { drift = { task = 'en', a = ['first-1', 'first-2'], b = ['none'] } } ]",
         );
         let plan = plan.expect("a plan");
-        assert_eq!(plan.claims[1].tests.len(), 4);
-        let ClaimTest::Converged(test) = &plan.claims[1].tests[1] else { panic!("{:?}", plan.claims[1]) };
+        assert_eq!(plan.claims[1].tests.len(), 5);
+        let ClaimTest::Converged(test) = &plan.claims[1].tests[2] else { panic!("{:?}", plan.claims[1]) };
         assert_eq!((test.share, test.of), (0.5, End::Best));
         let text = serde_json::to_string(&plan).expect("plain data");
         assert_eq!(serde_json::from_str::<Plan>(&text).expect("the same plan"), plan);
@@ -233,6 +240,11 @@ mod tests {
             ("less = { a = ['last-1'], b = ['none'], stage = 'x' }", "unknown field `stage`"),
             ("lesser = { a = ['last-1'], b = ['none'] }", "unknown variant `lesser`"),
             ("equal-within = { a = ['last-1'], b = ['none'] }", "`equal-within` needs a margin above 0"),
+            ("loses-at-most = { a = ['last-1'], b = ['none'] }", "`loses-at-most` needs a margin above 0"),
+            (
+                "loses-at-most = { a = ['last-1'], b = ['none'], margin = 1, measure = 'train-time' }",
+                "`loses-at-most` compares scores",
+            ),
             ("converged = { epoch = 0, within = 1 }", "epochs count from 1"),
             ("converged = { epoch = 1, within = 1, share = 1 }", "its share is 1"),
             ("more-of = { axis = 'train.epoch', from = 5, to = 15 }", "there is no setting `train.epoch`"),

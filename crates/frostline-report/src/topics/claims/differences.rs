@@ -11,7 +11,7 @@ use crate::study::{CellView, Study};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::rows::{BySentence, Differences, Pair, place, rows};
 use crate::topics::claims::steps;
-use crate::topics::claims::verdict::{Answer, Verdict, Wanted, by_more_than, has, short};
+use crate::topics::claims::verdict::{Answer, Verdict, Wanted, amount, by_more_than, has, short};
 
 /// A has less than B.
 pub(super) fn less(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
@@ -24,9 +24,17 @@ pub(super) fn less(study: &Study, cells: &[&CellView], test: &Compared) -> Answe
 /// A and B differ by no more than a margin.
 pub(super) fn equal_within(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
-    let (margin, unit) = (short(test.margin), gauge.difference_unit());
-    let asks = format!("A and B differ by at most {margin} {unit} in {}", gauge.name);
+    let margin = amount(test.margin, gauge.difference_unit());
+    let asks = format!("A and B differ by at most {margin} in {}", gauge.name);
     between(study, cells, test, &gauge, asks, Wanted::Within(test.margin))
+}
+
+/// A has at most a margin less than B, or more.
+pub(super) fn loses_at_most(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
+    let gauge = Gauge::new(test.measure, &test.task, cells);
+    let margin = amount(test.margin, gauge.difference_unit());
+    let asks = format!("A loses at most {margin} of {} against B", gauge.name);
+    between(study, cells, test, &gauge, asks, Wanted::Above(-test.margin))
 }
 
 fn between(

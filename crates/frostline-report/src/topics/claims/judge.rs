@@ -62,6 +62,9 @@ fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest) -> Tested {
         ClaimTest::EqualWithin(test) => {
             Tested::of(differences::equal_within(study, cells, test), Found::Differences)
         }
+        ClaimTest::LosesAtMost(test) => {
+            Tested::of(differences::loses_at_most(study, cells, test), Found::Differences)
+        }
         ClaimTest::Converged(test) => {
             Tested::of(convergence::converged(study, cells, test), Found::Convergence)
         }

@@ -85,7 +85,13 @@ pub(super) fn has(view: &CellView, path: &str, value: &toml::Value) -> bool {
 
 /// A margin in words: nothing, or ` by more than 0.5 points`.
 pub(super) fn by_more_than(margin: f64, unit: &str) -> String {
-    if margin > 0.0 { format!(" by more than {} {unit}", short(margin)) } else { String::new() }
+    if margin > 0.0 { format!(" by more than {}", amount(margin, unit)) } else { String::new() }
+}
+
+/// So many points or percent.
+pub(super) fn amount(value: f64, unit: &str) -> String {
+    let unit = if value == 1.0 && unit == "points" { "point" } else { unit };
+    format!("{} {unit}", short(value))
 }
 
 /// A number with as many decimals as it has, at most four.
@@ -104,6 +110,9 @@ mod tests {
         let cases = [
             (Wanted::Below(0.0), [-2.0, -1.0], Supported),
             (Wanted::Below(0.0), [-2.0, 1.0], NotDecided),
+            (Wanted::Above(-0.5), [-0.4, 1.0], Supported),
+            (Wanted::Above(-0.5), [-0.6, 0.0], NotDecided),
+            (Wanted::Above(-0.5), [-1.0, -0.6], Contradicted),
             (Wanted::Below(0.0), [1.0, 2.0], Contradicted),
             (Wanted::Below(0.0), [0.0, 0.0], NotDecided),
             (Wanted::Below(1.5), [-2.0, -1.0], NotDecided),
