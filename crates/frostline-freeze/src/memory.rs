@@ -66,7 +66,7 @@ fn activations(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> f
 fn of_block(shape: &Shape, workload: &Workload, rows: f64, own: Learning) -> f64 {
     let (n, m) = (workload.subwords, rows);
     let (h, i) = (shape.hidden as f64, shape.intermediate as f64);
-    // Queries, keys, values and attention's probabilities; the input of GELU; the normalised rows of two norms.
+    // Queries, keys, values and attention's probabilities; the slope or the input of GELU; the normalised rows of two norms.
     let always = 3.0 * n * h + n * workload.context * shape.heads as f64 + m * i + 2.0 * m * (h + 1.0);
     // The inputs of linear layers whose weights learn.
     let [before, after] = shape.added.map(|numbers| if numbers > 0 { 1.0 } else { 0.0 });

@@ -2,8 +2,8 @@
 //!
 //! Seeds and sentences are both samples, and they are crossed: every seed is scored on every sentence. A
 //! [`CrossedDifference`] separates what each contributes to the variance and combines both in one interval. Where a split is
-//! drawn anew for every seed, they are crossed in part or not at all: each seed has sentences of its own, and the variance
-//! between seeds contains all that comes from sentences.
+//! drawn anew for every seed, each seed has sentences of its own. The variance between seeds then contains what comes from
+//! sentences, but for the sentences that two seeds have both drawn.
 //!
 //! - *Sentences* are resampled with replacement, the same ones for all seeds, since words of a sentence are not
 //!   independent and one sentence may be hard for every seed.
@@ -57,6 +57,8 @@ pub struct Stratum {
     gains: Vec<f64>,
     seeds: usize,
     weight: f64,
+    /// The share of a text's sentences that another one has too.
+    overlap: f64,
 }
 
 /// Sentences that are scored together, by place.
@@ -81,14 +83,21 @@ impl Stratum {
     /// From several texts, where not every seed was scored on every one. Each has a place for every seed, in one order.
     ///
     /// # Errors
-    /// If there is no seed, a text has fewer than two sentences or no word, a gain is not finite, a seed has another number of
-    /// sentences than its text or was scored on none, or texts differ in their number of seeds.
+    /// If there is no seed, a text has fewer than two sentences, no word or no seed, a gain is not finite, a seed has another
+    /// number of sentences than its text or was scored on none, or texts differ in their number of seeds.
     pub fn partly_crossed(scored: Vec<Scored>) -> Result<Self, ScoreError> {
         let seeds = scored.first().map_or(0, |first| first.gains.len());
         if seeds == 0 {
             return Err(ScoreError::Empty { what: "the list of seeds" });
         }
-        let mut made = Self { texts: Vec::new(), words: Vec::new(), gains: Vec::new(), seeds, weight: 1.0 };
+        let mut made = Self {
+            texts: Vec::new(),
+            words: Vec::new(),
+            gains: Vec::new(),
+            seeds,
+            weight: 1.0,
+            overlap: 0.0,
+        };
         for Scored { words, gains } in scored {
             if gains.len() != seeds {
                 return Err(ScoreError::Unpaired { a: seeds, b: gains.len() });
@@ -96,7 +105,8 @@ impl Stratum {
             if let Some(other) = gains.iter().flatten().find(|gains| gains.len() != words.len()) {
                 return Err(ScoreError::Unpaired { a: words.len(), b: other.len() });
             }
-            if words.len() < 2 || words.iter().all(|&words| words == 0) {
+            let nobody = gains.iter().all(Option::is_none);
+            if nobody || words.len() < 2 || words.iter().all(|&words| words == 0) {
                 return Err(ScoreError::Empty { what: "the sample of sentences" });
             }
             let all = gains.iter().flatten().flatten().enumerate();
@@ -127,8 +137,29 @@ impl Stratum {
         Self { weight, ..self }
     }
 
+    /// The same whose texts were drawn from the same sentences, so that two of them have this share in common. As if a
+    /// sentence were as hard for every seed that has it: intervals are rather too wide than too narrow.
+    ///
+    /// # Panics
+    /// If the share is not in \[0, 1\].
+    #[must_use]
+    pub fn with_overlap(self, share: f64) -> Self {
+        assert!((0.0..=1.0).contains(&share), "a share of {share}");
+        Self { overlap: if self.texts.len() > 1 { share } else { 0.0 }, ..self }
+    }
+
+    /// The words of sentences that no other text has.
     fn all_words(&self) -> f64 {
-        self.words.iter().map(|&words| f64::from(words)).sum()
+        let texts = self.texts.len() as f64;
+        let words: f64 = self.words.iter().map(|&words| f64::from(words)).sum();
+        words / (1.0 + (texts - 1.0) * self.overlap)
+    }
+
+    /// Sentences that a seed was scored on, on average.
+    fn sentences_of_seed(&self) -> usize {
+        let of_text =
+            |text: &Text| text.sentences.len() * text.scored.iter().filter(|scored| **scored).count();
+        self.texts.iter().map(of_text).sum::<usize>().div_ceil(self.seeds)
     }
 
     /// The words that each seed was scored on.
@@ -191,10 +222,13 @@ impl Stratum {
                 drawn().zip(&centre).map(|(drawn, centre)| (drawn - centre).powi(2)).sum::<f64>() / seeds;
             used += 1.0;
         }
-        // The bootstrap's variance has the number of sentences in the denominator, for each text.
+        // The bootstrap's variance has the number of sentences in the denominator, for each text; texts are of about one
+        // size where there are several.
         let n = self.words.len() as f64;
         let scale = n / (n - self.texts.len() as f64) / f64::max(used, 1.0);
         let (of_mean, of_seeds) = (scale * of_mean, scale * of_seeds);
+        // What two texts have in common is resampled with each of them alone, but is one sample.
+        let of_mean = of_mean + self.overlap * (of_seeds - of_mean).max(0.0);
         let interaction = if self.seeds > 1 { (of_seeds - of_mean) / (seeds - 1.0) } else { 0.0 };
         // As if one more word were right in A alone and one in B alone: where the systems (nearly) never differ, the
         // sentences at hand do not prove that they never would.
@@ -238,7 +272,7 @@ pub struct CrossedDifference {
     pub value: f64,
     /// Seed by seed.
     pub by_seed: Vec<f64>,
-    /// How many sentences.
+    /// How many sentences a seed was scored on, on average.
     pub sentences: usize,
     /// The parts of its variance.
     pub variance: VarianceParts,
@@ -284,7 +318,7 @@ impl CrossedDifference {
         Ok(Self {
             value,
             by_seed,
-            sentences: count,
+            sentences: strata.iter().map(Stratum::sentences_of_seed).sum(),
             variance: VarianceParts { seeds, sentences, interaction },
             freedom: count - strata.iter().map(|stratum| stratum.texts.len()).sum::<usize>(),
         })
@@ -492,7 +526,7 @@ mod tests {
         let gains = vec![(0..90).map(|at| f64::from(at % 3)).collect::<Vec<f64>>(); 3];
         let found = CrossedDifference::of(&[nested(&gains)], 4000, 0).expect("a difference");
         assert!((found.value - 0.1).abs() < 1e-12);
-        assert_eq!(found.sentences, 270);
+        assert_eq!(found.sentences, 90);
         // Gains of 10 words with variance 2/3, 90 sentences for each of three seeds.
         let of_sentences = (2.0 / 3.0) / 100.0 / 270.0;
         assert!((found.variance.sentences / of_sentences - 1.0).abs() < 0.08, "{}", found.variance.sentences);
@@ -506,6 +540,13 @@ mod tests {
         let ratio = crossed.variance.sentences / found.variance.sentences;
         assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{ratio}");
         assert!(crossed.variance.interaction < 1e-12);
+        // With all sentences in common, sentences count as in the crossed case.
+        let one = CrossedDifference::of(&[nested(&gains).with_overlap(1.0)], 4000, 0).expect("a difference");
+        assert!((one.variance.sentences / crossed.variance.sentences - 1.0).abs() < 0.08);
+        assert!(one.variance.interaction < 1e-9);
+        let half = CrossedDifference::of(&[nested(&gains).with_overlap(0.5)], 4000, 0).expect("a difference");
+        assert!((half.variance.sentences / found.variance.sentences - 2.0).abs() < 0.1, "1 + (3 - 1) / 2");
+        assert!((half.variance.interaction / found.variance.interaction - 0.5).abs() < 0.1);
     }
 
     #[test]
@@ -546,6 +587,8 @@ mod tests {
             Stratum::partly_crossed(vec![scored(&[gains.clone(), None])]).is_err(),
             "a seed without a text"
         );
+        let idle = vec![scored(std::slice::from_ref(&gains)), scored(&[None])];
+        assert!(Stratum::partly_crossed(idle).is_err(), "a text without a seed");
         let uneven = vec![scored(std::slice::from_ref(&gains)), scored(&[gains.clone(), gains.clone()])];
         assert!(Stratum::partly_crossed(uneven).is_err());
         assert!(CrossedDifference::of(&[], 1, 0).is_err() && crossed_permutation(&[], 1, 0).is_err());

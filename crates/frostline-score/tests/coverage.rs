@@ -23,10 +23,10 @@ fn intervals_cover_and_verdicts_are_seldom_wrong() {
             ..Setting::default()
         },
         Setting {
-            name: "sentences of its own",
-            sentences: 100,
+            name: "a fifth for each seed",
+            sentences: 60,
             seed_effect: 0.3,
-            own_sentences: true,
+            drawn: 0.2,
             ..Setting::default()
         },
     ];

@@ -39,16 +39,14 @@ pub(super) fn lacking() -> Option<&'static str> {
     } else if !Path::new("/lib/ld-linux-aarch64.so.1").is_file() {
         Some("the libraries for Arm are not here; Debian's package is `libc6:arm64`")
     } else if !links() {
-        Some(
-            "what the linker for Arm starts a program with is not here; Debian's package is `libc6-dev-arm64-cross`",
-        )
+        Some("the C library's start files for Arm are not here; Debian's package is `libc6-dev-arm64-cross`")
     } else {
         None
     }
 }
 
 /// Whether the linker finds what every program begins with: the C library's files for development are a package of their own,
-/// which the linker's only recommends.
+/// which the linker's package only recommends.
 fn links() -> bool {
     Command::new(LINKER)
         .arg("-print-file-name=Scrt1.o")

@@ -47,11 +47,35 @@ struct OfText {
     words: Vec<u32>,
 }
 
+/// The share of a dataset's file that a cell's seed draws to be this split; nothing where the split is a file.
+pub(crate) fn drawn_share(cell: &Cell, dataset: &str, split: &str) -> Option<f64> {
+    let data = &cell.settings.data;
+    let has_train = cell.inputs.contains_key(&cell.settings.role(dataset, "train"));
+    match split {
+        "test" if data.cut_test > 0.0 => Some(data.cut_test),
+        "dev" if data.cut_dev > 0.0 => Some(data.cut_dev),
+        "dev" if !has_train => Some(1.0 - data.train_from_dev),
+        _ => None,
+    }
+}
+
 impl<'a> After<'a> {
     /// A cell at its end, as its headline scores it; nothing where it is not done.
     pub fn end(view: &'a CellView) -> Option<Self> {
         let result = &view.done()?.result;
         Some(Self { cell: &view.cell, stage: result.stages.len().checked_sub(1)?, task: &result.headline })
+    }
+
+    /// The share of a file that the cell's seed draws to be this split; nothing where the split is the same for all seeds, or
+    /// the file is not that of the other cell.
+    fn drawn(&self, split: &str, other: &Cell) -> Option<f64> {
+        let task = self.cell.settings.tasks.get(self.task)?;
+        let dataset = self.cell.settings.dataset_of(task);
+        let files = |cell: &Cell| {
+            let hash = |split| Some(&cell.inputs.get(&cell.settings.role(dataset, split))?.sha256);
+            ["train", "dev"].map(|split| hash(split).cloned())
+        };
+        drawn_share(self.cell, dataset, split).filter(|_| files(self.cell) == files(other))
     }
 
     fn key(&self, split: &'static str) -> Key {
@@ -110,7 +134,7 @@ impl<'a> Sides<'a> {
 
     /// Comparisons as strata: those on the same sentences are averaged sentence by sentence, others are strata of
     /// their own. Each comparison has one pair of cells per seed, in the same order of seeds. Seeds may have been scored on
-    /// other sentences than one another, where each drew its own.
+    /// other sentences than one another where each drew its own.
     ///
     /// # Errors
     /// Says why the cells cannot be compared.
@@ -119,13 +143,10 @@ impl<'a> Sides<'a> {
         comparisons: &[Vec<Twins<'_>>],
         split: &'static str,
     ) -> Result<Vec<Stratum>, String> {
-        let mut by_texts: Vec<(Vec<&TextName>, Vec<Gains>)> = Vec::new();
+        let mut by_texts: Vec<(OfSeeds<'_>, Vec<Gains>)> = Vec::new();
         for pairs in comparisons {
             let (texts, gains) = self.gains(pairs, split)?;
-            let same = |others: &[&TextName]| {
-                others.len() == texts.len() && others.iter().zip(&texts).all(|(a, b)| a.is_that_of(b))
-            };
-            match by_texts.iter_mut().find(|(others, _)| same(others)) {
+            match by_texts.iter_mut().find(|(others, _)| others.are_those_of(&texts)) {
                 Some((_, all)) => all.push(gains),
                 None => by_texts.push((texts, vec![gains])),
             }
@@ -133,48 +154,75 @@ impl<'a> Sides<'a> {
         by_texts.into_iter().map(|(texts, all)| self.stratum(&texts, all)).collect()
     }
 
-    /// The mean of comparisons on these texts, one for each seed.
-    fn stratum(&self, texts: &[&TextName], all: Vec<Gains>) -> Result<Stratum, String> {
+    /// The mean of comparisons on these texts.
+    fn stratum(&self, texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
         let weight = all.len() as f64;
         let mean = mean_of(all);
-        let mut distinct: Vec<&TextName> = Vec::new();
-        for &text in texts {
-            if !distinct.iter().any(|other| other.is_that_of(text)) {
-                distinct.push(text);
+        // The seeds of each text. Sentences that are not known may be any of those that are, but only one of them.
+        let mut alike: Vec<Vec<usize>> = Vec::new();
+        for (seed, text) in texts.names.iter().enumerate() {
+            let same =
+                |others: &&mut Vec<usize>| others.iter().all(|&other| texts.names[other].is_that_of(text));
+            match alike.iter_mut().find(same) {
+                Some(seeds) => seeds.push(seed),
+                None => alike.push(vec![seed]),
             }
         }
-        let scored = distinct.into_iter().map(|text| Scored {
-            words: self.a.texts[&text.shape].clone(),
-            gains: texts
+        let overlap = match alike.len() {
+            1 => 0.0,
+            _ => texts.drawn.ok_or(OTHER_SENTENCES)?,
+        };
+        let scored = alike.iter().map(|seeds| Scored {
+            words: self.a.texts[&texts.names[seeds[0]].shape].clone(),
+            gains: mean
                 .iter()
-                .zip(&mean)
-                .map(|(other, gains)| text.is_that_of(other).then(|| gains.clone()))
+                .enumerate()
+                .map(|(at, gains)| seeds.contains(&at).then(|| gains.clone()))
                 .collect(),
         });
-        let made = Stratum::partly_crossed(scored.collect()).map_err(|error| error.to_string());
-        Ok(made?.with_weight(weight))
+        let made = Stratum::partly_crossed(scored.collect()).map_err(|error| error.to_string())?;
+        Ok(made.with_weight(weight).with_overlap(overlap))
     }
 
     /// The words by which A has more right than B, by seed and sentence, and each seed's text.
-    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(Vec<&'a TextName>, Gains), String> {
+    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(OfSeeds<'a>, Gains), String> {
         let right = |side: &'a Outcomes, after: &After<'_>| {
             side.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
         };
-        let mut gains = Vec::new();
-        let mut texts = Vec::new();
+        let (mut gains, mut names) = (Vec::new(), Vec::new());
         for (a, b) in pairs {
             let (a, b) = (right(self.a, a)?, right(self.b, b)?);
             if !a.text.is_that_of(&b.text) {
-                return Err("the cells were scored on different sentences".into());
+                return Err(OTHER_SENTENCES.into());
             }
             if self.a.texts[&a.text.shape].len() < 2 {
                 return Err("there are fewer than two sentences".into());
             }
-            texts.push(&a.text);
+            names.push(if a.text.whole.is_some() { &a.text } else { &b.text });
             let of_sentence = a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b));
             gains.push(of_sentence.collect());
         }
-        if texts.is_empty() { Err("there is no pair of cells".into()) } else { Ok((texts, gains)) }
+        let Some((first, _)) = pairs.first() else { return Err("there is no pair of cells".into()) };
+        let drawn = pairs.iter().flat_map(|(a, b)| [a, b]).map(|after| after.drawn(split, first.cell));
+        let drawn = drawn.collect::<Option<Vec<f64>>>().map(|shares| shares.into_iter().fold(0.0, f64::max));
+        Ok((OfSeeds { names, drawn }, gains))
+    }
+}
+
+/// Why cells are not compared that were not scored on the same sentences.
+const OTHER_SENTENCES: &str = "the cells were scored on different sentences";
+
+/// What each seed of a comparison was scored on.
+struct OfSeeds<'a> {
+    names: Vec<&'a TextName>,
+    /// The share of the same file that each seed drew, where all did.
+    drawn: Option<f64>,
+}
+
+impl OfSeeds<'_> {
+    fn are_those_of(&self, other: &Self) -> bool {
+        let same = self.names.iter().zip(&other.names).all(|(a, b)| a.is_that_of(b));
+        same && self.names.len() == other.names.len()
     }
 }
 

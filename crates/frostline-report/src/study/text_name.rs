@@ -17,6 +17,7 @@ impl TextName {
     pub fn new(shape: &str, whole: &str, has_words: bool) -> Self {
         Self { shape: sha256(shape.as_bytes()), whole: has_words.then(|| sha256(whole.as_bytes())) }
     }
+
     /// Whether both are the same sentences, as far as both say. Where words are known they are compared too.
     pub fn is_that_of(&self, other: &Self) -> bool {
         self.shape == other.shape && self.whole.iter().zip(&other.whole).all(|(a, b)| a == b)

@@ -8,6 +8,8 @@ use crate::number::{count, listed};
 use crate::page::code;
 use crate::page::{Page, PageFile};
 use crate::render::markdown;
+use crate::study::cells::SPLITS;
+use crate::study::outcomes::drawn_share;
 use crate::study::words::{banner, extras_name};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
@@ -77,16 +79,20 @@ impl Topic for Data {
     }
 }
 
-/// Where every seed cuts off sentences of its own to be scored on.
+/// Where every seed draws sentences of its own to be scored on.
 fn own_sentences(study: &Study) -> Option<String> {
-    let cut =
-        |view: &&CellView| view.cell.settings.data.cut_dev > 0.0 || view.cell.settings.data.cut_test > 0.0;
-    let langs = distinct(study.cells.iter().filter(cut).map(|view| view.cell.settings.lang.to_string()));
-    let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed));
-    (!langs.is_empty() && seeds.len() > 1).then(|| {
+    let draws = |view: &&CellView| {
+        let settings = &view.cell.settings;
+        let mut datasets = settings.tasks.values().map(|task| settings.dataset_of(task));
+        datasets.any(|dataset| SPLITS.iter().any(|split| drawn_share(&view.cell, dataset, split).is_some()))
+    };
+    let drawn: Vec<&CellView> = study.cells.iter().filter(draws).collect();
+    let langs = distinct(drawn.iter().map(|view| view.cell.settings.lang.to_string()));
+    let seeds = distinct(drawn.iter().map(|view| view.cell.settings.seed));
+    (seeds.len() > 1).then(|| {
         format!(
-            "In {}, sentences to score on are cut off train anew for each seed. Policies are compared seed by seed on the same \
-             sentences; what differs between seeds is in part their sentences.",
+            "In {}, every seed draws the sentences it is scored on. Policies are compared seed by seed on the same sentences; part \
+             of what differs between seeds is their sentences.",
             listed(&langs)
         )
     })

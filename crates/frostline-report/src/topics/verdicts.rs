@@ -108,9 +108,9 @@ fn unpaired(rows: &[&PolicyVerdict]) -> String {
 pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
     let extras = extras_name(study, &advice.extras);
     let within = if extras.is_empty() { String::new() } else { format!(" with {extras}") };
-    let place = match advice.langs.as_slice() {
-        [one] => format!("In {one}{within}"),
-        all => format!("In each of {}{within}", listed(all)),
+    let (place, each) = match advice.langs.as_slice() {
+        [one] => (format!("In {one}{within}"), ""),
+        all => (format!("Over {}{within}", listed(all)), " in each of them"),
     };
     let margin = points(advice.margin);
     let cost = |policy: &str, cost: f64| {
@@ -122,13 +122,14 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
     };
     let mut text = match &advice.choice {
         Some(choice) => format!(
-            "{place}, the cheapest policy that is shown to lose at most {margin} against `none` is **{}** \
+            "{place}, the cheapest policy that is shown to lose at most {margin} against `none`{each} is \
+             **{}** \
              (confidence {}; {}).",
             choice.policy,
             confidence(choice.confidence),
             cost(&choice.policy, choice.step_cost)
         ),
-        None => format!("{place}, no cheaper policy is shown to lose at most {margin} against `none`."),
+        None => format!("{place}, no cheaper policy is shown to lose at most {margin} against `none`{each}."),
     };
     if let Some(open) = &advice.open {
         let corrected = match advice.policies {

@@ -12,7 +12,9 @@ const PLAN: &str = "schema = 4\nname = 'verdicts'\n[treebanks]\nen = 'UD_English
      [[claims]]\nsays = 'Freezing all costs accuracy.'\n\
      tests = [{ less = { a = ['all'], b = ['none'] } }]\n\
      [[claims]]\nsays = 'The first four blocks need not learn.'\n\
-     tests = [{ equal-within = { a = ['first-4'], b = ['none'], margin = 0.5 } }]\n";
+     tests = [{ equal-within = { a = ['first-4'], b = ['none'], margin = 0.5 } }]\n\
+     [[claims]]\nsays = 'The last two blocks lose less than a point.'\n\
+     tests = [{ loses-at-most = { a = ['top-2'], b = ['none'], margin = 1 } }]\n";
 
 /// A number that looks random.
 fn mixed(parts: [u64; 4]) -> u64 {
@@ -47,8 +49,16 @@ fn lines(place: &Place<'_>) -> String {
 }
 
 fn study(seeds: &str, change: &dyn Fn(&Place<'_>, String) -> String) -> (Sweep, Vec<Record>, Files) {
+    study_of(PLAN, seeds, change)
+}
+
+fn study_of(
+    plan: &str,
+    seeds: &str,
+    change: &dyn Fn(&Place<'_>, String) -> String,
+) -> (Sweep, Vec<Record>, Files) {
     let sweep =
-        sweep(&PLAN.replace(
+        sweep(&plan.replace(
             "[[claims]]\nsays = 'Freezing",
             &format!("seed = {seeds}\n[[claims]]\nsays = 'Freezing"),
         ));
@@ -160,18 +170,29 @@ fn five_seeds_have_a_stochastic_order() {
     assert!(order(2) > 0.9, "`all` is worse");
 }
 
+/// Other sentences for every seed.
+fn own_sentences(place: &Place<'_>, lines: String) -> String {
+    lines.lines().map(|line| format!("{}.{line}\n", place.settings.seed)).collect()
+}
+
 #[test]
-fn seeds_with_sentences_of_their_own_are_compared_seed_by_seed() {
-    let verdict = |change: &dyn Fn(&Place<'_>, String) -> String| {
-        let (sweep, records, predictions) = study("[42, 43, 44]", change);
+fn seeds_that_drew_their_sentences_are_compared_seed_by_seed() {
+    let verdict = |cut: &str, change: &dyn Fn(&Place<'_>, String) -> String| {
+        let plan = PLAN.replace("[grid]", &format!("[settings.data]\n{cut}\n[grid]"));
+        let (sweep, records, predictions) = study_of(&plan, "[42, 43, 44]", change);
         json_of(&report(&sweep, &records, &predictions))["groups"][2]["dev_verdict"].clone()
     };
-    let shared = verdict(&|_, lines| lines);
-    let own = verdict(&|place, lines| lines.replace("s7 ", &format!("s7.{} ", place.settings.seed)));
+    let shared = verdict("", &|_, lines| lines);
+    let own = verdict("cut_dev = 0.2", &own_sentences);
     assert!(own["unpaired"].is_null(), "{own}");
-    assert_eq!(own["difference"]["value"], shared["difference"]["value"]);
-    let count = |verdict: &Value| verdict["difference"]["sentences"].as_u64().expect("a number");
-    assert_eq!(count(&own), 3 * count(&shared));
+    assert_eq!(own["difference"]["by_seed"], shared["difference"]["by_seed"]);
+    assert_eq!(own["difference"]["sentences"], shared["difference"]["sentences"], "of a seed");
+    let variance =
+        |verdict: &Value| verdict["difference"]["variance"]["sentences"].as_f64().expect("a number");
+    assert!(variance(&own) < variance(&shared), "there are more of them");
+    // Where no setting says that seeds draw their sentences, they should have been the same.
+    let why = verdict("", &own_sentences)["unpaired"].clone();
+    assert_eq!(why, "the cells were scored on different sentences");
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub struct Setting {
     pub seed_effect: f64,
     /// Policies that are compared with the same baseline.
     pub policies: usize,
-    /// Whether every seed is scored on sentences of its own.
-    pub own_sentences: bool,
+    /// The share of all sentences that every seed draws anew to be scored on; 0 where all seeds have the same.
+    pub drawn: f64,
 }
 
 impl Default for Setting {
@@ -36,7 +36,7 @@ impl Default for Setting {
             errors: 0.02,
             seed_effect: 0.0,
             policies: 1,
-            own_sentences: false,
+            drawn: 0.0,
         }
     }
 }
@@ -82,15 +82,18 @@ pub fn simulate(setting: &Setting, studies: u32, resamples: u32) -> Rates {
 /// The verdicts of one study. The true difference of every policy is `gain`.
 fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Judged> {
     let rows = (0..setting.policies as u64).map(|policy| {
-        let stratum = if setting.own_sentences {
-            let one = Setting { seeds: 1, ..*setting };
+        let stratum = if setting.drawn > 0.0 {
+            let all = Setting { sentences: (setting.sentences as f64 / setting.drawn) as usize, ..*setting };
+            let (words, gains) = gains(&all, gain, stream, policy);
             let scored = |seed: usize| {
-                let (words, mut gains) = gains(&one, gain, stream.child(seed as u64), policy);
+                let order = stream.child(0).child(seed as u64).permutation(all.sentences);
+                let own = &order[..setting.sentences];
                 let mut of_seeds = vec![None; setting.seeds];
-                of_seeds[seed] = gains.pop();
-                Scored { words, gains: of_seeds }
+                of_seeds[seed] = Some(own.iter().map(|&at| gains[seed][at]).collect());
+                Scored { words: own.iter().map(|&at| words[at]).collect(), gains: of_seeds }
             };
-            Stratum::partly_crossed((0..setting.seeds).map(scored).collect())
+            let scored = (0..setting.seeds).map(scored).collect();
+            Stratum::partly_crossed(scored).map(|stratum| stratum.with_overlap(setting.drawn))
         } else {
             let (words, gains) = gains(setting, gain, stream, policy);
             Stratum::new(words, &gains)
