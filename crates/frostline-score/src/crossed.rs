@@ -148,7 +148,7 @@ impl Stratum {
         Self { overlap: if self.texts.len() > 1 { share } else { 0.0 }, ..self }
     }
 
-    /// The words of sentences that no other text has.
+    /// The words of all texts, those that they share counted once.
     fn all_words(&self) -> f64 {
         let texts = self.texts.len() as f64;
         let words: f64 = self.words.iter().map(|&words| f64::from(words)).sum();
