@@ -24,6 +24,8 @@ pub enum Operation {
     Linear(Precision),
     /// x and weight.
     Product,
+    /// x and a row.
+    AddRow,
     /// x, weight, bias, residual, gamma and beta.
     LinearNorm(Dropout, Rows),
     /// x.
@@ -63,6 +65,7 @@ impl Operation {
         match self {
             Self::Linear(precision) => B::k_linear(x, i[1].clone(), vector(&i[2]), *precision),
             Self::Product => B::k_product(x, i[1].clone(), Precision::F32),
+            Self::AddRow => B::k_add_row(x, i[1].clone()),
             Self::LinearNorm(dropout, rows) => {
                 let affine = [vector(&i[4]), vector(&i[5])];
                 let add = AddNorm { residual: i[3].clone(), affine, eps: 1e-6, dropout: *dropout, rows };
@@ -94,6 +97,7 @@ impl Operation {
         match self {
             Self::Linear(_) => stock::linear(x, i[1].clone(), vector(&i[2])),
             Self::Product => x.matmul(i[1].clone()),
+            Self::AddRow => x + i[1].clone(),
             Self::LinearNorm(dropout, rows) => {
                 let x = stock::linear(x, i[1].clone(), vector(&i[2]));
                 let affine = [vector(&i[4]), vector(&i[5])];
@@ -120,7 +124,7 @@ impl Operation {
 
     /// Whether its numbers are rounded to bf16 before they are multiplied.
     fn rounds(&self) -> bool {
-        matches!(self, Self::Linear(Precision::Bf16 | Precision::F16))
+        matches!(self, Self::Linear(Precision::Bf16 | Precision::F16 | Precision::Tf32))
     }
 }
 
@@ -339,8 +343,20 @@ fn cases() -> Vec<(String, Case)> {
         ("linear, bf16, 209 x 64 x 96", linear(Precision::Bf16, [n, 64, 96])),
         ("linear, bf16, 5 x 33 x 7", linear(Precision::Bf16, [5, 33, 7])),
         ("linear, f16, 209 x 64 x 96", linear(Precision::F16, [n, 64, 96])),
+        ("linear, tf32, 209 x 64 x 96", linear(Precision::Tf32, [n, 64, 96])),
+        ("a row added to every row", Case::of(Operation::AddRow, &[[n, 70], [1, 70]])),
     ];
-    cases.into_iter().map(|(name, case)| (name.into(), case)).collect()
+    let large = |precision, name, [a, b]: [usize; 2]| {
+        // The product is large forward, then the gradient of x, then that of the weight.
+        [[a, b, a], [a, a, b], [b, a, a]].map(|sizes| {
+            let shown = sizes.map(|size| size.to_string()).join(" x ");
+            (format!("linear{name}, {shown}"), linear(precision, sizes))
+        })
+    };
+    // As many tiles as a large GPU has multiprocessors, so that the kernels for large products compute.
+    let many = [(Precision::F32, "", [752, 36]), (Precision::Bf16, ", bf16", [1520, 36])];
+    let cases = cases.into_iter().map(|(name, case)| (name.into(), case));
+    cases.chain(many.into_iter().flat_map(|(precision, name, sizes)| large(precision, name, sizes))).collect()
 }
 
 fn adamw<B: Train>(device: &B::Device) -> f64 {

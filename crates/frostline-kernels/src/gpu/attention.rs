@@ -1,10 +1,11 @@
 //! Attention within each sentence of a pack, without padding and without a matrix of probabilities.
 //!
-//! A cube computes some queries (or keys) of one head of one sentence, one per unit. It passes over the sentence in tiles
-//! that its units share; probabilities are computed again in the backward pass, from the logarithm of each row's sum.
+//! A cube computes some queries (or keys) of one head of one sentence, four units for each. It passes over the sentence in
+//! tiles that its units share: each unit computes a quarter of a row's scores, then a quarter of the channels of what these
+//! weigh. Probabilities are computed again in the backward pass, from the logarithm of each row's sum.
 //!
 //! # Source
-//! Dao et al., 2022 (FlashAttention), with one unit per row and the masks of Frostline's dropout.
+//! Dao et al., 2022 (FlashAttention), with the masks of Frostline's dropout.
 
 use burn_cubecl::CubeRuntime;
 use burn_cubecl::tensor::CubeTensor;
@@ -14,8 +15,14 @@ use super::mask::{Site, factor, row_key, site};
 use super::{fresh, list, sides};
 use crate::{Dropout, Pack};
 
-/// Rows of a tile, and units of a cube.
-const TILE: usize = 32;
+/// Rows of a cube.
+const ROWS: usize = 32;
+
+/// Units of a row.
+const PARTS: usize = 4;
+
+/// Channels of a head from which on a tile is half as long, so that it fits into the shared memory of any GPU.
+const WIDE: usize = 96;
 
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
@@ -30,11 +37,26 @@ pub(super) struct Saved<R: CubeRuntime> {
     dropout: Dropout,
 }
 
+/// Rows of a tile, for heads of so many channels.
+const fn tile(d: usize) -> usize {
+    if d > WIDE { ROWS / 2 } else { ROWS }
+}
+
+/// Numbers of a tile, whose rows have a gap between them so that units read from different banks.
+const fn size(d: usize) -> usize {
+    tile(d) * (d + 1)
+}
+
+/// From one row of scores to the next.
+const fn pitch(d: usize) -> usize {
+    tile(d) + 1
+}
+
 /// Copies a tile of one head into shared memory; rows from `end` on are left as they are.
 #[cube]
 fn load(
     from: &Array<f32>,
-    tile: &mut SharedMemory<f32>,
+    to: &mut SharedMemory<f32>,
     start: usize,
     end: usize,
     stride: usize,
@@ -42,12 +64,12 @@ fn load(
     #[comptime] d: usize,
 ) {
     let mut at = UNIT_POS as usize;
-    while at < comptime!(TILE * d) {
-        let row = start + at / d;
-        if row < end {
-            tile[at] = from[row * stride + first + at % d];
+    while at < comptime!(tile(d) * d) {
+        let (row, channel) = (at / d, at % d);
+        if start + row < end {
+            to[row * comptime!(d + 1) + channel] = from[(start + row) * stride + first + channel];
         }
-        at += TILE;
+        at += comptime!(ROWS * PARTS);
     }
 }
 
@@ -57,9 +79,57 @@ fn dot(row: &Array<f32>, tile: &SharedMemory<f32>, at: usize, #[comptime] d: usi
     let mut sum = 0.0f32;
     #[unroll]
     for channel in 0..d {
-        sum += row[channel] * tile[at * d + channel];
+        sum += row[channel] * tile[at * comptime!(d + 1) + channel];
     }
     sum
+}
+
+/// Adds a row of a tile, weighted, to the channels of a unit.
+#[cube]
+fn add(
+    sums: &mut Array<f32>,
+    weight: f32,
+    tile: &SharedMemory<f32>,
+    at: usize,
+    part: usize,
+    #[comptime] d: usize,
+) {
+    #[unroll]
+    for turn in 0..comptime!(d.div_ceil(PARTS)) {
+        let channel = turn * PARTS + part;
+        if comptime!((turn + 1) * PARTS <= d) || channel < d {
+            sums[turn] += weight * tile[at * comptime!(d + 1) + channel];
+        }
+    }
+}
+
+/// Writes a unit's channels.
+#[cube]
+fn write(
+    sums: &Array<f32>,
+    to: &mut Array<f32>,
+    first: usize,
+    part: usize,
+    share: f32,
+    #[comptime] d: usize,
+) {
+    #[unroll]
+    for turn in 0..comptime!(d.div_ceil(PARTS)) {
+        let channel = turn * PARTS + part;
+        if comptime!((turn + 1) * PARTS <= d) || channel < d {
+            to[first + channel] = sums[turn] * share;
+        }
+    }
+}
+
+/// Rows of a tile that there are.
+#[cube]
+fn rows_of(from: usize, end: usize, #[comptime] d: usize) -> usize {
+    let mut count = end - from;
+    if count > comptime!(tile(d)) {
+        count = comptime!(tile(d)).runtime();
+    }
+    count
 }
 
 #[cube(launch_unchecked)]
@@ -77,22 +147,28 @@ fn forward_kernel(
 ) {
     let (first, end) =
         (boundaries[CUBE_POS_Z as usize] as usize, boundaries[CUBE_POS_Z as usize + 1] as usize);
-    let start = first + CUBE_POS_X as usize * TILE;
+    let start = first + CUBE_POS_X as usize * ROWS;
     if start >= end {
         terminate!();
     }
     let (head, h) = (CUBE_POS_Y as usize, heads * d);
-    let row = start + UNIT_POS as usize;
-    let mut keys = SharedMemory::<f32>::new(comptime!(TILE * d));
-    let mut values = SharedMemory::<f32>::new(comptime!(TILE * d));
+    let (line, part) = (UNIT_POS as usize / PARTS, UNIT_POS as usize % PARTS);
+    let (row, line) = (start + line, line * comptime!(pitch(d)));
+    let mut keys = SharedMemory::<f32>::new(comptime!(size(d)));
+    let mut values = SharedMemory::<f32>::new(comptime!(size(d)));
+    let mut scores = SharedMemory::<f32>::new(comptime!(ROWS * pitch(d)));
+    let mut factors = SharedMemory::<f32>::new(comptime!(if drops { ROWS * pitch(d) } else { 1 }));
     let mut query = Array::<f32>::new(d);
-    let mut sum_of_values = Array::<f32>::new(d);
+    let mut sum_of_values = Array::<f32>::new(comptime!(d.div_ceil(PARTS)));
+    #[unroll]
+    for turn in 0..comptime!(d.div_ceil(PARTS)) {
+        sum_of_values[turn] = 0.0;
+    }
     let mut key = 0u32;
     if row < end {
         #[unroll]
         for channel in 0..d {
             query[channel] = qkv[3 * row * h + head * d + channel] * scale;
-            sum_of_values[channel] = 0.0;
         }
         if drops {
             key = row_key(&site, identities, row, head as u32 + 1);
@@ -105,37 +181,48 @@ fn forward_kernel(
         load(qkv, &mut keys, from, end, 3 * h, h + head * d, d);
         load(qkv, &mut values, from, end, 3 * h, 2 * h + head * d, d);
         sync_cube();
+        let count = rows_of(from, end, d);
         if row < end {
-            let mut count = end - from;
-            if count > TILE {
-                count = TILE.runtime();
-            }
-            for at in 0..count {
-                let score = dot(&query, &keys, at, d);
-                let higher = top.max(score);
-                let fades = (top - higher).exp();
-                let weight = (score - higher).exp();
-                top = higher;
-                sum = sum * fades + weight;
-                let mut kept = weight;
+            let mut at = part;
+            while at < count {
+                scores[line + at] = dot(&query, &keys, at, d);
                 if drops {
-                    kept = weight * factor(&site, key, (from + at - first) as u32);
+                    factors[line + at] = factor(&site, key, (from + at - first) as u32);
                 }
-                #[unroll]
-                for channel in 0..d {
-                    sum_of_values[channel] = sum_of_values[channel] * fades + kept * values[at * d + channel];
-                }
+                at += PARTS;
             }
         }
         sync_cube();
-        from += TILE;
+        if row < end {
+            let mut higher = top;
+            for at in 0..count {
+                higher = higher.max(scores[line + at]);
+            }
+            let fades = (top - higher).exp();
+            top = higher;
+            sum *= fades;
+            #[unroll]
+            for turn in 0..comptime!(d.div_ceil(PARTS)) {
+                sum_of_values[turn] *= fades;
+            }
+            for at in 0..count {
+                let weight = (scores[line + at] - top).exp();
+                sum += weight;
+                let mut kept = weight;
+                if drops {
+                    kept = weight * factors[line + at];
+                }
+                add(&mut sum_of_values, kept, &values, at, part, d);
+            }
+        }
+        sync_cube();
+        from += comptime!(tile(d));
     }
     if row < end {
-        #[unroll]
-        for channel in 0..d {
-            context[row * h + head * d + channel] = sum_of_values[channel] / sum;
+        write(&sum_of_values, context, row * h + head * d, part, 1.0 / sum, d);
+        if part == 0 {
+            logarithm[row * heads + head] = top + sum.ln();
         }
-        logarithm[row * heads + head] = top + sum.ln();
     }
 }
 
@@ -158,17 +245,23 @@ fn queries_kernel(
 ) {
     let (first, end) =
         (boundaries[CUBE_POS_Z as usize] as usize, boundaries[CUBE_POS_Z as usize + 1] as usize);
-    let start = first + CUBE_POS_X as usize * TILE;
+    let start = first + CUBE_POS_X as usize * ROWS;
     if start >= end {
         terminate!();
     }
     let (head, h) = (CUBE_POS_Y as usize, heads * d);
-    let row = start + UNIT_POS as usize;
-    let mut keys = SharedMemory::<f32>::new(comptime!(TILE * d));
-    let mut values = SharedMemory::<f32>::new(comptime!(TILE * d));
+    let (line, part) = (UNIT_POS as usize / PARTS, UNIT_POS as usize % PARTS);
+    let (row, line) = (start + line, line * comptime!(pitch(d)));
+    let mut keys = SharedMemory::<f32>::new(comptime!(size(d)));
+    let mut values = SharedMemory::<f32>::new(comptime!(size(d)));
+    let mut scores = SharedMemory::<f32>::new(comptime!(ROWS * pitch(d)));
     let mut query = Array::<f32>::new(d);
     let mut outer = Array::<f32>::new(d);
-    let mut sum = Array::<f32>::new(d);
+    let mut sum = Array::<f32>::new(comptime!(d.div_ceil(PARTS)));
+    #[unroll]
+    for turn in 0..comptime!(d.div_ceil(PARTS)) {
+        sum[turn] = 0.0;
+    }
     let mut product = 0.0f32;
     let mut log = 0.0f32;
     let mut key = 0u32;
@@ -179,10 +272,11 @@ fn queries_kernel(
             query[channel] = qkv[3 * row * h + head * d + channel] * scale;
             outer[channel] = gradient[at];
             product += gradient[at] * context[at];
-            sum[channel] = 0.0;
         }
         log = logarithm[row * heads + head];
-        along[row * heads + head] = product;
+        if part == 0 {
+            along[row * heads + head] = product;
+        }
         if drops {
             key = row_key(&site, identities, row, head as u32 + 1);
         }
@@ -192,32 +286,30 @@ fn queries_kernel(
         load(qkv, &mut keys, from, end, 3 * h, h + head * d, d);
         load(qkv, &mut values, from, end, 3 * h, 2 * h + head * d, d);
         sync_cube();
+        let count = rows_of(from, end, d);
         if row < end {
-            let mut count = end - from;
-            if count > TILE {
-                count = TILE.runtime();
-            }
-            for at in 0..count {
+            let mut at = part;
+            while at < count {
                 let probability = (dot(&query, &keys, at, d) - log).exp();
                 let mut of_probability = dot(&outer, &values, at, d);
                 if drops {
                     of_probability *= factor(&site, key, (from + at - first) as u32);
                 }
-                let of_score = (of_probability - product) * probability * scale;
-                #[unroll]
-                for channel in 0..d {
-                    sum[channel] += of_score * keys[at * d + channel];
-                }
+                scores[line + at] = (of_probability - product) * probability * scale;
+                at += PARTS;
             }
         }
         sync_cube();
-        from += TILE;
+        if row < end {
+            for at in 0..count {
+                add(&mut sum, scores[line + at], &keys, at, part, d);
+            }
+        }
+        sync_cube();
+        from += comptime!(tile(d));
     }
     if row < end {
-        #[unroll]
-        for channel in 0..d {
-            of_qkv[3 * row * h + head * d + channel] = sum[channel];
-        }
+        write(&sum, of_qkv, 3 * row * h + head * d, part, 1.0f32, d);
     }
 }
 
@@ -239,30 +331,36 @@ fn keys_kernel(
 ) {
     let (first, end) =
         (boundaries[CUBE_POS_Z as usize] as usize, boundaries[CUBE_POS_Z as usize + 1] as usize);
-    let start = first + CUBE_POS_X as usize * TILE;
+    let start = first + CUBE_POS_X as usize * ROWS;
     if start >= end {
         terminate!();
     }
     let (head, h) = (CUBE_POS_Y as usize, heads * d);
     let unit = UNIT_POS as usize;
-    let row = start + unit;
-    let mut queries = SharedMemory::<f32>::new(comptime!(TILE * d));
-    let mut outers = SharedMemory::<f32>::new(comptime!(TILE * d));
-    let mut logs = SharedMemory::<f32>::new(TILE);
-    let mut products = SharedMemory::<f32>::new(TILE);
-    let mut masks = SharedMemory::<u32>::new(TILE);
+    let (line, part) = (unit / PARTS, unit % PARTS);
+    let (row, line) = (start + line, line * comptime!(pitch(d)));
+    let mut queries = SharedMemory::<f32>::new(comptime!(size(d)));
+    let mut outers = SharedMemory::<f32>::new(comptime!(size(d)));
+    let mut scores = SharedMemory::<f32>::new(comptime!(ROWS * pitch(d)));
+    let mut weights = SharedMemory::<f32>::new(comptime!(ROWS * pitch(d)));
+    let mut logs = SharedMemory::<f32>::new(comptime!(tile(d)));
+    let mut products = SharedMemory::<f32>::new(comptime!(tile(d)));
+    let mut masks = SharedMemory::<u32>::new(comptime!(tile(d)));
     let mut key = Array::<f32>::new(d);
     let mut value = Array::<f32>::new(d);
-    let mut sum_k = Array::<f32>::new(d);
-    let mut sum_v = Array::<f32>::new(d);
+    let mut sum_k = Array::<f32>::new(comptime!(d.div_ceil(PARTS)));
+    let mut sum_v = Array::<f32>::new(comptime!(d.div_ceil(PARTS)));
+    #[unroll]
+    for turn in 0..comptime!(d.div_ceil(PARTS)) {
+        sum_k[turn] = 0.0;
+        sum_v[turn] = 0.0;
+    }
     if row < end {
         #[unroll]
         for channel in 0..d {
             let at = 3 * row * h + h + head * d + channel;
             key[channel] = qkv[at] * scale;
             value[channel] = qkv[at + h];
-            sum_k[channel] = 0.0;
-            sum_v[channel] = 0.0;
         }
     }
     let mut from = first;
@@ -270,7 +368,7 @@ fn keys_kernel(
         load(qkv, &mut queries, from, end, 3 * h, head * d, d);
         load(gradient, &mut outers, from, end, h, head * d, d);
         let own = from + unit;
-        if own < end {
+        if unit < comptime!(tile(d)) && own < end {
             logs[unit] = logarithm[own * heads + head];
             products[unit] = along[own * heads + head];
             if drops {
@@ -278,12 +376,10 @@ fn keys_kernel(
             }
         }
         sync_cube();
+        let count = rows_of(from, end, d);
         if row < end {
-            let mut count = end - from;
-            if count > TILE {
-                count = TILE.runtime();
-            }
-            for at in 0..count {
+            let mut at = part;
+            while at < count {
                 let probability = (dot(&key, &queries, at, d) - logs[at]).exp();
                 let mut of_probability = dot(&value, &outers, at, d);
                 let mut kept = probability;
@@ -292,30 +388,31 @@ fn keys_kernel(
                     of_probability *= factor;
                     kept *= factor;
                 }
-                let of_score = (of_probability - products[at]) * probability * scale;
-                #[unroll]
-                for channel in 0..d {
-                    sum_k[channel] += of_score * queries[at * d + channel];
-                    sum_v[channel] += kept * outers[at * d + channel];
-                }
+                scores[line + at] = (of_probability - products[at]) * probability * scale;
+                weights[line + at] = kept;
+                at += PARTS;
             }
         }
         sync_cube();
-        from += TILE;
+        if row < end {
+            for at in 0..count {
+                add(&mut sum_k, scores[line + at], &queries, at, part, d);
+                add(&mut sum_v, weights[line + at], &outers, at, part, d);
+            }
+        }
+        sync_cube();
+        from += comptime!(tile(d));
     }
     if row < end {
-        #[unroll]
-        for channel in 0..d {
-            let at = 3 * row * h + h + head * d + channel;
-            of_qkv[at] = sum_k[channel];
-            of_qkv[at + h] = sum_v[channel];
-        }
+        let at = 3 * row * h + h + head * d;
+        write(&sum_k, of_qkv, at, part, 1.0f32, d);
+        write(&sum_v, of_qkv, at + h, part, 1.0f32, d);
     }
 }
 
-/// A cube per tile of the longest sentence, per head and per sentence.
+/// A cube for some rows of the longest sentence, for each head and sentence.
 fn count(pack: &Pack, heads: usize) -> CubeCount {
-    CubeCount::Static(pack.longest().div_ceil(TILE) as u32, heads as u32, pack.sentences() as u32)
+    CubeCount::Static(pack.longest().div_ceil(ROWS) as u32, heads as u32, pack.sentences() as u32)
 }
 
 /// The context \[N, H\] of queries, keys and values side by side \[N, 3H\], and what the backward pass needs.
@@ -335,7 +432,7 @@ pub(super) fn forward<R: CubeRuntime>(
         forward_kernel::launch_unchecked::<R>(
             &qkv.client,
             count(pack, heads),
-            CubeDim::new_1d(TILE as u32),
+            CubeDim::new_1d((ROWS * PARTS) as u32),
             qkv.clone().into_array_arg(),
             boundaries,
             identities,
@@ -358,7 +455,8 @@ pub(super) fn backward<R: CubeRuntime>(saved: Saved<R>, gradient: CubeTensor<R>)
     let [n, h] = sides(&context);
     let (d, client) = (h / heads, qkv.client.clone());
     let (of_qkv, along) = (fresh(&qkv, [n, 3 * h]), fresh(&qkv, [n, heads]));
-    let (dim, scale, drops) = (CubeDim::new_1d(TILE as u32), 1.0 / (d as f32).sqrt(), !dropout.is_off());
+    let (dim, scale, drops) =
+        (CubeDim::new_1d((ROWS * PARTS) as u32), 1.0 / (d as f32).sqrt(), !dropout.is_off());
     let lists = || [list(&pack.boundaries, &qkv), list(&pack.rows, &qkv)];
     let ([boundaries, identities], [boundaries_again, identities_again]) = (lists(), lists());
     // SAFETY: as above. The products that the first kernel writes are read by the second.

@@ -4,6 +4,8 @@
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::prelude::*;
+use burn::tensor::Shape;
+use burn_cubecl::ops::reshape;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeRuntime};
 
@@ -199,6 +201,16 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
 
     fn k_values(values: Values, device: &Self::Device) -> Tensor<Self, 2> {
         Tensor::from_inner(Cube::<R, BT>::k_values(values, device))
+    }
+
+    fn k_add_row(x: Tensor<Self, 2>, row: Tensor<Self, 2>) -> Tensor<Self, 2> {
+        let [x, row] = [x, row].map(tracked);
+        let [inner, added] = [&x, &row].map(|tensor| wrap::<Cube<R, BT>, 2>(tensor.primitive.clone()));
+        node([&x, &row], raw(inner + added), (), |(), gradient: CubeTensor<R>, [x, row]| {
+            let [_, h] = sides(&gradient);
+            let of_row = row.then(|| reshape(columns::sum(gradient.clone()), Shape::new([1, h])));
+            [x.then_some(gradient), of_row]
+        })
     }
 
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {

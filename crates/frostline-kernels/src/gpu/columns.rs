@@ -7,12 +7,12 @@ use cubecl::prelude::*;
 use super::{cubes, fresh, per_element, sides};
 
 /// Columns of a cube.
-const WIDTH: usize = 32;
+const WIDTH: usize = 8;
 
 /// Rows that a cube reads at a time.
-const HEIGHT: usize = 8;
+const HEIGHT: usize = 32;
 
-/// A cube sums 32 columns; each of its units every eighth row of one of them.
+/// A cube sums 8 columns; each of its units every thirty-second row of one of them.
 #[cube(launch_unchecked)]
 fn kernel(
     x: &Array<f32>,
@@ -104,25 +104,6 @@ fn launch<R: CubeRuntime>(
     }
 }
 
-/// Adds three vectors \[H\] side by side to every row of \[N, 3H\].
-#[cube(launch_unchecked)]
-fn add_kernel(out: &mut Array<f32>, a: &Array<f32>, b: &Array<f32>, c: &Array<f32>) {
-    if ABSOLUTE_POS < out.len() {
-        let h = a.len();
-        let column = ABSOLUTE_POS % (3 * h);
-        let at = column % h;
-        let mut value = out[ABSOLUTE_POS];
-        if column < h {
-            value += a[at];
-        } else if column < 2 * h {
-            value += b[at];
-        } else {
-            value += c[at];
-        }
-        out[ABSOLUTE_POS] = value;
-    }
-}
-
 #[cube(launch_unchecked)]
 fn join_kernel(a: &Array<f32>, b: &Array<f32>, c: &Array<f32>, out: &mut Array<f32>, h: usize) {
     if ABSOLUTE_POS < out.len() {
@@ -150,16 +131,6 @@ fn split_kernel(from: &Array<f32>, a: &mut Array<f32>, b: &mut Array<f32>, c: &m
         } else {
             c[at] = from[ABSOLUTE_POS];
         }
-    }
-}
-
-/// Adds three vectors \[H\] side by side to every row of \[N, 3H\] in place.
-pub(super) fn add<R: CubeRuntime>(out: &CubeTensor<R>, parts: [CubeTensor<R>; 3]) {
-    let (count, dim) = per_element(out.meta.num_elements());
-    let [a, b, c] = parts.map(CubeTensor::into_array_arg);
-    // SAFETY: the kernel checks its bound, and a row has as many columns as the parts together; nothing else has seen it yet.
-    unsafe {
-        add_kernel::launch_unchecked::<R>(&out.client, count, dim, out.clone().into_array_arg(), a, b, c);
     }
 }
 

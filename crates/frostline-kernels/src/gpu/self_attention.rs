@@ -27,8 +27,8 @@ pub(super) fn forward<R: CubeRuntime>(
     precision: Precision,
     needed: [bool; 2],
 ) -> (CubeTensor<R>, Saved<R>) {
-    let (qkv, linear) = product::without_bias([x, columns::join(weights)], precision, needed);
-    columns::add(&qkv, biases);
+    let (qkv, linear) =
+        product::forward([x, columns::join(weights), columns::join(biases)], precision, needed);
     let (context, attention) = attention::forward(qkv, heads, pack, dropout);
     (context, Saved { linear, attention })
 }

@@ -1,0 +1,302 @@
+//! A product of two matrices: which kernel computes it, and with what.
+
+use burn::tensor::{bf16, f16};
+use burn_cubecl::CubeRuntime;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::features::MmaConfig;
+use cubecl::prelude::*;
+
+use super::super::{fresh, per_element, sides};
+use super::tensor::Planes;
+use super::units::Units;
+use super::{plain, tensor, units};
+use crate::Precision;
+
+/// The largest number of f16.
+const F16_MAX: f32 = 65_504.0;
+
+/// Tiles without tensor cores, largest first.
+const UNITS: [Units; 2] = [
+    Units { tile: [64, 64], deep: 16, each: [8, 4], slices: 1 },
+    Units { tile: [32, 32], deep: 32, each: [4, 4], slices: 4 },
+];
+
+/// Tiles on tensor cores, largest first.
+const PLANES: [Planes; 3] = [
+    Planes { grid: [2, 4], each: [4, 2], deep: 32, terms: 16 },
+    Planes { grid: [2, 2], each: [2, 2], deep: 64, terms: 16 },
+    Planes { grid: [2, 2], each: [1, 1], deep: 64, terms: 16 },
+];
+
+/// Multiprocessors of a GPU that does not say how many it has.
+const MULTIPROCESSORS: u32 = 32;
+
+/// What is done to an operand before it is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Rounding {
+    Off,
+    Bf16,
+    Tf32,
+    /// It is multiplied with a factor, and is at most the largest number of f16.
+    F16,
+    /// The same, but for the rounding.
+    Clamped,
+}
+
+impl Rounding {
+    const fn of(precision: Precision) -> Self {
+        match precision {
+            Precision::F32 => Self::Off,
+            Precision::Bf16 => Self::Bf16,
+            Precision::F16 => Self::F16,
+            Precision::Tf32 => Self::Tf32,
+        }
+    }
+
+    /// Without what a conversion does.
+    pub(super) const fn clamped(self) -> Self {
+        match self {
+            Self::F16 | Self::Clamped => Self::Clamped,
+            Self::Off | Self::Bf16 | Self::Tf32 => Self::Off,
+        }
+    }
+
+    pub(super) const fn scales(self) -> bool {
+        matches!(self, Self::F16 | Self::Clamped)
+    }
+}
+
+/// What operands and the product are multiplied with, where they are rounded to f16.
+#[derive(CubeLaunch, CubeType, Clone, Copy)]
+pub(super) struct Factors {
+    pub a: f32,
+    pub b: f32,
+    pub out: f32,
+}
+
+/// Numbers as they are multiplied.
+#[cube]
+pub(super) fn prepared<N: Size>(
+    values: Vector<f32, N>,
+    factor: f32,
+    #[comptime] rounding: Rounding,
+) -> Vector<f32, N> {
+    let mut values = values;
+    if comptime!(rounding.scales()) {
+        let (most, least) = (Vector::new(F16_MAX), Vector::new(-F16_MAX));
+        values = (values * Vector::new(factor)).max(least).min(most);
+    }
+    if comptime!(rounding == Rounding::Bf16) {
+        values = Vector::<f32, N>::cast_from(Vector::<bf16, N>::cast_from(values));
+    }
+    if comptime!(rounding == Rounding::Tf32) {
+        values = Vector::<f32, N>::cast_from(Vector::<cubecl::tf32, N>::cast_from(values));
+    }
+    if comptime!(rounding == Rounding::F16) {
+        values = Vector::<f32, N>::cast_from(Vector::<f16, N>::cast_from(values));
+    }
+    values
+}
+
+/// A factor of a product.
+#[derive(Clone, Debug)]
+pub(super) struct Operand<R: CubeRuntime> {
+    /// As it lies in memory.
+    values: CubeTensor<R>,
+    transposed: bool,
+    /// What it is multiplied with in f16: a power of two.
+    scale: f32,
+}
+
+impl<R: CubeRuntime> Operand<R> {
+    pub(super) const fn new(values: CubeTensor<R>) -> Self {
+        Self { values, transposed: false, scale: 1.0 }
+    }
+
+    pub(super) fn transposed(self) -> Self {
+        Self { transposed: !self.transposed, ..self }
+    }
+
+    pub(super) fn scaled(self, scale: f32) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// Rows and columns.
+    fn sides(&self) -> [usize; 2] {
+        let [rows, columns] = sides(&self.values);
+        if self.transposed { [columns, rows] } else { [rows, columns] }
+    }
+
+    /// Whether its lines can be read in vectors of four.
+    fn in_fours(&self) -> bool {
+        let start = self.values.handle.offset_start.unwrap_or(0);
+        sides(&self.values)[1] % 4 == 0 && start % 16 == 0
+    }
+}
+
+/// A tensor's numbers in vectors of four.
+fn fours<R: CubeRuntime>(tensor: &CubeTensor<R>) -> ArrayArg<R> {
+    // SAFETY: the numbers of a contiguous tensor, and none behind them.
+    unsafe { ArrayArg::from_raw_parts(tensor.handle.clone(), tensor.meta.num_elements() / 4) }
+}
+
+/// A kernel and how it divides its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kernel {
+    Units(Units),
+    Planes(Planes),
+    Plain,
+}
+
+/// Which kernel computes the product of \[m, k\] and \[k, n\]: that of the largest tile of which there is one for every
+/// multiprocessor, else of the smallest.
+fn choose<R: CubeRuntime>(
+    client: &ComputeClient<R>,
+    [m, n]: [usize; 2],
+    along: [bool; 2],
+    precision: Precision,
+) -> Kernel {
+    let hardware = &client.properties().hardware;
+    let multiprocessors = hardware.num_streaming_multiprocessors.unwrap_or(MULTIPROCESSORS) as usize;
+    let most_units = hardware.max_units_per_cube as usize;
+    let room = hardware.max_shared_memory_size;
+    let fills = |[rows, columns]: [usize; 2]| m.div_ceil(rows) * n.div_ceil(columns) >= multiprocessors;
+    if let Some((terms, bytes)) = fragments(client, precision) {
+        let planes = PLANES.map(|planes| Planes { terms, ..planes });
+        let mut fit = planes.into_iter().filter(|planes| planes.shared(along, bytes) <= room).peekable();
+        while let Some(planes) = fit.next() {
+            if fills(planes.tile()) || fit.peek().is_none() {
+                return Kernel::Planes(planes);
+            }
+        }
+    }
+    let fits = |units: &Units| units.shared() * 16 <= room && units.count() <= most_units;
+    let mut fit = UNITS.into_iter().filter(fits).peekable();
+    while let Some(units) = fit.next() {
+        if fills(units.tile) || fit.peek().is_none() {
+            return Kernel::Units(units);
+        }
+    }
+    Kernel::Plain
+}
+
+/// Terms of the fragments that the device's tensor cores multiply in this precision, and bytes of a number.
+fn fragments<R: CubeRuntime>(client: &ComputeClient<R>, precision: Precision) -> Option<(usize, usize)> {
+    let (kind, terms, bytes) = match precision {
+        Precision::F32 => return None,
+        Precision::Bf16 => (bf16::as_type_native_unchecked(), 16, 2),
+        Precision::F16 => (f16::as_type_native_unchecked(), 16, 2),
+        Precision::Tf32 => (cubecl::tf32::as_type_native_unchecked(), 8, 4),
+    };
+    let (kind, sum) = (kind.storage_type(), f32::as_type_native_unchecked().storage_type());
+    let config = MmaConfig { a_type: kind, b_type: kind, cd_type: sum, m: 16, n: 16, k: terms as u32 };
+    let properties = client.properties();
+    let planes = properties.hardware.plane_size_min == 32 && properties.hardware.plane_size_max == 32;
+    (planes && properties.features.matmul.cmma.contains(&config)).then_some((terms, bytes))
+}
+
+/// a \[M, K\] times b \[K, N\] and a bias \[N\] -> \[M, N\], and where asked for the sums of b's columns \[N\]. Sums are in
+/// f32.
+pub(super) fn multiply<R: CubeRuntime>(
+    a: &Operand<R>,
+    b: &Operand<R>,
+    bias: Option<&CubeTensor<R>>,
+    precision: Precision,
+    with_sums: bool,
+) -> (CubeTensor<R>, Option<CubeTensor<R>>) {
+    let ([m, k], [_, n]) = (a.sides(), b.sides());
+    let out = fresh(&a.values, [m, n]);
+    let client = &out.client;
+    let factors = || FactorsLaunch::new(a.scale, b.scale, 1.0 / (a.scale * b.scale));
+    let rounding = Rounding::of(precision);
+    // In memory the terms are side by side in the rows of a, and in the columns of b.
+    let along = [!a.transposed, b.transposed];
+    let unaligned = bias.is_some_and(|bias| bias.handle.offset_start.unwrap_or(0) % 16 != 0);
+    let kernel = match a.in_fours() && b.in_fours() && n % 4 == 0 && !unaligned {
+        true => choose(client, [m, n], along, precision),
+        false => Kernel::Plain,
+    };
+    let sums = with_sums.then(|| match kernel {
+        Kernel::Plain => super::columns::sum(b.values.clone()),
+        Kernel::Units(_) | Kernel::Planes(_) => fresh(&out, [n]),
+    });
+    let cubes = |[rows, columns]: [usize; 2]| {
+        CubeCount::Static(n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, 1)
+    };
+    let with_bias = bias.is_some();
+    let beside = bias.unwrap_or(&out);
+    let of_columns = || fours(sums.as_ref().unwrap_or(&out));
+    // SAFETY: the kernels check their bounds; bias and sums are touched only where there are some, and no other kernel has
+    // seen what is written.
+    match kernel {
+        Kernel::Plain => unsafe {
+            let (count, dim) = per_element(m * n);
+            plain::kernel::launch_unchecked::<R>(
+                client,
+                count,
+                dim,
+                a.values.clone().into_array_arg(),
+                b.values.clone().into_array_arg(),
+                beside.clone().into_array_arg(),
+                out.clone().into_array_arg(),
+                m,
+                n,
+                k,
+                factors(),
+                [a.transposed, b.transposed],
+                rounding,
+                with_bias,
+            );
+        },
+        Kernel::Units(units) => unsafe {
+            units::kernel::launch_unchecked::<R>(
+                client,
+                cubes(units.tile),
+                CubeDim::new_1d(units.count() as u32),
+                fours(&a.values),
+                fours(&b.values),
+                fours(beside),
+                fours(&out),
+                of_columns(),
+                m,
+                n,
+                k,
+                factors(),
+                units,
+                along,
+                rounding,
+                with_bias,
+                with_sums,
+            );
+        },
+        Kernel::Planes(planes) => {
+            let launch = match precision {
+                Precision::F16 => tensor::kernel::launch_unchecked::<f16, R>,
+                Precision::Tf32 => tensor::kernel::launch_unchecked::<cubecl::tf32, R>,
+                Precision::F32 | Precision::Bf16 => tensor::kernel::launch_unchecked::<bf16, R>,
+            };
+            unsafe {
+                launch(
+                    client,
+                    cubes(planes.tile()),
+                    CubeDim::new_1d(planes.count() as u32),
+                    fours(&a.values),
+                    fours(&b.values),
+                    fours(beside),
+                    fours(&out),
+                    of_columns(),
+                    m,
+                    n,
+                    k,
+                    factors(),
+                    planes,
+                    along,
+                    rounding,
+                    with_bias,
+                    with_sums,
+                );
+            }
+        }
+    }
+    (out, sums)
+}

@@ -1,0 +1,46 @@
+//! Products of matrices of any size, a unit for each number: for lines that are no multiple of four, as those of a head.
+
+use cubecl::prelude::*;
+
+use super::multiply::{Factors, Rounding, prepared};
+
+/// `a b + bias`; a matrix that is `turned` lies in memory as its transpose.
+#[cube(launch_unchecked)]
+pub(super) fn kernel(
+    a: &Array<f32>,
+    b: &Array<f32>,
+    bias: &Array<f32>,
+    out: &mut Array<f32>,
+    m: usize,
+    n: usize,
+    k: usize,
+    factors: Factors,
+    #[comptime] turned: [bool; 2],
+    #[comptime] rounding: Rounding,
+    #[comptime] with_bias: bool,
+) {
+    if ABSOLUTE_POS < out.len() {
+        let (row, column) = (ABSOLUTE_POS / n, ABSOLUTE_POS % n);
+        let mut sum = 0.0f32;
+        for term in 0..k {
+            let mut at = row * k + term;
+            if comptime!(turned[0]) {
+                at = term * m + row;
+            }
+            let left = prepared::<Const<1>>(Vector::new(a[at]), factors.a, rounding);
+            let mut at = term * n + column;
+            if comptime!(turned[1]) {
+                at = column * k + term;
+            }
+            let right = prepared::<Const<1>>(Vector::new(b[at]), factors.b, rounding);
+            sum += left[0] * right[0];
+        }
+        if comptime!(rounding.scales()) {
+            sum *= factors.out;
+        }
+        if with_bias {
+            sum += bias[column];
+        }
+        out[ABSOLUTE_POS] = sum;
+    }
+}

@@ -1,0 +1,85 @@
+//! Tiles of a matrix on their way to shared memory, in vectors of four numbers.
+
+use cubecl::prelude::*;
+
+/// Four numbers of a line.
+pub(super) type Four<E> = Vector<E, Const<4>>;
+
+/// One operand's tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Side {
+    /// Rows or columns of the product that a tile has a part in.
+    pub across: usize,
+    /// Terms of their sums.
+    pub deep: usize,
+    /// Units of the cube that fetches it.
+    pub units: usize,
+    /// Whether the matrix lies in memory with the terms of a sum side by side.
+    pub along: bool,
+}
+
+impl Side {
+    /// Vectors in a line of the tile, as the matrix lies in memory.
+    pub(super) const fn length(self) -> usize {
+        (if self.along { self.deep } else { self.across }) / 4
+    }
+
+    /// Vectors that a unit fetches at most.
+    pub(super) const fn share(self) -> usize {
+        (self.across * self.deep / 4).div_ceil(self.units)
+    }
+}
+
+/// Where a tile begins in its matrix, and what that has.
+#[derive(CubeType, Clone, Copy)]
+pub(super) struct Corner {
+    /// The first row or column of the product.
+    pub first: usize,
+    /// The first term.
+    pub from: usize,
+    /// Rows or columns of the product.
+    pub across: usize,
+    /// Terms.
+    pub deep: usize,
+}
+
+/// Four numbers of a line of a matrix; zeros outside of it.
+#[cube]
+pub(super) fn read(x: &Array<Four<f32>>, line: usize, at: usize, lines: usize, length: usize) -> Four<f32> {
+    let mut value = Four::<f32>::new(0.0f32);
+    if line < lines && at < length {
+        value = x[line * length + at];
+    }
+    value
+}
+
+/// Fetches a unit's share of a tile as it lies in memory.
+#[cube]
+pub(super) fn fetch(
+    x: &Array<Four<f32>>,
+    got: &mut Array<Four<f32>>,
+    corner: Corner,
+    #[comptime] side: Side,
+) {
+    let length = comptime!(side.length());
+    #[unroll]
+    for turn in 0..comptime!(side.share()) {
+        let place = UNIT_POS as usize + turn * comptime!(side.units);
+        let (line, at) = (place / length, place % length);
+        if comptime!(side.along) {
+            got[turn] = read(x, corner.first + line, corner.from / 4 + at, corner.across, corner.deep / 4);
+        } else {
+            got[turn] = read(x, corner.from + line, corner.first / 4 + at, corner.deep, corner.across / 4);
+        }
+    }
+}
+
+/// Adds up the columns of what a unit fetched of a tile whose lines are rows: always of the same four, since a cube's units are
+/// a multiple of a line.
+#[cube]
+pub(super) fn add_columns(sums: &mut Four<f32>, got: &Array<Four<f32>>, #[comptime] side: Side) {
+    #[unroll]
+    for turn in 0..comptime!(side.share()) {
+        *sums += got[turn];
+    }
+}
