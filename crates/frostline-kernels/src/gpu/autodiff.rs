@@ -30,8 +30,18 @@ pub(super) fn tracked<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy, co
 pub(super) type Gradient<R, S, const N: usize> =
     fn(S, CubeTensor<R>, [bool; N]) -> [Option<CubeTensor<R>>; N];
 
+/// The same, and what the first parent has of later operations, to which its gradient is added.
+pub(super) type Sum<R, S, const N: usize> =
+    fn(S, CubeTensor<R>, Option<CubeTensor<R>>, [bool; N]) -> [Option<CubeTensor<R>>; N];
+
+/// How gradients are computed.
+enum Rule<R: CubeRuntime, S, const N: usize> {
+    Gradient(Gradient<R, S, N>),
+    Sum(Sum<R, S, N>),
+}
+
 struct Own<R: CubeRuntime, S, const N: usize> {
-    gradient: Gradient<R, S, N>,
+    rule: Rule<R, S, N>,
 }
 
 impl<R: CubeRuntime, S, const N: usize> fmt::Debug for Own<R, S, N> {
@@ -51,7 +61,18 @@ where
     fn backward(self, ops: Ops<S, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = into_contiguous(gradients.consume::<Cube<R, BT>>(&ops.node));
         let needed = std::array::from_fn(|at| ops.parents[at].is_some());
-        let found = (self.gradient)(ops.state, gradient, needed);
+        let found = match self.rule {
+            Rule::Gradient(of) => of(ops.state, gradient, needed),
+            Rule::Sum(of) => {
+                let before = ops.parents[0].as_ref().and_then(|node| {
+                    // Only the node counts.
+                    let mut parent = Tracked::<R, BT>::new(gradient.clone());
+                    parent.node = node.clone();
+                    gradients.remove(&parent).map(into_contiguous)
+                });
+                of(ops.state, gradient, before, needed)
+            }
+        };
         for (parent, gradient) in ops.parents.into_iter().zip(found) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
                 gradients.register::<Cube<R, BT>>(parent.id, gradient);
@@ -73,9 +94,39 @@ where
     C: CheckpointStrategy,
     S: Clone + Send + fmt::Debug + 'static,
 {
-    let op = Own { gradient };
+    node_of(parents, out, kept, Rule::Gradient(gradient))
+}
+
+/// The same of an operation that adds to the gradient of its first parent.
+pub(super) fn adding_node<R, BT, C, S, const N: usize, const D: usize>(
+    parents: [&Tracked<R, BT>; N],
+    out: CubeTensor<R>,
+    kept: S,
+    sum: Sum<R, S, N>,
+) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
+where
+    R: CubeRuntime,
+    BT: BoolElement,
+    C: CheckpointStrategy,
+    S: Clone + Send + fmt::Debug + 'static,
+{
+    node_of(parents, out, kept, Rule::Sum(sum))
+}
+
+fn node_of<R, BT, C, S, const N: usize, const D: usize>(
+    parents: [&Tracked<R, BT>; N],
+    out: CubeTensor<R>,
+    kept: S,
+    rule: Rule<R, S, N>,
+) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
+where
+    R: CubeRuntime,
+    BT: BoolElement,
+    C: CheckpointStrategy,
+    S: Clone + Send + fmt::Debug + 'static,
+{
     let nodes = parents.map(|parent| parent.node.clone());
-    wrap(match Backward::<Cube<R, BT>, N>::prepare::<C>(op, nodes).compute_bound().stateful() {
+    wrap(match Backward::<Cube<R, BT>, N>::prepare::<C>(Own { rule }, nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish(kept, out),
         OpsKind::UnTracked(prepared) => prepared.finish(out),
     })

@@ -9,7 +9,7 @@ use burn_cubecl::ops::reshape;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeRuntime};
 
-use super::autodiff::{Tracked, node, tracked};
+use super::autodiff::{Tracked, adding_node, node, tracked};
 use super::{
     Cube, adamw, attention, columns, gather, gelu, loss, mask, matrix, norm, product, raw, self_attention,
     sides, wrap,
@@ -159,7 +159,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let needed = [x.is_tracked(), weight.is_tracked()];
         let operands = [&x, &weight, &bias].map(|tensor| tensor.primitive.clone());
         let (out, saved) = product::forward(operands, precision, needed);
-        node([&x, &weight, &bias], out, saved, product::backward)
+        adding_node([&x, &weight, &bias], out, saved, product::backward)
     }
 
     fn k_product(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, precision: Precision) -> Tensor<Self, 2> {
@@ -167,8 +167,8 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let needed = [x.is_tracked(), weight.is_tracked()];
         let operands = [&x, &weight].map(|tensor| tensor.primitive.clone());
         let (out, saved) = product::without_bias(operands, precision, needed);
-        node([&x, &weight], out, saved, |saved: product::Saved<R>, gradient, [x, weight]| {
-            let [of_x, of_weight, _] = product::backward(saved, gradient, [x, weight, false]);
+        adding_node([&x, &weight], out, saved, |saved: product::Saved<R>, gradient, before, [x, weight]| {
+            let [of_x, of_weight, _] = product::backward(saved, gradient, before, [x, weight, false]);
             [of_x, of_weight]
         })
     }
@@ -193,7 +193,8 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             let [x, weight, bias, residual, gamma, beta] = needed;
             let below = [x || weight || bias, residual, gamma, beta];
             let [of_inner, of_residual, of_gamma, of_beta] = norm::backward(norm, gradient, below);
-            let of_layer = of_inner.map(|of_inner| product::backward(linear, of_inner, [x, weight, bias]));
+            let of_layer =
+                of_inner.map(|of_inner| product::backward(linear, of_inner, None, [x, weight, bias]));
             let [of_x, of_weight, of_bias] = of_layer.unwrap_or([const { None }; 3]);
             [of_x, of_weight, of_bias, of_residual, of_gamma, of_beta]
         })
@@ -231,8 +232,8 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let (inner, saved) = product::without_bias(operands, precision, needed);
         let out = gelu::biased(&inner, bias.primitive.clone());
         let kept: (CubeTensor<R>, product::Saved<R>) = (inner, saved);
-        node([&x, &weight, &bias], out, kept, |(inner, saved), gradient, needed| {
-            product::backward(saved, gelu::backward(inner, gradient), needed)
+        adding_node([&x, &weight, &bias], out, kept, |(inner, saved), gradient, before, needed| {
+            product::backward(saved, gelu::backward(inner, gradient), before, needed)
         })
     }
 
@@ -302,7 +303,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let attention = (heads, pack, dropout);
         let (out, saved) = self_attention::forward(x.primitive.clone(), layers, attention, precision, needed);
         let ([w1, w2, w3], [b1, b2, b3]) = (&weights, &biases);
-        node([&x, w1, w2, w3, b1, b2, b3], out, saved, self_attention::backward)
+        adding_node([&x, w1, w2, w3, b1, b2, b3], out, saved, self_attention::backward)
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {

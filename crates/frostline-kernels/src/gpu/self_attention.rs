@@ -33,15 +33,16 @@ pub(super) fn forward<R: CubeRuntime>(
     (context, Saved { linear, attention })
 }
 
-/// The gradients of x, of the three weights, and of the three biases.
+/// The gradients of x, of the three weights, and of the three biases. That of x is added to what it has `before`.
 pub(super) fn backward<R: CubeRuntime>(
     saved: Saved<R>,
     gradient: CubeTensor<R>,
+    before: Option<CubeTensor<R>>,
     [x, w1, w2, w3, b1, b2, b3]: [bool; 7],
 ) -> [Option<CubeTensor<R>>; 7] {
     let of_qkv = attention::backward(saved.attention, gradient);
     let needed = [x, w1 || w2 || w3, b1 || b2 || b3];
-    let [of_x, of_weights, of_biases] = product::backward(saved.linear, of_qkv, needed);
+    let [of_x, of_weights, of_biases] = product::backward(saved.linear, of_qkv, before, needed);
     let weights = of_weights.map(|joined| {
         let [rows, columns] = sides(&joined);
         columns::split(joined, [rows, columns / 3])

@@ -18,7 +18,7 @@ use cubecl::prelude::*;
 
 use super::columns;
 use crate::Precision;
-use multiply::{Operand, multiply};
+use multiply::{Added, Operand, multiply};
 
 /// What gradients are multiplied with before they are rounded to f16, whose smallest number is 6e-8: a power of two, so that
 /// this changes no digit. A gradient of a mean loss is far below the 16 from which on it would be too large.
@@ -80,22 +80,26 @@ fn layer<R: CubeRuntime>(
 ) -> (CubeTensor<R>, Saved<R>) {
     let precision = on_device(&x.client, precision);
     let [left, right] = [&x, &weight].map(|operand| Operand::new(operand.clone()));
-    let (out, _) = multiply(&left, &right, bias, precision, false);
+    let (out, _) = multiply(&left, &right, Added { bias, ..Added::default() }, precision, false);
     (out, Saved { x: of_weight.then_some(x), weight: of_x.then_some(weight), precision })
 }
 
-/// The gradients of x, the weight and the bias.
+/// The gradients of x, the weight and the bias. That of x is added to what it has `before`.
 pub(super) fn backward<R: CubeRuntime>(
     saved: Saved<R>,
     gradient: CubeTensor<R>,
+    before: Option<CubeTensor<R>>,
     [_, _, bias]: [bool; 3],
 ) -> [Option<CubeTensor<R>>; 3] {
     let Saved { x, weight, precision } = saved;
     let scale = if precision == Precision::F16 { LOSS_SCALE } else { 1.0 };
     let outer = Operand::new(gradient.clone()).scaled(scale);
-    let of_x =
-        weight.map(|weight| multiply(&outer, &Operand::new(weight).transposed(), None, precision, false).0);
-    let of_weight = x.map(|x| multiply(&Operand::new(x).transposed(), &outer, None, precision, bias));
+    let of_x = weight.map(|weight| {
+        let added = Added { before: before.as_ref(), ..Added::default() };
+        multiply(&outer, &Operand::new(weight).transposed(), added, precision, false).0
+    });
+    let of_weight =
+        x.map(|x| multiply(&Operand::new(x).transposed(), &outer, Added::default(), precision, bias));
     // The product that gives a weight's gradient sums the columns too.
     match of_weight {
         Some((of_weight, of_bias)) => [of_x, Some(of_weight), of_bias],

@@ -140,6 +140,28 @@ fn fours<R: CubeRuntime>(tensor: &CubeTensor<R>) -> ArrayArg<R> {
     unsafe { ArrayArg::from_raw_parts(tensor.handle.clone(), tensor.meta.num_elements() / 4) }
 }
 
+/// What is added to a product.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Added<'a, R: CubeRuntime> {
+    /// To each of its rows, \[N\].
+    pub bias: Option<&'a CubeTensor<R>>,
+    /// To each of its numbers, \[M, N\].
+    pub before: Option<&'a CubeTensor<R>>,
+}
+
+impl<R: CubeRuntime> Default for Added<'_, R> {
+    fn default() -> Self {
+        Self { bias: None, before: None }
+    }
+}
+
+/// Which of these there are, as a kernel's argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Adds {
+    pub bias: bool,
+    pub before: bool,
+}
+
 /// A kernel and how it divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kernel {
@@ -195,12 +217,12 @@ fn fragments<R: CubeRuntime>(client: &ComputeClient<R>, precision: Precision) ->
     (planes && properties.features.matmul.cmma.contains(&config)).then_some((terms, bytes))
 }
 
-/// a \[M, K\] times b \[K, N\] and a bias \[N\] -> \[M, N\], and where asked for the sums of b's columns \[N\]. Sums are in
-/// f32.
+/// a \[M, K\] times b \[K, N\] and what is added -> \[M, N\], and where asked for the sums of b's columns \[N\]. Sums are
+/// in f32.
 pub(super) fn multiply<R: CubeRuntime>(
     a: &Operand<R>,
     b: &Operand<R>,
-    bias: Option<&CubeTensor<R>>,
+    Added { bias, before }: Added<'_, R>,
     precision: Precision,
     with_sums: bool,
 ) -> (CubeTensor<R>, Option<CubeTensor<R>>) {
@@ -211,8 +233,9 @@ pub(super) fn multiply<R: CubeRuntime>(
     let rounding = Rounding::of(precision);
     // In memory the terms are side by side in the rows of a, and in the columns of b.
     let along = [!a.transposed, b.transposed];
-    let unaligned = bias.is_some_and(|bias| bias.handle.offset_start.unwrap_or(0) % 16 != 0);
-    let kernel = match a.in_fours() && b.in_fours() && n % 4 == 0 && !unaligned {
+    let aligned = |tensor: &CubeTensor<R>| tensor.handle.offset_start.unwrap_or(0) % 16 == 0;
+    let mut beside = bias.into_iter().chain(before);
+    let kernel = match a.in_fours() && b.in_fours() && n % 4 == 0 && beside.all(aligned) {
         true => choose(client, [m, n], along, precision),
         false => Kernel::Plain,
     };
@@ -223,10 +246,10 @@ pub(super) fn multiply<R: CubeRuntime>(
     let cubes = |[rows, columns]: [usize; 2]| {
         CubeCount::Static(n.div_ceil(columns) as u32, m.div_ceil(rows) as u32, 1)
     };
-    let with_bias = bias.is_some();
-    let beside = bias.unwrap_or(&out);
+    let adds = Adds { bias: bias.is_some(), before: before.is_some() };
+    let [bias, before] = [bias, before].map(|tensor| tensor.unwrap_or(&out));
     let of_columns = || fours(sums.as_ref().unwrap_or(&out));
-    // SAFETY: the kernels check their bounds; bias and sums are touched only where there are some, and no other kernel has
+    // SAFETY: the kernels check their bounds; what is added and sums are touched only where there are some, and no other kernel has
     // seen what is written.
     match kernel {
         Kernel::Plain => unsafe {
@@ -237,7 +260,8 @@ pub(super) fn multiply<R: CubeRuntime>(
                 dim,
                 a.values.clone().into_array_arg(),
                 b.values.clone().into_array_arg(),
-                beside.clone().into_array_arg(),
+                bias.clone().into_array_arg(),
+                before.clone().into_array_arg(),
                 out.clone().into_array_arg(),
                 m,
                 n,
@@ -245,7 +269,7 @@ pub(super) fn multiply<R: CubeRuntime>(
                 factors(),
                 [a.transposed, b.transposed],
                 rounding,
-                with_bias,
+                adds,
             );
         },
         Kernel::Units(units) => unsafe {
@@ -255,7 +279,8 @@ pub(super) fn multiply<R: CubeRuntime>(
                 CubeDim::new_1d(units.count() as u32),
                 fours(&a.values),
                 fours(&b.values),
-                fours(beside),
+                fours(bias),
+                fours(before),
                 fours(&out),
                 of_columns(),
                 m,
@@ -265,7 +290,7 @@ pub(super) fn multiply<R: CubeRuntime>(
                 units,
                 along,
                 rounding,
-                with_bias,
+                adds,
                 with_sums,
             );
         },
@@ -282,7 +307,8 @@ pub(super) fn multiply<R: CubeRuntime>(
                     CubeDim::new_1d(planes.count() as u32),
                     fours(&a.values),
                     fours(&b.values),
-                    fours(beside),
+                    fours(bias),
+                    fours(before),
                     fours(&out),
                     of_columns(),
                     m,
@@ -292,7 +318,7 @@ pub(super) fn multiply<R: CubeRuntime>(
                     planes,
                     along,
                     rounding,
-                    with_bias,
+                    adds,
                     with_sums,
                 );
             }

@@ -2,14 +2,15 @@
 
 use cubecl::prelude::*;
 
-use super::multiply::{Factors, Rounding, prepared};
+use super::multiply::{Adds, Factors, Rounding, prepared};
 
-/// `a b + bias`; a matrix that is `turned` lies in memory as its transpose.
+/// `a b + bias + before`; a matrix that is `turned` lies in memory as its transpose.
 #[cube(launch_unchecked)]
 pub(super) fn kernel(
     a: &Array<f32>,
     b: &Array<f32>,
     bias: &Array<f32>,
+    before: &Array<f32>,
     out: &mut Array<f32>,
     m: usize,
     n: usize,
@@ -17,7 +18,7 @@ pub(super) fn kernel(
     factors: Factors,
     #[comptime] turned: [bool; 2],
     #[comptime] rounding: Rounding,
-    #[comptime] with_bias: bool,
+    #[comptime] adds: Adds,
 ) {
     if ABSOLUTE_POS < out.len() {
         let (row, column) = (ABSOLUTE_POS / n, ABSOLUTE_POS % n);
@@ -38,8 +39,11 @@ pub(super) fn kernel(
         if comptime!(rounding.scales()) {
             sum *= factors.out;
         }
-        if with_bias {
+        if comptime!(adds.bias) {
             sum += bias[column];
+        }
+        if comptime!(adds.before) {
+            sum += before[ABSOLUTE_POS];
         }
         out[ABSOLUTE_POS] = sum;
     }

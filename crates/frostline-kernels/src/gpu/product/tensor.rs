@@ -6,7 +6,7 @@
 
 use cubecl::prelude::*;
 
-use super::multiply::{Factors, Rounding, prepared};
+use super::multiply::{Adds, Factors, Rounding, prepared};
 use super::tiles::{Corner, Four, Side, add_columns, fetch};
 use super::units::write_sums;
 
@@ -95,12 +95,13 @@ fn put<E: Float>(
     }
 }
 
-/// `a b + bias`, and the sums of the columns of b; a matrix that is `along` lies in memory with its terms side by side.
+/// `a b + bias + before`, and the sums of the columns of b; a matrix that is `along` lies in memory with its terms side by side.
 #[cube(launch_unchecked)]
 pub(super) fn kernel<E: Float>(
     a: &Array<Four<f32>>,
     b: &Array<Four<f32>>,
     bias: &Array<Four<f32>>,
+    before: &Array<Four<f32>>,
     out: &mut Array<Four<f32>>,
     sums: &mut Array<Four<f32>>,
     m: usize,
@@ -110,7 +111,7 @@ pub(super) fn kernel<E: Float>(
     #[comptime] planes: Planes,
     #[comptime] along: [bool; 2],
     #[comptime] rounding: Rounding,
-    #[comptime] with_bias: bool,
+    #[comptime] adds: Adds,
     #[comptime] with_sums: bool,
 ) {
     let (left, right) = comptime!((planes.side(0, along[0]), planes.side(1, along[1])));
@@ -228,10 +229,14 @@ pub(super) fn kernel<E: Float>(
                     if comptime!(rounding.scales()) {
                         value *= Four::new(factors.out);
                     }
-                    if with_bias {
+                    let to = to_row * (n / 4) + to_column;
+                    if comptime!(adds.bias) {
                         value += bias[to_column];
                     }
-                    out[to_row * (n / 4) + to_column] = value;
+                    if comptime!(adds.before) {
+                        value += before[to];
+                    }
+                    out[to] = value;
                 }
             }
             sync_plane();

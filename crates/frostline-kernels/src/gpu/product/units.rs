@@ -6,7 +6,7 @@
 
 use cubecl::prelude::*;
 
-use super::multiply::{Factors, Rounding, prepared};
+use super::multiply::{Adds, Factors, Rounding, prepared};
 use super::tiles::{Corner, Four, Side, add_columns, fetch, read};
 
 /// How a cube divides its work.
@@ -129,12 +129,13 @@ fn put(
     }
 }
 
-/// `a b + bias`, and the sums of the columns of b; a matrix that is `along` lies in memory with its terms side by side.
+/// `a b + bias + before`, and the sums of the columns of b; a matrix that is `along` lies in memory with its terms side by side.
 #[cube(launch_unchecked)]
 pub(super) fn kernel(
     a: &Array<Four<f32>>,
     b: &Array<Four<f32>>,
     bias: &Array<Four<f32>>,
+    before: &Array<Four<f32>>,
     out: &mut Array<Four<f32>>,
     sums: &mut Array<Four<f32>>,
     m: usize,
@@ -144,7 +145,7 @@ pub(super) fn kernel(
     #[comptime] units: Units,
     #[comptime] along: [bool; 2],
     #[comptime] rounding: Rounding,
-    #[comptime] with_bias: bool,
+    #[comptime] adds: Adds,
     #[comptime] with_sums: bool,
 ) {
     let (left, right) = comptime!((units.side(0, along[0]), units.side(1, along[1])));
@@ -243,10 +244,14 @@ pub(super) fn kernel(
                 if comptime!(rounding.scales()) {
                     value *= Four::new(factors.out);
                 }
-                if with_bias {
+                let to = line * (n / 4) + part;
+                if comptime!(adds.bias) {
                     value += bias[part];
                 }
-                out[line * (n / 4) + part] = value;
+                if comptime!(adds.before) {
+                    value += before[to];
+                }
+                out[to] = value;
             }
         }
     }
