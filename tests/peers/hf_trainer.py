@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import json
 import os
+import random
 import resource
 import sys
 import tempfile
@@ -142,6 +143,10 @@ def tagging(given, scored):
 
     train = read_split(given.treebank, "train")[: given.first or None]
     tags = sorted({tag for _, tags in train for tag in tags})
+    if given.steps:
+        # Steps take as many sentences as they need, so that no others have to be tokenized before the first one.
+        needed = min(len(train), (given.warmup + given.steps) * given.batch)
+        train = random.Random(given.seed).sample(train, needed)
     number_of = {tag: number for number, tag in enumerate(tags)}
     tokenizer = AutoTokenizer.from_pretrained(given.model)
     splits = [train, *(read_split(given.treebank, split) for split in scored)]

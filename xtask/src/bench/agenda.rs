@@ -4,7 +4,7 @@
 
 use anyhow::anyhow;
 
-use crate::bench::compare::{COMPARISONS, Comparison, Scale, Setting, Suite};
+use crate::bench::compare::{COMPARISONS, Comparison, DEVICE_POLICIES, Scale, Setting, Suite};
 use crate::bench::places::Encoder;
 use frostline_sweep::fault::{Blame as _, Result};
 
@@ -107,8 +107,14 @@ impl Agenda {
         only.check(suites)?;
         let mut agenda = Self::default();
         for suite in suites {
-            for (place, encoder) in encoders.iter().enumerate() {
-                agenda.add(*suite, place, encoder, only);
+            // A device's time is limited: all encoders with nothing frozen come before what freezing saves.
+            let policies = if *suite == Suite::Device { DEVICE_POLICIES } else { &[&[][..]] };
+            for row in policies.iter().filter(|row| only.takes_row(row)) {
+                let row: Vec<String> = row.iter().map(ToString::to_string).collect();
+                let only = if row.is_empty() { only } else { Only { policies: &row, ..only } };
+                for (place, encoder) in encoders.iter().enumerate() {
+                    agenda.add(*suite, place, encoder, only);
+                }
             }
         }
         if agenda.lines.is_empty() {

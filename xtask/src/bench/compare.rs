@@ -248,7 +248,7 @@ const FROZEN_EMBEDDINGS: &[&str] = &[
 ];
 
 /// What freezing saves on a GPU: nothing, most, and all of the encoder.
-const DEVICE_POLICIES: &[&[&str]] = &[&["none"], &["first-4"], &["head-only"]];
+pub(crate) const DEVICE_POLICIES: &[&[&str]] = &[&["none"], &["first-4"], &["head-only"]];
 
 const fn on_device(
     id: &'static str,

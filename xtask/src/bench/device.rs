@@ -141,8 +141,8 @@ mod tests {
         };
         let rows: Vec<_> = agenda.lines.iter().map(shown).collect();
         let mut expected = Vec::new();
-        for encoder in 0..2 {
-            for policy in ["none", "first-4", "head-only"] {
+        for policy in ["none", "first-4", "head-only"] {
+            for encoder in 0..2 {
                 for (id, batch) in [
                     ("device-16-f32", 16),
                     ("device-16-bf16", 16),
