@@ -4,6 +4,7 @@
 //! results repeat on a device. In f32 no tensor core is used: those would round operands to TF32, which is a precision of
 //! its own. Operands are rounded where they are read, so that nothing is kept twice.
 
+mod arguments;
 mod multiply;
 mod plain;
 mod tensor;

@@ -7,13 +7,11 @@ use cubecl::features::MmaConfig;
 use cubecl::prelude::*;
 
 use super::super::{fresh, per_element, sides};
+use super::arguments::{Adds, FactorsLaunch, Rounding};
 use super::tensor::Planes;
 use super::units::Units;
 use super::{plain, tensor, units};
 use crate::Precision;
-
-/// The largest number of f16.
-const F16_MAX: f32 = 65_504.0;
 
 /// Tiles without tensor cores, largest first.
 const UNITS: [Units; 2] = [
@@ -28,75 +26,25 @@ const PLANES: [Planes; 3] = [
     Planes { grid: [2, 2], each: [1, 1], deep: 64, terms: 16 },
 ];
 
+/// Units fetch whole tiles, and always of the same columns, so that they can sum these. Without tensor cores a tile fits into any
+/// desktop's GPU: 32 KiB of shared memory and 256 units.
+const _: () = {
+    let mut at = 0;
+    while at < UNITS.len() {
+        assert!(UNITS[at].side(0, false).is_even() && UNITS[at].side(1, false).is_even());
+        assert!(UNITS[at].shared() * 16 <= 32 * 1024 && UNITS[at].count() <= 256);
+        at += 1;
+    }
+    let mut at = 0;
+    while at < PLANES.len() {
+        assert!(PLANES[at].side(0, false).is_even() && PLANES[at].side(0, true).is_even());
+        assert!(PLANES[at].side(1, false).is_even() && PLANES[at].side(1, true).is_even());
+        at += 1;
+    }
+};
+
 /// Multiprocessors of a GPU that does not say how many it has.
 const MULTIPROCESSORS: u32 = 32;
-
-/// What is done to an operand before it is multiplied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Rounding {
-    Off,
-    Bf16,
-    Tf32,
-    /// It is multiplied with a factor, and is at most the largest number of f16.
-    F16,
-    /// The same, but for the rounding.
-    Clamped,
-}
-
-impl Rounding {
-    const fn of(precision: Precision) -> Self {
-        match precision {
-            Precision::F32 => Self::Off,
-            Precision::Bf16 => Self::Bf16,
-            Precision::F16 => Self::F16,
-            Precision::Tf32 => Self::Tf32,
-        }
-    }
-
-    /// Without what a conversion does.
-    pub(super) const fn clamped(self) -> Self {
-        match self {
-            Self::F16 | Self::Clamped => Self::Clamped,
-            Self::Off | Self::Bf16 | Self::Tf32 => Self::Off,
-        }
-    }
-
-    pub(super) const fn scales(self) -> bool {
-        matches!(self, Self::F16 | Self::Clamped)
-    }
-}
-
-/// What operands and the product are multiplied with, where they are rounded to f16.
-#[derive(CubeLaunch, CubeType, Clone, Copy)]
-pub(super) struct Factors {
-    pub a: f32,
-    pub b: f32,
-    pub out: f32,
-}
-
-/// Numbers as they are multiplied.
-#[cube]
-pub(super) fn prepared<N: Size>(
-    values: Vector<f32, N>,
-    factor: f32,
-    #[comptime] rounding: Rounding,
-) -> Vector<f32, N> {
-    let mut values = values;
-    if comptime!(rounding.scales()) {
-        let (most, least) = (Vector::new(F16_MAX), Vector::new(-F16_MAX));
-        values = (values * Vector::new(factor)).max(least).min(most);
-    }
-    if comptime!(rounding == Rounding::Bf16) {
-        values = Vector::<f32, N>::cast_from(Vector::<bf16, N>::cast_from(values));
-    }
-    if comptime!(rounding == Rounding::Tf32) {
-        values = Vector::<f32, N>::cast_from(Vector::<cubecl::tf32, N>::cast_from(values));
-    }
-    if comptime!(rounding == Rounding::F16) {
-        values = Vector::<f32, N>::cast_from(Vector::<f16, N>::cast_from(values));
-    }
-    values
-}
 
 /// A factor of a product.
 #[derive(Clone, Debug)]
@@ -153,13 +101,6 @@ impl<R: CubeRuntime> Default for Added<'_, R> {
     fn default() -> Self {
         Self { bias: None, before: None }
     }
-}
-
-/// Which of these there are, as a kernel's argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Adds {
-    pub bias: bool,
-    pub before: bool,
 }
 
 /// A kernel and how it divides its work.

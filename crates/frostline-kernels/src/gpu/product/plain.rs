@@ -2,7 +2,7 @@
 
 use cubecl::prelude::*;
 
-use super::multiply::{Adds, Factors, Rounding, prepared};
+use super::arguments::{Adds, Factors, Rounding, prepared};
 
 /// `a b + bias + before`; a matrix that is `turned` lies in memory as its transpose.
 #[cube(launch_unchecked)]

@@ -6,9 +6,8 @@
 
 use cubecl::prelude::*;
 
-use super::multiply::{Adds, Factors, Rounding, prepared};
-use super::tiles::{Corner, Four, Side, add_columns, fetch};
-use super::units::write_sums;
+use super::arguments::{Adds, Factors, Rounding, prepared};
+use super::tiles::{Corner, Four, Side, add_columns, fetch, write_sums};
 
 /// Units of a plane.
 const PLANE: usize = 32;

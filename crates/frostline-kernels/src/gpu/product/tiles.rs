@@ -24,6 +24,11 @@ impl Side {
         (if self.along { self.deep } else { self.across }) / 4
     }
 
+    /// Whether all units fetch the same number of vectors, each from the same places of the lines.
+    pub(super) const fn is_even(self) -> bool {
+        (self.across * self.deep / 4).is_multiple_of(self.units) && self.units.is_multiple_of(self.length())
+    }
+
     /// Vectors that a unit fetches at most.
     pub(super) const fn share(self) -> usize {
         (self.across * self.deep / 4).div_ceil(self.units)
@@ -81,5 +86,25 @@ pub(super) fn add_columns(sums: &mut Four<f32>, got: &Array<Four<f32>>, #[compti
     #[unroll]
     for turn in 0..comptime!(side.share()) {
         *sums += got[turn];
+    }
+}
+
+/// Adds what the units have of each column, in their order.
+#[cube]
+pub(super) fn write_sums(
+    parts: &SharedMemory<Four<f32>>,
+    sums: &mut Array<Four<f32>>,
+    first: usize,
+    columns: usize,
+    #[comptime] side: Side,
+) {
+    let unit = UNIT_POS as usize;
+    let length = comptime!(side.length());
+    if CUBE_POS_Y == 0 && unit < length && first + unit < columns {
+        let mut sum = Four::<f32>::new(0.0f32);
+        for turn in 0..comptime!(side.units / length) {
+            sum += parts[turn * length + unit];
+        }
+        sums[first + unit] = sum;
     }
 }

@@ -6,8 +6,8 @@
 
 use cubecl::prelude::*;
 
-use super::multiply::{Adds, Factors, Rounding, prepared};
-use super::tiles::{Corner, Four, Side, add_columns, fetch, read};
+use super::arguments::{Adds, Factors, Rounding, prepared};
+use super::tiles::{Corner, Four, Side, add_columns, fetch, read, write_sums};
 
 /// How a cube divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -260,25 +260,5 @@ pub(super) fn kernel(
         tiles[unit] = of_columns;
         sync_cube();
         write_sums(&tiles, sums, first_column / 4, n / 4, right);
-    }
-}
-
-/// Adds what the units have of each column, in their order.
-#[cube]
-pub(super) fn write_sums(
-    parts: &SharedMemory<Four<f32>>,
-    sums: &mut Array<Four<f32>>,
-    first: usize,
-    columns: usize,
-    #[comptime] side: Side,
-) {
-    let unit = UNIT_POS as usize;
-    let length = comptime!(side.length());
-    if CUBE_POS_Y == 0 && unit < length && first + unit < columns {
-        let mut sum = Four::<f32>::new(0.0f32);
-        for turn in 0..comptime!(side.units / length) {
-            sum += parts[turn * length + unit];
-        }
-        sums[first + unit] = sum;
     }
 }
