@@ -298,6 +298,13 @@ pub fn check_wgpu(device: &burn::backend::wgpu::WgpuDevice) -> Vec<Checked> {
     check::<Autodiff<burn::backend::Wgpu>>(device)
 }
 
+/// The same of CUDA's devices.
+#[cfg(feature = "cuda")]
+#[must_use]
+pub fn check_cuda(device: &burn::backend::cuda::CudaDevice) -> Vec<Checked> {
+    check::<Autodiff<burn::backend::Cuda>>(device)
+}
+
 /// Shapes that fill tiles and shapes that do not. Operands of bf16 are numbers that bf16 holds, so that products are the
 /// same where a device has no bf16 and computes in f32.
 fn cases() -> Vec<(String, Case)> {

@@ -154,6 +154,18 @@ fn the_device_conforms() {
     }
 }
 
+/// CUDA's compiler takes every kernel. In CI the step `nvrtc` has it do so: a driver that computes nothing stands in for a GPU's,
+/// so that the results mean nothing.
+#[cfg(feature = "cuda")]
+#[test]
+fn kernels_compile_for_cuda() {
+    if std::env::var_os("FROSTLINE_CUDA_STUB").is_none() {
+        skipped(Lack::Device, "no driver to compile for; `cargo xtask ci --only nvrtc` has one");
+        return;
+    }
+    assert!(!frostline_kernels::conformance::check_cuda(&Default::default()).is_empty());
+}
+
 /// Without an NVIDIA GPU, `cuda` starts, finds nothing and says what it needs.
 #[cfg(feature = "cuda")]
 #[test]

@@ -10,6 +10,7 @@ mod call;
 mod cluster;
 mod deny;
 mod docs;
+mod nvrtc;
 mod outcome;
 mod package;
 mod paper;
@@ -91,6 +92,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Cluster(program) => cluster::run(step.name, program).environment()?,
             Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
             Work::Aarch64 => session.aarch64(step).environment()?,
+            Work::Nvrtc(test) => session.nvrtc(step.name, test).environment()?,
             Work::Package => package::run(step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
@@ -156,6 +158,17 @@ impl Session {
         }
         let calls = aarch64::calls(&self.scratch)?;
         self.call(step.name, &calls)
+    }
+
+    /// Compiles the kernels for CUDA, where this machine can.
+    fn nvrtc(&mut self, step: &str, test: &Call) -> anyhow::Result<Outcome> {
+        match nvrtc::prepared(test.clone())? {
+            Ok(test) => self.call(step, &[test]),
+            Err(reason) => {
+                say!("\n== {step}: THE KERNELS FOR CUDA ARE NOT COMPILED: {reason}");
+                Ok(Outcome::Skipped(reason.into()))
+            }
+        }
     }
 
     /// Waits for the Python that was prepared during the other steps.

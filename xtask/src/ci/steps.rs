@@ -34,6 +34,8 @@ pub(super) enum Work {
     Docs(String),
     /// Runs the code for Arm in an emulator.
     Aarch64,
+    /// Compiles the kernels for CUDA without a GPU, by this test.
+    Nvrtc(Call),
     /// Lists the files of each package.
     Package,
     /// Nothing, for this reason.
@@ -87,6 +89,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         Step { name: "docs", work: Work::Docs(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         gpu(),
+        Step { name: "nvrtc", work: Work::Nvrtc(nvrtc()) },
         Step { name: "aarch64", work: Work::Aarch64 },
         asan(),
         fuzz(),
@@ -126,9 +129,18 @@ fn cuda() -> Call {
 /// The kernels for GPUs on whatever adapter there is, Mesa's software Vulkan too, against the processor; what a training step
 /// asks of a device, and that the study and tagging are the same there. It is built in a quick profile.
 fn gpu() -> Step {
+    step("gpu", [gpu_tests("")])
+}
+
+/// Of the same build, the test that compiles all kernels for CUDA.
+fn nvrtc() -> Call {
+    gpu_tests(" -- kernels_compile_for_cuda")
+}
+
+fn gpu_tests(filter: &str) -> Call {
     let arguments = "test --profile quick -p frostline-kernels -p frostline-train -p frostline-tagger --features \
                      frostline-kernels/cuda,frostline-kernels/wgpu,frostline-train/wgpu,frostline-tagger/wgpu --test gpu --test device";
-    step("gpu", [call(arguments).with("FROSTLINE_DEVICE", "software")])
+    call(&format!("{arguments}{filter}")).with("FROSTLINE_DEVICE", "software")
 }
 
 /// The unsafe code of the kernels under AddressSanitizer: the tests that call it, and not those of the stock backend

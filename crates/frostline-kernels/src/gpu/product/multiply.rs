@@ -78,7 +78,7 @@ impl<R: CubeRuntime> Operand<R> {
     /// Whether its lines can be read in vectors of four.
     fn in_fours(&self) -> bool {
         let start = self.values.handle.offset_start.unwrap_or(0);
-        sides(&self.values)[1] % 4 == 0 && start % 16 == 0
+        sides(&self.values)[1].is_multiple_of(4) && start.is_multiple_of(16)
     }
 }
 
@@ -174,9 +174,9 @@ pub(super) fn multiply<R: CubeRuntime>(
     let rounding = Rounding::of(precision);
     // In memory the terms are side by side in the rows of a, and in the columns of b.
     let along = [!a.transposed, b.transposed];
-    let aligned = |tensor: &CubeTensor<R>| tensor.handle.offset_start.unwrap_or(0) % 16 == 0;
+    let aligned = |tensor: &CubeTensor<R>| tensor.handle.offset_start.unwrap_or(0).is_multiple_of(16);
     let mut beside = bias.into_iter().chain(before);
-    let kernel = match a.in_fours() && b.in_fours() && n % 4 == 0 && beside.all(aligned) {
+    let kernel = match a.in_fours() && b.in_fours() && n.is_multiple_of(4) && beside.all(aligned) {
         true => choose(client, [m, n], along, precision),
         false => Kernel::Plain,
     };
@@ -190,29 +190,32 @@ pub(super) fn multiply<R: CubeRuntime>(
     let adds = Adds { bias: bias.is_some(), before: before.is_some() };
     let [bias, before] = [bias, before].map(|tensor| tensor.unwrap_or(&out));
     let of_columns = || fours(sums.as_ref().unwrap_or(&out));
-    // SAFETY: the kernels check their bounds; what is added and sums are touched only where there are some, and no other kernel has
-    // seen what is written.
     match kernel {
-        Kernel::Plain => unsafe {
+        Kernel::Plain => {
             let (count, dim) = per_element(m * n);
-            plain::kernel::launch_unchecked::<R>(
-                client,
-                count,
-                dim,
-                a.values.clone().into_array_arg(),
-                b.values.clone().into_array_arg(),
-                bias.clone().into_array_arg(),
-                before.clone().into_array_arg(),
-                out.clone().into_array_arg(),
-                m,
-                n,
-                k,
-                factors(),
-                [a.transposed, b.transposed],
-                rounding,
-                adds,
-            );
-        },
+            // SAFETY: the kernel checks its bound; what is added is read only where there is some, and nothing else has seen
+            // the product yet.
+            unsafe {
+                plain::kernel::launch_unchecked::<R>(
+                    client,
+                    count,
+                    dim,
+                    a.values.clone().into_array_arg(),
+                    b.values.clone().into_array_arg(),
+                    bias.clone().into_array_arg(),
+                    before.clone().into_array_arg(),
+                    out.clone().into_array_arg(),
+                    m,
+                    n,
+                    k,
+                    factors(),
+                    [a.transposed, b.transposed],
+                    rounding,
+                    adds,
+                );
+            }
+        }
+        // SAFETY: as above, also of the sums.
         Kernel::Units(units) => unsafe {
             units::kernel::launch_unchecked::<R>(
                 client,
@@ -241,6 +244,7 @@ pub(super) fn multiply<R: CubeRuntime>(
                 Precision::Tf32 => tensor::kernel::launch_unchecked::<cubecl::tf32, R>,
                 Precision::F32 | Precision::Bf16 => tensor::kernel::launch_unchecked::<bf16, R>,
             };
+            // SAFETY: as above.
             unsafe {
                 launch(
                     client,

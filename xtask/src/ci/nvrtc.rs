@@ -1,0 +1,59 @@
+//! The step `nvrtc`: every kernel compiled by CUDA's own compiler, on a machine without a GPU.
+//!
+//! A driver that computes nothing (`tests/cuda/driver.c`) stands in for NVIDIA's. The compiler and its headers are installed
+//! once from a pinned list into `target/nvrtc`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::call::Call;
+use super::venv::{on_path, quiet, with_packages};
+use crate::workspace;
+
+/// The driver with the list of packages, from the workspace's root.
+const FOLDER: &str = "tests/cuda";
+
+/// The test, given a driver and a compiler; or what this machine lacks for it.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, &'static str>> {
+    if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
+        return Ok(Err("it needs Linux on x86-64"));
+    }
+    if !on_path("cc") {
+        return Ok(Err("there is no C compiler"));
+    }
+    let (place, source) = (workspace::root().join("target/nvrtc"), workspace::root().join(FOLDER));
+    let libraries = place.join("lib");
+    fs::create_dir_all(&libraries).with_context(|| libraries.display().to_string())?;
+    let Some(compiler) =
+        with_packages(&place, &source.join("requirements.txt")).and_then(|python| toolkit(&python))
+    else {
+        return Ok(Err("python3 cannot install CUDA's compiler"));
+    };
+    // NVRTC would use a driver of the name `libcuda.so.1`.
+    let driver = libraries.join("libcuda.so");
+    let arguments = ["-O1", "-shared", "-fPIC", "-o"].map(Path::new);
+    if !quiet("cc", arguments.into_iter().chain([driver.as_path(), &source.join("driver.c")]), &place) {
+        anyhow::bail!("{FOLDER}/driver.c does not compile");
+    }
+    let paths = std::env::join_paths([libraries, compiler.join("lib")])?;
+    let call = test
+        .with("FROSTLINE_CUDA_STUB", "1")
+        .with("CUDA_PATH", compiler.display().to_string())
+        .with("LD_LIBRARY_PATH", paths.to_string_lossy());
+    Ok(Ok(call))
+}
+
+/// Where the packages of this Python have the compiler.
+fn toolkit(python: &Path) -> Option<PathBuf> {
+    let library = python.parent()?.parent()?.join("lib");
+    let mut versions = fs::read_dir(library).ok()?.flatten();
+    versions.find_map(|version| {
+        let folder = version.path().join("site-packages/nvidia/cu13");
+        folder.join("lib/libnvrtc.so.13").is_file().then_some(folder)
+    })
+}
