@@ -24,6 +24,8 @@ pub enum Operation {
     Linear(Precision),
     /// x and weight.
     Product,
+    /// x, weight and bias; x is added to what they give, so that it has two gradients.
+    Residual(Precision),
     /// x and a row.
     AddRow,
     /// x, weight, bias, residual, gamma and beta.
@@ -65,6 +67,7 @@ impl Operation {
         match self {
             Self::Linear(precision) => B::k_linear(x, i[1].clone(), vector(&i[2]), *precision),
             Self::Product => B::k_product(x, i[1].clone(), Precision::F32),
+            Self::Residual(precision) => B::k_linear(x.clone(), i[1].clone(), vector(&i[2]), *precision) + x,
             Self::AddRow => B::k_add_row(x, i[1].clone()),
             Self::LinearNorm(dropout, rows) => {
                 let affine = [vector(&i[4]), vector(&i[5])];
@@ -97,6 +100,7 @@ impl Operation {
         match self {
             Self::Linear(_) => stock::linear(x, i[1].clone(), vector(&i[2])),
             Self::Product => x.matmul(i[1].clone()),
+            Self::Residual(_) => stock::linear(x.clone(), i[1].clone(), vector(&i[2])) + x,
             Self::AddRow => x + i[1].clone(),
             Self::LinearNorm(dropout, rows) => {
                 let x = stock::linear(x, i[1].clone(), vector(&i[2]));
@@ -124,7 +128,7 @@ impl Operation {
 
     /// Whether its numbers are rounded to bf16 before they are multiplied.
     fn rounds(&self) -> bool {
-        matches!(self, Self::Linear(Precision::Bf16 | Precision::F16 | Precision::Tf32))
+        matches!(self, Self::Linear(precision) | Self::Residual(precision) if *precision != Precision::F32)
     }
 }
 
@@ -315,8 +319,6 @@ fn cases() -> Vec<(String, Case)> {
     let linear =
         |precision, [n, i, o]: [usize; 3]| Case::of(Operation::Linear(precision), &[[n, i], [i, o], [1, o]]);
     let cases = vec![
-        ("linear, 209 x 64 x 96", linear(Precision::F32, [n, 64, 96])),
-        ("linear, 5 x 33 x 7", linear(Precision::F32, [5, 33, 7])),
         ("product, 209 x 64 x 6", Case::of(Operation::Product, &[[n, 64], [64, 6]])),
         (
             "linear, dropout, residual and LayerNorm",
@@ -334,6 +336,8 @@ fn cases() -> Vec<(String, Case)> {
         ),
         ("LayerNorm", Case::of(Operation::Norm(Dropout::OFF, rows), &[[n, 70], [1, 70], [1, 70]])),
         ("attention, 2 heads of 32", Case::of(Operation::Attention(2, pack.clone(), drop), &[[n, 64]; 3])),
+        ("attention, 1 head of 64", Case::of(Operation::Attention(1, pack.clone(), drop), &[[n, 64]; 3])),
+        ("attention, 1 head of 100", Case::of(Operation::Attention(1, pack.clone(), drop), &[[n, 100]; 3])),
         (
             "attention, 3 heads of 5",
             Case::of(Operation::Attention(3, pack.clone(), Dropout::OFF), &[[n, 15]; 3]),
@@ -347,23 +351,35 @@ fn cases() -> Vec<(String, Case)> {
         ),
         ("rows of a table", Case::of(Operation::Gather(index), &[[97, 64]])),
         ("cross-entropy", Case::of(Operation::CrossEntropy(labels), &[[n, 17]])),
-        ("linear, bf16, 209 x 64 x 96", linear(Precision::Bf16, [n, 64, 96])),
-        ("linear, bf16, 5 x 33 x 7", linear(Precision::Bf16, [5, 33, 7])),
-        ("linear, f16, 209 x 64 x 96", linear(Precision::F16, [n, 64, 96])),
-        ("linear, tf32, 209 x 64 x 96", linear(Precision::Tf32, [n, 64, 96])),
         ("a row added to every row", Case::of(Operation::AddRow, &[[n, 70], [1, 70]])),
     ];
-    let large = |precision, name, [a, b]: [usize; 2]| {
-        // The product is large forward, then the gradient of x, then that of the weight.
-        [[a, b, a], [a, a, b], [b, a, a]].map(|sizes| {
-            let shown = sizes.map(|size| size.to_string()).join(" x ");
-            (format!("linear{name}, {shown}"), linear(precision, sizes))
-        })
+    let cases = cases.into_iter().map(|(name, case)| (name.to_string(), case));
+    // Beside small products those with as many tiles as a large GPU has multiprocessors, so that the kernels for them compute.
+    let precisions: [(&str, Precision, &[usize]); 4] = [
+        ("f32", Precision::F32, &[752]),
+        ("bf16", Precision::Bf16, &[752, 1520]),
+        ("f16", Precision::F16, &[752]),
+        ("tf32", Precision::Tf32, &[752]),
+    ];
+    let of_precision = |(name, precision, many): (&str, Precision, &[usize])| {
+        // What is large is the product, then the gradient of x, then that of the weight.
+        let large = many.iter().flat_map(|&many| [[many, 36, many], [many, many, 36], [36, many, many]]);
+        let mut cases: Vec<(String, Case)> = [[n, 64, 96], [5, 33, 7]]
+            .into_iter()
+            .chain(large)
+            .map(|sizes| {
+                (
+                    format!("linear, {name}, {}", sizes.map(|size| size.to_string()).join(" x ")),
+                    linear(precision, sizes),
+                )
+            })
+            .collect();
+        let residual = Case::of(Operation::Residual(precision), &[[n, 64], [64, 64], [1, 64]]);
+        cases.push((format!("linear and residual, {name}"), residual));
+        cases
     };
-    // As many tiles as a large GPU has multiprocessors, so that the kernels for large products compute.
-    let many = [(Precision::F32, "", [752, 36]), (Precision::Bf16, ", bf16", [1520, 36])];
-    let cases = cases.into_iter().map(|(name, case)| (name.into(), case));
-    cases.chain(many.into_iter().flat_map(|(precision, name, sizes)| large(precision, name, sizes))).collect()
+    let products = precisions.into_iter().flat_map(of_precision);
+    products.chain(cases).collect()
 }
 
 fn adamw<B: Train>(device: &B::Device) -> f64 {

@@ -1,8 +1,8 @@
 //! Attention within each sentence of a pack, without padding and without a matrix of probabilities.
 //!
 //! A cube computes some queries (or keys) of one head of one sentence, four units for each. It passes over the sentence in
-//! tiles that its units share: each unit computes a quarter of a row's scores, then a quarter of the channels of what these
-//! weigh. Probabilities are computed again in the backward pass, from the logarithm of each row's sum.
+//! tiles that its units share: each unit computes a quarter of a row's scores, then a quarter of the channels of their weighted
+//! sum. Probabilities are computed again in the backward pass, from the logarithm of each row's sum.
 //!
 //! # Source
 //! Dao et al., 2022 (FlashAttention), with the masks of Frostline's dropout.
@@ -21,8 +21,8 @@ const ROWS: usize = 32;
 /// Units of a row.
 const PARTS: usize = 4;
 
-/// Channels of a head from which on a tile is half as long, so that it fits into the shared memory of any GPU.
-const WIDE: usize = 96;
+/// Bytes of shared memory that any desktop's GPU has.
+const ROOM: usize = 32 * 1024;
 
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
@@ -37,9 +37,13 @@ pub(super) struct Saved<R: CubeRuntime> {
     dropout: Dropout,
 }
 
-/// Rows of a tile, for heads of so many channels.
+/// Rows of a tile, for heads of so many channels: as many as there is room for in the backward pass, which needs most.
 const fn tile(d: usize) -> usize {
-    if d > WIDE { ROWS / 2 } else { ROWS }
+    let mut rows = ROWS;
+    while rows > 1 && 4 * (2 * rows * (d + 1) + 2 * ROWS * (rows + 1) + 3 * rows) > ROOM {
+        rows /= 2;
+    }
+    rows
 }
 
 /// Numbers of a tile, whose rows have a gap between them so that units read from different banks.

@@ -1,4 +1,4 @@
-//! What kernels of products are told beside their matrices: how operands are rounded, and what is added.
+//! What product kernels are given besides their matrices: how operands are rounded, and what is added.
 
 use burn::tensor::{bf16, f16};
 use cubecl::prelude::*;
@@ -14,7 +14,7 @@ pub(super) enum Rounding {
     Off,
     Bf16,
     Tf32,
-    /// It is multiplied with a factor, and is at most the largest number of f16.
+    /// It is multiplied by a factor, and is at most the largest number of f16.
     F16,
     /// The same, but for the rounding.
     Clamped,
@@ -43,7 +43,7 @@ impl Rounding {
     }
 }
 
-/// What operands and the product are multiplied with, where they are rounded to f16.
+/// What operands and the product are multiplied by, where they are rounded to f16.
 #[derive(CubeLaunch, CubeType, Clone, Copy)]
 pub(super) struct Factors {
     pub a: f32,

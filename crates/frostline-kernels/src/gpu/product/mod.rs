@@ -21,7 +21,7 @@ use super::columns;
 use crate::Precision;
 use multiply::{Added, Operand, multiply};
 
-/// What gradients are multiplied with before they are rounded to f16, whose smallest number is 6e-8: a power of two, so that
+/// What gradients are multiplied by before they are rounded to f16, whose smallest number is 6e-8: a power of two, so that
 /// this changes no digit. A gradient of a mean loss is far below the 16 from which on it would be too large.
 const LOSS_SCALE: f32 = 4096.0;
 

@@ -52,7 +52,7 @@ pub(super) struct Operand<R: CubeRuntime> {
     /// As it lies in memory.
     values: CubeTensor<R>,
     transposed: bool,
-    /// What it is multiplied with in f16: a power of two.
+    /// What it is multiplied by in f16: a power of two.
     scale: f32,
 }
 
@@ -154,8 +154,13 @@ fn fragments<R: CubeRuntime>(client: &ComputeClient<R>, precision: Precision) ->
     let (kind, sum) = (kind.storage_type(), f32::as_type_native_unchecked().storage_type());
     let config = MmaConfig { a_type: kind, b_type: kind, cd_type: sum, m: 16, n: 16, k: terms as u32 };
     let properties = client.properties();
-    let planes = properties.hardware.plane_size_min == 32 && properties.hardware.plane_size_max == 32;
-    (planes && properties.features.matmul.cmma.contains(&config)).then_some((terms, bytes))
+    let hardware = &properties.hardware;
+    let planes = hardware.plane_size_min == 32 && hardware.plane_size_max == 32;
+    let cmma = &properties.features.matmul.cmma;
+    // CubeCL lists bf16 for the first tensor cores too, which had none; those with TF32 have it.
+    let tf32 = cubecl::tf32::as_type_native_unchecked().storage_type();
+    let is_there = precision != Precision::Bf16 || cmma.iter().any(|config| config.a_type == tf32);
+    (planes && is_there && cmma.contains(&config)).then_some((terms, bytes))
 }
 
 /// a \[M, K\] times b \[K, N\] and what is added -> \[M, N\], and where asked for the sums of b's columns \[N\]. Sums are

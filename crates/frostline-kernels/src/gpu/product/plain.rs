@@ -1,4 +1,4 @@
-//! Products of matrices of any size, a unit for each number: for lines that are no multiple of four, as those of a head.
+//! Products of matrices of any size, a unit for each number: for lines whose length is not a multiple of four, such as a head's.
 
 use cubecl::prelude::*;
 

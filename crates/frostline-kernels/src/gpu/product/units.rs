@@ -1,8 +1,8 @@
 //! Products in f32 without tensor cores.
 //!
 //! A cube computes a tile of the product. It keeps two tiles of each operand in shared memory: one is read while the next
-//! is on its way. Where `slices` is more than one, several units share a part of the tile, of whose sums each takes some of
-//! the terms; for products of few numbers with long sums, which would leave most of a GPU idle.
+//! is on its way. Where `slices` is more than one, several units share a part of the tile, each summing some of the terms; for
+//! products of few numbers with long sums, which would leave most of a GPU idle.
 
 use cubecl::prelude::*;
 
