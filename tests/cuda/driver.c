@@ -1,7 +1,7 @@
-/* Stands in for CUDA's driver (libcuda) on a machine without a GPU: it takes what it is asked to and computes nothing.
+/* Stands in for CUDA's driver (libcuda) on a machine without a GPU: it accepts every call and computes nothing.
  *
- * With it CUDA's runtime compiler (NVRTC) compiles every kernel as on a Hopper GPU, whose properties it claims. Memory is the
- * process' own. NVRTC looks for a driver itself and needs a real one, so this must not be named libcuda.so.1. */
+ * With it CUDA's runtime compiler (NVRTC) compiles kernels as on a Hopper GPU, whose properties it claims. Memory is the
+ * process's own. NVRTC looks for a driver itself and needs a real one, so this must not be named libcuda.so.1. */
 
 #include <stddef.h>
 #include <stdint.h>

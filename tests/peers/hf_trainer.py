@@ -143,8 +143,8 @@ def tagging(given, scored):
 
     train = read_split(given.treebank, "train")[: given.first or None]
     tags = sorted({tag for _, tags in train for tag in tags})
-    if given.steps:
-        # Steps take as many sentences as they need, so that no others have to be tokenized before the first one.
+    if given.steps and not given.group_by_length:
+        # As many sentences as the steps need, so that no others have to be tokenized. (Grouping sorts many at a time.)
         needed = min(len(train), (given.warmup + given.steps) * given.batch)
         train = random.Random(given.seed).sample(train, needed)
     number_of = {tag: number for number, tag in enumerate(tags)}

@@ -1,4 +1,4 @@
-//! The step `nvrtc`: every kernel compiled by CUDA's own compiler, on a machine without a GPU.
+//! The step `nvrtc`: what the conformance suite runs on a GPU, compiled by CUDA's own compiler on a machine without one.
 //!
 //! A driver that computes nothing (`tests/cuda/driver.c`) stands in for NVIDIA's. The compiler and its headers are installed
 //! once from a pinned list into `target/nvrtc`.
@@ -29,11 +29,10 @@ pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, &'static str>>
     let (place, source) = (workspace::root().join("target/nvrtc"), workspace::root().join(FOLDER));
     let libraries = place.join("lib");
     fs::create_dir_all(&libraries).with_context(|| libraries.display().to_string())?;
-    let Some(compiler) =
-        with_packages(&place, &source.join("requirements.txt")).and_then(|python| toolkit(&python))
-    else {
+    let Some(python) = with_packages(&place, &source.join("requirements.txt")) else {
         return Ok(Err("python3 cannot install CUDA's compiler"));
     };
+    let compiler = toolkit(&python).context("CUDA's compiler is not where its Python packages had it")?;
     // NVRTC would use a driver of the name `libcuda.so.1`.
     let driver = libraries.join("libcuda.so");
     let arguments = ["-O1", "-shared", "-fPIC", "-o"].map(Path::new);
@@ -41,10 +40,10 @@ pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, &'static str>>
         anyhow::bail!("{FOLDER}/driver.c does not compile");
     }
     let paths = std::env::join_paths([libraries, compiler.join("lib")])?;
+    // For the test alone: cargo would build burn again for another `CUDA_PATH`.
     let call = test
-        .with("FROSTLINE_CUDA_STUB", "1")
-        .with("CUDA_PATH", compiler.display().to_string())
-        .with("LD_LIBRARY_PATH", paths.to_string_lossy());
+        .with("FROSTLINE_CUDA_TOOLKIT", compiler.display().to_string())
+        .with("FROSTLINE_CUDA_LIBRARIES", paths.to_string_lossy());
     Ok(Ok(call))
 }
 
