@@ -26,31 +26,29 @@ pub(super) fn tracked<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy, co
     tensor
 }
 
-/// The gradients of an operation's parents, from what was kept, the gradient of its output, and which parents need one.
-pub(super) type Gradient<R, S, const N: usize> =
-    fn(S, CubeTensor<R>, [bool; N]) -> [Option<CubeTensor<R>>; N];
+/// The gradients of an operation's parents, of which some are needed.
+type Found<R, const N: usize> = [Option<CubeTensor<R>>; N];
 
-/// The same, and what the first parent has of later operations, to which its gradient is added.
+/// Gradients from what was kept, the gradient of the output, and which parents need one.
+pub(super) type Gradient<R, S, const N: usize> = fn(S, CubeTensor<R>, [bool; N]) -> Found<R, N>;
+
+/// The same, and from what the first parent has of later operations, to which its gradient is added.
 pub(super) type Sum<R, S, const N: usize> =
-    fn(S, CubeTensor<R>, Option<CubeTensor<R>>, [bool; N]) -> [Option<CubeTensor<R>>; N];
+    fn(S, CubeTensor<R>, Option<CubeTensor<R>>, [bool; N]) -> Found<R, N>;
 
-/// How gradients are computed.
-enum Rule<R: CubeRuntime, S, const N: usize> {
+/// How an operation's gradients are computed.
+pub(super) enum Rule<R: CubeRuntime, S, const N: usize> {
     Gradient(Gradient<R, S, N>),
     Sum(Sum<R, S, N>),
 }
 
-struct Own<R: CubeRuntime, S, const N: usize> {
-    rule: Rule<R, S, N>,
-}
-
-impl<R: CubeRuntime, S, const N: usize> fmt::Debug for Own<R, S, N> {
+impl<R: CubeRuntime, S, const N: usize> fmt::Debug for Rule<R, S, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an operation of {N} parents")
     }
 }
 
-impl<R, BT, S, const N: usize> Backward<Cube<R, BT>, N> for Own<R, S, N>
+impl<R, BT, S, const N: usize> Backward<Cube<R, BT>, N> for Rule<R, S, N>
 where
     R: CubeRuntime,
     BT: BoolElement,
@@ -61,9 +59,9 @@ where
     fn backward(self, ops: Ops<S, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = into_contiguous(gradients.consume::<Cube<R, BT>>(&ops.node));
         let needed = std::array::from_fn(|at| ops.parents[at].is_some());
-        let found = match self.rule {
-            Rule::Gradient(of) => of(ops.state, gradient, needed),
-            Rule::Sum(of) => {
+        let found = match self {
+            Self::Gradient(of) => of(ops.state, gradient, needed),
+            Self::Sum(of) => {
                 let before = ops.parents[0].as_ref().and_then(|node| {
                     // Only the node counts.
                     let mut parent = Tracked::<R, BT>::new(gradient.clone());
@@ -86,37 +84,6 @@ pub(super) fn node<R, BT, C, S, const N: usize, const D: usize>(
     parents: [&Tracked<R, BT>; N],
     out: CubeTensor<R>,
     kept: S,
-    gradient: Gradient<R, S, N>,
-) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
-where
-    R: CubeRuntime,
-    BT: BoolElement,
-    C: CheckpointStrategy,
-    S: Clone + Send + fmt::Debug + 'static,
-{
-    node_of(parents, out, kept, Rule::Gradient(gradient))
-}
-
-/// The same of an operation that adds to the gradient of its first parent.
-pub(super) fn adding_node<R, BT, C, S, const N: usize, const D: usize>(
-    parents: [&Tracked<R, BT>; N],
-    out: CubeTensor<R>,
-    kept: S,
-    sum: Sum<R, S, N>,
-) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
-where
-    R: CubeRuntime,
-    BT: BoolElement,
-    C: CheckpointStrategy,
-    S: Clone + Send + fmt::Debug + 'static,
-{
-    node_of(parents, out, kept, Rule::Sum(sum))
-}
-
-fn node_of<R, BT, C, S, const N: usize, const D: usize>(
-    parents: [&Tracked<R, BT>; N],
-    out: CubeTensor<R>,
-    kept: S,
     rule: Rule<R, S, N>,
 ) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
 where
@@ -126,7 +93,7 @@ where
     S: Clone + Send + fmt::Debug + 'static,
 {
     let nodes = parents.map(|parent| parent.node.clone());
-    wrap(match Backward::<Cube<R, BT>, N>::prepare::<C>(Own { rule }, nodes).compute_bound().stateful() {
+    wrap(match Backward::<Cube<R, BT>, N>::prepare::<C>(rule, nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish(kept, out),
         OpsKind::UnTracked(prepared) => prepared.finish(out),
     })

@@ -9,7 +9,7 @@ use burn_cubecl::ops::reshape;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeRuntime};
 
-use super::autodiff::{Tracked, adding_node, node, tracked};
+use super::autodiff::{Rule, Tracked, node, tracked};
 use super::{
     Cube, adamw, attention, columns, gather, gelu, loss, mask, matrix, norm, product, raw, self_attention,
     sides, wrap,
@@ -159,7 +159,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let needed = [x.is_tracked(), weight.is_tracked()];
         let operands = [&x, &weight, &bias].map(|tensor| tensor.primitive.clone());
         let (out, saved) = product::forward(operands, precision, needed);
-        adding_node([&x, &weight, &bias], out, saved, product::backward)
+        node([&x, &weight, &bias], out, saved, Rule::Sum(product::backward))
     }
 
     fn k_product(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, precision: Precision) -> Tensor<Self, 2> {
@@ -167,10 +167,15 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let needed = [x.is_tracked(), weight.is_tracked()];
         let operands = [&x, &weight].map(|tensor| tensor.primitive.clone());
         let (out, saved) = product::without_bias(operands, precision, needed);
-        adding_node([&x, &weight], out, saved, |saved: product::Saved<R>, gradient, before, [x, weight]| {
-            let [of_x, of_weight, _] = product::backward(saved, gradient, before, [x, weight, false]);
-            [of_x, of_weight]
-        })
+        node(
+            [&x, &weight],
+            out,
+            saved,
+            Rule::Sum(|saved: product::Saved<R>, gradient, before, [x, weight]| {
+                let [of_x, of_weight, _] = product::backward(saved, gradient, before, [x, weight, false]);
+                [of_x, of_weight]
+            }),
+        )
     }
 
     fn k_linear_add_norm(
@@ -189,15 +194,20 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let affine = [&gamma, &beta].map(|tensor| tensor.primitive.clone());
         let (out, norm) = norm::forward(inner, beside, affine, eps, dropout, rows);
         let kept: (product::Saved<R>, norm::Saved<R>) = (linear, norm);
-        node([&x, &weight, &bias, &residual, &gamma, &beta], out, kept, |(linear, norm), gradient, needed| {
-            let [x, weight, bias, residual, gamma, beta] = needed;
-            let below = [x || weight || bias, residual, gamma, beta];
-            let [of_inner, of_residual, of_gamma, of_beta] = norm::backward(norm, gradient, below);
-            let of_layer =
-                of_inner.map(|of_inner| product::backward(linear, of_inner, None, [x, weight, bias]));
-            let [of_x, of_weight, of_bias] = of_layer.unwrap_or([const { None }; 3]);
-            [of_x, of_weight, of_bias, of_residual, of_gamma, of_beta]
-        })
+        node(
+            [&x, &weight, &bias, &residual, &gamma, &beta],
+            out,
+            kept,
+            Rule::Gradient(|(linear, norm), gradient, needed| {
+                let [x, weight, bias, residual, gamma, beta] = needed;
+                let below = [x || weight || bias, residual, gamma, beta];
+                let [of_inner, of_residual, of_gamma, of_beta] = norm::backward(norm, gradient, below);
+                let of_layer =
+                    of_inner.map(|of_inner| product::backward(linear, of_inner, None, [x, weight, bias]));
+                let [of_x, of_weight, of_bias] = of_layer.unwrap_or([const { None }; 3]);
+                [of_x, of_weight, of_bias, of_residual, of_gamma, of_beta]
+            }),
+        )
     }
 
     fn k_values(values: Values, device: &Self::Device) -> Tensor<Self, 2> {
@@ -207,17 +217,27 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
     fn k_add_row(x: Tensor<Self, 2>, row: Tensor<Self, 2>) -> Tensor<Self, 2> {
         let [x, row] = [x, row].map(tracked);
         let [inner, added] = [&x, &row].map(|tensor| wrap::<Cube<R, BT>, 2>(tensor.primitive.clone()));
-        node([&x, &row], raw(inner + added), (), |(), gradient: CubeTensor<R>, [x, row]| {
-            let [_, h] = sides(&gradient);
-            let of_row = row.then(|| reshape(columns::sum(gradient.clone()), Shape::new([1, h])));
-            [x.then_some(gradient), of_row]
-        })
+        node(
+            [&x, &row],
+            raw(inner + added),
+            (),
+            Rule::Gradient(|(), gradient: CubeTensor<R>, [x, row]| {
+                let [_, h] = sides(&gradient);
+                let of_row = row.then(|| reshape(columns::sum(gradient.clone()), Shape::new([1, h])));
+                [x.then_some(gradient), of_row]
+            }),
+        )
     }
 
     fn k_gelu(x: Tensor<Self, 2>) -> Tensor<Self, 2> {
         let x = tracked(x);
         let out = gelu::forward(x.primitive.clone());
-        node([&x], out, x.primitive.clone(), |x, gradient, _| [Some(gelu::backward(x, gradient))])
+        node(
+            [&x],
+            out,
+            x.primitive.clone(),
+            Rule::Gradient(|x, gradient, _| [Some(gelu::backward(x, gradient))]),
+        )
     }
 
     fn k_linear_gelu(
@@ -232,9 +252,14 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let (inner, saved) = product::without_bias(operands, precision, needed);
         let out = gelu::biased(&inner, bias.primitive.clone());
         let kept: (CubeTensor<R>, product::Saved<R>) = (inner, saved);
-        adding_node([&x, &weight, &bias], out, kept, |(inner, saved), gradient, before, needed| {
-            product::backward(saved, gelu::backward(inner, gradient), before, needed)
-        })
+        node(
+            [&x, &weight, &bias],
+            out,
+            kept,
+            Rule::Sum(|(inner, saved), gradient, before, needed| {
+                product::backward(saved, gelu::backward(inner, gradient), before, needed)
+            }),
+        )
     }
 
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
@@ -243,9 +268,12 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         }
         let x = tracked(x);
         let out = mask::masked(x.primitive.clone(), dropout, rows);
-        node([&x], out, (dropout, rows.clone()), |(dropout, rows), gradient, _| {
-            [Some(mask::masked(gradient, dropout, &rows))]
-        })
+        node(
+            [&x],
+            out,
+            (dropout, rows.clone()),
+            Rule::Gradient(|(dropout, rows), gradient, _| [Some(mask::masked(gradient, dropout, &rows))]),
+        )
     }
 
     fn k_drop_add_norm(
@@ -268,7 +296,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             dropout,
             rows,
         );
-        node([&x, &residual, &gamma, &beta], out, saved, norm::backward)
+        node([&x, &residual, &gamma, &beta], out, saved, Rule::Gradient(norm::backward))
     }
 
     fn k_attention(
@@ -280,10 +308,15 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let [q, k, v] = qkv.map(tracked);
         let joined = columns::join([&q, &k, &v].map(|tensor| tensor.primitive.clone()));
         let (out, saved) = attention::forward(joined, heads, pack, dropout);
-        node([&q, &k, &v], out, saved, |saved: attention::Saved<R>, gradient, _| {
-            let shape = sides(&gradient);
-            columns::split(attention::backward(saved, gradient), shape).map(Some)
-        })
+        node(
+            [&q, &k, &v],
+            out,
+            saved,
+            Rule::Gradient(|saved: attention::Saved<R>, gradient, _| {
+                let shape = sides(&gradient);
+                columns::split(attention::backward(saved, gradient), shape).map(Some)
+            }),
+        )
     }
 
     fn k_self_attention(
@@ -303,23 +336,31 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let attention = (heads, pack, dropout);
         let (out, saved) = self_attention::forward(x.primitive.clone(), layers, attention, precision, needed);
         let ([w1, w2, w3], [b1, b2, b3]) = (&weights, &biases);
-        adding_node([&x, w1, w2, w3, b1, b2, b3], out, saved, self_attention::backward)
+        node([&x, w1, w2, w3, b1, b2, b3], out, saved, Rule::Sum(self_attention::backward))
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
         let table = tracked(table);
         let [size, _] = sides(&table.primitive);
         let out = gather::forward(table.primitive.clone(), rows);
-        node([&table], out, (rows.clone(), size), |(rows, size), gradient, _| {
-            [Some(gather::backward(gradient, &rows, size))]
-        })
+        node(
+            [&table],
+            out,
+            (rows.clone(), size),
+            Rule::Gradient(|(rows, size), gradient, _| [Some(gather::backward(gradient, &rows, size))]),
+        )
     }
 
     fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {
         let logits = tracked(logits);
         let (out, of_logits) = loss::forward(logits.primitive.clone(), labels);
-        node([&logits], out, of_logits, |of_logits: CubeTensor<R>, gradient, _| {
-            [Some(loss::backward(of_logits, gradient))]
-        })
+        node(
+            [&logits],
+            out,
+            of_logits,
+            Rule::Gradient(|of_logits: CubeTensor<R>, gradient, _| {
+                [Some(loss::backward(of_logits, gradient))]
+            }),
+        )
     }
 }

@@ -4,6 +4,7 @@ use burn::tensor::{bf16, f16};
 use burn_cubecl::CubeRuntime;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::features::MmaConfig;
+use cubecl::ir::StorageType;
 use cubecl::prelude::*;
 
 use super::super::{fresh, per_element, sides};
@@ -15,15 +16,15 @@ use crate::Precision;
 
 /// Tiles without tensor cores, largest first.
 const UNITS: [Units; 2] = [
-    Units { tile: [64, 64], deep: 16, each: [8, 4], slices: 1 },
-    Units { tile: [32, 32], deep: 32, each: [4, 4], slices: 4 },
+    Units { tile: [64, 64], depth: 16, each: [8, 4], split_k: 1 },
+    Units { tile: [32, 32], depth: 32, each: [4, 4], split_k: 4 },
 ];
 
 /// Tiles on tensor cores, largest first.
 const PLANES: [Planes; 3] = [
-    Planes { grid: [2, 4], each: [4, 2], deep: 32, terms: 16 },
-    Planes { grid: [2, 2], each: [2, 2], deep: 64, terms: 16 },
-    Planes { grid: [2, 2], each: [1, 1], deep: 64, terms: 16 },
+    Planes { grid: [2, 4], each: [4, 2], depth: 32, terms: 16 },
+    Planes { grid: [2, 2], each: [2, 2], depth: 64, terms: 16 },
+    Planes { grid: [2, 2], each: [1, 1], depth: 64, terms: 16 },
 ];
 
 /// Units fetch whole tiles, and always of the same columns, so that they can sum these. Without tensor cores a tile fits into any
@@ -116,7 +117,7 @@ enum Kernel {
 fn choose<R: CubeRuntime>(
     client: &ComputeClient<R>,
     [m, n]: [usize; 2],
-    along: [bool; 2],
+    k_contiguous: [bool; 2],
     precision: Precision,
 ) -> Kernel {
     let hardware = &client.properties().hardware;
@@ -125,22 +126,26 @@ fn choose<R: CubeRuntime>(
     let room = hardware.max_shared_memory_size;
     let fills = |[rows, columns]: [usize; 2]| m.div_ceil(rows) * n.div_ceil(columns) >= multiprocessors;
     if let Some((terms, bytes)) = fragments(client, precision) {
-        let planes = PLANES.map(|planes| Planes { terms, ..planes });
-        let mut fit = planes.into_iter().filter(|planes| planes.shared(along, bytes) <= room).peekable();
-        while let Some(planes) = fit.next() {
-            if fills(planes.tile()) || fit.peek().is_none() {
-                return Kernel::Planes(planes);
-            }
+        let fit = PLANES.map(|planes| Planes { terms, ..planes }).into_iter();
+        let fit = fit.filter(|planes| planes.shared(k_contiguous, bytes) <= room);
+        if let Some(planes) = first_or_last(fit, |planes| fills(planes.tile())) {
+            return Kernel::Planes(planes);
         }
     }
-    let fits = |units: &Units| units.shared() * 16 <= room && units.count() <= most_units;
-    let mut fit = UNITS.into_iter().filter(fits).peekable();
-    while let Some(units) = fit.next() {
-        if fills(units.tile) || fit.peek().is_none() {
-            return Kernel::Units(units);
+    let fit = UNITS.into_iter().filter(|units| units.shared() * 16 <= room && units.count() <= most_units);
+    first_or_last(fit, |units| fills(units.tile)).map_or(Kernel::Plain, Kernel::Units)
+}
+
+/// The first of which this holds, else the last.
+fn first_or_last<T: Copy>(all: impl Iterator<Item = T>, holds: impl Fn(T) -> bool) -> Option<T> {
+    let mut last = None;
+    for one in all {
+        last = Some(one);
+        if holds(one) {
+            break;
         }
     }
-    Kernel::Plain
+    last
 }
 
 /// Terms of the fragments that the device's tensor cores multiply in this precision, and bytes of a number.
@@ -151,16 +156,22 @@ fn fragments<R: CubeRuntime>(client: &ComputeClient<R>, precision: Precision) ->
         Precision::F16 => (f16::as_type_native_unchecked(), 16, 2),
         Precision::Tf32 => (cubecl::tf32::as_type_native_unchecked(), 8, 4),
     };
-    let (kind, sum) = (kind.storage_type(), f32::as_type_native_unchecked().storage_type());
-    let config = MmaConfig { a_type: kind, b_type: kind, cd_type: sum, m: 16, n: 16, k: terms as u32 };
+    let sums = |kind: StorageType, terms: usize| MmaConfig {
+        a_type: kind,
+        b_type: kind,
+        cd_type: f32::as_type_native_unchecked().storage_type(),
+        m: 16,
+        n: 16,
+        k: terms as u32,
+    };
     let properties = client.properties();
     let hardware = &properties.hardware;
     let planes = hardware.plane_size_min == 32 && hardware.plane_size_max == 32;
-    let cmma = &properties.features.matmul.cmma;
+    let has = |config| properties.features.matmul.cmma.contains(&config);
     // CubeCL lists bf16 for the first tensor cores too, which had none; those with TF32 have it.
-    let tf32 = cubecl::tf32::as_type_native_unchecked().storage_type();
-    let is_there = precision != Precision::Bf16 || cmma.iter().any(|config| config.a_type == tf32);
-    (planes && is_there && cmma.contains(&config)).then_some((terms, bytes))
+    let tf32 = || has(sums(cubecl::tf32::as_type_native_unchecked().storage_type(), 8));
+    let is_there = precision != Precision::Bf16 || tf32();
+    (planes && is_there && has(sums(kind.storage_type(), terms))).then_some((terms, bytes))
 }
 
 /// a \[M, K\] times b \[K, N\] and what is added -> \[M, N\], and where asked for the sums of b's columns \[N\]. Sums are
@@ -178,11 +189,11 @@ pub(super) fn multiply<R: CubeRuntime>(
     let factors = || FactorsLaunch::new(a.scale, b.scale, 1.0 / (a.scale * b.scale));
     let rounding = Rounding::of(precision);
     // In memory the terms are side by side in the rows of a, and in the columns of b.
-    let along = [!a.transposed, b.transposed];
+    let k_contiguous = [!a.transposed, b.transposed];
     let aligned = |tensor: &CubeTensor<R>| tensor.handle.offset_start.unwrap_or(0).is_multiple_of(16);
     let mut beside = bias.into_iter().chain(before);
     let kernel = match a.in_fours() && b.in_fours() && n.is_multiple_of(4) && beside.all(aligned) {
-        true => choose(client, [m, n], along, precision),
+        true => choose(client, [m, n], k_contiguous, precision),
         false => Kernel::Plain,
     };
     let sums = with_sums.then(|| match kernel {
@@ -237,7 +248,7 @@ pub(super) fn multiply<R: CubeRuntime>(
                 k,
                 factors(),
                 units,
-                along,
+                k_contiguous,
                 rounding,
                 adds,
                 with_sums,
@@ -266,7 +277,7 @@ pub(super) fn multiply<R: CubeRuntime>(
                     k,
                     factors(),
                     planes,
-                    along,
+                    k_contiguous,
                     rounding,
                     adds,
                     with_sums,

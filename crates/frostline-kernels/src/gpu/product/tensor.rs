@@ -29,7 +29,7 @@ pub(super) struct Planes {
     /// Fragments of each along the rows and the columns.
     pub each: [usize; 2],
     /// Terms of a step.
-    pub deep: usize,
+    pub depth: usize,
     /// Terms of a fragment.
     pub terms: usize,
 }
@@ -45,8 +45,8 @@ impl Planes {
         self.grid[0] * self.grid[1] * PLANE
     }
 
-    pub(super) const fn side(self, operand: usize, along: bool) -> Side {
-        Side { across: self.tile()[operand], deep: self.deep, units: self.count(), along }
+    pub(super) const fn side(self, operand: usize, k_contiguous: bool) -> Side {
+        Side { across: self.tile()[operand], depth: self.depth, units: self.count(), k_contiguous }
     }
 
     /// Vectors of shared memory for sums: a fragment for each plane, or one for each unit.
@@ -55,8 +55,8 @@ impl Planes {
     }
 
     /// Bytes of shared memory for operands of so many bytes a number.
-    pub(super) const fn shared(self, along: [bool; 2], bytes: usize) -> usize {
-        let tiles = size(self.side(0, along[0])) + size(self.side(1, along[1]));
+    pub(super) const fn shared(self, k_contiguous: [bool; 2], bytes: usize) -> usize {
+        let tiles = size(self.side(0, k_contiguous[0])) + size(self.side(1, k_contiguous[1]));
         2 * tiles * 4 * bytes + self.sums() * 16
     }
 }
@@ -68,12 +68,12 @@ const fn line(side: Side) -> usize {
 
 /// Vectors of a tile.
 const fn size(side: Side) -> usize {
-    (if side.along { side.across } else { side.deep }) * line(side)
+    (if side.k_contiguous { side.across } else { side.depth }) * line(side)
 }
 
 /// Where a fragment begins in a tile.
-const fn step(side: Side, [across, deep]: [usize; 2]) -> usize {
-    if side.along { across * line(side) + deep / 4 } else { deep * line(side) + across / 4 }
+const fn step(side: Side, [across, depth]: [usize; 2]) -> usize {
+    if side.k_contiguous { across * line(side) + depth / 4 } else { depth * line(side) + across / 4 }
 }
 
 #[cube]
@@ -94,7 +94,7 @@ fn put<E: Float>(
     }
 }
 
-/// `a b + bias + before`, and the sums of the columns of b; a matrix that is `along` lies in memory with its terms side by side.
+/// `a b + bias + before`, and the sums of the columns of b; a matrix that is `k_contiguous` lies in memory with its terms side by side.
 #[cube(launch_unchecked)]
 pub(super) fn kernel<E: Float>(
     a: &Array<Four<f32>>,
@@ -108,15 +108,15 @@ pub(super) fn kernel<E: Float>(
     k: usize,
     factors: Factors,
     #[comptime] planes: Planes,
-    #[comptime] along: [bool; 2],
+    #[comptime] k_contiguous: [bool; 2],
     #[comptime] rounding: Rounding,
     #[comptime] adds: Adds,
     #[comptime] with_sums: bool,
 ) {
-    let (left, right) = comptime!((planes.side(0, along[0]), planes.side(1, along[1])));
+    let (left, right) = comptime!((planes.side(0, k_contiguous[0]), planes.side(1, k_contiguous[1])));
     let (size_a, size_b) = comptime!((size(left), size(right)));
     let [rows, columns] = comptime!(planes.each);
-    let (deep, terms) = comptime!((planes.deep, planes.terms));
+    let (depth, terms) = comptime!((planes.depth, planes.terms));
     let mut tiles_a = SharedMemory::<Four<E>>::new_aligned(comptime!(2 * size_a), 32usize);
     let mut tiles_b = SharedMemory::<Four<E>>::new_aligned(comptime!(2 * size_b), 32usize);
     let mut parts = SharedMemory::<Four<f32>>::new_aligned(comptime!(planes.sums()), 32usize);
@@ -142,12 +142,12 @@ pub(super) fn kernel<E: Float>(
     }
     let mut from = 0usize.runtime();
     let mut half = 0usize.runtime();
-    while from < k + deep {
+    while from < k + depth {
         // What the last turn fetched is computed while the next is fetched.
         if from < k {
-            let corner = Corner { first: first_row, from, across: m, deep: k };
+            let corner = Corner { first: first_row, from, across: m, depth: k };
             fetch(a, &mut got_a, corner, left);
-            let corner = Corner { first: first_column, from, across: n, deep: k };
+            let corner = Corner { first: first_column, from, across: n, depth: k };
             fetch(b, &mut got_b, corner, right);
             if with_sums {
                 add_columns(&mut of_columns, &got_b, right);
@@ -157,7 +157,7 @@ pub(super) fn kernel<E: Float>(
             let base_a = half * size_a + down * comptime!(step(left, [rows * FRAGMENT, 0]));
             let base_b = half * size_b + across * comptime!(step(right, [columns * FRAGMENT, 0]));
             #[unroll]
-            for turn in 0..comptime!(deep / terms) {
+            for turn in 0..comptime!(depth / terms) {
                 let mut lefts = Sequence::<cmma::Matrix<Four<E>>>::new();
                 #[unroll]
                 for row in 0..rows {
@@ -167,7 +167,7 @@ pub(super) fn kernel<E: Float>(
                         FRAGMENT,
                         FRAGMENT,
                         terms,
-                        comptime!(if along[0] {
+                        comptime!(if k_contiguous[0] {
                             cmma::MatrixLayout::RowMajor
                         } else {
                             cmma::MatrixLayout::ColMajor
@@ -184,7 +184,7 @@ pub(super) fn kernel<E: Float>(
                         FRAGMENT,
                         FRAGMENT,
                         terms,
-                        comptime!(if along[1] {
+                        comptime!(if k_contiguous[1] {
                             cmma::MatrixLayout::ColMajor
                         } else {
                             cmma::MatrixLayout::RowMajor
@@ -206,7 +206,7 @@ pub(super) fn kernel<E: Float>(
             put::<E>(&got_b, &mut tiles_b, half * size_b, factors.b, right, rounding);
         }
         sync_cube();
-        from += deep;
+        from += depth;
     }
 
     let part = plane * comptime!(FRAGMENT * LINE);

@@ -11,27 +11,27 @@ pub(super) struct Side {
     /// Rows or columns of the product that a tile has a part in.
     pub across: usize,
     /// Terms of their sums.
-    pub deep: usize,
+    pub depth: usize,
     /// Units of the cube that fetches it.
     pub units: usize,
     /// Whether the matrix lies in memory with the terms of a sum side by side.
-    pub along: bool,
+    pub k_contiguous: bool,
 }
 
 impl Side {
     /// Vectors in a line of the tile, as the matrix lies in memory.
     pub(super) const fn length(self) -> usize {
-        (if self.along { self.deep } else { self.across }) / 4
+        (if self.k_contiguous { self.depth } else { self.across }) / 4
     }
 
     /// Whether all units fetch the same number of vectors, each from the same places of the lines.
     pub(super) const fn is_even(self) -> bool {
-        (self.across * self.deep / 4).is_multiple_of(self.units) && self.units.is_multiple_of(self.length())
+        (self.across * self.depth / 4).is_multiple_of(self.units) && self.units.is_multiple_of(self.length())
     }
 
-    /// Vectors that a unit fetches at most.
+    /// Vectors that a unit fetches.
     pub(super) const fn share(self) -> usize {
-        (self.across * self.deep / 4).div_ceil(self.units)
+        self.across * self.depth / 4 / self.units
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Corner {
     /// Rows or columns of the product.
     pub across: usize,
     /// Terms.
-    pub deep: usize,
+    pub depth: usize,
 }
 
 /// Four numbers of a line of a matrix; zeros outside of it.
@@ -71,10 +71,10 @@ pub(super) fn fetch(
     for turn in 0..comptime!(side.share()) {
         let place = UNIT_POS as usize + turn * comptime!(side.units);
         let (line, at) = (place / length, place % length);
-        if comptime!(side.along) {
-            got[turn] = read(x, corner.first + line, corner.from / 4 + at, corner.across, corner.deep / 4);
+        if comptime!(side.k_contiguous) {
+            got[turn] = read(x, corner.first + line, corner.from / 4 + at, corner.across, corner.depth / 4);
         } else {
-            got[turn] = read(x, corner.from + line, corner.first / 4 + at, corner.deep, corner.across / 4);
+            got[turn] = read(x, corner.from + line, corner.first / 4 + at, corner.depth, corner.across / 4);
         }
     }
 }

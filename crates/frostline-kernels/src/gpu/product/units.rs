@@ -1,7 +1,7 @@
 //! Products in f32 without tensor cores.
 //!
 //! A cube computes a tile of the product. It keeps two tiles of each operand in shared memory: one is read while the next
-//! is on its way. Where `slices` is more than one, several units share a part of the tile, each summing some of the terms; for
+//! is on its way. Where `split_k` is more than one, several units share a part of the tile, each summing some of the terms; for
 //! products of few numbers with long sums, which would leave most of a GPU idle.
 
 use cubecl::prelude::*;
@@ -15,11 +15,11 @@ pub(super) struct Units {
     /// Rows and columns of a tile.
     pub tile: [usize; 2],
     /// Terms of a step.
-    pub deep: usize,
+    pub depth: usize,
     /// Rows and columns of a unit, multiples of four.
     pub each: [usize; 2],
     /// Units that share their numbers.
-    pub slices: usize,
+    pub split_k: usize,
 }
 
 impl Units {
@@ -30,7 +30,7 @@ impl Units {
 
     /// Units of a cube.
     pub(super) const fn count(self) -> usize {
-        self.grid()[0] * self.grid()[1] * self.slices
+        self.grid()[0] * self.grid()[1] * self.split_k
     }
 
     /// Vectors of the product that a unit has.
@@ -45,41 +45,41 @@ impl Units {
 
     /// Vectors of shared memory.
     pub(super) const fn shared(self) -> usize {
-        let tiles = 2 * self.deep * (self.line(0) + self.line(1));
-        let sums = (self.count() - self.count() / self.slices) * self.own();
+        let tiles = 2 * self.depth * (self.line(0) + self.line(1));
+        let sums = (self.count() - self.count() / self.split_k) * self.own();
         let most = if tiles > sums { tiles } else { sums };
         if most > self.count() { most } else { self.count() }
     }
 
-    pub(super) const fn side(self, operand: usize, along: bool) -> Side {
-        Side { across: self.tile[operand], deep: self.deep, units: self.count(), along }
+    pub(super) const fn side(self, operand: usize, k_contiguous: bool) -> Side {
+        Side { across: self.tile[operand], depth: self.depth, units: self.count(), k_contiguous }
     }
 }
 
 /// Vectors that a unit fetches at most: of a matrix with its terms side by side, blocks of four lines.
 const fn share(side: Side) -> usize {
-    if side.along { blocks(side).div_ceil(side.units) * 4 } else { side.share() }
+    if side.k_contiguous { blocks(side).div_ceil(side.units) * 4 } else { side.share() }
 }
 
 /// Blocks of four by four numbers in a tile.
 const fn blocks(side: Side) -> usize {
-    side.across * side.deep / 16
+    side.across * side.depth / 16
 }
 
 /// Fetches a unit's share of a tile.
 #[cube]
 fn fetch_share(x: &Array<Four<f32>>, got: &mut Array<Four<f32>>, corner: Corner, #[comptime] side: Side) {
-    if comptime!(side.along) {
+    if comptime!(side.k_contiguous) {
         #[unroll]
         for turn in 0..comptime!(blocks(side).div_ceil(side.units)) {
             let block = UNIT_POS as usize + turn * comptime!(side.units);
             if block < comptime!(blocks(side)) {
-                let (across, deep) = (block / comptime!(side.deep / 4), block % comptime!(side.deep / 4));
+                let (across, depth) = (block / comptime!(side.depth / 4), block % comptime!(side.depth / 4));
                 #[unroll]
                 for row in 0..4usize {
                     let line = corner.first + across * 4 + row;
                     got[turn * 4 + row] =
-                        read(x, line, corner.from / 4 + deep, corner.across, corner.deep / 4);
+                        read(x, line, corner.from / 4 + depth, corner.across, corner.depth / 4);
                 }
             }
         }
@@ -99,12 +99,12 @@ fn put(
     #[comptime] rounding: Rounding,
 ) {
     let line = comptime!(side.across / 4 + 1);
-    if comptime!(side.along) {
+    if comptime!(side.k_contiguous) {
         #[unroll]
         for turn in 0..comptime!(blocks(side).div_ceil(side.units)) {
             let block = UNIT_POS as usize + turn * comptime!(side.units);
             if block < comptime!(blocks(side)) {
-                let (across, deep) = (block / comptime!(side.deep / 4), block % comptime!(side.deep / 4));
+                let (across, depth) = (block / comptime!(side.depth / 4), block % comptime!(side.depth / 4));
                 #[unroll]
                 for term in 0..4usize {
                     let mut value = Four::<f32>::empty();
@@ -112,7 +112,7 @@ fn put(
                     for row in 0..4usize {
                         value[row] = got[turn * 4 + row][term];
                     }
-                    tiles[base + (deep * 4 + term) * line + across] =
+                    tiles[base + (depth * 4 + term) * line + across] =
                         prepared::<Const<4>>(value, factor, rounding);
                 }
             }
@@ -121,15 +121,13 @@ fn put(
         #[unroll]
         for turn in 0..comptime!(side.share()) {
             let place = UNIT_POS as usize + turn * comptime!(side.units);
-            if place < comptime!(side.across * side.deep / 4) {
-                let (row, at) = (place / comptime!(side.length()), place % comptime!(side.length()));
-                tiles[base + row * line + at] = prepared::<Const<4>>(got[turn], factor, rounding);
-            }
+            let (row, at) = (place / comptime!(side.length()), place % comptime!(side.length()));
+            tiles[base + row * line + at] = prepared::<Const<4>>(got[turn], factor, rounding);
         }
     }
 }
 
-/// `a b + bias + before`, and the sums of the columns of b; a matrix that is `along` lies in memory with its terms side by side.
+/// `a b + bias + before`, and the sums of the columns of b; a matrix that is `k_contiguous` lies in memory with its terms side by side.
 #[cube(launch_unchecked)]
 pub(super) fn kernel(
     a: &Array<Four<f32>>,
@@ -143,19 +141,19 @@ pub(super) fn kernel(
     k: usize,
     factors: Factors,
     #[comptime] units: Units,
-    #[comptime] along: [bool; 2],
+    #[comptime] k_contiguous: [bool; 2],
     #[comptime] rounding: Rounding,
     #[comptime] adds: Adds,
     #[comptime] with_sums: bool,
 ) {
-    let (left, right) = comptime!((units.side(0, along[0]), units.side(1, along[1])));
+    let (left, right) = comptime!((units.side(0, k_contiguous[0]), units.side(1, k_contiguous[1])));
     let [down, across] = comptime!(units.grid());
     let (line_a, line_b) = comptime!((units.line(0), units.line(1)));
     let [rows, columns] = comptime!([units.each[0] / 4, units.each[1] / 4]);
-    let (deep, slices, team) = comptime!((units.deep, units.slices, down * across));
+    let (depth, split_k, team) = comptime!((units.depth, units.split_k, down * across));
     // Two tiles of a, then two of b.
     let mut tiles = SharedMemory::<Four<f32>>::new(comptime!(units.shared()));
-    let after = comptime!(2 * deep * line_a);
+    let after = comptime!(2 * depth * line_a);
     let mut got_a = Array::<Four<f32>>::new(comptime!(share(left)));
     let mut got_b = Array::<Four<f32>>::new(comptime!(share(right)));
     let mut part_a = Array::<Four<f32>>::new(rows);
@@ -174,21 +172,21 @@ pub(super) fn kernel(
 
     let mut from = 0usize.runtime();
     let mut half = 0usize.runtime();
-    while from < k + deep {
+    while from < k + depth {
         // What the last turn fetched is computed while the next is fetched.
         if from < k {
-            let corner = Corner { first: first_row, from, across: m, deep: k };
+            let corner = Corner { first: first_row, from, across: m, depth: k };
             fetch_share(a, &mut got_a, corner, left);
-            let corner = Corner { first: first_column, from, across: n, deep: k };
+            let corner = Corner { first: first_column, from, across: n, depth: k };
             fetch_share(b, &mut got_b, corner, right);
             if with_sums {
                 add_columns(&mut of_columns, &got_b, right);
             }
         }
         if from > 0 {
-            let terms = comptime!(deep / slices);
-            let base_a = (half * deep + slice * terms) * line_a + row;
-            let base_b = (half * deep + slice * terms) * line_b + column + after;
+            let terms = comptime!(depth / split_k);
+            let base_a = (half * depth + slice * terms) * line_a + row;
+            let base_b = (half * depth + slice * terms) * line_b + column + after;
             #[unroll]
             for term in 0..terms {
                 #[unroll]
@@ -208,14 +206,14 @@ pub(super) fn kernel(
             half = 1 - half;
         }
         if from < k {
-            put(&got_a, &mut tiles, half * comptime!(deep * line_a), factors.a, left, rounding);
-            put(&got_b, &mut tiles, half * comptime!(deep * line_b) + after, factors.b, right, rounding);
+            put(&got_a, &mut tiles, half * comptime!(depth * line_a), factors.a, left, rounding);
+            put(&got_b, &mut tiles, half * comptime!(depth * line_b) + after, factors.b, right, rounding);
         }
         sync_cube();
-        from += deep;
+        from += depth;
     }
 
-    if comptime!(slices > 1) {
+    if comptime!(split_k > 1) {
         if slice > 0 {
             #[unroll]
             for at in 0..comptime!(units.own()) {
@@ -225,7 +223,7 @@ pub(super) fn kernel(
         sync_cube();
         if slice == 0 {
             #[unroll]
-            for other in 0..comptime!(slices - 1) {
+            for other in 0..comptime!(split_k - 1) {
                 #[unroll]
                 for at in 0..comptime!(units.own()) {
                     own[at] += tiles[comptime!((other * units.own() + at) * team) + place];
