@@ -8,6 +8,7 @@ use tokenizers::{
 use crate::cache::WordCache;
 use crate::guard::guarded;
 use crate::windows::{best_window, cut, label_subwords, word_ranges};
+use crate::wordpiece::AsciiWordPiece;
 use crate::{AlignError, AlignOptions, Aligned, lowercase};
 
 /// Splits words into subwords and finds the position that carries each word's label.
@@ -15,6 +16,8 @@ use crate::{AlignError, AlignOptions, Aligned, lowercase};
 /// It can be shared by threads: aligning needs only `&self`, and all threads share the word cache.
 pub struct Aligner {
     pub(crate) tokenizer: Tokenizer,
+    /// What tokenizes most words in its place, where it is BERT's.
+    ascii: Option<AsciiWordPiece>,
     /// The special tokens that the post-processor adds before and after a sentence.
     pub(crate) prefix: Vec<u32>,
     pub(crate) suffix: Vec<u32>,
@@ -26,7 +29,8 @@ impl Aligner {
     /// Combines a tokenizer without padding, truncation and sampling with a sentence's special tokens.
     pub(crate) fn new(tokenizer: Tokenizer, prefix: Vec<u32>, suffix: Vec<u32>) -> Self {
         let cache = Some(WordCache::new());
-        Self { tokenizer, prefix, suffix, options: AlignOptions::default(), cache }
+        let ascii = AsciiWordPiece::of(&tokenizer);
+        Self { tokenizer, ascii, prefix, suffix, options: AlignOptions::default(), cache }
     }
 
     /// The same tokenizer with other settings; the word cache starts empty.
@@ -54,6 +58,12 @@ impl Aligner {
     pub fn with_cache(mut self, on: bool) -> Self {
         self.cache = on.then(WordCache::new);
         self
+    }
+
+    /// The same aligner with every word tokenized by the library.
+    #[cfg(test)]
+    pub(crate) fn by_library(self) -> Self {
+        Self { ascii: None, ..self }
     }
 
     /// The current settings.
@@ -161,7 +171,7 @@ impl Aligner {
         self.prefix.len() + self.suffix.len()
     }
 
-    /// The number of distinct forms in the word cache.
+    /// The number of distinct forms in the word cache: of those that the tokenizer library tokenized.
     #[must_use]
     pub fn cached_words(&self) -> usize {
         self.cache.as_ref().map_or(0, WordCache::len)
@@ -203,6 +213,9 @@ impl Aligner {
     }
 
     fn push_subwords(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
+        if self.ascii.as_ref().is_some_and(|ascii| ascii.push(form, self.options.lowercase, ids)) {
+            return Ok(());
+        }
         let Some(cache) = &self.cache else {
             return self.guarded_tokenize(form, ids);
         };

@@ -12,6 +12,11 @@ const SHARDS: usize = 64;
 
 type Shard = std::collections::HashMap<Box<str>, Box<[u32]>, RandomState>;
 
+/// Keys that are fixed, since the crate uses no random source; what it hashes is never iterated in an order that shows.
+pub(crate) fn fixed_hasher() -> RandomState {
+    RandomState::with_seeds(0x243F_6A88, 0x85A3_08D3, 0x1319_8A2E, 0x0370_7344)
+}
+
 /// A sharded map for many readers and few writers.
 pub(crate) struct WordCache {
     hasher: RandomState,
@@ -20,8 +25,7 @@ pub(crate) struct WordCache {
 
 impl WordCache {
     pub(crate) fn new() -> Self {
-        // The keys are fixed because the crate uses no random source; the maps are never iterated.
-        let hasher = RandomState::with_seeds(0x243F_6A88, 0x85A3_08D3, 0x1319_8A2E, 0x0370_7344);
+        let hasher = fixed_hasher();
         let shards = (0..SHARDS).map(|_| RwLock::new(Shard::with_hasher(hasher.clone()))).collect();
         Self { hasher, shards }
     }

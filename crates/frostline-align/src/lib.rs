@@ -2,7 +2,8 @@
 //!
 //! ## Map
 //! `load`, `json` and `vocab` load a tokenizer; `aligner` aligns; `windows` splits long sentences and
-//! finds label positions; `cache` is the word cache; `guard` catches panics of the tokenizer library; `aligned` is the result and its canonical line;
+//! finds label positions; `wordpiece` tokenizes what is in ASCII, where the tokenizer is BERT's; `cache` is the word
+//! cache for what the library tokenizes; `guard` catches its panics; `aligned` is the result and its canonical line;
 //! `options` and `error` hold the settings and the error type. Only [`Aligner::from_folder`] opens
 //! files; nothing reads a clock or a random source.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod lowercase;
 mod options;
 mod vocab;
 mod windows;
+mod wordpiece;
 
 pub use aligned::{Aligned, CanonicalLine, NO_LABEL, label_indices};
 pub use aligner::Aligner;

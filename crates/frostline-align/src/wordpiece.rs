@@ -1,0 +1,185 @@
+//! BERT's tokenization of words in ASCII, which most words of most treebanks in Latin script are: the tokenizer library's
+//! result without its normalised strings, offsets and token texts.
+
+use ahash::RandomState;
+use tokenizers::{Model, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, Tokenizer};
+
+use crate::cache::fixed_hasher;
+
+/// A WordPiece vocabulary behind BERT's normaliser and pre-tokenizer, for words in ASCII alone.
+pub(crate) struct AsciiWordPiece {
+    /// Tokens that begin a word.
+    first: Tokens,
+    /// Tokens that continue one, without their prefix.
+    next: Tokens,
+    unknown: u32,
+    /// A longer part of a word is unknown.
+    most_bytes: usize,
+    lowercase: bool,
+    /// By byte: whether an added token may begin with it.
+    begins_added: [bool; 256],
+}
+
+type Ids = std::collections::HashMap<Box<[u8]>, u32, RandomState>;
+
+/// Tokens in ASCII with their ids.
+struct Tokens {
+    ids: Ids,
+    /// The length of the longest.
+    longest: usize,
+}
+
+impl AsciiWordPiece {
+    /// What `tokenizer` does with words in ASCII; nothing where it is not BERT's, or has added tokens beyond ASCII.
+    pub(crate) fn of(tokenizer: &Tokenizer) -> Option<Self> {
+        let ModelWrapper::WordPiece(model) = tokenizer.get_model() else { return None };
+        let NormalizerWrapper::BertNormalizer(normalizer) = tokenizer.get_normalizer()? else { return None };
+        let PreTokenizerWrapper::BertPreTokenizer(_) = tokenizer.get_pre_tokenizer()? else { return None };
+        let mut begins_added = [false; 256];
+        for token in tokenizer.get_added_tokens_decoder().values() {
+            let content = token.content.as_bytes();
+            if content.is_empty() || !content.iter().all(plain) {
+                return None;
+            }
+            begins_added[usize::from(content[0].to_ascii_lowercase())] = true;
+            begins_added[usize::from(content[0].to_ascii_uppercase())] = true;
+        }
+        let vocabulary = model.get_vocab();
+        let unknown = *vocabulary.get(&model.unk_token)?;
+        let tokens = || vocabulary.iter().map(|(token, &id)| (token.as_str(), id));
+        let prefix = model.continuing_subword_prefix.as_str();
+        Some(Self {
+            first: Tokens::new(tokens()),
+            next: Tokens::new(tokens().filter_map(|(token, id)| Some((token.strip_prefix(prefix)?, id)))),
+            unknown,
+            most_bytes: model.max_input_chars_per_word,
+            lowercase: normalizer.lowercase,
+            begins_added,
+        })
+    }
+
+    /// Adds the ids of a word; or nothing, with the answer false, where the library has to tokenize it: beyond ASCII, with
+    /// control characters, or where an added token may be in it.
+    pub(crate) fn push(&self, form: &str, lowercase: bool, ids: &mut Vec<u32>) -> bool {
+        let own = |byte: &u8| plain(byte) && !self.begins_added[usize::from(*byte)];
+        if form.is_empty() || !form.as_bytes().iter().all(own) {
+            return false;
+        }
+        let lowered;
+        let mut text = form.as_bytes();
+        if (lowercase || self.lowercase) && text.iter().any(u8::is_ascii_uppercase) {
+            lowered = text.to_ascii_lowercase();
+            text = &lowered;
+        }
+        for run in text.split(|byte| *byte == b' ') {
+            let together = |a: &u8, b: &u8| !a.is_ascii_punctuation() && !b.is_ascii_punctuation();
+            run.chunk_by(together).for_each(|part| self.push_part(part, ids));
+        }
+        true
+    }
+
+    /// Adds the longest tokens from the left, or the unknown token where none fits.
+    fn push_part(&self, part: &[u8], ids: &mut Vec<u32>) {
+        let before = ids.len();
+        let (mut rest, mut tokens) = (part, &self.first);
+        while !rest.is_empty() {
+            let found = if part.len() > self.most_bytes { None } else { tokens.longest_at_start(rest) };
+            let Some((length, id)) = found else {
+                ids.truncate(before);
+                ids.push(self.unknown);
+                return;
+            };
+            ids.push(id);
+            (rest, tokens) = (&rest[length..], &self.next);
+        }
+    }
+}
+
+/// Printable ASCII, which normalisation changes at most in its case.
+fn plain(byte: &u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
+impl Tokens {
+    fn new<'a>(tokens: impl Iterator<Item = (&'a str, u32)>) -> Self {
+        let mut ids = Ids::with_hasher(fixed_hasher());
+        ids.extend(
+            tokens.filter(|(token, _)| token.is_ascii()).map(|(token, id)| (token.as_bytes().into(), id)),
+        );
+        let longest = ids.keys().map(|token| token.len()).max().unwrap_or(0);
+        Self { ids, longest }
+    }
+
+    /// The longest token that `text` begins with, by its length and id.
+    fn longest_at_start(&self, text: &[u8]) -> Option<(usize, u32)> {
+        let mut lengths = (1..=text.len().min(self.longest)).rev();
+        lengths.find_map(|length| Some((length, *self.ids.get(&text[..length])?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokenizers::AddedToken;
+
+    use super::*;
+    use crate::vocab::bert_tokenizer;
+    use crate::{Aligner, VocabOptions};
+
+    const VOCAB: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\naba\n##a\n##b\n##ab\n##bab\nA\nAb\n##B\n.\n##.\n-\n                         #\n##\n###a\n1\n##1\n\u{e9}\n##\u{e9}\n";
+
+    /// An aligner without the word cache, of BERT with these settings and an added token.
+    fn aligner(lowercase: bool, added: &str, [single_word, normalized, strip]: [bool; 3]) -> Aligner {
+        let options = VocabOptions { do_lower_case: lowercase, ..VocabOptions::default() };
+        let mut tokenizer = bert_tokenizer(VOCAB, &options, "the test").expect("a tokenizer");
+        let token = AddedToken::from(added, false).single_word(single_word).normalized(normalized);
+        tokenizer.add_tokens([token.lstrip(strip).rstrip(strip)]).expect("added");
+        Aligner::new(tokenizer, vec![2], vec![3]).with_cache(false)
+    }
+
+    fn word() -> impl Strategy<Value = String> {
+        prop_oneof![4 => "[abAB1]{0,8}", 3 => "[abAB1.# -]{0,8}", 1 => "[ -~]{0,12}", 1 => "[ab]{95,105}", 1 => any::<String>()]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn words_have_the_subwords_of_the_library(
+            words in proptest::collection::vec(word(), 1..6),
+            lowercase in any::<bool>(),
+            lowered in any::<bool>(),
+            added in "(bb|Ab|-|1a| a|\u{e9}b|ba b)",
+            flags in any::<[bool; 3]>(),
+        ) {
+            let options = crate::AlignOptions { lowercase: lowered, ..crate::AlignOptions::default() };
+            let made = || aligner(lowercase, &added, flags).with_options(options).expect("they fit");
+            let (fast, library) = (made(), made().by_library());
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            prop_assert_eq!(fast.align(&words).unwrap(), library.align(&words).unwrap());
+        }
+    }
+
+    #[test]
+    fn only_words_that_the_library_must_see_are_left_to_it() {
+        let options = VocabOptions::default();
+        let tokenizer = bert_tokenizer(VOCAB, &options, "the test").expect("a tokenizer");
+        let ascii = AsciiWordPiece::of(&tokenizer).expect("BERT's");
+        let mut ids = Vec::new();
+        for (word, expected) in [
+            ("ABAbab", Some(vec![8, 12])),
+            ("ab.a", Some(vec![7, 16, 5])),
+            ("b  a", Some(vec![6, 5])),
+            ("abc", Some(vec![1])),
+            (" ", Some(vec![])),
+            ("", None),
+            ("a[b", None),
+            ("\u{e9}", None),
+            ("a\tb", None),
+        ] {
+            ids.clear();
+            let done = ascii.push(word, false, &mut ids);
+            assert_eq!(done.then(|| ids.clone()), expected, "{word:?}");
+        }
+    }
+}
