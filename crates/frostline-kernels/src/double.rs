@@ -2,8 +2,8 @@
 
 use crate::dispatch::dispatched;
 
-/// Columns of a tile.
-const WIDE: usize = 8;
+/// Columns of a tile. What `n` has beyond a multiple of it takes several times as long.
+pub const COLUMNS: usize = 8;
 /// Rows of a tile.
 const TALL: usize = 4;
 
@@ -22,8 +22,8 @@ pub fn add_product([m, n, k]: [usize; 3], a: &[f64], b: &[f64], out: &mut [f64])
 dispatched! {
     /// See [`add_product`].
     pub fn add(m: usize, n: usize, k: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
-        let whole = n - n % WIDE;
-        for j in (0..whole).step_by(WIDE) {
+        let whole = n - n % COLUMNS;
+        for j in (0..whole).step_by(COLUMNS) {
             for i in (0..m).step_by(TALL) {
                 match m - i {
                     1 => tile::<1>(i, j, n, k, a, b, out),
@@ -43,24 +43,24 @@ dispatched! {
     }
 }
 
-/// T rows from i on and [`WIDE`] columns from j on.
+/// T rows from i on and [`COLUMNS`] columns from j on.
 #[inline(always)]
 fn tile<const T: usize>(i: usize, j: usize, n: usize, k: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
-    let mut sums = [[0f64; WIDE]; T];
+    let mut sums = [[0f64; COLUMNS]; T];
     for (t, sums) in sums.iter_mut().enumerate() {
-        sums.copy_from_slice(&out[(i + t) * n + j..][..WIDE]);
+        sums.copy_from_slice(&out[(i + t) * n + j..][..COLUMNS]);
     }
-    for p in 0..k {
-        let b = &b[p * n + j..][..WIDE];
-        for (t, sums) in sums.iter_mut().enumerate() {
-            let a = a[(i + t) * k + p];
+    let rows: [&[f64]; T] = std::array::from_fn(|t| &a[(i + t) * k..][..k]);
+    for (p, b) in b.chunks_exact(n).enumerate().take(k) {
+        let b: &[f64; COLUMNS] = b[j..].first_chunk().expect("a tile of columns");
+        for (sums, row) in sums.iter_mut().zip(rows) {
             for (sum, b) in sums.iter_mut().zip(b) {
-                *sum += a * b;
+                *sum += row[p] * b;
             }
         }
     }
     for (t, sums) in sums.iter().enumerate() {
-        out[(i + t) * n + j..][..WIDE].copy_from_slice(sums);
+        out[(i + t) * n + j..][..COLUMNS].copy_from_slice(sums);
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use frostline_kernels::double::add_product;
+use frostline_kernels::double::{COLUMNS, add_product};
 use frostline_score::Tally;
 use rayon::prelude::*;
 
@@ -18,8 +18,8 @@ use crate::{Dataset, Evaluation};
 
 /// Parts of the data whose sums are added in order. A fixed number, so that threads change no bit.
 const PARTS: usize = 16;
-/// Rows that are multiplied at a time.
-const ROWS: usize = 256;
+/// Rows that are multiplied at a time; scaled, they stay in a processor's own cache.
+const ROWS: usize = 64;
 /// Pairs of steps and gradients that the method remembers.
 const MEMORY: usize = 10;
 
@@ -111,15 +111,13 @@ impl Probe {
     /// From \[rows, hidden\] to \[rows, classes\]
     #[must_use]
     pub fn logits(&self, features: &[f32]) -> Vec<f32> {
-        let hidden = self.scaling.mean.len();
-        let parts = features.par_chunks(ROWS * hidden);
+        let linear = Linear::new(&self.values, self.classes);
+        let parts = features.par_chunks(ROWS * self.scaling.mean.len());
         let parts: Vec<Vec<f32>> = parts
             .map(|part| {
-                let x = self.scaling.scaled(part);
-                let logits = logits(&self.values, self.classes, &x);
-                let rows = x.rows();
-                let at = |place: usize| logits[place % self.classes * rows + place / self.classes] as f32;
-                (0..logits.len()).map(at).collect()
+                let logits = linear.logits(&self.scaling.scaled(part));
+                let rows = logits.chunks_exact(linear.columns);
+                rows.flat_map(|row| row[..self.classes].iter().map(|&logit| logit as f32)).collect()
             })
             .collect();
         parts.concat()
@@ -161,30 +159,53 @@ impl Scaling {
         Self { factor: factor.collect(), mean }
     }
 
-    /// Rows of features, scaled.
-    fn scaled(&self, features: &[f32]) -> Scaled {
-        let hidden = self.mean.len();
-        let scales = self.mean.iter().zip(&self.factor).cycle();
-        let value = |(&value, (mean, factor)): (&f32, (&f64, &f64))| (f64::from(value) - mean) * factor;
-        let by_row: Vec<f64> = features.iter().zip(scales).map(value).collect();
-        let rows = features.len() / hidden;
-        let by_column = (0..by_row.len()).map(|at| by_row[at % rows * hidden + at / rows]).collect();
-        Scaled { hidden, by_row, by_column }
+    /// Rows of features, scaled: \[rows, hidden\]
+    fn scaled(&self, features: &[f32]) -> Vec<f64> {
+        let mut scaled = Vec::with_capacity(features.len());
+        for row in features.chunks_exact(self.mean.len()) {
+            let scales = self.mean.iter().zip(&self.factor);
+            scaled.extend(
+                row.iter().zip(scales).map(|(&value, (mean, factor))| (f64::from(value) - mean) * factor),
+            );
+        }
+        scaled
     }
 }
 
-/// Rows of scaled features in both orders.
-struct Scaled {
-    hidden: usize,
-    /// \[rows, hidden\]
-    by_row: Vec<f64>,
-    /// \[hidden, rows\]
-    by_column: Vec<f64>,
+/// Weights and biases by feature, with columns of zeros up to whole tiles of the product.
+struct Linear {
+    /// Classes, and what is added to them.
+    columns: usize,
+    /// \[hidden, columns\]
+    weights: Vec<f64>,
+    /// \[columns\]
+    biases: Vec<f64>,
 }
 
-impl Scaled {
-    fn rows(&self) -> usize {
-        self.by_row.len() / self.hidden
+impl Linear {
+    /// Of the weights of all classes, then their biases.
+    fn new(values: &[f64], classes: usize) -> Self {
+        let columns = classes.next_multiple_of(COLUMNS);
+        let hidden = values.len() / classes - 1;
+        let (by_class, biases) = values.split_at(classes * hidden);
+        let mut weights = vec![0.0; hidden * columns];
+        for (class, of_class) in by_class.chunks_exact(hidden).enumerate() {
+            for (feature, &weight) in of_class.iter().enumerate() {
+                weights[feature * columns + class] = weight;
+            }
+        }
+        let mut biases = biases.to_vec();
+        biases.resize(columns, 0.0);
+        Self { columns, weights, biases }
+    }
+
+    /// From \[rows, hidden\] to \[rows, columns\]
+    fn logits(&self, scaled: &[f64]) -> Vec<f64> {
+        let hidden = self.weights.len() / self.columns;
+        let rows = scaled.len() / hidden;
+        let mut out = self.biases.repeat(rows);
+        add_product([rows, self.columns, hidden], scaled, &self.weights, &mut out);
+        out
     }
 }
 
@@ -219,14 +240,6 @@ fn added(parts: Vec<Vec<f64>>) -> Vec<f64> {
     sum
 }
 
-/// \[classes, rows\]
-fn logits(values: &[f64], classes: usize, x: &Scaled) -> Vec<f64> {
-    let (weights, biases) = values.split_at(classes * x.hidden);
-    let mut out: Vec<f64> = biases.iter().flat_map(|&bias| std::iter::repeat_n(bias, x.rows())).collect();
-    add_product([classes, x.rows(), x.hidden], weights, &x.by_column, &mut out);
-    out
-}
-
 impl Problem<'_> {
     fn hidden(&self) -> usize {
         self.scaling.mean.len()
@@ -245,11 +258,12 @@ impl Problem<'_> {
     fn loss(&self, values: &[f64]) -> (f64, Vec<f64>) {
         let (hidden, rows) = (self.hidden(), self.labels.len());
         let size = part_rows(rows);
+        let linear = Linear::new(values, self.classes);
         let parts: Vec<Vec<f64>> = self
             .features
             .par_chunks(size * hidden)
             .zip(self.labels.par_chunks(size))
-            .map(|(features, labels)| self.part(values, features, labels))
+            .map(|(features, labels)| self.part(&linear, features, labels))
             .collect();
         let mut sums = added(parts);
         let mut loss = sums.pop().expect("the last number is the loss");
@@ -264,26 +278,31 @@ impl Problem<'_> {
     }
 
     /// The summed gradient of some rows, and their summed loss as the last number.
-    fn part(&self, values: &[f64], features: &[f32], labels: &[u32]) -> Vec<f64> {
+    fn part(&self, linear: &Linear, features: &[f32], labels: &[u32]) -> Vec<f64> {
         let (hidden, classes) = (self.hidden(), self.classes);
         let mut sums = vec![0.0; classes * hidden + classes + 1];
         let (weights, rest) = sums.split_at_mut(classes * hidden);
         for (features, labels) in features.chunks(ROWS * hidden).zip(labels.chunks(ROWS)) {
             let x = self.scaling.scaled(features);
+            let mut logits = linear.logits(&x);
             let rows = labels.len();
-            let mut errors = logits(values, classes, &x);
-            for (row, &label) in labels.iter().enumerate() {
-                let at = |class: usize| class * rows + row;
-                let top = (0..classes).fold(f64::NEG_INFINITY, |top, class| top.max(errors[at(class)]));
-                let own = errors[at(label as usize)] - top;
-                (0..classes).for_each(|class| errors[at(class)] = libm::exp(errors[at(class)] - top));
-                let sum = (0..classes).fold(0.0, |sum, class| sum + errors[at(class)]);
-                (0..classes).for_each(|class| errors[at(class)] /= sum);
-                errors[at(label as usize)] -= 1.0;
+            // [classes, rows]
+            let mut errors = vec![0.0; classes * rows];
+            for (at, (row, &label)) in logits.chunks_exact_mut(linear.columns).zip(labels).enumerate() {
+                let row = &mut row[..classes];
+                let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let own = row[label as usize] - top;
+                row.iter_mut().for_each(|value| *value = libm::exp(*value - top));
+                let sum: f64 = row.iter().sum();
                 rest[classes] += libm::log(sum) - own;
-                (0..classes).for_each(|class| rest[class] += errors[at(class)]);
+                for (class, value) in row.iter().enumerate() {
+                    let target = f64::from(u8::from(class == label as usize));
+                    let error = value / sum - target;
+                    rest[class] += error;
+                    errors[class * rows + at] = error;
+                }
             }
-            add_product([classes, hidden, rows], &errors, &x.by_row, weights);
+            add_product([classes, hidden, rows], &errors, &x, weights);
         }
         sums
     }
