@@ -49,6 +49,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "sentiment-entities",
     "sst2",
     "subsets",
+    "table-all",
     "table-e5",
     "table-minilm",
     "transfer",
