@@ -438,6 +438,8 @@ pub struct Tagging {
     pub sentences: usize,
     /// Their words.
     pub words: usize,
+    /// What the encoder and its head compute for a sentence, on average, in 10⁹ floating-point operations.
+    pub gflop_per_sentence: f64,
     /// Words with the tag that the file has, among those that have one.
     pub test_accuracy: f64,
     /// Peak resident memory of the process, in MiB.
@@ -483,10 +485,28 @@ impl Tagging {
             tag_words_per_s: words as f64 / seconds,
             sentences: input.len(),
             words,
+            gflop_per_sentence: forward_gflop(tagger, &input)? / input.len() as f64,
             test_accuracy: correct as f64 / f64::from(scored.max(1)),
             peak_rss_mib: version::peak_rss_mib(),
         })
     }
+}
+
+/// What a tagger computes for these sentences, in 10⁹ floating-point operations.
+fn forward_gflop(tagger: &Tagger, sentences: &[Vec<String>]) -> Result<f64> {
+    let (mut lengths, mut labels) = (Vec::new(), 0);
+    for words in sentences {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        for window in tagger.aligner().align_windows(&words)? {
+            lengths.push(window.ids.len());
+            labels += window.label_positions.len() as u64;
+        }
+    }
+    let encoder = tagger.encoder();
+    let shape = cost::shape(encoder, tagger.labels().len(), encoder.vocabulary);
+    let frozen = "head-only".parse::<Policy>()?.resolve(encoder.depth, &["head"])?;
+    let work = Cost::of(&shape, &Workload::of(lengths, labels, 1), &frozen).total();
+    Ok(frostline_freeze::Work { backward_inputs: 0.0, backward_weights: 0.0, ..work }.gflop())
 }
 
 /// Seconds of the fastest pass.

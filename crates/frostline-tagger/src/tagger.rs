@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use frostline_align::{AlignError, AlignOptions, Aligner};
 use frostline_kernels::backend;
+use frostline_model::EncoderConfig;
 use frostline_record::{Precision, SavedModel};
 use rayon::prelude::*;
 
@@ -29,7 +30,7 @@ pub struct Tagger {
     labels: Vec<String>,
     saved: Option<SavedModel>,
     aligner: Aligner,
-    vocabulary: usize,
+    encoder: EncoderConfig,
     engine: Box<dyn Engine>,
     pool: rayon::ThreadPool,
 }
@@ -114,8 +115,7 @@ impl Tagger {
         let name = backend::chosen(options.backend.as_deref())?;
         let build = Build { model: &model, precision };
         let engine = pool.install(|| backend::on(&name, build))??;
-        let vocabulary = model.config.vocabulary;
-        Ok(Self { place, labels: model.tags, saved, aligner, vocabulary, engine, pool })
+        Ok(Self { place, labels: model.tags, saved, aligner, encoder: model.config, engine, pool })
     }
 
     /// Tags one sentence: one tag per word, [`NO_TAG`] where the tokenizer produces no subword.
@@ -168,6 +168,12 @@ impl Tagger {
     #[must_use]
     pub fn saved(&self) -> Option<&SavedModel> {
         self.saved.as_ref()
+    }
+
+    /// The encoder's configuration.
+    #[must_use]
+    pub fn encoder(&self) -> &EncoderConfig {
+        &self.encoder
     }
 
     /// The aligner, which splits words into subwords.
@@ -246,7 +252,7 @@ impl Tagger {
         let mut windows = Vec::with_capacity(sentences.len());
         for (sentence, aligned) in aligned.into_iter().enumerate() {
             for window in aligned.into_iter().filter(|window| !window.label_positions.is_empty()) {
-                let rows = self.vocabulary;
+                let rows = self.encoder.vocabulary;
                 if let Some(id) = window.ids.iter().find(|&&id| id as usize >= rows) {
                     bail!(
                         "{}: the tokenizer gives the id {id}, but the word table has {rows} rows; they do not belong together",

@@ -32,9 +32,8 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
                 if compared { ratios(measured, &rows, *measure) } else { alone(measured, &rows, *measure) };
             tables.push(Table { suite, title, grid });
         }
-        let own = own_figures(measured, &rows);
-        if suite == Suite::Steps && !own.is_empty() {
-            tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid: own });
+        if let Some(grid) = shares_of_peak(measured, suite, &rows).filter(|grid| !grid.is_empty()) {
+            tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid });
         }
         for (key, title) in [("accuracy", "Dev accuracy, %"), ("test_accuracy", "Test accuracy, %")] {
             let scores = accuracies(measured, &rows, key);
@@ -113,24 +112,30 @@ fn unique<'a>(measured: &Measured, rows: &[&'a Row]) -> Vec<&'a Row> {
     seen
 }
 
-/// The speed of our steps as a share of the machine's peak in matrix products of the same precision.
-fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
-    let heads = ["encoder", "frozen", "ours", "ms per step>", "Gflop per step>", "Gflop/s>"];
+/// Our speed as a share of the machine's peak in matrix products of the same precision, where a suite counts its work.
+fn shares_of_peak(measured: &Measured, suite: Suite, rows: &[&Row]) -> Option<Grid> {
+    let (measure, work_key, heads) = match suite {
+        Suite::Steps => (Measure::Step, "gflop_per_step", ["ms per step>", "Gflop per step>"]),
+        Suite::Tagging => (Measure::Tag, "gflop_per_sentence", ["sentences/s>", "Gflop per sentence>"]),
+        _ => return None,
+    };
+    let heads = ["encoder", "frozen", "ours"].into_iter().chain(heads);
     let mut grid =
-        Grid::new(heads.into_iter().chain(["GEMM peak, Gflop/s>", "share of peak, %>", "machine"]));
+        Grid::new(heads.chain(["Gflop/s>", "GEMM peak, Gflop/s>", "share of peak, %>", "machine"]));
     for row in unique(measured, rows) {
-        let step = Spread::of(row.ours.all(Measure::Step.key()));
-        let work = Spread::of(row.ours.all("gflop_per_step"));
-        let (Some(step), Some(work)) = (step, work) else {
+        let found = Spread::of(row.ours.all(measure.key()));
+        let work = Spread::of(row.ours.all(work_key));
+        let (Some(found), Some(work)) = (found, work) else {
             continue;
         };
-        let speed = work.median / step.median * 1e3;
+        let per_second = if suite == Suite::Steps { 1e3 / found.median } else { found.median };
+        let speed = work.median * per_second;
         let peak = measured.runs.get(&row.run).and_then(|run| peak(run, &row.ours.precision));
         grid.push(vec![
             encoder(row),
             policy(row),
             ours(row),
-            figure(step.median),
+            figure(found.median),
             figure(work.median),
             figure(speed),
             peak.map_or_else(dash, figure),
@@ -138,7 +143,7 @@ fn own_figures(measured: &Measured, rows: &[&Row]) -> Grid {
             machine(measured, row),
         ]);
     }
-    grid
+    Some(grid)
 }
 
 /// Speed means nothing without it.
