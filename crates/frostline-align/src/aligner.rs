@@ -171,7 +171,7 @@ impl Aligner {
         self.prefix.len() + self.suffix.len()
     }
 
-    /// The number of distinct forms in the word cache: of those that the tokenizer library tokenized.
+    /// The number of distinct forms in the word cache, which holds only words that the tokenizer library tokenized.
     #[must_use]
     pub fn cached_words(&self) -> usize {
         self.cache.as_ref().map_or(0, WordCache::len)
