@@ -2,7 +2,7 @@
 
 use crate::dispatch::dispatched;
 
-/// Columns of a tile. What `n` has beyond a multiple of it takes several times as long.
+/// Columns of a tile. Columns beyond a multiple of this take several times as long.
 pub const COLUMNS: usize = 8;
 /// Rows of a tile.
 const TALL: usize = 4;

@@ -174,7 +174,7 @@ impl Scaling {
 
 /// Weights and biases by feature, with columns of zeros up to whole tiles of the product.
 struct Linear {
-    /// Classes, and what is added to them.
+    /// Classes, up to a multiple of [`COLUMNS`].
     columns: usize,
     /// \[hidden, columns\]
     weights: Vec<f64>,
