@@ -69,33 +69,31 @@ impl AsciiWordPiece {
         if form.is_empty() || !form.as_bytes().iter().all(own) {
             return false;
         }
-        let lowered;
-        let mut text = form.as_bytes();
-        if (lowercase || self.lowercase) && text.iter().any(u8::is_ascii_uppercase) {
-            lowered = text.to_ascii_lowercase();
-            text = &lowered;
-        }
-        for run in text.split(|byte| *byte == b' ') {
+        let text = if lowercase || self.lowercase { crate::lowercase(form) } else { form.into() };
+        for run in text.as_bytes().split(|byte| *byte == b' ') {
             let together = |a: &u8, b: &u8| !a.is_ascii_punctuation() && !b.is_ascii_punctuation();
             run.chunk_by(together).for_each(|part| self.push_part(part, ids));
         }
         true
     }
 
-    /// Adds the longest tokens from the left, or the unknown token where none fits.
+    /// Adds the tokens of a part of a word, or the unknown token where it has none.
     fn push_part(&self, part: &[u8], ids: &mut Vec<u32>) {
         let before = ids.len();
-        let (mut rest, mut tokens) = (part, &self.first);
-        while !rest.is_empty() {
-            let found = if part.len() > self.most_bytes { None } else { tokens.longest_at_start(rest) };
-            let Some((length, id)) = found else {
-                ids.truncate(before);
-                ids.push(self.unknown);
-                return;
-            };
+        if part.len() > self.most_bytes || !self.push_longest(part, ids) {
+            ids.truncate(before);
+            ids.push(self.unknown);
+        }
+    }
+
+    /// Adds the longest tokens from the left, and says whether they cover all of it.
+    fn push_longest(&self, mut rest: &[u8], ids: &mut Vec<u32>) -> bool {
+        let mut tokens = &self.first;
+        while let Some((length, id)) = tokens.longest_at_start(rest) {
             ids.push(id);
             (rest, tokens) = (&rest[length..], &self.next);
         }
+        rest.is_empty()
     }
 }
 
