@@ -100,7 +100,10 @@ dispatched! {
                 softmax::<FMA>(row, l, scale);
             }
             let weights = if dropout.is_off() { &*probabilities } else {
-                drop_rows(probabilities, wide, head, identities, dropout, &mut dropped);
+                fill_mask(&mut dropped, wide, head, identities, dropout);
+                for (dropped, probability) in dropped.iter_mut().zip(&*probabilities) {
+                    *dropped *= probability;
+                }
                 &dropped
             };
             let weights = StridedMatrix { data: weights, row: wide, col: 1 };
@@ -166,12 +169,15 @@ dispatched! {
         let scale = 1.0 / (d as f32).sqrt();
         let mut values = vec![0f32; d * wide];
         let mut scores = vec![0f32; l * wide];
-        let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
+        let [mut mask, mut dropped] = [(); 2].map(|()| vec![0f32; if dropout.is_off() { 0 } else { l * wide }]);
         for head in 0..heads {
             let at = head * d;
             let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
             let weights = if dropout.is_off() { probabilities } else {
-                drop_rows(probabilities, wide, head, identities, dropout, &mut dropped);
+                fill_mask(&mut mask, wide, head, identities, dropout);
+                for ((dropped, probability), factor) in dropped.iter_mut().zip(probabilities).zip(&mask) {
+                    *dropped = probability * factor;
+                }
                 &dropped
             };
             let weights = StridedMatrix { data: weights, row: 1, col: wide };
@@ -180,8 +186,9 @@ dispatched! {
             let gradients = StridedMatrix { data: &gradient[at..], row: h, col: 1 };
             // SAFETY: a product writes numbers.
             product::<FMA>([l, wide, d], gradients, (&values, wide), (unsafe { as_room(&mut scores) }, wide));
-            if !dropout.is_off() {
-                drop_in_place(&mut scores, wide, head, identities, dropout);
+            // Without dropout, the mask is empty.
+            for (score, factor) in scores.iter_mut().zip(&mask) {
+                *score *= factor;
             }
             for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
                 softmax_backward(scores, probabilities, scale);
@@ -233,7 +240,7 @@ fn softmax<const FMA: bool>(row: &mut [f32], l: usize, scale: f32) {
             *top = if value > *top { value } else { *top };
         }
     }
-    let top = tops.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let top = greatest(tops);
     let mut sums = [0f32; LANES];
     for (number, chunk) in chunks.iter_mut().enumerate() {
         let left = (l - number * LANES) as u32;
@@ -262,26 +269,30 @@ fn softmax_backward(row: &mut [f32], probabilities: &[f32], scale: f32) {
     }
     let mean = total(sums);
     for (chunk, probabilities) in chunks.iter_mut().zip(probabilities) {
-        for (value, probability) in chunk.iter_mut().zip(probabilities) {
-            *value = (*value - mean) * probability * scale;
-        }
+        *chunk = std::array::from_fn(|lane| (chunk[lane] - mean) * probabilities[lane] * scale);
     }
 }
 
-/// The rows of one head, multiplied by their dropout mask.
+/// The greatest of some numbers, in halves.
 #[inline(always)]
-fn drop_rows(rows: &[f32], wide: usize, head: usize, identities: &[u64], dropout: Dropout, out: &mut [f32]) {
-    out.copy_from_slice(rows);
-    drop_in_place(out, wide, head, identities, dropout);
+fn greatest(mut lanes: [f32; LANES]) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] = if lanes[lane + width] > lanes[lane] { lanes[lane + width] } else { lanes[lane] };
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
-/// Multiplies the rows of one head by their dropout mask.
+/// The factors of one head's rows under dropout.
 #[inline(always)]
-fn drop_in_place(rows: &mut [f32], wide: usize, head: usize, identities: &[u64], dropout: Dropout) {
-    for (row, &identity) in rows.chunks_exact_mut(wide).zip(identities) {
+fn fill_mask(out: &mut [f32], wide: usize, head: usize, identities: &[u64], dropout: Dropout) {
+    for (row, &identity) in out.chunks_exact_mut(wide).zip(identities) {
         let mask = dropout.row(identity, head as u64 + 1);
-        for (channel, value) in row.iter_mut().enumerate() {
-            *value *= mask.factor(channel);
+        for (channel, factor) in row.iter_mut().enumerate() {
+            *factor = mask.factor(channel);
         }
     }
 }
