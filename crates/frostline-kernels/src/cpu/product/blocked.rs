@@ -507,7 +507,7 @@ impl Ahead {
 
 /// Asks for a cache line in the second-level cache, where the processor has an instruction for it.
 #[inline(always)]
-fn prefetch(at: *const f32) {
+pub fn prefetch(at: *const f32) {
     // SAFETY: a prefetch never faults, wherever it points.
     #[cfg(target_arch = "x86_64")]
     unsafe {
