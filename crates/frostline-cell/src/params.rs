@@ -175,20 +175,27 @@ fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
 }
 
 impl Outlook {
-    /// The most sentences of a step that fit into so many bytes, where this step has `sentences`. All but the activations
-    /// does not depend on them.
-    #[must_use]
-    pub fn fitting(&self, bytes: u64, sentences: u32) -> u64 {
-        let activations = self.cost.memory.as_ref().map_or(0, |kept| kept.activations);
-        let rest = bytes.saturating_sub(self.memory() - activations);
-        let each = (activations as f64 / f64::from(sentences.max(1))).max(1.0);
-        (rest as f64 / each) as u64
-    }
-
     /// Bytes of a step in all.
     fn memory(&self) -> u64 {
         self.parameter_bytes + self.cost.memory.as_ref().map_or(0, PredictedMemory::total)
     }
+}
+
+/// The most sentences of a step that fit into so many bytes, where a step of so many sentences needs what `needs` says: the
+/// more, the more sentences it has.
+#[must_use]
+pub fn fitting(bytes: u64, needs: impl Fn(u64) -> u64) -> u64 {
+    let fits = |sentences: u64| needs(sentences) <= bytes;
+    if !fits(1) {
+        return 0;
+    }
+    let too_many = (1..40).map(|power| 1 << power).find(|&sentences| !fits(sentences)).unwrap_or(1 << 40);
+    let (mut most, mut too_many) = (too_many / 2, too_many);
+    while too_many - most > 1 {
+        let middle = most.midpoint(too_many);
+        *if fits(middle) { &mut most } else { &mut too_many } = middle;
+    }
+    most
 }
 
 /// Bytes in MiB.
@@ -226,6 +233,16 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn as_many_sentences_fit_as_are_said_to() {
+        let needs = |sentences: u64| 100 + 10 * sentences.min(7) + 3 * sentences;
+        for bytes in [0, 112, 113, 126, 190, 191, 193, 194, 5000] {
+            let most = super::fitting(bytes, needs);
+            assert!(most == 0 || needs(most) <= bytes, "{bytes}: {most}");
+            assert!(needs(most + 1) > bytes, "{bytes}: {most}");
+        }
+    }
+
     #[test]
     fn thousands_are_grouped() {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (134_741_770, "134,741,770")];

@@ -1,7 +1,7 @@
 //! What a training step keeps in memory besides the model and the data, counted from shapes alone: what freezing saves.
 //! The rule for activations is that of Frostline's own kernels, which keep only what backward needs.
 
-use crate::cost::{ADAMW, F32, Learning};
+use crate::cost::{F32, Learning};
 use crate::{Cost, Group, ResolvedPolicy, Shape, Workload};
 
 /// What a step keeps.
@@ -10,7 +10,7 @@ use crate::{Cost, Group, ResolvedPolicy, Shape, Workload};
 /// Bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepMemory {
-    /// Gradients of what learns.
+    /// Gradients of what learns: of the word table, those of the rows that the step reads.
     pub gradients: f64,
     /// AdamW's two moments of what learns.
     pub moments: f64,
@@ -22,10 +22,10 @@ impl StepMemory {
     /// Counts what a step on this workload keeps.
     #[must_use]
     pub fn of(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> Self {
-        let learned = Cost::of(shape, workload, policy).total().optimiser_bytes / ADAMW;
+        let work = Cost::of(shape, workload, policy).total();
         Self {
-            gradients: learned * F32,
-            moments: 2.0 * learned * F32,
+            gradients: work.gradients * F32,
+            moments: 2.0 * work.learned * F32,
             activations: activations(shape, workload, policy) * F32,
         }
     }
@@ -100,11 +100,12 @@ mod tests {
 
     #[test]
     fn what_learns_has_a_gradient_and_two_moments() {
-        // Weights and biases of six layers and two norms; tables of 26 rows and a norm; the classifier.
-        let (block, embeddings, head) = (128.0 + 28.0 + 16.0, 26.0 * 4.0 + 8.0, 15.0);
+        // Weights and biases of six layers and two norms; tables of 6 rows and the 10 that are read, and a norm; the classifier.
+        let (block, embeddings, head) = (128.0 + 28.0 + 16.0, 16.0 * 4.0 + 8.0, 15.0);
         let none = memory("none");
         assert_eq!(none.gradients, 4.0 * (2.0 * block + embeddings + head));
-        assert_eq!(none.moments, 2.0 * none.gradients);
+        // All 20 rows of the word table have moments.
+        assert_eq!(none.moments, 2.0 * (none.gradients + 4.0 * 10.0 * 4.0));
         assert_eq!(memory("first-1").gradients, 4.0 * (block + embeddings + head));
         assert_eq!(memory("head-only").moments, 8.0 * head);
         assert_eq!(none.total(), none.gradients + none.moments + none.activations);

@@ -7,7 +7,7 @@ use burn::prelude::*;
 use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{AddNorm, Dropout, Index, Pack, Precision, Rows, Update, Updated, Values, stock};
+use crate::{AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
@@ -208,6 +208,12 @@ pub trait Kernels: Backend {
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
         stock::adamw(updates, squares, clip)
+    }
+
+    /// How a table is made of which a step updates only the rows that it reads; nothing where a backend updates whole tables.
+    #[must_use]
+    fn k_lazy_table() -> Option<MakeLazyTable> {
+        None
     }
 }
 

@@ -27,5 +27,5 @@ pub use dropout::Dropout;
 pub use frostline_record::Precision;
 pub use kernels::{Kernels, Train};
 pub use numbers::{Index, Rows, Shared, Values, share};
-pub use options::{AdamW, AddNorm, Update, Updated};
+pub use options::{AdamW, AddNorm, LazyTable, MakeLazyTable, Update, Updated, clipping};
 pub use pack::{Pack, Picked};

@@ -66,8 +66,40 @@ pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
 ///
 /// # Source
 /// PyTorch's `clip_grad_norm_`.
-pub(crate) fn clipping<B: Backend>(squares: &Tensor<B, 1>, clip: Option<f64>) -> f64 {
+#[must_use]
+pub fn clipping<B: Backend>(squares: &Tensor<B, 1>, clip: Option<f64>) -> f64 {
     let Some(clip) = clip else { return 1.0 };
     let norm = squares.to_data().iter::<f64>().sum::<f64>().sqrt();
     (clip / (norm + 1e-6)).min(1.0)
 }
+
+/// A table and its moments, of which a step updates only the rows that it reads. What AdamW does to a row without a gradient
+/// is done when the row is next read, with the same bits.
+pub trait LazyTable: Send {
+    /// These rows as they are after the last update.
+    ///
+    /// # Shapes
+    /// U row numbers, ascending -> \[U, H\]
+    ///
+    /// # Panics
+    /// If the numbers do not ascend, or one is not below V.
+    fn read(&mut self, rows: &[u32]) -> Vec<f32>;
+
+    /// An update in which the rows that were read last have a gradient, which is first multiplied by `scale`.
+    ///
+    /// # Shapes
+    /// gradient \[U, H\]
+    ///
+    /// # Panics
+    /// If the gradient is of other rows.
+    fn update(&mut self, rule: &AdamW, scale: f64, gradient: &[f32]);
+
+    /// All rows and their two moments as they are after the last update.
+    ///
+    /// # Shapes
+    /// \[V, H\] each
+    fn finish(self: Box<Self>) -> [Vec<f32>; 3];
+}
+
+/// Makes a lazy table from the width H, and a table and its moments, \[V, H\] each.
+pub type MakeLazyTable = fn(usize, [Vec<f32>; 3]) -> Box<dyn LazyTable>;

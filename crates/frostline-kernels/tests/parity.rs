@@ -272,6 +272,61 @@ proptest! {
             prop_assert_eq!(values(view), values(whole));
         }
     }
+
+    /// A row that is updated when it is read has the same bits as one that is updated in every step: with moments and without,
+    /// decayed or not, over several tables of one after the other.
+    #[test]
+    fn lazy_table(
+        (height, steps) in (1usize..20).prop_flat_map(|height| {
+            let rows = prop::collection::btree_set(0..height as u32, 1..=height);
+            (Just(height), prop::collection::vec((rows, any::<bool>(), 0u8..8), 1..30))
+        }),
+        width in 1usize..80,
+        has_moments in prop::collection::vec(any::<bool>(), 20),
+        weight_decay in prop::sample::select(vec![0.0, 0.1]),
+        seed in 0u64..999,
+    ) {
+        let make = Flex::k_lazy_table().expect("flex has lazy tables");
+        let inner = |seed, n: usize| values(random::<1>(seed, [n]));
+        let moment = |seed| -> Vec<f32> {
+            let random = inner(seed, height * width).into_iter().enumerate();
+            random.map(|(at, value)| if has_moments[at / width] { value.abs() } else { 0.0 }).collect()
+        };
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<u32>>();
+        let mut whole = [inner(seed, height * width), moment(seed + 1), moment(seed + 2)];
+        let mut lazy = make(width, whole.clone());
+        for (at, (rows, has_gradient, again)) in steps.iter().enumerate() {
+            let rows: Vec<u32> = rows.iter().copied().collect();
+            let of = |values: &[f32], row: u32| values[row as usize * width..][..width].to_vec();
+            let expected: Vec<f32> = rows.iter().flat_map(|&row| of(&whole[0], row)).collect();
+            prop_assert_eq!(bits(&lazy.read(&rows)), bits(&expected));
+            if !has_gradient {
+                continue;
+            }
+            let gradient = inner(seed + 10 + at as u64, rows.len() * width);
+            let lr = 1e-2 / (1 + at) as f64;
+            let rule = AdamW { lr, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay, step: 1 + at as u64 };
+            lazy.update(&rule, 0.5, &gradient);
+            let mut all = vec![0.0; height * width];
+            for (&row, gradient) in rows.iter().zip(gradient.chunks(width)) {
+                all[row as usize * width..][..width].copy_from_slice(gradient);
+            }
+            let tensor = |values: Vec<f32>| Tensor::from_floats(values.as_slice(), &Default::default());
+            let [parameter, first, second] = std::mem::take(&mut whole).map(tensor);
+            let update = Update { rule, parameter, gradient: tensor(all), moments: [first, second] };
+            // A norm of 2 that is clipped to 1 halves the gradient.
+            let squares = Tensor::from_floats([4.0], &Default::default());
+            let (parameter, [first, second]) = Flex::k_adamw(vec![update], &squares, Some(1.0 + 5e-7)).remove(0);
+            whole = [parameter, first, second].map(values);
+            if *again == 0 {
+                let [table, first, second] = lazy.finish();
+                prop_assert_eq!([&table, &first, &second].map(|v| bits(v)), whole.each_ref().map(|v| bits(v)));
+                lazy = make(width, [table, first, second]);
+            }
+        }
+        let values = lazy.finish();
+        prop_assert_eq!(values.each_ref().map(|v| bits(v)), whole.each_ref().map(|v| bits(v)));
+    }
 }
 
 /// Packing changes nothing: a sentence has the same context alone and in a pack.

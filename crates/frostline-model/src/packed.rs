@@ -47,6 +47,17 @@ impl PackedInput {
         &self.labels
     }
 
+    /// The compact row of every subword, N.
+    #[must_use]
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Gives each subword another row, for a word table with other rows.
+    pub fn renumber(&mut self, to: impl Fn(u32) -> u32) {
+        self.ids = self.ids.iter().map(|&row| to(row)).collect::<Vec<u32>>().into();
+    }
+
     /// The numbers that a device needs, to be transferred with others.
     pub fn shared(&mut self) -> impl Iterator<Item = Shared<'_>> {
         let Self { ids, positions, pack, labels } = self;

@@ -62,7 +62,7 @@ impl<'a, B: Train> Freezer<'a, B> {
             settles = self.settling.note(step, &rule, self.run.timeline.at(step), |group| norms.of(group));
         }
         if settles {
-            model = self.apply(step, model);
+            model = self.apply(step, optimizer.give_back(model));
             optimizer.forget(&model, |path| self.policy.freezes(path));
             // The rows of the smaller prefix are freed before those of the larger one are computed.
             self.grown = None;

@@ -8,8 +8,13 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_freeze::{Group, LayerDecay};
-use frostline_kernels::{AdamW, Kernels, Train, Update};
+use frostline_kernels::{AdamW, Kernels, Train, Update, clipping};
+use frostline_model::Network;
 use frostline_record::OptimizerSettings;
+
+use crate::batch::Batch;
+use crate::lent::Lent;
+use crate::moments::{AllMoments, Moments};
 
 /// The optimiser with its state.
 pub struct Optimizer<B: Backend> {
@@ -17,8 +22,10 @@ pub struct Optimizer<B: Backend> {
     rates: LayerDecay,
     /// Of each parameter of the model.
     places: HashMap<ParamId, Place>,
-    /// Of each parameter that has received a gradient.
-    moments: HashMap<ParamId, Moments<B>>,
+    /// Of each parameter that has received a gradient, besides a lent one.
+    moments: AllMoments<B>,
+    /// The word table, where the model has only the rows that a step reads.
+    lent: Option<Lent>,
 }
 
 /// What follows from a parameter's path.
@@ -29,14 +36,6 @@ struct Place {
     decays: bool,
 }
 
-/// A parameter's state. Its steps count from its own first gradient, as in PyTorch, so that what
-/// is unfrozen late is corrected for its own beginning.
-struct Moments<B: Backend> {
-    steps: u64,
-    /// First and second moment, flattened.
-    values: [Tensor<B, 1>; 2],
-}
-
 /// A parameter's state as numbers: its steps, its first and second moment.
 pub(crate) type SavedMoments = (u64, [Vec<f32>; 2]);
 
@@ -45,7 +44,7 @@ impl<B: Kernels> Optimizer<B> {
     #[must_use]
     pub fn new(settings: OptimizerSettings, depth: usize) -> Self {
         let rates = LayerDecay::new(settings.layer_decay, depth);
-        Self { settings, rates, places: HashMap::new(), moments: HashMap::new() }
+        Self { settings, rates, places: HashMap::new(), moments: HashMap::new(), lent: None }
     }
 
     /// Parameters that have state.
@@ -73,6 +72,17 @@ impl<B: Kernels> Optimizer<B> {
         let squares = B::k_squares(&all.iter().map(|part| part.gradient.clone()).collect::<Vec<_>>());
         let norms =
             Norms(Some((all.iter().map(|part| self.places[&part.id].group).collect(), squares.clone())));
+        let clip = Some(self.settings.clip_norm).filter(|&clip| clip > 0.0);
+        let mut after = HashMap::new();
+        let mut lent = self.lent.take();
+        let (of_lent, all): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|part| lent.as_ref().is_some_and(|lent| lent.is(part.id)));
+        for (lent, part) in lent.iter_mut().zip(of_lent) {
+            let rule = self.rule(lr, self.places[&part.id], lent.next_step());
+            lent.update(&rule, clipping(&squares, clip), part.gradient);
+            after.insert(part.id, (part.shape, part.parameter));
+        }
+        self.lent = lent;
         let mut kept = Vec::with_capacity(all.len());
         let updates = all.into_iter().map(|Part { id, shape, parameter, gradient }| {
             let Moments { steps, values: moments } = self.moments.remove(&id).unwrap_or_else(|| {
@@ -86,8 +96,6 @@ impl<B: Kernels> Optimizer<B> {
             Update { rule: self.rule(lr, self.places[&id], steps + 1), parameter, gradient, moments }
         });
         let updates = updates.collect();
-        let clip = Some(self.settings.clip_norm).filter(|&clip| clip > 0.0);
-        let mut after = HashMap::new();
         for ((id, shape, steps), (parameter, values)) in
             kept.into_iter().zip(B::k_adamw(updates, &squares, clip))
         {
@@ -95,6 +103,43 @@ impl<B: Kernels> Optimizer<B> {
             after.insert(id, (shape, parameter));
         }
         (model.map(&mut Put { after }), norms)
+    }
+
+    /// Takes the word table out of the model where it learns, and puts it back where it does not.
+    pub(crate) fn borrow<A>(&mut self, model: Network<A>) -> Network<A>
+    where
+        A: Train + AutodiffBackend<InnerBackend = B>,
+    {
+        if !model.encoder.embeddings.word.is_require_grad() {
+            return self.give_back(model);
+        }
+        let (None, Some(make)) = (&self.lent, B::k_lazy_table()) else { return model };
+        let (model, lent) = Lent::take(model, make, &mut self.moments);
+        self.lent = Some(lent);
+        model
+    }
+
+    /// Gives the model the rows of the word table that these batches read, where the table was taken out of it.
+    pub(crate) fn lend<A>(&mut self, model: Network<A>, batches: &mut [Batch]) -> Network<A>
+    where
+        A: Train + AutodiffBackend<InnerBackend = B>,
+    {
+        let model = self.borrow(model);
+        match &mut self.lent {
+            None => model,
+            Some(lent) => lent.lend(model, batches),
+        }
+    }
+
+    /// Puts the word table back into the model, with all its rows up to date.
+    pub(crate) fn give_back<A>(&mut self, model: Network<A>) -> Network<A>
+    where
+        A: Train + AutodiffBackend<InnerBackend = B>,
+    {
+        match self.lent.take() {
+            None => model,
+            Some(lent) => lent.give_back(model, &mut self.moments),
+        }
     }
 
     /// The hyperparameters of a parameter's update.
@@ -126,6 +171,7 @@ impl<B: Kernels> Optimizer<B> {
         &self,
         model: &M,
     ) -> BTreeMap<String, SavedMoments> {
+        assert!(self.lent.is_none(), "the word table is given back before a run is saved");
         let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
         ids(model)
             .into_iter()

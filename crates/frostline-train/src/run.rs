@@ -71,6 +71,9 @@ pub fn train<B: Train>(
                 at.untouched *= 1.0 - embeddings_decay(settings, encoder.depth, lr);
             }
             let saves = run.checkpoint_is_due(at.step, last_checkpoint);
+            if saves || at.done == planned.len() {
+                model = optimizer.give_back(model);
+            }
             model = freezer.after_step(at.step, taken.norms, saves, model, &mut optimizer);
             let logs = at.step.is_multiple_of(settings.train.log_every) || at.step == steps;
             let reads = logs || saves || at.done == planned.len();

@@ -36,13 +36,14 @@ pub(crate) struct Taken<B: Backend> {
 }
 
 impl Step<'_> {
-    /// Takes the step.
+    /// Takes the step. The optimiser may keep the word table until it is [given back](Optimizer::give_back).
     pub fn take<B: Train>(
         self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> (Network<B>, Taken<B::InnerBackend>) {
-        let Self { encoder, head, weight, parts, pass, lr, learns } = self;
+        let Self { encoder, head, weight, mut parts, pass, lr, learns } = self;
+        let model = optimizer.lend(model, &mut parts);
         let labels: usize = parts.iter().map(|part| part.labels.len()).sum();
         let mut loss: Option<Tensor<B::InnerBackend, 1>> = None;
         let mut gradients: Option<GradientsParams> = None;

@@ -77,6 +77,9 @@ impl<'a, B: Train> Turns<'a, B> {
         let TurnTaker { settings, encoder, policy, task, model: place } = &self.takers[taker];
         let model = self.models[*place].take().expect("each turn puts the model back");
         let model = set_trainable(model, |path| !policy.freezes(path));
+        let optimizer = &mut self.optimizers[*place];
+        // In training, the word table changes hands once an epoch.
+        let model = optimizer.borrow(model);
         let masks = Stream::new(settings.seed, "dropout").child(round);
         let clock = Instant::now();
         let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);
@@ -84,7 +87,7 @@ impl<'a, B: Train> Turns<'a, B> {
         let learns = policy.learns_through(task.head);
         let step =
             Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns };
-        let (model, taken) = step.take(model, &mut self.optimizers[*place]);
+        let (model, taken) = step.take(model, optimizer);
         wait(&model);
         let elapsed_ms = clock.elapsed().as_secs_f64() * 1e3;
         self.models[*place] = Some(model);

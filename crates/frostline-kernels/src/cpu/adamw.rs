@@ -8,6 +8,8 @@ use crate::profile::{Operation, timed};
 
 const CHUNK: usize = 1 << 13;
 const MIN_TASKS: usize = 8;
+/// Numbers whose updates are replayed together, with their moments in registers.
+const TOGETHER: usize = 2 * LANES;
 
 /// Updates parameter and moments in place, with the gradient times `scale`.
 pub fn step(
@@ -24,18 +26,7 @@ pub fn step(
         "a parameter, its gradient and its moments differ in size"
     );
     let _timed = timed(Operation::AdamW, 0, 7 * n);
-    let [bias1, bias2] = rule.bias();
-    let scaled = StepConstants {
-        gradient_scale: scale as f32,
-        beta1: rule.beta1 as f32,
-        rest1: (1.0 - rule.beta1) as f32,
-        beta2: rule.beta2 as f32,
-        rest2: (1.0 - rule.beta2) as f32,
-        root_scale: (1.0 / bias2).sqrt() as f32,
-        eps: rule.eps as f32,
-        keep: (1.0 - rule.lr * rule.weight_decay) as f32,
-        move_by: (-rule.lr / bias1) as f32,
-    };
+    let constants = StepConstants::new(rule, scale);
     parameter
         .par_chunks_mut(CHUNK)
         .zip(gradient.par_chunks(CHUNK))
@@ -43,7 +34,7 @@ pub fn step(
         .zip(second.par_chunks_mut(CHUNK))
         .with_min_len(MIN_TASKS)
         .for_each(|(((parameter, gradient), first), second)| {
-            step_chunk(scaled, parameter, gradient, first, second);
+            step_chunk(constants, parameter, gradient, first, second);
         });
 }
 
@@ -57,8 +48,26 @@ pub struct StepConstants {
     rest2: f32,
     root_scale: f32,
     eps: f32,
-    keep: f32,
+    pub keep: f32,
     move_by: f32,
+}
+
+impl StepConstants {
+    /// Those of an update with the gradient times `scale`.
+    pub fn new(rule: &AdamW, scale: f64) -> Self {
+        let [bias1, bias2] = rule.bias();
+        Self {
+            gradient_scale: scale as f32,
+            beta1: rule.beta1 as f32,
+            rest1: (1.0 - rule.beta1) as f32,
+            beta2: rule.beta2 as f32,
+            rest2: (1.0 - rule.beta2) as f32,
+            root_scale: (1.0 / bias2).sqrt() as f32,
+            eps: rule.eps as f32,
+            keep: (1.0 - rule.lr * rule.weight_decay) as f32,
+            move_by: (-rule.lr / bias1) as f32,
+        }
+    }
 }
 
 dispatched! {
@@ -68,29 +77,56 @@ dispatched! {
         let (gradient, first, second) = (&gradient[..n], &mut first[..n], &mut second[..n]);
         for i in 0..n {
             let g = gradient[i] * rule.gradient_scale;
-            let m = fma::<FMA>(first[i], rule.beta1, rule.rest1 * g);
-            let v = fma::<FMA>(second[i], rule.beta2, rule.rest2 * g * g);
-            first[i] = m;
-            second[i] = v;
-            let root = fma::<FMA>(v.sqrt(), rule.root_scale, rule.eps);
-            parameter[i] = fma::<FMA>(m / root, rule.move_by, parameter[i] * rule.keep);
+            [parameter[i], first[i], second[i]] = updated::<FMA>(&rule, g, [parameter[i], first[i], second[i]]);
         }
     }
 }
 
-/// Sum of squares in f64 over chunks of fixed size, in order.
-pub fn sum_squares(data: &[f32]) -> f64 {
-    let _timed = timed(Operation::ClippingNorm, 0, data.len());
-    let parts: Vec<f64> = data
-        .par_chunks(CHUNK)
-        .with_min_len(MIN_TASKS)
-        .map(|chunk| {
-            let mut part = 0f64;
-            square_chunk(chunk, &mut part);
-            part
-        })
-        .collect();
-    parts.iter().sum()
+dispatched! {
+    /// Several updates of a few elements without a gradient, in order.
+    pub fn replay(rules: &[StepConstants], parameter: &mut [f32], first: &mut [f32], second: &mut [f32]) {
+        let parts = parameter.chunks_mut(TOGETHER).zip(first.chunks_mut(TOGETHER)).zip(second.chunks_mut(TOGETHER));
+        for ((parameter, first), second) in parts {
+            let n = parameter.len();
+            let mut values = [[0f32; TOGETHER]; 3];
+            for (values, part) in values.iter_mut().zip([&*parameter, first, second]) {
+                values[..n].copy_from_slice(part);
+            }
+            let [p, m, v] = &mut values;
+            for rule in rules {
+                for i in 0..TOGETHER {
+                    [p[i], m[i], v[i]] = updated::<FMA>(rule, 0.0, [p[i], m[i], v[i]]);
+                }
+            }
+            for (part, values) in [parameter, first, second].into_iter().zip(&values) {
+                part.copy_from_slice(&values[..n]);
+            }
+        }
+    }
+}
+
+/// A number and its two moments after an update with the gradient g.
+#[inline(always)]
+fn updated<const FMA: bool>(rule: &StepConstants, g: f32, [p, m, v]: [f32; 3]) -> [f32; 3] {
+    let m = fma::<FMA>(m, rule.beta1, rule.rest1 * g);
+    let v = fma::<FMA>(v, rule.beta2, rule.rest2 * g * g);
+    let root = fma::<FMA>(v.sqrt(), rule.root_scale, rule.eps);
+    [fma::<FMA>(m / root, rule.move_by, p * rule.keep), m, v]
+}
+
+/// Sums of squares in f64, each over chunks of fixed size, in order. All chunks are shared between the threads together, since
+/// most tensors are small.
+pub fn sums_of_squares(tensors: &[&[f32]]) -> Vec<f64> {
+    let chunks: Vec<&[f32]> = tensors.iter().flat_map(|data| data.chunks(CHUNK)).collect();
+    let _timed = timed(Operation::ClippingNorm, 0, chunks.iter().map(|chunk| chunk.len()).sum());
+    let sum = |chunk: &&[f32]| {
+        let mut part = 0f64;
+        square_chunk(chunk, &mut part);
+        part
+    };
+    let parts: Vec<f64> = chunks.par_iter().with_min_len(MIN_TASKS).map(sum).collect();
+    let mut parts = parts.into_iter();
+    tensors.iter().map(|data| parts.by_ref().take(data.len().div_ceil(CHUNK)).sum()).collect()
 }
 
 dispatched! {

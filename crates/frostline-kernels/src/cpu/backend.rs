@@ -13,11 +13,12 @@ use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
 };
+use super::lazy::Table;
 use super::tensors::{Tracked, contiguous, data, flex, whole};
 use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
 use crate::dispatch::isa;
 use crate::options::clipping;
-use crate::{Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated};
+use crate::{Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())
@@ -151,8 +152,9 @@ impl Kernels for Flex {
     }
 
     fn k_squares(tensors: &[Tensor<Self, 1>]) -> Tensor<Self, 1> {
-        let sums = tensors.iter().map(|tensor| adamw::sum_squares(data(&raw(tensor.clone()))) as f32);
-        wrap(flex(sums.collect(), [tensors.len()]))
+        let raw: Vec<FlexTensor> = tensors.iter().map(|tensor| raw(tensor.clone())).collect();
+        let sums = adamw::sums_of_squares(&raw.iter().map(data).collect::<Vec<_>>());
+        wrap(flex(sums.into_iter().map(|sum| sum as f32).collect(), [tensors.len()]))
     }
 
     fn k_adamw(
@@ -176,6 +178,10 @@ impl Kernels for Flex {
             (wrap(parameter), [wrap(first), wrap(second)])
         };
         updates.into_iter().map(update).collect()
+    }
+
+    fn k_lazy_table() -> Option<MakeLazyTable> {
+        Some(|width, values| Box::new(Table::new(width, values)))
     }
 }
 

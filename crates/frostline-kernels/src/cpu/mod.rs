@@ -10,6 +10,7 @@ mod fresh;
 mod gather;
 mod gelu;
 mod gradients;
+mod lazy;
 mod linear;
 mod loss;
 mod mix;

@@ -251,18 +251,22 @@ impl Params {
             let parameters = self.list.then(|| params::list(&config, &heads, &timeline, self.lr, rates));
             let cached_prefix = self.cached_prefix;
             let step_ms = machine.map(|machine| cost::step_ms(&shape, &workload, &policy, prefix, &machine));
-            let mut outlook = Outlook {
+            let most_sentences = self.memory.map(|bytes| {
+                params::fitting(bytes, |sentences| {
+                    let workload = Workload::typical(sentences as f64, self.subwords);
+                    parameter_bytes + cost::memory(&shape, &workload, &policy).total()
+                })
+            });
+            Ok(Outlook {
                 policy: name,
                 accounts,
                 cached_prefix,
                 cost,
                 step_ms,
-                most_sentences: None,
+                most_sentences,
                 parameter_bytes,
                 parameters,
-            };
-            outlook.most_sentences = self.memory.map(|bytes| outlook.fitting(bytes, self.batch));
-            Ok(outlook)
+            })
         };
         let outlooks = self.policy.iter().map(outlook).collect::<Result<Vec<_>>>()?;
         match &outlooks[..] {
