@@ -22,7 +22,7 @@ pub struct Optimizer<B: Backend> {
     rates: LayerDecay,
     /// Of each parameter of the model.
     places: HashMap<ParamId, Place>,
-    /// Of each parameter that has received a gradient, besides a lent one.
+    /// Of each parameter that has received a gradient, except those of the word table while it is lent.
     moments: AllMoments<B>,
     /// The word table, where the model has only the rows that a step reads.
     lent: Option<Lent>,
@@ -106,7 +106,7 @@ impl<B: Kernels> Optimizer<B> {
     }
 
     /// Takes the word table out of the model where it learns, and puts it back where it does not.
-    pub(crate) fn borrow<A>(&mut self, model: Network<A>) -> Network<A>
+    pub(crate) fn take_table<A>(&mut self, model: Network<A>) -> Network<A>
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
@@ -124,7 +124,7 @@ impl<B: Kernels> Optimizer<B> {
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
-        let model = self.borrow(model);
+        let model = self.take_table(model);
         match &mut self.lent {
             None => model,
             Some(lent) => lent.lend(model, batches),

@@ -78,8 +78,9 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = self.models[*place].take().expect("each turn puts the model back");
         let model = set_trainable(model, |path| !policy.freezes(path));
         let optimizer = &mut self.optimizers[*place];
-        // In training, the word table changes hands once an epoch.
-        let model = optimizer.borrow(model);
+        // With all rows up to date, so that no turn makes up for updates of another.
+        let model = optimizer.give_back(model);
+        let model = optimizer.take_table(model);
         let masks = Stream::new(settings.seed, "dropout").child(round);
         let clock = Instant::now();
         let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);

@@ -20,7 +20,7 @@ pub struct Table {
     values: [Vec<f32>; 3],
     /// How many of the updates each row has had.
     had: Vec<usize>,
-    /// Whether a row has a moment that is not 0.
+    /// Whether a row has moments: one that has none is only decayed.
     moves: Vec<bool>,
     updates: Vec<StepConstants>,
     /// The rows that were read last.
@@ -61,7 +61,7 @@ impl Table {
             [first.len(), second.len()] == [table.len(); 2] && table.len().is_multiple_of(width),
             "a table and its moments differ in size"
         );
-        let is_there = |row: &[f32]| row.iter().any(|moment| *moment != 0.0);
+        let is_there = |row: &[f32]| row.iter().any(|moment| moment.to_bits() != 0);
         let moments = first.par_chunks(width).zip(second.par_chunks(width)).with_min_len(MIN_ROWS);
         let moves: Vec<bool> = moments.map(|(first, second)| is_there(first) || is_there(second)).collect();
         Self { width, had: vec![0; moves.len()], moves, values, updates: Vec::new(), read: Vec::new() }

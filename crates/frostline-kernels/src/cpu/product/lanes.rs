@@ -264,7 +264,7 @@ unsafe fn rows_of_transpose<const BF16: bool>(
     let all = words::<BF16>(k);
     for p in 0..all {
         let element = element::<BF16>(p);
-        // Lines are far apart, so the processor does not foresee them by itself.
+        // Lines are far apart, which the hardware's prefetcher does not detect.
         for at in (0..rows).step_by(LANES) {
             prefetch(from.wrapping_add((p + LINES_AHEAD) * stride + at));
         }
