@@ -225,7 +225,7 @@ fn run_cell<B: Train>(
     let outcome = Outcome {
         headline: data.main().name.to_string(),
         tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
-        cost: cost::of_cell(&data, encoder, last.timeline.last(), &last.settings.train),
+        cost: cost::of_cell(&data, encoder, last.timeline.last(), &last.settings.train, &made_by.backend),
         steps: history.steps,
         epochs: history.epochs,
         train_loss: history.losses,

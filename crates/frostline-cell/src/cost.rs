@@ -1,13 +1,16 @@
 //! From an encoder and data to the cost model's question, and its answer as a record shows it.
 
+use std::collections::BTreeSet;
+
 use frostline_freeze::{Cost, Machine, Policy, PrefixMode, ResolvedPolicy, Shape, StepMemory, Workload};
+use frostline_kernels::backend::has_lazy_tables;
 use frostline_model::EncoderConfig;
 use frostline_record as record;
 use frostline_train::Example;
 
 use crate::data::Data;
 
-/// A tagger's shape, with a word table that carries so many rows.
+/// A tagger's shape, with a word table that carries so many rows, all of which a step updates.
 #[must_use]
 pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
     Shape {
@@ -17,9 +20,16 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
         heads: encoder.heads,
         tags,
         word_rows: word_rows.min(encoder.vocabulary),
+        read_rows: word_rows.min(encoder.vocabulary),
         other_rows: encoder.positions + encoder.token_types,
         added: encoder.extras.per_block(encoder),
     }
+}
+
+/// The shape on this backend, where a step reads at most so many rows of the word table.
+#[must_use]
+pub fn lazily(shape: Shape, read: usize, backend: &str) -> Shape {
+    if has_lazy_tables(backend) { shape.reading(read) } else { shape }
 }
 
 /// What a step costs under a policy, compared with one in which everything learns.
@@ -79,15 +89,20 @@ pub(crate) fn of_cell(
     encoder: &EncoderConfig,
     policy: &ResolvedPolicy,
     train: &record::TrainSettings,
+    backend: &str,
 ) -> record::Cost {
-    let (shape, workload) = of_train(data, encoder, train);
+    let (shape, workload) = of_train(data, encoder, train, backend);
     let mut longest: Vec<&Example> = data.main().train.examples.iter().collect();
     longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
+    // A step has the gradients of all its parts.
+    let step = &longest[..longest.len().min(train.batch)];
+    let read: BTreeSet<u32> = step.iter().flat_map(|example| &example.rows).copied().collect();
+    let of_longest = lazily(shape, read.len(), backend);
     longest.truncate(train.batch.div_ceil(train.accumulate));
     let lengths = longest.iter().map(|example| example.ids.len());
     let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
     let cost = predict(&shape, &workload, policy, PrefixMode::Computed);
-    record::Cost { memory: Some(memory(&shape, &largest, policy)), ..cost }
+    record::Cost { memory: Some(memory(&of_longest, &largest, policy)), ..cost }
 }
 
 /// The model of a cell, and a mean step on its own train sentences.
@@ -95,11 +110,14 @@ pub(crate) fn of_train(
     data: &Data,
     encoder: &EncoderConfig,
     train: &record::TrainSettings,
+    backend: &str,
 ) -> (Shape, Workload) {
     let task = data.main();
     let examples = &task.train.examples;
     let lengths = examples.iter().map(|example| example.ids.len());
     let steps = examples.len().div_ceil(train.batch);
     let workload = Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64);
-    (shape(encoder, task.tags.len(), data.vocabulary.rows().len()), workload)
+    let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
+    // At most a row for each subword.
+    (lazily(shape, workload.subwords as usize, backend), workload)
 }

@@ -55,36 +55,49 @@ fn of_cell(
         let of_stage = stage.steps(&data);
         let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
         seconds = seconds.zip(machine).map(|(before, machine)| {
-            let epochs = stage.settings.train.epochs as f64;
+            let (epochs, on) = (stage.settings.train.epochs as f64, (machines.backend, &machine));
             before
-                + training(&data, &encoder, stage, of_stage, &machine, PrefixMode::Computed)
+                + training(&data, &encoder, stage, of_stage, on, PrefixMode::Computed)
                 + epochs * scoring(&data, &encoder, &machine)
         });
         steps += of_stage;
     }
-    let bytes = most_bytes(&data, &encoder, &stages, 1);
-    let in_parts = in_parts(&data, &encoder, &stages, bytes);
+    let bytes = most_bytes(&data, &encoder, &stages, machines.backend, 1);
+    let in_parts = in_parts(&data, &encoder, &stages, machines.backend, bytes);
     Ok(Forecast { cell: cell.id.clone(), steps, seconds, bytes, in_parts })
 }
 
 /// What a step would keep in more parts than its settings say, as far as that is less.
-fn in_parts(data: &Data, encoder: &EncoderConfig, stages: &[Stage], bytes: u64) -> Vec<InParts> {
+fn in_parts(
+    data: &Data,
+    encoder: &EncoderConfig,
+    stages: &[Stage],
+    backend: &str,
+    bytes: u64,
+) -> Vec<InParts> {
     let most = stages.iter().map(|stage| stage.settings.train.batch).min().unwrap_or(1);
     let asked = PARTS.into_iter().filter(|accumulate| *accumulate <= most);
     let kept = asked.map(|accumulate| InParts {
         accumulate: accumulate as u64,
-        bytes: most_bytes(data, encoder, stages, accumulate),
+        bytes: most_bytes(data, encoder, stages, backend, accumulate),
     });
     kept.filter(|kept| kept.bytes < bytes).collect()
 }
 
 /// Bytes of the stage that keeps most, where each takes its steps in at least so many parts.
-fn most_bytes(data: &Data, encoder: &EncoderConfig, stages: &[Stage], accumulate: usize) -> u64 {
+fn most_bytes(
+    data: &Data,
+    encoder: &EncoderConfig,
+    stages: &[Stage],
+    backend: &str,
+    accumulate: usize,
+) -> u64 {
     let of_stage = |stage: &Stage| {
         let mut train = stage.settings.train.clone();
         train.accumulate = train.accumulate.max(accumulate);
         let policy = stage.timeline.last();
-        let kept = cost::of_cell(data, encoder, policy, &train).memory.map_or(0, |memory| memory.total());
+        let kept =
+            cost::of_cell(data, encoder, policy, &train, backend).memory.map_or(0, |memory| memory.total());
         kept + parameter_bytes(data, encoder, policy)
     };
     stages.iter().map(of_stage).max().unwrap_or(0)
@@ -105,7 +118,7 @@ pub(crate) fn step_ms(
         let conditions = Conditions::of(made_by, encoder, stage.settings.train.precision);
         let machine = Calibration::kept(&cache, &conditions)?.machine;
         let of_stage = stage.steps(data);
-        seconds += training(data, encoder, stage, of_stage, &machine, prefix);
+        seconds += training(data, encoder, stage, of_stage, (&made_by.backend, &machine), prefix);
         steps += of_stage;
     }
     (steps > 0).then(|| 1e3 * seconds / steps as f64)
@@ -117,14 +130,14 @@ fn training(
     encoder: &EncoderConfig,
     stage: &Stage,
     steps: u64,
-    machine: &Machine,
+    (backend, machine): (&str, &Machine),
     prefix: PrefixMode,
 ) -> f64 {
     let mut begins: Vec<(u64, &ResolvedPolicy)> = vec![(0, stage.timeline.at(0))];
     begins.extend(stage.timeline.unfreezings().filter(|(from, _)| (1..steps).contains(from)));
     let ends = begins.iter().skip(1).map(|(from, _)| *from).chain([steps]);
     let part = |((from, policy), to): (&(u64, &ResolvedPolicy), u64)| {
-        let (shape, workload) = cost::of_train(data, encoder, &stage.settings.train);
+        let (shape, workload) = cost::of_train(data, encoder, &stage.settings.train, backend);
         (to - from) as f64 * Cost::with_prefix(&shape, &workload, policy, prefix).seconds(machine)
     };
     begins.iter().zip(ends).map(part).sum()

@@ -181,8 +181,8 @@ impl Outlook {
     }
 }
 
-/// The most sentences of a step that fit into so many bytes, where a step of so many sentences needs what `needs` says: the
-/// more, the more sentences it has.
+/// The most sentences of a step that fit into so many bytes. `needs` gives the bytes of a step of so many sentences, and must
+/// not fall as these grow.
 #[must_use]
 pub fn fitting(bytes: u64, needs: impl Fn(u64) -> u64) -> u64 {
     let fits = |sentences: u64| needs(sentences) <= bytes;

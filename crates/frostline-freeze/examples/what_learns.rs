@@ -44,6 +44,7 @@ fn shown(name: &str) -> Result<String, PolicyError> {
         heads: 4,
         tags: 17,
         word_rows: 8_000,
+        read_rows: 8_000,
         other_rows: 512,
         added: [0, 0],
     };

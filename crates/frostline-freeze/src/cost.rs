@@ -31,11 +31,21 @@ pub struct Shape {
     pub tags: usize,
     /// Rows that the trained word table carries.
     pub word_rows: usize,
+    /// Those of them that a step has a gradient of: all where a step updates the whole table.
+    pub read_rows: usize,
     /// Rows of the position and token-type tables.
     pub other_rows: usize,
     /// Parameters of the matrices that a parameter-efficient method adds to a block in which it learns:
     /// those beside queries, keys and values, and those after attention.
     pub added: [usize; 2],
+}
+
+impl Shape {
+    /// The shape where a step updates only the rows of the word table that it reads, at most so many.
+    #[must_use]
+    pub fn reading(self, rows: usize) -> Self {
+        Self { read_rows: rows.min(self.word_rows), ..self }
+    }
 }
 
 /// What an average step works on. Sentences are packed, so every subword is a real one.
@@ -237,15 +247,14 @@ impl Step<'_> {
             work.operations += 5.0 + 4.0;
         }
         if tables_learn {
-            let words = self.shape.word_rows as f64;
-            // At most a row for each subword.
-            let read = words.min(n);
-            let tables = (read + self.shape.other_rows as f64) * h;
+            let Shape { word_rows, read_rows, other_rows, .. } = *self.shape;
+            let (tables, later) =
+                ((read_rows + other_rows) as f64 * h, word_rows.saturating_sub(read_rows) as f64 * h);
             // Two scatters (3 H each) into gradients set to zero first.
             work.elementwise_bytes += (6.0 * n * h + tables) * F32;
             work.learn(tables);
-            work.optimiser_bytes += (words - read) * h * LATER;
-            work.learned += (words - read) * h;
+            work.optimiser_bytes += later * LATER;
+            work.learned += later;
         }
         work
     }
@@ -344,6 +353,7 @@ mod tests {
             heads: 2,
             tags: 3,
             word_rows: 20,
+            read_rows: 10,
             other_rows: 6,
             added: [6, 10],
         };

@@ -138,6 +138,7 @@ mod tests {
             heads: 12,
             tags: 17,
             word_rows: 12_000,
+            read_rows: 12_000,
             other_rows: 514,
             added: [0, 0],
         };

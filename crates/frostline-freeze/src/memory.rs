@@ -91,6 +91,7 @@ mod tests {
             heads: 2,
             tags: 3,
             word_rows: 20,
+            read_rows: 10,
             other_rows: 6,
             added: [6, 10],
         };

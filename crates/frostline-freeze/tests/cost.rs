@@ -21,6 +21,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             heads: head,
             tags,
             word_rows,
+            read_rows: word_rows / 2,
             other_rows,
             added: [0, 0],
         },

@@ -135,6 +135,12 @@ pub fn gpus(name: &str) -> usize {
     devices(name).iter().filter(|device| device.gpu).count()
 }
 
+/// Whether a step on this backend updates only the rows of a word table that it reads: [`Kernels::k_lazy_table`].
+#[must_use]
+pub fn has_lazy_tables(name: &str) -> bool {
+    name == "flex"
+}
+
 /// What a backend computes with here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arithmetic {

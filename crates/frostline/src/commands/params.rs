@@ -220,6 +220,7 @@ impl Params {
         }
         let machine = self.calibration(&places, &config)?.map(|found| found.machine);
         let workload = Workload::typical(self.batch.into(), self.subwords);
+        let backend = frostline_kernels::backend::chosen(self.backend.as_deref())?;
         let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };
         let (names, heads) = self.heads()?;
         // A step trains one task; which one is not known here.
@@ -236,7 +237,9 @@ impl Params {
                 .map_err(|error| Stop::Arguments(format!("{error}{}", self.about_heads(policy))))?;
             let added = extras(&settings, &[&policy], config.depth)?;
             let config = EncoderConfig { extras: added, ..config.clone() };
-            let shape = cost::shape(&config, labels, self.word_rows);
+            let table = cost::shape(&config, labels, self.word_rows);
+            let reading = |workload: &Workload| cost::lazily(table, workload.subwords as usize, &backend);
+            let shape = reading(&workload);
             let accounts = outcome::accounts(&config, &heads, &policy);
             let mut cost = cost::predict(&shape, &workload, &policy, prefix);
             cost.memory = Some(cost::memory(&shape, &workload, &policy));
@@ -254,7 +257,7 @@ impl Params {
             let most_sentences = self.memory.map(|bytes| {
                 params::fitting(bytes, |sentences| {
                     let workload = Workload::typical(sentences as f64, self.subwords);
-                    parameter_bytes + cost::memory(&shape, &workload, &policy).total()
+                    parameter_bytes + cost::memory(&reading(&workload), &workload, &policy).total()
                 })
             });
             Ok(Outlook {
