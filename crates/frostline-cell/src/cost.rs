@@ -28,7 +28,7 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
 
 /// The shape on this backend, where a step reads at most so many rows of the word table.
 #[must_use]
-pub fn lazily(shape: Shape, read: usize, backend: &str) -> Shape {
+pub fn on_backend(shape: Shape, read: usize, backend: &str) -> Shape {
     if has_lazy_tables(backend) { shape.reading(read) } else { shape }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn of_cell(
     // A step has the gradients of all its parts.
     let step = &longest[..longest.len().min(train.batch)];
     let read: BTreeSet<u32> = step.iter().flat_map(|example| &example.rows).copied().collect();
-    let of_longest = lazily(shape, read.len(), backend);
+    let of_longest = on_backend(shape, read.len(), backend);
     longest.truncate(train.batch.div_ceil(train.accumulate));
     let lengths = longest.iter().map(|example| example.ids.len());
     let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
@@ -119,5 +119,5 @@ pub(crate) fn of_train(
     let workload = Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64);
     let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
     // At most a row for each subword.
-    (lazily(shape, workload.subwords as usize, backend), workload)
+    (on_backend(shape, workload.subwords as usize, backend), workload)
 }

@@ -182,6 +182,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lazy_tables_are_said_of_backends_that_make_them() {
+        struct Makes;
+        impl Work for Makes {
+            type Output = bool;
+            fn run<B: Train>(self, _: &B::Device) -> bool {
+                B::InnerBackend::k_lazy_table().is_some()
+            }
+        }
+        for name in names() {
+            if let Ok(makes) = on(name, Makes) {
+                assert_eq!(has_lazy_tables(name), makes, "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn auto_is_a_backend_that_computes_here() {
         match chosen(Some("auto")) {
             Ok(name) => {

@@ -274,7 +274,7 @@ proptest! {
     }
 
     /// A row that is updated when it is read has the same bits as one that is updated in every step: with moments and without,
-    /// decayed or not, over several tables of one after the other.
+    /// decayed or not, also where a table is finished and another is made of it.
     #[test]
     fn lazy_table(
         (height, steps) in (1usize..20).prop_flat_map(|height| {

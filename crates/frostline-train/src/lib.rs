@@ -13,7 +13,6 @@ mod finished;
 mod freezer;
 mod grown;
 mod history;
-mod lent;
 mod losses;
 mod mix;
 mod moments;
@@ -32,6 +31,7 @@ mod step;
 mod task;
 mod turns;
 mod view;
+mod word_table;
 
 pub use changes::{linear_cka, relative_changes};
 pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};

@@ -13,8 +13,8 @@ use frostline_model::Network;
 use frostline_record::OptimizerSettings;
 
 use crate::batch::Batch;
-use crate::lent::Lent;
 use crate::moments::{AllMoments, Moments};
+use crate::word_table::WordTable;
 
 /// The optimiser with its state.
 pub struct Optimizer<B: Backend> {
@@ -22,10 +22,10 @@ pub struct Optimizer<B: Backend> {
     rates: LayerDecay,
     /// Of each parameter of the model.
     places: HashMap<ParamId, Place>,
-    /// Of each parameter that has received a gradient, except those of the word table while it is lent.
+    /// Of each parameter that has received a gradient, except the word table's while the optimiser has it.
     moments: AllMoments<B>,
     /// The word table, where the model has only the rows that a step reads.
-    lent: Option<Lent>,
+    word_table: Option<WordTable>,
 }
 
 /// What follows from a parameter's path.
@@ -44,7 +44,7 @@ impl<B: Kernels> Optimizer<B> {
     #[must_use]
     pub fn new(settings: OptimizerSettings, depth: usize) -> Self {
         let rates = LayerDecay::new(settings.layer_decay, depth);
-        Self { settings, rates, places: HashMap::new(), moments: HashMap::new(), lent: None }
+        Self { settings, rates, places: HashMap::new(), moments: HashMap::new(), word_table: None }
     }
 
     /// Parameters that have state.
@@ -62,7 +62,7 @@ impl<B: Kernels> Optimizer<B> {
     {
         let mut taken = Taken { gradients, all: Vec::new() };
         let model = model.map(&mut taken);
-        let Taken { all, .. } = taken;
+        let Taken { mut all, .. } = taken;
         if all.is_empty() {
             return (model, Norms::NONE);
         }
@@ -74,15 +74,16 @@ impl<B: Kernels> Optimizer<B> {
             Norms(Some((all.iter().map(|part| self.places[&part.id].group).collect(), squares.clone())));
         let clip = Some(self.settings.clip_norm).filter(|&clip| clip > 0.0);
         let mut after = HashMap::new();
-        let mut lent = self.lent.take();
-        let (of_lent, all): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|part| lent.as_ref().is_some_and(|lent| lent.is(part.id)));
-        for (lent, part) in lent.iter_mut().zip(of_lent) {
-            let rule = self.rule(lr, self.places[&part.id], lent.next_step());
-            lent.update(&rule, clipping(&squares, clip), part.gradient);
-            after.insert(part.id, (part.shape, part.parameter));
+        let mut word_table = self.word_table.take();
+        if let Some(table) = &mut word_table
+            && let Some(at) = all.iter().position(|part| table.is(part.id))
+        {
+            let Part { id, shape, parameter, gradient } = all.remove(at);
+            let rule = self.rule(lr, self.places[&id], table.next_step());
+            table.update(&rule, clipping(&squares, clip), gradient);
+            after.insert(id, (shape, parameter));
         }
-        self.lent = lent;
+        self.word_table = word_table;
         let mut kept = Vec::with_capacity(all.len());
         let updates = all.into_iter().map(|Part { id, shape, parameter, gradient }| {
             let Moments { steps, values: moments } = self.moments.remove(&id).unwrap_or_else(|| {
@@ -113,9 +114,9 @@ impl<B: Kernels> Optimizer<B> {
         if !model.encoder.embeddings.word.is_require_grad() {
             return self.give_back(model);
         }
-        let (None, Some(make)) = (&self.lent, B::k_lazy_table()) else { return model };
-        let (model, lent) = Lent::take(model, make, &mut self.moments);
-        self.lent = Some(lent);
+        let (None, Some(make)) = (&self.word_table, B::k_lazy_table()) else { return model };
+        let (model, table) = WordTable::take(model, make, &mut self.moments);
+        self.word_table = Some(table);
         model
     }
 
@@ -125,9 +126,9 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
         let model = self.take_table(model);
-        match &mut self.lent {
+        match &mut self.word_table {
             None => model,
-            Some(lent) => lent.lend(model, batches),
+            Some(table) => table.lend(model, batches),
         }
     }
 
@@ -136,9 +137,9 @@ impl<B: Kernels> Optimizer<B> {
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
-        match self.lent.take() {
+        match self.word_table.take() {
             None => model,
-            Some(lent) => lent.give_back(model, &mut self.moments),
+            Some(table) => table.give_back(model, &mut self.moments),
         }
     }
 
@@ -171,7 +172,7 @@ impl<B: Kernels> Optimizer<B> {
         &self,
         model: &M,
     ) -> BTreeMap<String, SavedMoments> {
-        assert!(self.lent.is_none(), "the word table is given back before a run is saved");
+        assert!(self.word_table.is_none(), "the word table is given back before a run is saved");
         let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
         ids(model)
             .into_iter()

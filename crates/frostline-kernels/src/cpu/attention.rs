@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 
 use super::fresh::{Fresh, as_room};
-use super::simd::{LANES, dispatched, exp, total};
+use super::simd::{LANES, dispatched, exp, greatest, total};
 use super::square::{SIDE, turn};
 use super::tile::{StridedMatrix, product};
 use crate::profile::{Operation, timed};
@@ -271,19 +271,6 @@ fn softmax_backward(row: &mut [f32], probabilities: &[f32], scale: f32) {
     for (chunk, probabilities) in chunks.iter_mut().zip(probabilities) {
         *chunk = std::array::from_fn(|lane| (chunk[lane] - mean) * probabilities[lane] * scale);
     }
-}
-
-/// The greatest of some numbers, in halves.
-#[inline(always)]
-fn greatest(mut lanes: [f32; LANES]) -> f32 {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            lanes[lane] = if lanes[lane + width] > lanes[lane] { lanes[lane + width] } else { lanes[lane] };
-        }
-        width /= 2;
-    }
-    lanes[0]
 }
 
 /// The factors of one head's rows under dropout.

@@ -117,11 +117,23 @@ pub fn sum<const N: usize>(slices: [&[f32]; N], f: impl Fn([f32; N]) -> f32) -> 
 
 /// The sum of the partial sums, in halves.
 #[inline(always)]
-pub fn total(mut lanes: [f32; LANES]) -> f32 {
+pub fn total(lanes: [f32; LANES]) -> f32 {
+    joined(lanes, |a, b| a + b)
+}
+
+/// The greatest of the lanes, of which none is NaN.
+#[inline(always)]
+pub fn greatest(lanes: [f32; LANES]) -> f32 {
+    joined(lanes, |a, b| if b > a { b } else { a })
+}
+
+/// Joins the lanes in halves: each lane of the lower half with the one in its place of the upper half, then again.
+#[inline(always)]
+fn joined(mut lanes: [f32; LANES], join: impl Fn(f32, f32) -> f32) -> f32 {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
-            lanes[lane] += lanes[lane + width];
+            lanes[lane] = join(lanes[lane], lanes[lane + width]);
         }
         width /= 2;
     }

@@ -238,7 +238,7 @@ impl Params {
             let added = extras(&settings, &[&policy], config.depth)?;
             let config = EncoderConfig { extras: added, ..config.clone() };
             let table = cost::shape(&config, labels, self.word_rows);
-            let reading = |workload: &Workload| cost::lazily(table, workload.subwords as usize, &backend);
+            let reading = |workload: &Workload| cost::on_backend(table, workload.subwords as usize, &backend);
             let shape = reading(&workload);
             let accounts = outcome::accounts(&config, &heads, &policy);
             let mut cost = cost::predict(&shape, &workload, &policy, prefix);

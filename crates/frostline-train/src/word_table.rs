@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::moments::{AllMoments, Moments};
 
 /// A word table that was taken out of a model.
-pub(crate) struct Lent {
+pub(crate) struct WordTable {
     id: ParamId,
     /// Updates of the parameter.
     steps: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Lent {
     shape: [usize; 2],
 }
 
-impl Lent {
+impl WordTable {
     /// Takes the word table out of a model, with its moments if it has some.
     pub fn take<B: Train>(
         mut model: Network<B>,
