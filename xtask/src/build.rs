@@ -84,7 +84,7 @@ fn build(features: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf
 /// its own.
 const fn features(backend: Backend, nvidia: bool) -> &'static str {
     match backend {
-        Backend::Flex => "flex",
+        Backend::Flex | Backend::Amx => "flex",
         Backend::Ndarray => "ndarray",
         Backend::Cuda => "cuda",
         Backend::Wgpu => "wgpu",

@@ -16,7 +16,8 @@ pub trait Work {
     fn run<B: Train>(self, device: &B::Device) -> Self::Output;
 }
 
-/// Runs work on the backend of this name.
+/// Runs work on the backend of this name. `flex` and `amx` are the same code with another choice, which holds for the whole
+/// process: work on one of them must not overlap with work on the other.
 ///
 /// # Errors
 /// If this build lacks the backend, the machine lacks its device, or `FROSTLINE_ISA` does not name a
@@ -29,7 +30,14 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
     }
     match name {
         #[cfg(feature = "flex")]
-        "flex" => Ok(work.run::<burn::backend::Autodiff<burn::backend::Flex>>(&Default::default())),
+        "flex" | "amx" => {
+            let asked = name == "amx";
+            if asked && !crate::cpu::has_matrix_unit() {
+                return Err(BackendError::NoMatrixUnit);
+            }
+            let _until_done = crate::cpu::MatrixUnit::used(asked);
+            Ok(work.run::<burn::backend::Autodiff<burn::backend::Flex>>(&Default::default()))
+        }
         #[cfg(feature = "ndarray")]
         "ndarray" => Ok(work.run::<burn::backend::Autodiff<burn::backend::NdArray>>(&Default::default())),
         #[cfg(feature = "cuda")]
@@ -138,7 +146,7 @@ pub fn gpus(name: &str) -> usize {
 /// Whether a step on this backend updates only the rows of a word table that it reads: [`Kernels::k_lazy_table`].
 #[must_use]
 pub fn has_lazy_tables(name: &str) -> bool {
-    name == "flex"
+    ["flex", "amx"].contains(&name)
 }
 
 /// What a backend computes with here.

@@ -6,6 +6,9 @@ pub fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
     if cfg!(feature = "flex") {
         names.push("flex");
+        if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+            names.push("amx");
+        }
     }
     if cfg!(feature = "ndarray") {
         names.push("ndarray");
@@ -41,8 +44,9 @@ pub enum BackendError {
     InstructionSet(String),
     /// This build does not have the backend.
     #[error(
-        "this build has no backend `{0}`; it has: {list}. Build frostline with `--features {0}` (flex, ndarray, cuda \
+        "this build has no backend `{0}`; it has: {list}. Build frostline with `--features {feature}` (flex, ndarray, cuda \
          and wgpu exist), or let `cargo xtask sweep --backend {0}` do it",
+        feature = if _0 == "amx" { "flex" } else { _0.as_str() },
         list = names().join(", ")
     )]
     NotBuilt(String),
@@ -53,6 +57,12 @@ pub enum BackendError {
         list = if names().is_empty() { "none".into() } else { names().join(", ") }
     )]
     NoneHere,
+    /// The processor has no matrix unit.
+    #[error(
+        "the backend `amx` needs an Intel processor with AMX (`amx_bf16` in /proc/cpuinfo: Xeon since 2023), on Linux, and \
+         without FROSTLINE_ISA; the backend `flex` computes bf16 on any processor"
+    )]
+    NoMatrixUnit,
     /// The backend's device is missing.
     #[error(
         "the backend `{backend}` needs {needs}, and none could be opened here; `{look}` shows what the system sees. The \

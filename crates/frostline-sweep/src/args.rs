@@ -363,6 +363,9 @@ pub enum Backend {
     /// burn's CPU backend with fused operations: the fastest on a processor
     #[default]
     Flex,
+    /// The same, with bf16 in the matrix unit (AMX) of Intel processors: the fastest in bf16 there, but its results have the
+    /// same bits on such processors alone
+    Amx,
     /// burn's ndarray backend: slower, a second opinion
     Ndarray,
     /// An NVIDIA GPU
@@ -377,6 +380,7 @@ impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Flex => "flex",
+            Self::Amx => "amx",
             Self::Ndarray => "ndarray",
             Self::Cuda => "cuda",
             Self::Wgpu => "wgpu",

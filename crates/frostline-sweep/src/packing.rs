@@ -30,7 +30,7 @@ pub(crate) fn jobs(asked: usize, cells: &[Cell], out: &Path, program: &Program, 
         return asked;
     }
     let is_here = args.cluster.executor == ExecutorKind::Local
-        && matches!(program.backend, Backend::Flex | Backend::Ndarray);
+        && matches!(program.backend, Backend::Flex | Backend::Amx | Backend::Ndarray);
     let left = cells.iter().filter(|cell| args.verify || !has_record(out, cell)).count();
     let cores = shared_threads(1, None);
     // Where threads are given, somebody shares this machine.

@@ -16,7 +16,6 @@ use super::gradients::{
 use super::lazy::Table;
 use super::tensors::{Tracked, contiguous, data, flex, whole};
 use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
-use crate::dispatch::isa;
 use crate::options::clipping;
 use crate::{Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
 
@@ -46,11 +45,11 @@ macro_rules! finish {
 
 impl Kernels for Flex {
     fn k_isa() -> &'static str {
-        isa().name()
+        product::instructions()
     }
 
     fn k_reproducible() -> bool {
-        true
+        !product::in_matrix_unit()
     }
 
     fn k_native(precision: Precision, _: &Self::Device) -> bool {
@@ -187,11 +186,11 @@ impl Kernels for Flex {
 
 impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     fn k_isa() -> &'static str {
-        isa().name()
+        product::instructions()
     }
 
     fn k_reproducible() -> bool {
-        true
+        !product::in_matrix_unit()
     }
 
     fn k_native(precision: Precision, _: &Self::Device) -> bool {

@@ -59,7 +59,7 @@ struct Machine {
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here
     #[arg(long)]
     backend: Option<String>,
 }
@@ -187,7 +187,7 @@ impl StepArgs {
         let folders = self.inputs.folders(!self.random_init)?;
         self.check(&folders)?;
         let backend = named(self.machine.backend)?;
-        if self.profile && backend != "flex" {
+        if self.profile && !["flex", "amx"].contains(&backend.as_str()) {
             let reason = format!(
                 "--profile times the operations of the backend flex, not of {backend}; give --backend flex, or for a GPU \
                  --trace-device instead of --profile"

@@ -23,7 +23,7 @@ pub struct Forecast {
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
 }

@@ -34,7 +34,7 @@ pub struct Logits {
     /// Lowercase every word first.
     #[arg(long)]
     lowercase: bool,
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
 }

@@ -78,7 +78,7 @@ pub struct Params {
     /// What the operands of linear layers are rounded to, for milliseconds.
     #[arg(long, value_enum, default_value_t = Compute::F32)]
     precision: Compute,
-    /// flex, ndarray, cuda or wgpu, for milliseconds, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, for milliseconds, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
     /// Say how many sentences of a step fit into this much memory, for example 8G or 900M.

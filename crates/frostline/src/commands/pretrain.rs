@@ -35,7 +35,7 @@ pub struct Pretrain {
     /// Seed of the initial weights, order, masks and dropout.
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
 }

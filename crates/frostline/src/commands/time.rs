@@ -14,7 +14,7 @@ use super::{named, pool};
 Examples:
     frostline time --threads 2 < request.json")]
 pub struct Time {
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
     /// Threads to compute with; all processors by default.

@@ -11,7 +11,7 @@ use super::{named, pool};
 Examples:
     frostline worker --threads 2 < jobs.jsonl > events.jsonl")]
 pub struct Worker {
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
     /// Threads to compute with; all processors by default.

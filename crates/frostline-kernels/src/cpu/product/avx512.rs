@@ -5,7 +5,7 @@
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use super::blocked::{AW, Engine, NR, Tile};
+use super::blocked::{AW, Engine, MR, NR, Tile, with_rows};
 use super::words::{as_bf16, convert, lanes, panel, transposed};
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
@@ -20,9 +20,11 @@ pub fn has_bf16() -> bool {
 // SAFETY: the functions do what the trait describes.
 unsafe impl Engine for Avx512 {
     const STRIP: usize = NR;
+    const TALL: usize = MR;
     const ROWS: usize = usize::MAX;
     const WORDS_PER_PAIR: usize = 1;
     const ABREAST: usize = AW;
+    const AT_ONCE: usize = 2;
 
     unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
         // SAFETY: the caller guarantees the features and the pointers.
@@ -49,7 +51,7 @@ unsafe impl Engine for Avx512 {
         out: *mut u32,
     ) {
         // SAFETY: as above.
-        unsafe { transposed::<BF16>(from, stride, k, rows, out) }
+        unsafe { transposed::<BF16>(from, stride, k, rows, NR, out) }
     }
 
     unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
@@ -58,9 +60,9 @@ unsafe impl Engine for Avx512 {
     }
 
     #[inline]
-    unsafe fn tile<const R: usize, const BF16: bool>(tile: &Tile) {
+    unsafe fn tile<const BF16: bool>(tile: &Tile) {
         // SAFETY: as above.
-        unsafe { if BF16 { tile_bf16::<R>(tile) } else { tile_f32::<R>(tile) } }
+        with_rows!(tile, R => unsafe { if BF16 { tile_bf16::<R>(tile) } else { tile_f32::<R>(tile) } })
     }
 }
 

@@ -26,7 +26,7 @@ use crate::cpu::fresh::{Fresh, Part};
 
 /// Columns of a panel of the right operand.
 pub const NR: usize = 64;
-/// Rows of a tile.
+/// Rows of a tile whose sums are in registers of vectors.
 pub const MR: usize = 6;
 /// Rows of a transposed left operand that one task converts: whole cache lines.
 pub const AW: usize = 8 * MR;
@@ -47,12 +47,17 @@ const PARALLEL_FROM: usize = 1 << 18;
 pub unsafe trait Engine {
     /// Columns of a strip and of a tile; divides [`NR`].
     const STRIP: usize;
+    /// Rows of a tile.
+    const TALL: usize;
     /// Rows that are multiplied with one strip after the other, so that they stay in cache meanwhile.
     const ROWS: usize;
     /// Words of a pair of bf16: 1 with the instruction that multiplies both, 2 where they are f32.
     const WORDS_PER_PAIR: usize;
-    /// Rows whose words lie beside each other where the left operand is transposed: [`MR`] or [`AW`].
+    /// Rows whose words lie beside each other where the left operand is transposed: [`MR`] or [`AW`], or 1 where each row's
+    /// words are one after the other.
     const ABREAST: usize;
+    /// bf16 along k that are multiplied at once. A row or column has as many zeros at its end as make a multiple of it.
+    const AT_ONCE: usize;
 
     /// Converts a row of k f32 into words of pairs of bf16.
     ///
@@ -96,16 +101,37 @@ pub unsafe trait Engine {
     /// writing [`AW`] words for each word along k, aligned to 64 bytes.
     unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32);
 
-    /// Computes a tile with R rows.
+    /// Computes a tile.
     ///
     /// # Safety
     /// As for the trait, with the tile's pointers as its fields describe them.
-    unsafe fn tile<const R: usize, const BF16: bool>(tile: &Tile);
+    unsafe fn tile<const BF16: bool>(tile: &Tile);
 }
+
+/// Computes with the number of a tile's rows, up to [`MR`], as a constant.
+macro_rules! with_rows {
+    ($tile:expr, $R:ident => $body:expr) => {
+        match $tile.rows {
+            1 => with_rows!(@ $R = 1, $body),
+            2 => with_rows!(@ $R = 2, $body),
+            3 => with_rows!(@ $R = 3, $body),
+            4 => with_rows!(@ $R = 4, $body),
+            5 => with_rows!(@ $R = 5, $body),
+            _ => with_rows!(@ $R = 6, $body),
+        }
+    };
+    (@ $R:ident = $rows:literal, $body:expr) => {{
+        const $R: usize = $rows;
+        $body
+    }};
+}
+pub(super) use with_rows;
 
 /// Some rows times a block of a strip.
 pub struct Tile {
-    /// The left operand's words, valid for reading `length` words of each of R rows.
+    /// Rows, from 1 to [`Engine::TALL`].
+    pub rows: usize,
+    /// The left operand's words, valid for reading `length` words of each row.
     pub a: *const u32,
     /// Words between rows of `a`.
     pub across: usize,
@@ -115,7 +141,7 @@ pub struct Tile {
     pub b: *const u32,
     /// Words along k.
     pub length: usize,
-    /// The output, valid for reading (if `add`) and writing `cols` elements of each of R rows. No other thread accesses them.
+    /// The output, valid for reading (if `add`) and writing `cols` elements of each row. No other thread accesses them.
     pub c: *mut f32,
     /// Elements between rows of `c`.
     pub n: usize,
@@ -157,8 +183,8 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     }
     let words: Vec<_> = lefts.iter().map(|left| Words::<BF16>::of::<E>(*left, m, k)).collect();
     // Passes of equal length, since a short last one would rewrite all of `out` for little work. Counted in pairs, if there
-    // are pairs, so that it does not depend on the engine.
-    let unit = if BF16 { 2 } else { 1 };
+    // are pairs, so that it does not depend on the engine; the matrix unit has an order of its own.
+    let unit = if BF16 { E::AT_ONCE } else { 1 };
     let units = k.div_ceil(unit);
     let stretch = words_of::<E, BF16>(unit * units.div_ceil(units.div_ceil(STRETCH / unit)));
     let mut jobs = Vec::with_capacity(sums.len());
@@ -174,7 +200,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(all).min(m.div_ceil(16 * MR)) };
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
-    let rows = m.div_ceil(parts).next_multiple_of(MR);
+    let rows = m.div_ceil(parts).next_multiple_of(E::TALL);
     let task = |task: usize| {
         PANEL.with_borrow_mut(|panel| {
             panel.resize(stretch * NR / 16, Line([0; 16]));
@@ -194,7 +220,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
 
 /// Words of k elements.
 const fn words_of<E: Engine, const BF16: bool>(k: usize) -> usize {
-    if BF16 { k.div_ceil(2) * E::WORDS_PER_PAIR } else { k }
+    if BF16 { k.next_multiple_of(E::AT_ONCE) / 2 * E::WORDS_PER_PAIR } else { k }
 }
 
 /// The left operand as words. Word (row i, p) is at `i * across + p * along` inside its block.
@@ -272,7 +298,8 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                 };
                 let all = owned.chunks(AW / 16 * length).enumerate();
                 all.with_min_len(if several { 1 } else { m }).for_each(task);
-                Self::owning(owned.finish(), E::ABREAST, length, least.into_inner())
+                let block = if E::ABREAST == 1 { 0 } else { E::ABREAST };
+                Self::owning(owned.finish(), block, length, least.into_inner())
             }
         }
     }
@@ -286,7 +313,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
         if self.block == 0 { (self.length, 1) } else { (1, self.block) }
     }
 
-    /// Where row i begins, in words; i is a multiple of [`MR`], so that no tile crosses two blocks.
+    /// Where row i begins, in words; i is a multiple of [`Engine::TALL`], so that no tile crosses two blocks.
     fn row(&self, i: usize) -> usize {
         match self.block {
             0 => i * self.length,
@@ -396,12 +423,13 @@ impl<const BF16: bool> Job<'_, BF16> {
                     });
                     may_be_subnormal(words.smallest, strips.min().unwrap_or(u32::MAX))
                 };
-                let tiles = rows.len().div_ceil(MR) * cols.div_ceil(E::STRIP);
+                let tiles = rows.len().div_ceil(E::TALL) * cols.div_ceil(E::STRIP);
                 let mut ahead = self.ahead(term, j, at + per_word * stretch, per_word * stretch, tiles);
                 for first in rows.clone().step_by(E::ROWS) {
                     let block = first..rows.end.min(first.saturating_add(E::ROWS));
                     for strip in (0..cols).step_by(E::STRIP) {
                         let tile = Tile {
+                            rows: 0,
                             a: words.start.wrapping_add(from * words.steps().1),
                             across: words.steps().0,
                             along: words.steps().1,
@@ -455,22 +483,14 @@ unsafe fn column<E: Engine, const BF16: bool>(
     ahead: &mut Ahead,
 ) {
     let (a, c) = (tile.a, tile.c);
-    for i in rows.clone().step_by(MR) {
+    for i in rows.clone().step_by(E::TALL) {
         ahead.prefetch();
+        tile.rows = E::TALL.min(rows.end - i);
         tile.a = a.wrapping_add(words.row(i));
         tile.c = c.wrapping_add(i * tile.n);
         // SAFETY: the caller guarantees the instruction set; the tile's elements are inside `out`, and no other task uses
         // them; its words are inside the left operand and the buffer.
-        unsafe {
-            match rows.end - i {
-                1 => E::tile::<1, BF16>(&tile),
-                2 => E::tile::<2, BF16>(&tile),
-                3 => E::tile::<3, BF16>(&tile),
-                4 => E::tile::<4, BF16>(&tile),
-                5 => E::tile::<5, BF16>(&tile),
-                _ => E::tile::<MR, BF16>(&tile),
-            }
-        }
+        unsafe { E::tile::<BF16>(&tile) }
     }
 }
 

@@ -11,7 +11,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
-use super::blocked::{Engine, MR, Tile, prefetch};
+use super::blocked::{Engine, MR, Tile, prefetch, with_rows};
 use crate::cpu::simd::fma;
 use crate::cpu::square::{SIDE, turn};
 
@@ -25,16 +25,18 @@ const LINES_AHEAD: usize = 16;
 
 /// Defines an engine from the bodies below, compiled with these target features.
 macro_rules! engine {
-    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, $sums:path $(, $features:literal)?) => {
+    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, $R:ident => $sums:path $(, $features:literal)?) => {
         $(#[$meta])*
         pub struct $name;
 
         // SAFETY: the bodies do what the trait describes.
         unsafe impl Engine for $name {
             const STRIP: usize = LANES;
+            const TALL: usize = MR;
             const ROWS: usize = ROWS;
             const WORDS_PER_PAIR: usize = 2;
             const ABREAST: usize = MR;
+            const AT_ONCE: usize = 2;
 
             $(#[target_feature(enable = $features)])?
             unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
@@ -67,15 +69,15 @@ macro_rules! engine {
             }
 
             $(#[target_feature(enable = $features)])?
-            unsafe fn tile<const R: usize, const BF16: bool>(tile: &Tile) {
+            unsafe fn tile<const BF16: bool>(tile: &Tile) {
                 // SAFETY: the caller guarantees the pointers.
-                unsafe {
+                with_rows!(tile, $R => unsafe {
                     let sums = match BF16 && tile.flush {
-                        true => sums::<R, true, $fma>(tile),
+                        true => sums::<$R, true, $fma>(tile),
                         false => $sums(tile),
                     };
                     write(tile, &sums);
-                }
+                })
             }
         }
     };
@@ -84,18 +86,18 @@ macro_rules! engine {
 #[cfg(target_arch = "x86_64")]
 engine! {
     /// Processors with AVX2 and FMA.
-    Avx2, FMA = true, avx2::sums::<R>, "avx2,fma"
+    Avx2, FMA = true, R => avx2::sums::<R>, "avx2,fma"
 }
 
 #[cfg(target_arch = "aarch64")]
 engine! {
     /// Every 64-bit processor of Arm.
-    Neon, FMA = true, sums::<R, false, true>
+    Neon, FMA = true, R => sums::<R, false, true>
 }
 
 engine! {
     /// Any processor: multiply-adds that round once are computed in f64.
-    Portable, FMA = false, sums::<R, false, false>
+    Portable, FMA = false, R => sums::<R, false, false>
 }
 
 /// Rounds to the nearest bf16, to the even one of two; what is below the normal numbers becomes zero.

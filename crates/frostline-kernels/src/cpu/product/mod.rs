@@ -2,8 +2,10 @@
 //!
 //! A product is computed in f32, or with operands rounded to bf16 and f32 sums. Its bits depend neither on the number of
 //! threads nor on the instruction set, and a row's bits not on the other rows: the order of a sum follows from the inner
-//! dimension alone (`blocked.rs`).
+//! dimension alone (`blocked.rs`). Only the matrix unit, which is used on request, has an order of its own (`amx.rs`).
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -16,6 +18,7 @@ mod tests;
 mod words;
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fresh::as_room;
 use super::simd::{Isa, isa};
@@ -167,6 +170,8 @@ fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'
     // SAFETY: `isa` returns a set only if the processor has all its features.
     unsafe {
         match isa() {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            _ if BF16 && in_matrix_unit() => blocked::products::<amx::Amx, true>(sizes, lefts, sums),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if !BF16 || avx512::has_bf16() => {
                 blocked::products::<avx512::Avx512, BF16>(sizes, lefts, sums);
@@ -186,7 +191,48 @@ pub fn is_native(precision: Precision) -> bool {
     match precision {
         Precision::F32 => true,
         #[cfg(target_arch = "x86_64")]
-        Precision::Bf16 => isa() == Isa::Avx512 && avx512::has_bf16(),
+        Precision::Bf16 => in_matrix_unit() || (isa() == Isa::Avx512 && avx512::has_bf16()),
         _ => false,
+    }
+}
+
+/// The name of what the kernels run on, in records.
+pub fn instructions() -> &'static str {
+    if in_matrix_unit() { "amx" } else { isa().name() }
+}
+
+/// Whether this processor has a matrix unit, and the system lets this process use it.
+pub fn has_matrix_unit() -> bool {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    let has = amx::is_usable();
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    let has = false;
+    has
+}
+
+/// Whether products of bf16 are computed in the matrix unit.
+static IN_MATRIX_UNIT: AtomicBool = AtomicBool::new(false);
+
+pub fn in_matrix_unit() -> bool {
+    IN_MATRIX_UNIT.load(Ordering::Relaxed)
+}
+
+/// Until it is dropped, products of bf16 are computed in the matrix unit, or not there.
+pub struct MatrixUnit {
+    before: bool,
+}
+
+impl MatrixUnit {
+    /// # Panics
+    /// If it is to be used and [`has_matrix_unit`] is false.
+    pub fn used(used: bool) -> Self {
+        assert!(!used || has_matrix_unit(), "the processor has no matrix unit");
+        Self { before: IN_MATRIX_UNIT.swap(used, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for MatrixUnit {
+    fn drop(&mut self) {
+        IN_MATRIX_UNIT.store(self.before, Ordering::Relaxed);
     }
 }

@@ -153,6 +153,52 @@ fn small_numbers_are_flushed_alike() {
     }
 }
 
+/// One element as the matrix unit computes it: even and odd elements of 32 along k are summed beside each other.
+fn element_in_matrix_unit(row: &[f32], column: &[f32], bias: f32) -> f32 {
+    let flushed = |value: f32| if value.abs() < f32::MIN_POSITIVE { 0.0 * value } else { value };
+    (0..row.len()).step_by(32).fold(bias, |before, from| {
+        let mut sums = [0f32; 2];
+        for at in from..row.len().min(from + 32) {
+            let sum = &mut sums[at % 2];
+            *sum = flushed(rounded(row[at]).mul_add(rounded(column[at]), *sum));
+        }
+        flushed(before + flushed(sums[0] + sums[1]))
+    })
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[test]
+fn the_matrix_unit_sums_as_its_manual_says() {
+    if !super::has_matrix_unit() {
+        eprintln!("skipped: no matrix unit here");
+        return;
+    }
+    for [m, n, k] in SIZES {
+        for tiny in [false, true] {
+            let (a, b) = (values("a", m * k, tiny), values("b", k * n, tiny));
+            let (held, bias) = (values("held", m * n, false), values("bias", n, false));
+            let (a_turned, b_turned) = (transposed(&a, m, k), transposed(&b, k, n));
+            let expected = |start: &dyn Fn(usize) -> f32| -> Vec<u32> {
+                let rows = |at: usize| (&a[at / n * k..][..k], &b_turned[at % n * k..][..k]);
+                let all = (0..m * n).map(|at| element_in_matrix_unit(rows(at).0, rows(at).1, start(at)));
+                all.map(f32::to_bits).collect()
+            };
+            let (with_bias, added) = (expected(&|at| bias[at % n]), expected(&|at| held[at]));
+            for left in [Left::Plain(&a), Left::Transposed(&a_turned)] {
+                for right in [Right::Plain(&b), Right::Transposed(&b_turned)] {
+                    let engine = with::<super::amx::Amx, true>;
+                    let found = run(engine, [m, n, k], left, right, Some(&bias));
+                    assert!(found == with_bias, "[{m}, {n}, {k}]");
+                    let mut out: Vec<_> = held.iter().copied().map(MaybeUninit::new).collect();
+                    let (terms, start) = ([(0, right)], Start::Out);
+                    engine([m, n, k], &[left], &mut [Sum { terms: &terms, start, out: &mut out }]);
+                    assert!(bits(&out) == added, "[{m}, {n}, {k}], added");
+                }
+            }
+        }
+    }
+}
+
 /// Two outputs of three operands, one of them of two terms: the first is added to what it holds.
 fn check_sums<const BF16: bool>([m, n, k]: [usize; 3]) {
     let a = ["a", "c", "e"].map(|name| values(name, m * k, false));

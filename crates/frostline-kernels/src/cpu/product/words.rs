@@ -3,8 +3,6 @@
 
 use core::arch::x86_64::*;
 
-use super::blocked::NR;
-
 /// The mask of the first n lanes.
 #[inline(always)]
 pub fn lanes(n: isize) -> __mmask16 {
@@ -111,48 +109,98 @@ unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, widt
 /// As [`panel`] with `BF16`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
-    let mut order = [0u16; 32];
-    for (lane, slot) in order.iter_mut().enumerate() {
-        *slot = (lane / 2 + lane % 2 * 16) as u16;
-    }
-    // SAFETY: lanes from `cols` on, and the missing row of an odd k, are masked and not read; `out` has
-    // `width` words per pair.
-    unsafe {
-        let order = _mm512_loadu_si512(order.as_ptr().cast());
-        for p in 0..k.div_ceil(2) {
-            for j in (0..width).step_by(16) {
-                let mask = lanes(cols as isize - j as isize);
+    for p in 0..k.div_ceil(2) {
+        for j in (0..width).step_by(16) {
+            // SAFETY: lanes from `cols` on, and the missing row of an odd k, are masked and not read; `out` has `width` words
+            // per pair.
+            unsafe {
                 let first = from.wrapping_add(2 * p * stride + j);
-                let low = _mm512_maskz_loadu_ps(mask, first);
-                let odd = if 2 * p + 1 < k { mask } else { 0 };
-                let high = _mm512_maskz_loadu_ps(odd, first.wrapping_add(stride));
-                let words = _mm512_permutexvar_epi16(order, rounded(high, low));
+                let words = pairs_of_lines(first, stride, k - 2 * p, lanes(cols as isize - j as isize));
                 _mm512_store_si512(out.add(p * width + j).cast(), words);
             }
         }
     }
 }
 
-/// Writes a panel of [`NR`] columns from the transpose: row i of `from` becomes column i.
+/// Sixteen pairs of bf16, of what stands below each other in two lines. The second line is zero if `left` is 1, and both are
+/// if it is 0.
+///
+/// # Safety
+/// The processor must have AVX-512F, AVX-512BW and AVX-512 BF16, and the lanes of the mask must be valid for reading in each
+/// of the first `left` lines.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn pairs_of_lines(first: *const f32, stride: usize, left: usize, mask: __mmask16) -> __m512i {
+    let mut order = [0u16; 32];
+    for (lane, slot) in order.iter_mut().enumerate() {
+        *slot = (lane / 2 + lane % 2 * 16) as u16;
+    }
+    let mask = |line: usize| if line < left { mask } else { 0 };
+    // SAFETY: masked lanes are not read.
+    unsafe {
+        let low = _mm512_maskz_loadu_ps(mask(0), first);
+        let high = _mm512_maskz_loadu_ps(mask(1), first.wrapping_add(stride));
+        _mm512_permutexvar_epi16(_mm512_loadu_si512(order.as_ptr().cast()), rounded(high, low))
+    }
+}
+
+/// Writes pairs of bf16 of a transpose: column i of `from` becomes row i, of `length` words.
+///
+/// # Safety
+/// The processor must have AVX-512F, AVX-512BW and AVX-512 BF16. `from` must be valid for reading `rows` elements of each of k
+/// lines (`stride` apart), and `out` for writing `length` words for each row. `length` must be a multiple of 16 that holds
+/// k / 2 words, and `out` aligned to 64 bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+pub unsafe fn rows_of_transpose(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    length: usize,
+    out: *mut u32,
+) {
+    for at in (0..length).step_by(16) {
+        for i in (0..rows).step_by(16) {
+            let mut block = [_mm512_setzero_si512(); 16];
+            // SAFETY: rows from `rows` on are masked, lines from k on are not read; `out` has `length` words per row.
+            unsafe {
+                for (p, words) in block.iter_mut().enumerate() {
+                    let line = 2 * (at + p);
+                    let first = from.wrapping_add(line * stride + i);
+                    let mask = lanes(rows as isize - i as isize);
+                    *words = pairs_of_lines(first, stride, k.saturating_sub(line), mask);
+                }
+                turn(&mut block);
+                for (row, &words) in block.iter().enumerate().take(rows - i) {
+                    _mm512_store_si512(out.add((i + row) * length + at).cast(), words);
+                }
+            }
+        }
+    }
+}
+
+/// Writes a panel of `width` columns from the transpose: row i of `from` becomes column i.
 ///
 /// # Safety
 /// The processor must have AVX-512F and, with `BF16`, AVX-512BW and AVX-512 BF16. `from` must be valid
-/// for reading k elements of each of `min(rows, NR)` rows (`stride` apart), and `out` for writing `NR`
-/// words for each word along k (k words, with `BF16` `ceil(k / 2)`), aligned to 64 bytes.
+/// for reading k elements of each of `min(rows, width)` rows (`stride` apart), and `out` for writing `width`
+/// words for each word along k (k words, with `BF16` `ceil(k / 2)`). `width` must be a multiple of 16 and `out`
+/// aligned to 64 bytes.
 #[inline]
 pub unsafe fn transposed<const BF16: bool>(
     from: *const f32,
     stride: usize,
     k: usize,
     rows: usize,
+    width: usize,
     out: *mut u32,
 ) {
     // SAFETY: the caller guarantees the features and the pointers.
     unsafe {
         if BF16 {
-            transposed_bf16(from, stride, k, rows, out)
+            transposed_bf16(from, stride, k, rows, width, out)
         } else {
-            transposed_f32(from, stride, k, rows, out)
+            transposed_f32(from, stride, k, rows, width, out)
         }
     }
 }
@@ -162,11 +210,11 @@ pub unsafe fn transposed<const BF16: bool>(
 /// # Safety
 /// As [`transposed`] without `BF16`.
 #[target_feature(enable = "avx512f")]
-unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
-    for i in (0..NR).step_by(16) {
+unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize, width: usize, out: *mut u32) {
+    for i in (0..width).step_by(16) {
         for at in (0..k).step_by(16) {
             let mut block = [_mm512_setzero_si512(); 16];
-            // SAFETY: lanes from k on are masked and not read; `out` has NR words per element of k.
+            // SAFETY: lanes from k on are masked and not read; `out` has `width` words per element of k.
             unsafe {
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
                     let mask = lanes((k - at) as isize);
@@ -175,7 +223,7 @@ unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize,
                 }
                 turn(&mut block);
                 for (p, &line) in block.iter().enumerate().take(k - at) {
-                    _mm512_store_si512(out.add((at + p) * NR + i).cast(), line);
+                    _mm512_store_si512(out.add((at + p) * width + i).cast(), line);
                 }
             }
         }
@@ -187,18 +235,18 @@ unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize,
 /// # Safety
 /// As [`transposed`] with `BF16`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
-    for i in (0..NR).step_by(16) {
+unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize, width: usize, out: *mut u32) {
+    for i in (0..width).step_by(16) {
         for at in (0..k).step_by(32) {
             let mut block = [_mm512_setzero_si512(); 16];
-            // SAFETY: lanes from k on are masked and not read; `out` has NR words per pair.
+            // SAFETY: lanes from k on are masked and not read; `out` has `width` words per pair.
             unsafe {
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
                     *line = pairs_at(from.wrapping_add((i + r) * stride + at), (k - at) as isize);
                 }
                 turn(&mut block);
                 for (p, &line) in block.iter().enumerate().take((k - at).div_ceil(2)) {
-                    _mm512_store_si512(out.add((at / 2 + p) * NR + i).cast(), line);
+                    _mm512_store_si512(out.add((at / 2 + p) * width + i).cast(), line);
                 }
             }
         }

@@ -32,7 +32,7 @@ pub struct Doctor {
     /// processor; takes one or two minutes. The table belongs in a bug report
     #[arg(long)]
     conformance: bool,
-    /// Check this backend: flex, ndarray, cuda, wgpu, or auto, the fastest that can compute here
+    /// Check this backend: flex, amx, ndarray, cuda, wgpu, or auto, the fastest that can compute here
     #[arg(long, default_value = "auto")]
     backend: String,
 }
@@ -76,7 +76,7 @@ fn machine(out: &mut dyn Write) -> Result<()> {
 /// Every backend there is, and what it would compute on.
 fn backends(out: &mut dyn Write) -> Result<()> {
     let best = backend::best();
-    for name in ["flex", "ndarray", "cuda", "wgpu"] {
+    for name in ["flex", "amx", "ndarray", "cuda", "wgpu"] {
         let choice = if best == Some(name) { ", the choice of --backend auto" } else { "" };
         let devices = backend::devices(name);
         for device in &devices {

@@ -73,7 +73,7 @@ pub struct Tag {
     /// Threads [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// flex, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
+    /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
 }
