@@ -14,7 +14,7 @@ use core::ptr;
 use std::sync::OnceLock;
 
 use super::avx512;
-use super::blocked::{Engine, Tile};
+use super::blocked::{Engine, Layout, Tile};
 use super::words::{convert, panel, rows_of_transpose, transposed};
 use crate::cpu::simd::{Isa, isa};
 
@@ -24,6 +24,9 @@ const SIDE: usize = 16;
 const STRIP: usize = 2 * SIDE;
 /// bf16 along k of one instruction.
 const AT_ONCE: usize = 32;
+
+/// Words of a block of a left operand, which is what a register holds.
+const BLOCK: usize = SIDE * SIDE;
 
 /// Processors with AMX-BF16 where [`is_usable`].
 pub struct Amx;
@@ -67,14 +70,21 @@ unsafe impl Engine for Amx {
     /// Their words along a pass take less than half a megabyte.
     const ROWS: usize = 512;
     const WORDS_PER_PAIR: usize = 1;
-    const ABREAST: usize = 1;
+    const PLAIN: Layout = Layout::Blocks;
+    const TRANSPOSED: Layout = Layout::Blocks;
     const AT_ONCE: usize = AT_ONCE;
 
-    unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
-        // SAFETY: the caller guarantees the features and the pointers, and room for whole multiples of AT_ONCE elements.
-        unsafe {
-            convert(row, k, out);
-            rest(out, k, 1);
+    unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
+        let length = k.next_multiple_of(AT_ONCE) / 2;
+        for row in 0..rows {
+            // SAFETY: the caller guarantees the features and the pointers, and room for whole multiples of AT_ONCE elements.
+            unsafe {
+                let out = out.add(row / SIDE * SIDE * length + row % SIDE * SIDE);
+                if !k.is_multiple_of(AT_ONCE) {
+                    out.add((length - SIDE) * SIDE).write_bytes(0, SIDE);
+                }
+                convert(from.add(row * k), k, BLOCK, out);
+            }
         }
     }
 
@@ -110,6 +120,16 @@ unsafe impl Engine for Amx {
     unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
         // SAFETY: as above.
         unsafe { rows_of_transpose(from, stride, k, rows, k.next_multiple_of(AT_ONCE) / 2, out) }
+    }
+
+    unsafe fn begin() {
+        // SAFETY: the caller guarantees the unit.
+        unsafe { configure(&WHOLE) };
+    }
+
+    unsafe fn end() {
+        // SAFETY: the unit is usable, and nothing of it is needed any more.
+        unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) }
     }
 
     #[inline]
@@ -156,14 +176,25 @@ impl Shapes {
     }
 }
 
+/// What a whole tile needs.
+static WHOLE: Shapes = Shapes::of([SIDE; 2], [SIDE; 2]);
+
+/// Gives the unit's registers of this thread their shapes.
+///
+/// # Safety
+/// The matrix unit must be usable.
+unsafe fn configure(shapes: &Shapes) {
+    // SAFETY: the caller guarantees the unit; the shapes are 64 bytes that it accepts.
+    unsafe { asm!("ldtilecfg [{shapes}]", shapes = in(reg) shapes, options(nostack, readonly, preserves_flags)) }
+}
+
 /// Computes a tile, quarter by quarter along k.
 ///
 /// # Safety
 /// The matrix unit must be usable. `tile` must be as [`Engine::tile`] says, with rows of the left operand one after the other
 /// and a length of whole multiples of [`AT_ONCE`] elements.
 unsafe fn multiply(tile: &Tile) {
-    static WHOLE: Shapes = Shapes::of([SIDE; 2], [SIDE; 2]);
-    debug_assert!(tile.along == 1 && tile.length.is_multiple_of(SIDE) && tile.length > 0);
+    debug_assert!(tile.along == SIDE && tile.length.is_multiple_of(SIDE) && tile.length > 0);
     let is_low = tile.rows > SIDE;
     let is_wide = tile.cols > SIDE;
     // Where a quarter begins, null for one that the tile does not have.
@@ -175,21 +206,18 @@ unsafe fn multiply(tile: &Tile) {
     // A bias is one row, which is read for each of them.
     let (start, start_row) = if tile.add { (tile.c.cast_const(), tile.n) } else { (tile.bias, 0) };
     let places = [quarters(start, start_row), quarters(tile.c, tile.n)];
-    let edge;
-    let shapes = if is_low && is_wide && tile.rows + tile.cols == 2 * STRIP {
-        &WHOLE
-    } else {
+    let is_whole = tile.rows == STRIP && tile.cols == STRIP;
+    if !is_whole {
         let halves = |all: usize| [all.min(SIDE), all.saturating_sub(SIDE).max(1)];
-        edge = Shapes::of(halves(tile.rows), halves(tile.cols));
-        &edge
-    };
+        // SAFETY: the caller guarantees the unit.
+        unsafe { configure(&Shapes::of(halves(tile.rows), halves(tile.cols))) };
+    }
     // Without lower rows, the first one is multiplied once more, for nothing.
     let low = tile.a.wrapping_add(if is_low { SIDE * tile.across } else { 0 });
     // SAFETY: the caller guarantees the unit and the pointers: registers have the rows and columns of their quarters. The
-    // compiler does not use them, and none is read after the end.
+    // compiler does not use them, and none is read after the end. What is in those of quarters that are not there is not read.
     unsafe {
         asm!(
-            "ldtilecfg [{x}]",
             "mov {x}, [{places}]",
             "tileloadd tmm0, [{x} + {start_row}*1]",
             "mov {x}, [{places} + 8]",
@@ -206,16 +234,16 @@ unsafe fn multiply(tile: &Tile) {
             "jz 2f",
             "tileloadd tmm3, [{x} + {start_row}*1]",
             "2:",
-            "tileloadd tmm4, [{a} + {across}*1]",
+            "tileloadd tmm4, [{a} + {line}*1]",
             "tileloadd tmm6, [{b} + {strip}*1]",
             "tileloadd tmm7, [{b} + {strip}*1 + 64]",
             "tdpbf16ps tmm0, tmm4, tmm6",
-            "tileloadd tmm5, [{low} + {across}*1]",
+            "tileloadd tmm5, [{low} + {line}*1]",
             "tdpbf16ps tmm1, tmm4, tmm7",
             "tdpbf16ps tmm2, tmm5, tmm6",
             "tdpbf16ps tmm3, tmm5, tmm7",
-            "add {a}, 64",
-            "add {low}, 64",
+            "add {a}, 1024",
+            "add {low}, 1024",
             "add {b}, 2048",
             "dec {count}",
             "jnz 2b",
@@ -235,18 +263,21 @@ unsafe fn multiply(tile: &Tile) {
             "jz 2f",
             "tilestored [{x} + {row}*1], tmm3",
             "2:",
-            "tilerelease",
-            x = inout(reg) ptr::from_ref(shapes) => _,
+            x = out(reg) _,
             places = in(reg) places.as_ptr(),
             start_row = in(reg) 4 * start_row,
             row = in(reg) 4 * tile.n,
             a = inout(reg) tile.a => _,
             low = inout(reg) low => _,
-            across = in(reg) 4 * tile.across,
+            line = in(reg) 4 * SIDE,
             b = inout(reg) tile.b => _,
             strip = in(reg) 4 * STRIP,
             count = inout(reg) tile.length / SIDE => _,
             options(nostack),
         );
+    }
+    if !is_whole {
+        // SAFETY: the caller guarantees the unit.
+        unsafe { configure(&WHOLE) };
     }
 }

@@ -5,7 +5,7 @@
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use super::blocked::{AW, Engine, MR, NR, Tile, with_rows};
+use super::blocked::{AW, Engine, Layout, MR, NR, Tile, with_rows};
 use super::words::{as_bf16, convert, lanes, panel, transposed};
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
@@ -23,12 +23,15 @@ unsafe impl Engine for Avx512 {
     const TALL: usize = MR;
     const ROWS: usize = usize::MAX;
     const WORDS_PER_PAIR: usize = 1;
-    const ABREAST: usize = AW;
+    const PLAIN: Layout = Layout::Rows;
+    const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
 
-    unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
-        // SAFETY: the caller guarantees the features and the pointers.
-        unsafe { convert(row, k, out) }
+    unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
+        for row in 0..rows {
+            // SAFETY: the caller guarantees the features and the pointers.
+            unsafe { convert(from.add(row * k), k, 16, out.add(row * k.div_ceil(2))) }
+        }
     }
 
     unsafe fn panel<const BF16: bool>(

@@ -30,6 +30,8 @@ pub const NR: usize = 64;
 pub const MR: usize = 6;
 /// Rows of a transposed left operand that one task converts: whole cache lines.
 pub const AW: usize = 8 * MR;
+/// Rows of another left operand that one task converts: whole cache lines.
+pub const RW: usize = 32;
 /// The longest block of k per pass: long enough that the weights' gradient of a typical batch is
 /// written in one pass, short enough that a panel's block stays in the second-level cache.
 const STRETCH: usize = 448;
@@ -53,17 +55,19 @@ pub unsafe trait Engine {
     const ROWS: usize;
     /// Words of a pair of bf16: 1 with the instruction that multiplies both, 2 where they are f32.
     const WORDS_PER_PAIR: usize;
-    /// Rows whose words lie beside each other where the left operand is transposed: [`MR`] or [`AW`], or 1 where each row's
-    /// words are one after the other.
-    const ABREAST: usize;
+    /// Where the words of a left operand lie that is not transposed.
+    const PLAIN: Layout;
+    /// Where those of one lie that is.
+    const TRANSPOSED: Layout;
     /// bf16 along k that are multiplied at once. A row or column has as many zeros at its end as make a multiple of it.
     const AT_ONCE: usize;
 
-    /// Converts a row of k f32 into words of pairs of bf16.
+    /// Converts up to [`RW`] rows of k f32 into words of pairs of bf16, laid out as [`Engine::PLAIN`].
     ///
     /// # Safety
-    /// As for the trait; `row` must be valid for reading k elements, and `out` for writing all words along k.
-    unsafe fn convert(row: *const f32, k: usize, out: *mut u32);
+    /// As for the trait; `from` must be valid for reading k elements of each of `rows` rows, one after the other, and `out` for
+    /// writing all words along k of each, of whole blocks where there are blocks, aligned to 64 bytes.
+    unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32);
 
     /// Writes words of `width` columns from rows `stride` apart: word p of all columns, then word p + 1. The operand has
     /// `cols` columns; the rest of `width` becomes zero.
@@ -93,18 +97,29 @@ pub unsafe trait Engine {
         out: *mut u32,
     );
 
-    /// Writes words of up to [`AW`] rows of a transposed left operand, [`Engine::ABREAST`] at a time: word p of those rows, then
-    /// word p + 1; then the next rows.
+    /// Writes words of up to [`AW`] rows of a transposed left operand, laid out as [`Engine::TRANSPOSED`].
     ///
     /// # Safety
     /// As for the trait; `from` must be valid for reading `rows` elements of each of k lines (`stride` apart), and `out` for
     /// writing [`AW`] words for each word along k, aligned to 64 bytes.
     unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32);
 
+    /// Prepares this thread for tiles.
+    ///
+    /// # Safety
+    /// As for the trait.
+    unsafe fn begin() {}
+
+    /// Ends what [`Engine::begin`] began.
+    ///
+    /// # Safety
+    /// As for the trait.
+    unsafe fn end() {}
+
     /// Computes a tile.
     ///
     /// # Safety
-    /// As for the trait, with the tile's pointers as its fields describe them.
+    /// As for the trait, after [`Engine::begin`] on this thread, with the tile's pointers as its fields describe them.
     unsafe fn tile<const BF16: bool>(tile: &Tile);
 }
 
@@ -127,15 +142,26 @@ macro_rules! with_rows {
 }
 pub(super) use with_rows;
 
+/// Where the words of a left operand lie.
+#[derive(Clone, Copy)]
+pub enum Layout {
+    /// Each row's words one after the other.
+    Rows,
+    /// Word p of so many rows, then word p + 1; then the next rows.
+    Abreast(usize),
+    /// Sixteen words of a row, then those of the next one, of sixteen rows; then the next sixteen words; then the next rows.
+    Blocks,
+}
+
 /// Some rows times a block of a strip.
 pub struct Tile {
     /// Rows, from 1 to [`Engine::TALL`].
     pub rows: usize,
     /// The left operand's words, valid for reading `length` words of each row.
     pub a: *const u32,
-    /// Words between rows of `a`.
+    /// Words between rows of `a`; between rows of whole blocks where there are blocks.
     pub across: usize,
-    /// Words between neighbours of `a` along k: 1, or [`Engine::ABREAST`] where `across` is 1.
+    /// Words between neighbours of `a` along k.
     pub along: usize,
     /// The strip, valid for reading `length` x [`Engine::STRIP`] words at a 64-byte boundary.
     pub b: *const u32,
@@ -207,7 +233,11 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
             let (first, at) = (task / all * rows, task % all);
             let rows = first..(first + rows).min(m);
             // SAFETY: the caller guarantees the instruction set; a task has its own rows and columns of one output.
-            unsafe { jobs[at / panels].run::<E>(at % panels * NR, rows, panel) };
+            unsafe {
+                E::begin();
+                jobs[at / panels].run::<E>(at % panels * NR, rows, panel);
+                E::end();
+            }
         });
     };
     let tasks = all * m.div_ceil(rows);
@@ -230,8 +260,7 @@ struct Words<'a, const BF16: bool> {
     /// Borrows unconverted words.
     _borrowed: &'a [f32],
     start: *const u32,
-    /// Rows whose words lie beside each other; 0 where each row's words are one after the other.
-    block: usize,
+    layout: Layout,
     /// Words of a row.
     length: usize,
     /// See [`smallest`]; 0 where nobody asks.
@@ -258,29 +287,26 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                     _owned: vec![],
                     _borrowed: data,
                     start: data.as_ptr().cast(),
-                    block: 0,
+                    layout: Layout::Rows,
                     length,
                     smallest: 0,
                 }
             }
             Left::Plain(data) => {
                 assert_eq!(data.len(), m * k);
-                let mut owned = Fresh::new((m * length).div_ceil(16));
+                let rows = if matches!(E::PLAIN, Layout::Blocks) { m.next_multiple_of(16) } else { m };
+                let mut owned = Fresh::new((rows * length).div_ceil(16));
                 let task = |(out, rows): (Part<'_, Line>, &[f32])| {
                     // SAFETY: the words of all rows are written, and where that is not all of the part, zeros before them.
-                    let out = unsafe { room(out, rows.len() == 32 * k) };
-                    for (number, row) in rows.chunks(k).enumerate() {
-                        let out = out.as_mut_ptr().cast::<u32>().wrapping_add(number * length);
-                        // SAFETY: the caller of `product` guarantees the instruction set; `out` has a row's words.
-                        unsafe { E::convert(row.as_ptr(), k, out) }
-                    }
+                    let out = unsafe { room(out, rows.len() == RW * k) };
+                    // SAFETY: the caller of `product` guarantees the instruction set; `out` has the words of the rows.
+                    unsafe { E::convert(rows.as_ptr(), k, rows.len() / k, out.as_mut_ptr().cast()) }
                     // SAFETY: as above.
                     note(unsafe { as_words(out) });
                 };
-                // 32 rows are whole lines.
-                let all = owned.chunks(2 * length).zip(data.par_chunks(32 * k));
+                let all = owned.chunks(RW / 16 * length).zip(data.par_chunks(RW * k));
                 all.with_min_len(if several { 1 } else { m }).for_each(task);
-                Self::owning(owned.finish(), 0, length, least.into_inner())
+                Self::owning(owned.finish(), E::PLAIN, length, least.into_inner())
             }
             Left::Transposed(data) => {
                 assert_eq!(data.len(), m * k);
@@ -298,26 +324,29 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                 };
                 let all = owned.chunks(AW / 16 * length).enumerate();
                 all.with_min_len(if several { 1 } else { m }).for_each(task);
-                let block = if E::ABREAST == 1 { 0 } else { E::ABREAST };
-                Self::owning(owned.finish(), block, length, least.into_inner())
+                Self::owning(owned.finish(), E::TRANSPOSED, length, least.into_inner())
             }
         }
     }
 
-    fn owning(owned: Vec<Line>, block: usize, length: usize, smallest: u32) -> Self {
-        Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], block, length, smallest }
+    fn owning(owned: Vec<Line>, layout: Layout, length: usize, smallest: u32) -> Self {
+        Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], layout, length, smallest }
     }
 
     /// Distance between rows, and between neighbours along k.
     fn steps(&self) -> (usize, usize) {
-        if self.block == 0 { (self.length, 1) } else { (1, self.block) }
+        match self.layout {
+            Layout::Rows => (self.length, 1),
+            Layout::Abreast(rows) => (1, rows),
+            Layout::Blocks => (self.length, 16),
+        }
     }
 
     /// Where row i begins, in words; i is a multiple of [`Engine::TALL`], so that no tile crosses two blocks.
     fn row(&self, i: usize) -> usize {
-        match self.block {
-            0 => i * self.length,
-            block => i / block * block * self.length + i % block,
+        match self.layout {
+            Layout::Abreast(rows) => i / rows * rows * self.length + i % rows,
+            Layout::Rows | Layout::Blocks => i * self.length,
         }
     }
 }
@@ -381,7 +410,8 @@ impl<const BF16: bool> Job<'_, BF16> {
     /// Computes the columns from `j` on, up to a panel's width, of some rows.
     ///
     /// # Safety
-    /// The processor must have the engine's instruction set, and no other task may use the same elements of the output.
+    /// The processor must have the engine's instruction set, this thread must be prepared for it, and no other task may use the
+    /// same elements of the output.
     unsafe fn run<E: Engine>(&self, j: usize, rows: Range<usize>, panel: &mut [Line]) {
         let Self { n, k, stretch, .. } = *self;
         debug_assert!(rows.end <= self.m);

@@ -11,7 +11,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
-use super::blocked::{Engine, MR, Tile, prefetch, with_rows};
+use super::blocked::{Engine, Layout, MR, Tile, prefetch, with_rows};
 use crate::cpu::simd::fma;
 use crate::cpu::square::{SIDE, turn};
 
@@ -35,13 +35,16 @@ macro_rules! engine {
             const TALL: usize = MR;
             const ROWS: usize = ROWS;
             const WORDS_PER_PAIR: usize = 2;
-            const ABREAST: usize = MR;
+            const PLAIN: Layout = Layout::Rows;
+            const TRANSPOSED: Layout = Layout::Abreast(MR);
             const AT_ONCE: usize = 2;
 
             $(#[target_feature(enable = $features)])?
-            unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
-                // SAFETY: the caller guarantees the pointers.
-                unsafe { convert(row, k, out) }
+            unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
+                for row in 0..rows {
+                    // SAFETY: the caller guarantees the pointers.
+                    unsafe { convert(from.add(row * k), k, out.add(row * words::<true>(k))) }
+                }
             }
 
             $(#[target_feature(enable = $features)])?

@@ -41,19 +41,21 @@ unsafe fn pairs_at(p: *const f32, left: isize) -> __m512i {
     }
 }
 
-/// Converts a row of k f32 into pairs of bf16.
+/// Converts a row of k f32 into pairs of bf16. Sixteen words are written together, and the next sixteen `apart` words after
+/// them.
 ///
 /// # Safety
 /// The processor must have AVX-512F, AVX-512BW and AVX-512 BF16; `row` must be valid for reading k
 /// elements, and `out` for writing `ceil(k / 2)` words.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
+pub unsafe fn convert(row: *const f32, k: usize, apart: usize, out: *mut u32) {
     for at in (0..k).step_by(32) {
         let left = (k - at) as isize;
         // SAFETY: masked lanes are neither read nor written.
         unsafe {
             let words = pairs_at(row.wrapping_add(at), left);
-            _mm512_mask_storeu_epi32(out.wrapping_add(at / 2).cast(), lanes((left + 1) / 2), words);
+            let out = out.wrapping_add(at / 32 * apart);
+            _mm512_mask_storeu_epi32(out.cast(), lanes((left + 1) / 2), words);
         }
     }
 }
@@ -144,11 +146,12 @@ unsafe fn pairs_of_lines(first: *const f32, stride: usize, left: usize, mask: __
     }
 }
 
-/// Writes pairs of bf16 of a transpose: column i of `from` becomes row i, of `length` words.
+/// Writes pairs of bf16 of a transpose: column i of `from` becomes row i, of `length` words, in blocks of sixteen words of
+/// sixteen rows.
 ///
 /// # Safety
 /// The processor must have AVX-512F, AVX-512BW and AVX-512 BF16. `from` must be valid for reading `rows` elements of each of k
-/// lines (`stride` apart), and `out` for writing `length` words for each row. `length` must be a multiple of 16 that holds
+/// lines (`stride` apart), and `out` for writing `length` words for each row of whole blocks. `length` must be a multiple of 16 that holds
 /// k / 2 words, and `out` aligned to 64 bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub unsafe fn rows_of_transpose(
@@ -171,9 +174,7 @@ pub unsafe fn rows_of_transpose(
                     *words = pairs_of_lines(first, stride, k.saturating_sub(line), mask);
                 }
                 turn(&mut block);
-                for (row, &words) in block.iter().enumerate().take(rows - i) {
-                    _mm512_store_si512(out.add((i + row) * length + at).cast(), words);
-                }
+                *out.add(i * length + at * 16).cast() = block;
             }
         }
     }
