@@ -98,6 +98,7 @@ impl<'a> Ours<'a> {
     pub(crate) fn gemm_gflops(&self, precision: &str) -> Option<f64> {
         let mut command = self.bench("gemm");
         command.args(["--threads", &self.pace.threads.to_string()]);
+        command.args(["--backend", &self.runner.backend.to_string()]);
         if precision != "f32" {
             command.args(["--precision", precision]);
         }
