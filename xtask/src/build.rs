@@ -146,5 +146,6 @@ mod tests {
         for backend in [Backend::Flex, Backend::Ndarray, Backend::Cuda, Backend::Wgpu] {
             assert_eq!(features(backend, true), backend.to_string());
         }
+        assert_eq!(features(Backend::Amx, true), "flex");
     }
 }

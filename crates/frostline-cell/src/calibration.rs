@@ -25,7 +25,7 @@ const STEPS: [(&str, usize); 6] =
 pub struct Conditions {
     /// The program's code.
     pub code: String,
-    /// `flex`, `ndarray`, `cuda` or `wgpu`.
+    /// `flex`, `amx`, `ndarray`, `cuda` or `wgpu`.
     pub backend: String,
     /// The processor's or GPU's name.
     pub device: String,

@@ -1,6 +1,6 @@
 //! The backends of this build, and the one `match` that selects one of them at run time.
 
-pub use crate::built::{BackendError, Found, names};
+pub use crate::built::{BackendError, Found, feature, names};
 #[cfg(feature = "gpu")]
 use crate::gpu::quiet::quietly;
 use crate::{Kernels, Precision, Train};
@@ -16,8 +16,8 @@ pub trait Work {
     fn run<B: Train>(self, device: &B::Device) -> Self::Output;
 }
 
-/// Runs work on the backend of this name. `flex` and `amx` are the same code with another choice, which holds for the whole
-/// process: work on one of them must not overlap with work on the other.
+/// Runs work on the backend of this name. `amx` is `flex` with bf16 in the matrix unit, on this thread and for this work alone:
+/// other threads and later calls need [`MatrixUnitChoice`].
 ///
 /// # Errors
 /// If this build lacks the backend, the machine lacks its device, or `FROSTLINE_ISA` does not name a
@@ -35,8 +35,9 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
             if asked && !crate::cpu::has_matrix_unit() {
                 return Err(BackendError::NoMatrixUnit);
             }
-            let _until_done = crate::cpu::MatrixUnit::used(asked);
-            Ok(work.run::<burn::backend::Autodiff<burn::backend::Flex>>(&Default::default()))
+            Ok(crate::cpu::with_matrix_unit(asked, || {
+                work.run::<burn::backend::Autodiff<burn::backend::Flex>>(&Default::default())
+            }))
         }
         #[cfg(feature = "ndarray")]
         "ndarray" => Ok(work.run::<burn::backend::Autodiff<burn::backend::NdArray>>(&Default::default())),
@@ -53,6 +54,39 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
             Ok(work.run::<burn::backend::Autodiff<burn::backend::Wgpu>>(&chosen.device))
         }
         other => Err(BackendError::NotBuilt(other.into())),
+    }
+}
+
+/// What [`on`] chose for this thread and a backend's type does not say: whether products of bf16 run in the matrix unit.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixUnitChoice {
+    /// Only ever true where there is one.
+    in_matrix_unit: bool,
+}
+
+impl MatrixUnitChoice {
+    /// That of this thread.
+    #[must_use]
+    pub fn here() -> Self {
+        #[cfg(feature = "flex")]
+        let in_matrix_unit = crate::cpu::in_matrix_unit();
+        #[cfg(not(feature = "flex"))]
+        let in_matrix_unit = false;
+        Self { in_matrix_unit }
+    }
+
+    /// Whether it is the matrix unit.
+    #[must_use]
+    pub const fn is_matrix_unit(self) -> bool {
+        self.in_matrix_unit
+    }
+
+    /// Does work by it, on whatever thread.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        #[cfg(feature = "flex")]
+        return crate::cpu::with_matrix_unit(self.in_matrix_unit, work);
+        #[cfg(not(feature = "flex"))]
+        work()
     }
 }
 

@@ -22,6 +22,12 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
+/// The feature of the program that has a backend.
+#[must_use]
+pub fn feature(backend: &str) -> &str {
+    if backend == "amx" { "flex" } else { backend }
+}
+
 /// A device that a backend can compute on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -46,7 +52,7 @@ pub enum BackendError {
     #[error(
         "this build has no backend `{0}`; it has: {list}. Build frostline with `--features {feature}` (flex, ndarray, cuda \
          and wgpu exist), or let `cargo xtask sweep --backend {0}` do it",
-        feature = if _0 == "amx" { "flex" } else { _0.as_str() },
+        feature = feature(_0),
         list = names().join(", ")
     )]
     NotBuilt(String),

@@ -11,7 +11,7 @@ use crate::{AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Updat
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
-    /// The name of the instruction set: `avx512`, `avx2`, `portable`, `gpu`, or `stock` for a backend without
+    /// The name of the instruction set: `avx512`, `avx2`, `neon`, `portable`, `amx`, `gpu`, or `stock` for a backend without
     /// kernels of this crate.
     fn k_isa() -> &'static str {
         "stock"
@@ -27,8 +27,8 @@ pub trait Kernels: Backend {
         false
     }
 
-    /// Whether products of operands that are rounded to this precision are native on a device. Elsewhere they are computed in
-    /// f32; only bf16 where [`Self::k_reproducible`] is with the same bits as natively, more slowly.
+    /// Whether products of operands that are rounded to this precision are faster than in f32 on a device. Elsewhere they are
+    /// computed in f32; only bf16 where [`Self::k_reproducible`] is rounded all the same, with the same bits.
     fn k_native(precision: Precision, _device: &Self::Device) -> bool {
         precision == Precision::F32
     }

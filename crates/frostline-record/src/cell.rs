@@ -31,7 +31,7 @@ pub struct Cell {
     pub schema: u32,
     /// The first 16 hexadecimal digits of the hash that [`Cell::new`] describes.
     pub id: String,
-    /// The backend: `flex`, `ndarray`, `cuda` or `wgpu`.
+    /// The backend: `flex`, `amx`, `ndarray`, `cuda` or `wgpu`.
     pub backend: String,
     /// Hash of the code that computes results, as the runner reports it.
     pub code: String,

@@ -400,7 +400,7 @@ pub struct MadeBy {
     pub code: String,
     /// Git revision with `+` where the tree had changes; empty outside a checkout.
     pub revision: String,
-    /// `flex`, `ndarray`, `cuda` or `wgpu`.
+    /// `flex`, `amx`, `ndarray`, `cuda` or `wgpu`.
     pub backend: String,
     /// The device in words: a processor's or GPU's name.
     pub device: String,

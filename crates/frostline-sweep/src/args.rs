@@ -356,7 +356,7 @@ pub fn minutes(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The library and device that tensors run on; each is a feature of the program.
+/// The library and device that tensors run on; each but `amx` is a feature of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {

@@ -52,6 +52,10 @@ fn about(study: &Study, program: &Program) -> String {
         let name = precision.name();
         if asked > 0 && !precision.is_native_in(&about.isa) {
             let here = match (about.bits, precision) {
+                (Bits::Reproducible, Precision::Bf16) if about.amx => {
+                    "the same bits are computed without it, which is no faster than f32; --backend amx \
+                     is, with other bits"
+                }
                 (Bits::Reproducible, Precision::Bf16) => {
                     "the same bits are computed without it, which is no faster than f32"
                 }

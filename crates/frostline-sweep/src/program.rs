@@ -49,6 +49,9 @@ pub struct About {
     /// How many GPUs the backend can compute on.
     #[serde(default)]
     pub gpus: usize,
+    /// Whether the backend `amx` can compute here.
+    #[serde(default)]
+    pub amx: bool,
 }
 
 impl Program {

@@ -1,7 +1,7 @@
 //! The forward pass of a tagger behind a trait object that hides the backend: windows in, logits out.
 
 use anyhow::Result;
-use frostline_kernels::backend::Work;
+use frostline_kernels::backend::{MatrixUnitChoice, Work};
 use frostline_kernels::{Kernels, Pack, Train};
 use frostline_model::{
     EncoderConfig, HeadShape, Network as Model, PackedInput, ParameterSource, Pass, Vocabulary,
@@ -71,6 +71,8 @@ struct Loaded<B: Kernels> {
     model: Model<B>,
     config: EncoderConfig,
     pass: Pass,
+    on_threads: bool,
+    choice: MatrixUnitChoice,
 }
 
 impl Work for Build<'_> {
@@ -84,14 +86,16 @@ impl Work for Build<'_> {
         let heads = [HeadShape::linear(tags.len())];
         let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
         let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
-        Ok(Box::new(Loaded { model, config: config.clone(), pass }))
+        let choice = MatrixUnitChoice::here();
+        let on_threads = B::k_reproducible() || choice.is_matrix_unit();
+        Ok(Box::new(Loaded { model, config: config.clone(), pass, on_threads, choice }))
     }
 }
 
 impl<B: Kernels> Engine for Loaded<B> {
     /// True on a processor where a result depends neither on the other rows of a pass nor on the number of threads.
     fn on_threads(&self) -> bool {
-        B::k_reproducible()
+        self.on_threads
     }
 
     fn logits(&self, windows: &[Window]) -> Vec<f32> {
@@ -105,7 +109,7 @@ impl<B: Kernels> Engine for Loaded<B> {
             start += window.ids.len() as u32;
         }
         let input = PackedInput::new(&self.config, pack, ids, label_rows);
-        let logits = self.model.forward(0, &self.config, &input, &self.pass);
+        let logits = self.choice.run(|| self.model.forward(0, &self.config, &input, &self.pass));
         logits.into_data().into_vec::<f32>().expect("logits are f32")
     }
 }

@@ -49,7 +49,7 @@ pub struct Options {
     /// The precision of linear layers. By default as in training if Frostline saved the model,
     /// otherwise f32.
     pub precision: Option<Precision>,
-    /// `flex`, `ndarray`, `cuda` or `wgpu`, if this build has it, or `auto`, the fastest that can compute here; by default
+    /// `flex`, `amx`, `ndarray`, `cuda` or `wgpu`, if this build has it, or `auto`, the fastest that can compute here; by default
     /// the first one that the build has.
     pub backend: Option<String>,
     /// The number of threads; by default one per core.

@@ -123,7 +123,7 @@ impl<'a> Rounds<'a> {
     /// The machine's speed in the precisions that our side computes in, in the same round.
     fn measure_gemm(&mut self) {
         let runs = |(task, state): (&'a Task, &State)| {
-            // It is the processor's.
+            // No share of it is shown of these.
             let counts = !matches!(task.suite, Suite::Reading | Suite::Device);
             (task.who == Who::Ours && counts && state.note.is_none()).then_some(task.setting.precision)
         };

@@ -21,7 +21,7 @@ mod square;
 mod tensors;
 mod tile;
 
-pub use product::{MatrixUnit, has_matrix_unit};
+pub use product::{has_matrix_unit, in_matrix_unit, with_matrix_unit};
 
 /// Rows or elements below which an element-wise loop stays on one thread.
 const PARALLEL_FROM: usize = 1 << 15;

@@ -38,6 +38,7 @@ impl Version {
                 "bits": made_by.bits,
                 "device": made_by.device,
                 "gpus": backend::gpus(&made_by.backend),
+                "amx": backend::check("amx").is_ok(),
             });
             writeln!(out, "{about}")?;
         } else {

@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use frostline_conllu::{Checks, read_lenient};
-use frostline_kernels::backend;
+use frostline_kernels::{Precision, backend};
 use frostline_tagger::{NO_TAG, Options, Tagger};
 use frostline_testing::Lack;
 
@@ -163,7 +163,8 @@ fn every_backend_of_the_build_gives_the_tags_of_the_record() {
     let sentences = words(&demo("en/dev.conllu"));
     let recorded = recorded("dev.tsv");
     assert_eq!(sentences.len(), recorded.len());
-    let names: Vec<&str> = backend::names().into_iter().filter(|name| *name != "cuda").collect();
+    let can = |name: &&str| *name != "cuda" && (*name != "amx" || backend::check(name).is_ok());
+    let names: Vec<&str> = backend::names().into_iter().filter(can).collect();
     if names == ["flex"] {
         frostline_testing::skipped(Lack::Build, "no other backend than flex; test with `--features ndarray`");
     }
@@ -182,6 +183,30 @@ fn every_backend_of_the_build_gives_the_tags_of_the_record() {
             }
         }
         assert!(compared > 20, "{name}: {compared} sentences");
+    }
+}
+
+#[test]
+fn tags_do_not_depend_on_the_number_of_threads() {
+    let _kept = shared();
+    let sentences = words(&demo("en/dev.conllu"));
+    for name in ["flex", "amx"] {
+        if backend::check(name).is_err() {
+            frostline_testing::skipped(Lack::Processor, "no matrix unit (AMX) here");
+            continue;
+        }
+        let logits = |threads| {
+            let precision = Some(Precision::Bf16);
+            let options = Options {
+                backend: Some(name.into()),
+                precision,
+                threads: Some(threads),
+                ..Options::default()
+            };
+            let answers = Tagger::open(cell(), &options).unwrap().tag_all(&sentences).unwrap();
+            answers.iter().flatten().map(|answer| answer.probability.to_bits()).collect::<Vec<_>>()
+        };
+        assert!(logits(1) == logits(2), "{name}");
     }
 }
 

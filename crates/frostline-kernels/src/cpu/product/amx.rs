@@ -1,8 +1,8 @@
 //! The engine of Intel's matrix unit (AMX): tiles of 32 x 32 sums, bf16 operands.
 //!
-//! One instruction, `tdpbf16ps`, adds the products of 16 rows, 16 columns and 32 elements along k: the even elements of k are
-//! summed from zero, the odd ones beside them, both are added and then added to what the sum was. That is another order than
-//! that of the other engines, so the matrix unit is used only where it is asked for.
+//! One instruction, `tdpbf16ps`, adds the products of 16 rows, 16 columns and 32 elements along k. Even and odd elements are summed
+//! separately from zero; the two sums are added, and the total is added to what the element was. Numbers below the normal ones
+//! are zero before and after each step. The other engines sum in another order, so the unit is used only on request.
 //!
 //! # Source
 //! Intel, *64 and IA-32 Architectures Software Developer's Manual*, `TDPBF16PS`; the Linux kernel's *Using XSTATE features in
@@ -42,7 +42,9 @@ pub fn is_usable() -> bool {
     })
 }
 
-/// Asks Linux for room for the unit's registers, of which every thread needs 8 KiB.
+/// Asks Linux for room for the unit's registers, of which every thread needs 8 KiB. From then on it refuses stacks for signals
+/// that are too small to save them.
+#[cfg(target_os = "linux")]
 fn is_permitted() -> bool {
     const ARCH_PRCTL: usize = 158;
     const REQUEST_PERMISSION: usize = 0x1023;
@@ -63,10 +65,15 @@ fn is_permitted() -> bool {
     result == 0
 }
 
+#[cfg(not(target_os = "linux"))]
+fn is_permitted() -> bool {
+    false
+}
+
 // SAFETY: the functions do what the trait describes.
 unsafe impl Engine for Amx {
     const STRIP: usize = STRIP;
-    const TALL: usize = STRIP;
+    const TILE_ROWS: usize = STRIP;
     /// Their words along a pass take less than half a megabyte.
     const ROWS: usize = 512;
     const WORDS_PER_PAIR: usize = 1;
@@ -99,7 +106,7 @@ unsafe impl Engine for Amx {
         // SAFETY: as above.
         unsafe {
             panel::<BF16>(from, stride, k, cols, width, out);
-            rest(out, k, width);
+            zero_tail(out, k, width);
         }
     }
 
@@ -113,7 +120,7 @@ unsafe impl Engine for Amx {
         // SAFETY: as above.
         unsafe {
             transposed::<BF16>(from, stride, k, rows, STRIP, out);
-            rest(out, k, STRIP);
+            zero_tail(out, k, STRIP);
         }
     }
 
@@ -134,7 +141,7 @@ unsafe impl Engine for Amx {
 
     #[inline]
     unsafe fn tile<const BF16: bool>(tile: &Tile) {
-        const { assert!(BF16, "the matrix unit multiplies bf16") }
+        const { assert!(BF16, "this engine multiplies bf16 alone") }
         // SAFETY: as above.
         unsafe { multiply(tile) }
     }
@@ -144,7 +151,7 @@ unsafe impl Engine for Amx {
 ///
 /// # Safety
 /// `out` must be valid for writing them.
-unsafe fn rest(out: *mut u32, k: usize, width: usize) {
+unsafe fn zero_tail(out: *mut u32, k: usize, width: usize) {
     let (written, all) = (k.div_ceil(2), k.next_multiple_of(AT_ONCE) / 2);
     // SAFETY: the caller guarantees the pointer.
     unsafe { out.add(written * width).write_bytes(0, (all - written) * width) }
@@ -153,7 +160,7 @@ unsafe fn rest(out: *mut u32, k: usize, width: usize) {
 /// What the unit's registers hold, as `ldtilecfg` reads it. Registers 0 to 3 are the quarters of a tile, 4 and 5 the left
 /// operand's upper and lower rows, 6 and 7 the right one's columns.
 #[repr(C, align(64))]
-struct Shapes {
+struct TileConfig {
     palette: u8,
     start_row: u8,
     reserved: [u8; 14],
@@ -161,7 +168,7 @@ struct Shapes {
     rows: [u8; 16],
 }
 
-impl Shapes {
+impl TileConfig {
     const fn of(rows: [usize; 2], cols: [usize; 2]) -> Self {
         let [upper, lower] = [rows[0] as u8, rows[1] as u8];
         let [left, right] = [4 * cols[0] as u16, 4 * cols[1] as u16];
@@ -177,15 +184,17 @@ impl Shapes {
 }
 
 /// What a whole tile needs.
-static WHOLE: Shapes = Shapes::of([SIDE; 2], [SIDE; 2]);
+static WHOLE: TileConfig = TileConfig::of([SIDE; 2], [SIDE; 2]);
 
 /// Gives the unit's registers of this thread their shapes.
 ///
 /// # Safety
 /// The matrix unit must be usable.
-unsafe fn configure(shapes: &Shapes) {
+unsafe fn configure(shapes: &TileConfig) {
     // SAFETY: the caller guarantees the unit; the shapes are 64 bytes that it accepts.
-    unsafe { asm!("ldtilecfg [{shapes}]", shapes = in(reg) shapes, options(nostack, readonly, preserves_flags)) }
+    unsafe {
+        asm!("ldtilecfg [{shapes}]", shapes = in(reg) shapes, options(nostack, readonly, preserves_flags))
+    }
 }
 
 /// Computes a tile, quarter by quarter along k.
@@ -195,13 +204,18 @@ unsafe fn configure(shapes: &Shapes) {
 /// and a length of whole multiples of [`AT_ONCE`] elements.
 unsafe fn multiply(tile: &Tile) {
     debug_assert!(tile.along == SIDE && tile.length.is_multiple_of(SIDE) && tile.length > 0);
-    let is_low = tile.rows > SIDE;
-    let is_wide = tile.cols > SIDE;
+    let has_lower_rows = tile.rows > SIDE;
+    let has_right_columns = tile.cols > SIDE;
     // Where a quarter begins, null for one that the tile does not have.
     let quarters = |first: *const f32, row: usize| {
         let place = |is_there: bool, at: usize| if is_there { first.wrapping_add(at) } else { ptr::null() };
         let low = SIDE * row;
-        [first, place(is_wide, SIDE), place(is_low, low), place(is_low && is_wide, low + SIDE)]
+        [
+            first,
+            place(has_right_columns, SIDE),
+            place(has_lower_rows, low),
+            place(has_lower_rows && has_right_columns, low + SIDE),
+        ]
     };
     // A bias is one row, which is read for each of them.
     let (start, start_row) = if tile.add { (tile.c.cast_const(), tile.n) } else { (tile.bias, 0) };
@@ -210,10 +224,10 @@ unsafe fn multiply(tile: &Tile) {
     if !is_whole {
         let halves = |all: usize| [all.min(SIDE), all.saturating_sub(SIDE).max(1)];
         // SAFETY: the caller guarantees the unit.
-        unsafe { configure(&Shapes::of(halves(tile.rows), halves(tile.cols))) };
+        unsafe { configure(&TileConfig::of(halves(tile.rows), halves(tile.cols))) };
     }
     // Without lower rows, the first one is multiplied once more, for nothing.
-    let low = tile.a.wrapping_add(if is_low { SIDE * tile.across } else { 0 });
+    let low = tile.a.wrapping_add(if has_lower_rows { SIDE * tile.across } else { 0 });
     // SAFETY: the caller guarantees the unit and the pointers: registers have the rows and columns of their quarters. The
     // compiler does not use them, and none is read after the end. What is in those of quarters that are not there is not read.
     unsafe {

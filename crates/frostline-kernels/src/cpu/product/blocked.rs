@@ -8,7 +8,7 @@
 //! What an instruction set does on its own, an [`Engine`] does: packing words and multiplying a tile. The order of every sum
 //! is decided here, from k alone: passes of equal length, each summed from zero in ascending k with fused multiply-adds, then
 //! added to what the sum starts with and to each other in ascending order, one term after the other. So an element has the
-//! same bits on every engine.
+//! same bits on every engine but the matrix unit's, whose instruction has an order of its own.
 //!
 //! # Source
 //! The tiling is that of Goto and van de Geijn, 2008, but each task packs its panel of the right
@@ -50,7 +50,7 @@ pub unsafe trait Engine {
     /// Columns of a strip and of a tile; divides [`NR`].
     const STRIP: usize;
     /// Rows of a tile.
-    const TALL: usize;
+    const TILE_ROWS: usize;
     /// Rows that are multiplied with one strip after the other, so that they stay in cache meanwhile.
     const ROWS: usize;
     /// Words of a pair of bf16: 1 with the instruction that multiplies both, 2 where they are f32.
@@ -150,18 +150,19 @@ pub enum Layout {
     /// Word p of so many rows, then word p + 1; then the next rows.
     Abreast(usize),
     /// Sixteen words of a row, then those of the next one, of sixteen rows; then the next sixteen words; then the next rows.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
     Blocks,
 }
 
 /// Some rows times a block of a strip.
 pub struct Tile {
-    /// Rows, from 1 to [`Engine::TALL`].
+    /// Rows, from 1 to [`Engine::TILE_ROWS`].
     pub rows: usize,
     /// The left operand's words, valid for reading `length` words of each row.
     pub a: *const u32,
     /// Words between rows of `a`; between rows of whole blocks where there are blocks.
     pub across: usize,
-    /// Words between neighbours of `a` along k.
+    /// Words between neighbours of `a` along k; between sixteen of them, as if they were as far apart, where there are blocks.
     pub along: usize,
     /// The strip, valid for reading `length` x [`Engine::STRIP`] words at a 64-byte boundary.
     pub b: *const u32,
@@ -226,7 +227,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(all).min(m.div_ceil(16 * MR)) };
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
-    let rows = m.div_ceil(parts).next_multiple_of(E::TALL);
+    let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
     let task = |task: usize| {
         PANEL.with_borrow_mut(|panel| {
             panel.resize(stretch * NR / 16, Line([0; 16]));
@@ -253,7 +254,8 @@ const fn words_of<E: Engine, const BF16: bool>(k: usize) -> usize {
     if BF16 { k.next_multiple_of(E::AT_ONCE) / 2 * E::WORDS_PER_PAIR } else { k }
 }
 
-/// The left operand as words. Word (row i, p) is at `i * across + p * along` inside its block.
+/// The left operand as words. Word p of row i is at `i * across + p * along` inside its block, or the first word of
+/// sixteen is.
 struct Words<'a, const BF16: bool> {
     /// Owns converted words.
     _owned: Vec<Line>,
@@ -342,7 +344,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
         }
     }
 
-    /// Where row i begins, in words; i is a multiple of [`Engine::TALL`], so that no tile crosses two blocks.
+    /// Where row i begins, in words; i is a multiple of [`Engine::TILE_ROWS`], so that no tile crosses two blocks.
     fn row(&self, i: usize) -> usize {
         match self.layout {
             Layout::Abreast(rows) => i / rows * rows * self.length + i % rows,
@@ -453,7 +455,7 @@ impl<const BF16: bool> Job<'_, BF16> {
                     });
                     may_be_subnormal(words.smallest, strips.min().unwrap_or(u32::MAX))
                 };
-                let tiles = rows.len().div_ceil(E::TALL) * cols.div_ceil(E::STRIP);
+                let tiles = rows.len().div_ceil(E::TILE_ROWS) * cols.div_ceil(E::STRIP);
                 let mut ahead = self.ahead(term, j, at + per_word * stretch, per_word * stretch, tiles);
                 for first in rows.clone().step_by(E::ROWS) {
                     let block = first..rows.end.min(first.saturating_add(E::ROWS));
@@ -513,9 +515,9 @@ unsafe fn column<E: Engine, const BF16: bool>(
     ahead: &mut Ahead,
 ) {
     let (a, c) = (tile.a, tile.c);
-    for i in rows.clone().step_by(E::TALL) {
+    for i in rows.clone().step_by(E::TILE_ROWS) {
         ahead.prefetch();
-        tile.rows = E::TALL.min(rows.end - i);
+        tile.rows = E::TILE_ROWS.min(rows.end - i);
         tile.a = a.wrapping_add(words.row(i));
         tile.c = c.wrapping_add(i * tile.n);
         // SAFETY: the caller guarantees the instruction set; the tile's elements are inside `out`, and no other task uses

@@ -32,7 +32,7 @@ macro_rules! engine {
         // SAFETY: the bodies do what the trait describes.
         unsafe impl Engine for $name {
             const STRIP: usize = LANES;
-            const TALL: usize = MR;
+            const TILE_ROWS: usize = MR;
             const ROWS: usize = ROWS;
             const WORDS_PER_PAIR: usize = 2;
             const PLAIN: Layout = Layout::Rows;
@@ -60,7 +60,7 @@ macro_rules! engine {
                 from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32,
             ) {
                 // SAFETY: the caller guarantees the pointers.
-                unsafe { transposed::<BF16, $fma>(from, stride, k, rows, out) }
+                unsafe { transposed::<BF16, $fma>(from, stride, k, rows, LANES, out) }
             }
 
             $(#[target_feature(enable = $features)])?
@@ -128,7 +128,7 @@ const fn element<const BF16: bool>(p: usize) -> usize {
 
 /// Words along k.
 #[inline(always)]
-const fn words<const BF16: bool>(k: usize) -> usize {
+pub(super) const fn words<const BF16: bool>(k: usize) -> usize {
     if BF16 { k.next_multiple_of(2) } else { k }
 }
 
@@ -143,7 +143,7 @@ fn word<const BF16: bool>(value: f32) -> u32 {
 /// # Safety
 /// As there.
 #[inline(always)]
-unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
+pub(super) unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
     let all = words::<true>(k);
     for p in (0..all).step_by(LANES) {
         // SAFETY: elements from k on are not read; the caller guarantees the rest.
@@ -166,7 +166,7 @@ unsafe fn convert(row: *const f32, k: usize, out: *mut u32) {
 /// # Safety
 /// As there.
 #[inline(always)]
-unsafe fn panel<const BF16: bool>(
+pub(super) unsafe fn panel<const BF16: bool>(
     from: *const f32,
     stride: usize,
     k: usize,
@@ -206,16 +206,17 @@ unsafe fn lanes_at(p: *const f32, left: usize) -> [f32; LANES] {
     }
 }
 
-/// See [`Engine::transposed`].
+/// Writes [`LANES`] columns of a strip of `width` columns: see [`Engine::transposed`].
 ///
 /// # Safety
-/// As there.
+/// As there, for these columns.
 #[inline(always)]
-unsafe fn transposed<const BF16: bool, const FMA: bool>(
+pub(super) unsafe fn transposed<const BF16: bool, const FMA: bool>(
     from: *const f32,
     stride: usize,
     k: usize,
     rows: usize,
+    width: usize,
     out: *mut u32,
 ) {
     let rows = rows.min(LANES);
@@ -224,14 +225,14 @@ unsafe fn transposed<const BF16: bool, const FMA: bool>(
         let here = SIDE.min(all - start);
         for first in (0..LANES).step_by(SIDE) {
             let from = from.wrapping_add(first * stride + start);
-            let out = out.wrapping_add(start * LANES + first);
+            let out = out.wrapping_add(start * width + first);
             if start + SIDE <= k && first + SIDE <= rows {
                 // SAFETY: the whole square is inside both.
-                unsafe { turn::<FMA>(from, stride, out, LANES) };
+                unsafe { turn::<FMA>(from, stride, out, width) };
                 for p in (0..SIDE).step_by(2).filter(|_| BF16) {
                     // SAFETY: the square's words were just written.
                     unsafe {
-                        let pair = [0, 1].map(|at| out.add((p + at) * LANES).cast::<[f32; SIDE]>());
+                        let pair = [0, 1].map(|at| out.add((p + at) * width).cast::<[f32; SIDE]>());
                         let rounded = pair.map(|line| (*line).map(bf16));
                         *pair[0].cast() = rounded[1];
                         *pair[1].cast() = rounded[0];
@@ -243,10 +244,10 @@ unsafe fn transposed<const BF16: bool, const FMA: bool>(
                 let element = element::<BF16>(p);
                 for row in 0..SIDE {
                     let is_there = first + row < rows && start + element < k;
-                    // SAFETY: only elements below `rows` and k are read; `out` has LANES words for each word along k.
+                    // SAFETY: only elements below `rows` and k are read; `out` has `width` words for each word along k.
                     unsafe {
                         let value = if is_there { *from.add(row * stride + element) } else { 0.0 };
-                        *out.add(p * LANES + row) = word::<BF16>(value);
+                        *out.add(p * width + row) = word::<BF16>(value);
                     }
                 }
             }
@@ -259,7 +260,7 @@ unsafe fn transposed<const BF16: bool, const FMA: bool>(
 /// # Safety
 /// As there.
 #[inline(always)]
-unsafe fn rows_of_transpose<const BF16: bool>(
+pub(super) unsafe fn rows_of_transpose<const BF16: bool>(
     from: *const f32,
     stride: usize,
     k: usize,

@@ -4,7 +4,7 @@
 //! threads nor on the instruction set, and a row's bits not on the other rows: the order of a sum follows from the inner
 //! dimension alone (`blocked.rs`). Only the matrix unit, which is used on request, has an order of its own (`amx.rs`).
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -17,8 +17,8 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod words;
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fresh::as_room;
 use super::simd::{Isa, isa};
@@ -167,17 +167,19 @@ fn without_products(sum: &mut Sum<'_>, n: usize) {
 
 /// The sums with this processor's engine.
 fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
-    // SAFETY: `isa` returns a set only if the processor has all its features.
+    // SAFETY: `isa` returns a set only if the processor has all its features, and `with_matrix_unit` asks whether there is one.
     unsafe {
         match isa() {
-            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            #[cfg(target_arch = "x86_64")]
             _ if BF16 && in_matrix_unit() => blocked::products::<amx::Amx, true>(sizes, lefts, sums),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 if !BF16 || avx512::has_bf16() => {
-                blocked::products::<avx512::Avx512, BF16>(sizes, lefts, sums);
+            Isa::Avx512 if BF16 && !avx512::is_fast_in_bf16() => {
+                blocked::products::<avx512::Avx512Widened, BF16>(sizes, lefts, sums);
             }
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx2 => blocked::products::<lanes::Avx2, BF16>(sizes, lefts, sums),
+            Isa::Avx512 => blocked::products::<avx512::Avx512, BF16>(sizes, lefts, sums),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => blocked::products::<lanes::Avx2, BF16>(sizes, lefts, sums),
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => blocked::products::<lanes::Neon, BF16>(sizes, lefts, sums),
             _ => blocked::products::<lanes::Portable, BF16>(sizes, lefts, sums),
@@ -185,13 +187,13 @@ fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'
     }
 }
 
-/// Whether this processor has an instruction for products of this precision. It computes bf16 with the same bits, more
-/// slowly, without one; other precisions in f32.
+/// Whether this processor multiplies in this precision faster than in f32. Elsewhere it computes bf16 with the same bits in the
+/// time of f32, and other precisions in f32.
 pub fn is_native(precision: Precision) -> bool {
     match precision {
         Precision::F32 => true,
         #[cfg(target_arch = "x86_64")]
-        Precision::Bf16 => in_matrix_unit() || (isa() == Isa::Avx512 && avx512::has_bf16()),
+        Precision::Bf16 => in_matrix_unit() || (isa() == Isa::Avx512 && avx512::is_fast_in_bf16()),
         _ => false,
     }
 }
@@ -203,36 +205,36 @@ pub fn instructions() -> &'static str {
 
 /// Whether this processor has a matrix unit, and the system lets this process use it.
 pub fn has_matrix_unit() -> bool {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    #[cfg(target_arch = "x86_64")]
     let has = amx::is_usable();
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    #[cfg(not(target_arch = "x86_64"))]
     let has = false;
     has
 }
 
-/// Whether products of bf16 are computed in the matrix unit.
-static IN_MATRIX_UNIT: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// Whether this thread's products of bf16 are computed in the matrix unit.
+    static IN_MATRIX_UNIT: Cell<bool> = const { Cell::new(false) };
+}
 
+/// Whether products of bf16 that this thread asks for are computed in the matrix unit.
 pub fn in_matrix_unit() -> bool {
-    IN_MATRIX_UNIT.load(Ordering::Relaxed)
+    IN_MATRIX_UNIT.get()
 }
 
-/// Until it is dropped, products of bf16 are computed in the matrix unit, or not there.
-pub struct MatrixUnit {
-    before: bool,
-}
-
-impl MatrixUnit {
-    /// # Panics
-    /// If it is to be used and [`has_matrix_unit`] is false.
-    pub fn used(used: bool) -> Self {
-        assert!(!used || has_matrix_unit(), "the processor has no matrix unit");
-        Self { before: IN_MATRIX_UNIT.swap(used, Ordering::Relaxed) }
+/// Runs work with this thread's products of bf16 in the matrix unit, if `used`, or outside of it.
+///
+/// # Panics
+/// If they are to be and [`has_matrix_unit`] is false.
+pub fn with_matrix_unit<T>(used: bool, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was before, also after a panic.
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            IN_MATRIX_UNIT.set(self.0);
+        }
     }
-}
-
-impl Drop for MatrixUnit {
-    fn drop(&mut self) {
-        IN_MATRIX_UNIT.store(self.before, Ordering::Relaxed);
-    }
+    assert!(!used || has_matrix_unit(), "the processor has no matrix unit");
+    let _back = Back(IN_MATRIX_UNIT.replace(used));
+    work()
 }

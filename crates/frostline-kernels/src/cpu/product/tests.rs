@@ -9,6 +9,8 @@ use super::lanes::Portable;
 use super::{Left, Right, Start, Sum};
 
 type Product = fn([usize; 3], &[Left<'_>], &mut [Sum<'_>]);
+/// An element of a row, a column and what it starts with.
+type Element = fn(&[f32], &[f32], f32) -> f32;
 
 fn with<E: Engine, const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
     // SAFETY: `engines` lists those whose instruction set this processor has.
@@ -27,6 +29,9 @@ fn engines<const BF16: bool>() -> Vec<(&'static str, Product)> {
         }
         if is_x86_feature_detected!("avx512f") && (!BF16 || super::avx512::has_bf16()) {
             all.push(("avx512", with::<super::avx512::Avx512, BF16>));
+        }
+        if super::isa() == super::Isa::Avx512 {
+            all.push(("avx512 in f32", with::<super::avx512::Avx512Widened, BF16>));
         }
     }
     all
@@ -81,11 +86,12 @@ fn rounded(value: f32) -> f32 {
 }
 
 /// One element as the module defines it.
-fn element(bf16: bool, row: &[f32], column: &[f32], bias: f32) -> f32 {
+fn element<const BF16: bool>(row: &[f32], column: &[f32], bias: f32) -> f32 {
+    let bf16 = BF16;
     let unit = if bf16 { 2 } else { 1 };
     let units = row.len().div_ceil(unit);
     let pass = unit * units.div_ceil(units.div_ceil(448 / unit));
-    let flushed = |value: f32| if bf16 && value.abs() < f32::MIN_POSITIVE { 0.0 * value } else { value };
+    let flushed = |value: f32| if bf16 { flushed(value) } else { value };
     let term = |sum: f32, at: usize| {
         let (a, b) = (row.get(at).copied().unwrap_or(0.0), column.get(at).copied().unwrap_or(0.0));
         let (a, b) = if bf16 { (rounded(a), rounded(b)) } else { (a, b) };
@@ -98,7 +104,27 @@ fn element(bf16: bool, row: &[f32], column: &[f32], bias: f32) -> f32 {
     sums.fold(bias, |before, sum| sum + before)
 }
 
-fn check<const BF16: bool>([m, n, k]: [usize; 3], tiny: bool) {
+fn flushed(value: f32) -> f32 {
+    if value.abs() < f32::MIN_POSITIVE { 0.0 * value } else { value }
+}
+
+/// One element as the manual of the matrix unit's instruction says.
+fn element_of_matrix_unit(row: &[f32], column: &[f32], bias: f32) -> f32 {
+    (0..row.len()).step_by(32).fold(bias, |before, from| {
+        let mut sums = [0f32; 2];
+        for at in from..row.len().min(from + 32) {
+            let sum = &mut sums[at % 2];
+            *sum = flushed(rounded(row[at]).mul_add(rounded(column[at]), *sum));
+        }
+        flushed(before + flushed(sums[0] + sums[1]))
+    })
+}
+
+fn check<const BF16: bool>(sizes: [usize; 3], tiny: bool) {
+    check_engines(&engines::<BF16>(), element::<BF16>, sizes, tiny);
+}
+
+fn check_engines(engines: &[(&str, Product)], element: Element, [m, n, k]: [usize; 3], tiny: bool) {
     let (a, b) = (values("a", m * k, tiny), values("b", k * n, tiny));
     let bias = values("bias", n, false);
     let (a_turned, b_turned) = (transposed(&a, m, k), transposed(&b, k, n));
@@ -107,13 +133,13 @@ fn check<const BF16: bool>([m, n, k]: [usize; 3], tiny: bool) {
     let expected: Vec<u32> = (0..m * n)
         .map(|at| {
             let (i, j) = (at / n, at % n);
-            element(BF16, &a[i * k..(i + 1) * k], &b_turned[j * k..(j + 1) * k], bias[j]).to_bits()
+            element(&a[i * k..(i + 1) * k], &b_turned[j * k..(j + 1) * k], bias[j]).to_bits()
         })
         .collect();
-    for (name, engine) in engines::<BF16>() {
+    for (name, engine) in engines {
         for (one, left) in lefts {
             for (other, right) in rights {
-                let found = run(engine, [m, n, k], left, right, Some(&bias));
+                let found = run(*engine, [m, n, k], left, right, Some(&bias));
                 let differ = found.iter().zip(&expected).position(|(a, b)| a != b);
                 let bits = differ.map(|at| [found[at], expected[at]].map(f32::from_bits));
                 assert!(bits.is_none(), "{name}: [{m}, {n}, {k}], {one} times {other}: {differ:?}, {bits:?}");
@@ -153,60 +179,14 @@ fn small_numbers_are_flushed_alike() {
     }
 }
 
-/// One element as the matrix unit computes it: even and odd elements of 32 along k are summed beside each other.
-fn element_in_matrix_unit(row: &[f32], column: &[f32], bias: f32) -> f32 {
-    let flushed = |value: f32| if value.abs() < f32::MIN_POSITIVE { 0.0 * value } else { value };
-    (0..row.len()).step_by(32).fold(bias, |before, from| {
-        let mut sums = [0f32; 2];
-        for at in from..row.len().min(from + 32) {
-            let sum = &mut sums[at % 2];
-            *sum = flushed(rounded(row[at]).mul_add(rounded(column[at]), *sum));
-        }
-        flushed(before + flushed(sums[0] + sums[1]))
-    })
-}
-
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-#[test]
-fn the_matrix_unit_sums_as_its_manual_says() {
-    if !super::has_matrix_unit() {
-        eprintln!("skipped: no matrix unit here");
-        return;
-    }
-    for [m, n, k] in SIZES {
-        for tiny in [false, true] {
-            let (a, b) = (values("a", m * k, tiny), values("b", k * n, tiny));
-            let (held, bias) = (values("held", m * n, false), values("bias", n, false));
-            let (a_turned, b_turned) = (transposed(&a, m, k), transposed(&b, k, n));
-            let expected = |start: &dyn Fn(usize) -> f32| -> Vec<u32> {
-                let rows = |at: usize| (&a[at / n * k..][..k], &b_turned[at % n * k..][..k]);
-                let all = (0..m * n).map(|at| element_in_matrix_unit(rows(at).0, rows(at).1, start(at)));
-                all.map(f32::to_bits).collect()
-            };
-            let (with_bias, added) = (expected(&|at| bias[at % n]), expected(&|at| held[at]));
-            for left in [Left::Plain(&a), Left::Transposed(&a_turned)] {
-                for right in [Right::Plain(&b), Right::Transposed(&b_turned)] {
-                    let engine = with::<super::amx::Amx, true>;
-                    let found = run(engine, [m, n, k], left, right, Some(&bias));
-                    assert!(found == with_bias, "[{m}, {n}, {k}]");
-                    let mut out: Vec<_> = held.iter().copied().map(MaybeUninit::new).collect();
-                    let (terms, start) = ([(0, right)], Start::Out);
-                    engine([m, n, k], &[left], &mut [Sum { terms: &terms, start, out: &mut out }]);
-                    assert!(bits(&out) == added, "[{m}, {n}, {k}], added");
-                }
-            }
-        }
-    }
-}
-
 /// Two outputs of three operands, one of them of two terms: the first is added to what it holds.
-fn check_sums<const BF16: bool>([m, n, k]: [usize; 3]) {
+fn check_sums(engines: &[(&str, Product)], element: Element, [m, n, k]: [usize; 3]) {
     let a = ["a", "c", "e"].map(|name| values(name, m * k, false));
     let b = ["b", "d", "f"].map(|name| values(name, k * n, false));
     let turned: [Vec<f32>; 3] = std::array::from_fn(|at| transposed(&b[at], k, n));
     let (held, bias) = (values("held", m * n, false), values("bias", n, false));
     let term = |at: usize, before: f32, (i, j): (usize, usize)| {
-        element(BF16, &a[at][i * k..(i + 1) * k], &turned[at][j * k..(j + 1) * k], before)
+        element(&a[at][i * k..(i + 1) * k], &turned[at][j * k..(j + 1) * k], before)
     };
     let elements = || (0..m * n).map(|at| (at, (at / n, at % n)));
     let expected: [Vec<u32>; 2] = [
@@ -217,7 +197,7 @@ fn check_sums<const BF16: bool>([m, n, k]: [usize; 3]) {
     let lefts = [Left::Transposed(&a_turned), Left::Plain(&a[1]), Left::Plain(&a[2])];
     let (two, one) =
         ([(0, Right::Plain(&b[0])), (2, Right::Transposed(&turned[2]))], [(1, Right::Plain(&b[1]))]);
-    for (name, engine) in engines::<BF16>() {
+    for (name, engine) in engines {
         let mut first: Vec<_> = held.iter().copied().map(MaybeUninit::new).collect();
         let mut second = vec![MaybeUninit::new(f32::NAN); m * n];
         let mut sums = [
@@ -232,8 +212,8 @@ fn check_sums<const BF16: bool>([m, n, k]: [usize; 3]) {
 #[test]
 fn a_sum_of_products_has_its_terms_in_their_order() {
     for sizes in SIZES {
-        check_sums::<false>(sizes);
-        check_sums::<true>(sizes);
+        check_sums(&engines::<false>(), element::<false>, sizes);
+        check_sums(&engines::<true>(), element::<true>, sizes);
     }
 }
 
@@ -245,5 +225,20 @@ fn a_product_without_a_bias_is_one_with_zeros() {
             run(engine, [20, 33, 70], Left::Plain(&a), Right::Plain(&b), bias.as_ref().map(|bias| &bias[..]))
         });
         assert!(without == with, "{name}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_matrix_unit_gives_the_bits_that_its_manual_says() {
+    if !super::has_matrix_unit() {
+        return frostline_testing::skipped(frostline_testing::Lack::Processor, "no matrix unit (AMX) here");
+    }
+    let engine: [(&str, Product); 1] = [("amx", with::<super::amx::Amx, true>)];
+    // With more rows than are multiplied with one strip after the other.
+    for sizes in SIZES.into_iter().chain([[530, 20, 40]]) {
+        check_engines(&engine, element_of_matrix_unit, sizes, false);
+        check_engines(&engine, element_of_matrix_unit, sizes, true);
+        check_sums(&engine, element_of_matrix_unit, sizes);
     }
 }

@@ -1,11 +1,11 @@
-//! Conversion of f32 into the words that the AVX-512 kernel multiplies: rows, panels, and panels of a
+//! Conversion of f32 into the words that AVX-512 and the matrix unit multiply: rows, panels, and panels of a
 //! transpose.
 
 use core::arch::x86_64::*;
 
 /// The mask of the first n lanes.
 #[inline(always)]
-pub fn lanes(n: isize) -> __mmask16 {
+pub fn mask(n: isize) -> __mmask16 {
     ((1u32 << n.clamp(0, 16)) - 1) as u16
 }
 
@@ -36,8 +36,8 @@ fn rounded(high: __m512, low: __m512) -> __m512i {
 unsafe fn pairs_at(p: *const f32, left: isize) -> __m512i {
     // SAFETY: masked lanes are not read.
     unsafe {
-        let low = _mm512_maskz_loadu_ps(lanes(left), p);
-        rounded(_mm512_maskz_loadu_ps(lanes(left - 16), p.wrapping_add(16)), low)
+        let low = _mm512_maskz_loadu_ps(mask(left), p);
+        rounded(_mm512_maskz_loadu_ps(mask(left - 16), p.wrapping_add(16)), low)
     }
 }
 
@@ -55,7 +55,7 @@ pub unsafe fn convert(row: *const f32, k: usize, apart: usize, out: *mut u32) {
         unsafe {
             let words = pairs_at(row.wrapping_add(at), left);
             let out = out.wrapping_add(at / 32 * apart);
-            _mm512_mask_storeu_epi32(out.cast(), lanes((left + 1) / 2), words);
+            _mm512_mask_storeu_epi32(out.cast(), mask((left + 1) / 2), words);
         }
     }
 }
@@ -95,7 +95,7 @@ pub unsafe fn panel<const BF16: bool>(
 unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
     for p in 0..k {
         for j in (0..width).step_by(16) {
-            let mask = lanes(cols as isize - j as isize);
+            let mask = mask(cols as isize - j as isize);
             // SAFETY: lanes from `cols` on are masked and not read; `out` has `width` words per p.
             unsafe {
                 let row = _mm512_maskz_loadu_ps(mask, from.wrapping_add(p * stride + j));
@@ -117,7 +117,7 @@ unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, wid
             // per pair.
             unsafe {
                 let first = from.wrapping_add(2 * p * stride + j);
-                let words = pairs_of_lines(first, stride, k - 2 * p, lanes(cols as isize - j as isize));
+                let words = pairs_of_lines(first, stride, k - 2 * p, mask(cols as isize - j as isize));
                 _mm512_store_si512(out.add(p * width + j).cast(), words);
             }
         }
@@ -137,11 +137,11 @@ unsafe fn pairs_of_lines(first: *const f32, stride: usize, left: usize, mask: __
     for (lane, slot) in order.iter_mut().enumerate() {
         *slot = (lane / 2 + lane % 2 * 16) as u16;
     }
-    let mask = |line: usize| if line < left { mask } else { 0 };
+    let of_line = |line: usize| if line < left { mask } else { 0 };
     // SAFETY: masked lanes are not read.
     unsafe {
-        let low = _mm512_maskz_loadu_ps(mask(0), first);
-        let high = _mm512_maskz_loadu_ps(mask(1), first.wrapping_add(stride));
+        let low = _mm512_maskz_loadu_ps(of_line(0), first);
+        let high = _mm512_maskz_loadu_ps(of_line(1), first.wrapping_add(stride));
         _mm512_permutexvar_epi16(_mm512_loadu_si512(order.as_ptr().cast()), rounded(high, low))
     }
 }
@@ -151,8 +151,8 @@ unsafe fn pairs_of_lines(first: *const f32, stride: usize, left: usize, mask: __
 ///
 /// # Safety
 /// The processor must have AVX-512F, AVX-512BW and AVX-512 BF16. `from` must be valid for reading `rows` elements of each of k
-/// lines (`stride` apart), and `out` for writing `length` words for each row of whole blocks. `length` must be a multiple of 16 that holds
-/// k / 2 words, and `out` aligned to 64 bytes.
+/// lines (`stride` apart), and `out` for writing `length` words for each row of whole blocks. `length` must be a multiple of 16 and at
+/// least `ceil(k / 2)`, and `out` aligned to 64 bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub unsafe fn rows_of_transpose(
     from: *const f32,
@@ -170,7 +170,7 @@ pub unsafe fn rows_of_transpose(
                 for (p, words) in block.iter_mut().enumerate() {
                     let line = 2 * (at + p);
                     let first = from.wrapping_add(line * stride + i);
-                    let mask = lanes(rows as isize - i as isize);
+                    let mask = mask(rows as isize - i as isize);
                     *words = pairs_of_lines(first, stride, k.saturating_sub(line), mask);
                 }
                 turn(&mut block);
@@ -211,14 +211,21 @@ pub unsafe fn transposed<const BF16: bool>(
 /// # Safety
 /// As [`transposed`] without `BF16`.
 #[target_feature(enable = "avx512f")]
-unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize, width: usize, out: *mut u32) {
+unsafe fn transposed_f32(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    width: usize,
+    out: *mut u32,
+) {
     for i in (0..width).step_by(16) {
         for at in (0..k).step_by(16) {
             let mut block = [_mm512_setzero_si512(); 16];
             // SAFETY: lanes from k on are masked and not read; `out` has `width` words per element of k.
             unsafe {
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
-                    let mask = lanes((k - at) as isize);
+                    let mask = mask((k - at) as isize);
                     let row = from.wrapping_add((i + r) * stride + at);
                     *line = _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, row));
                 }
@@ -236,7 +243,14 @@ unsafe fn transposed_f32(from: *const f32, stride: usize, k: usize, rows: usize,
 /// # Safety
 /// As [`transposed`] with `BF16`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn transposed_bf16(from: *const f32, stride: usize, k: usize, rows: usize, width: usize, out: *mut u32) {
+unsafe fn transposed_bf16(
+    from: *const f32,
+    stride: usize,
+    k: usize,
+    rows: usize,
+    width: usize,
+    out: *mut u32,
+) {
     for i in (0..width).step_by(16) {
         for at in (0..k).step_by(32) {
             let mut block = [_mm512_setzero_si512(); 16];

@@ -100,7 +100,10 @@ fn lacking(out: &mut dyn Write, name: &str, error: &anyhow::Error) -> Result<()>
             line(out, name, "not in this build")?;
             fix(
                 out,
-                &format!("cargo install --path crates/frostline --locked --features {name}, in a checkout"),
+                &format!(
+                    "cargo install --path crates/frostline --locked --features {}, in a checkout",
+                    backend::feature(name)
+                ),
             )
         }
         Some(BackendError::InstructionSet(_)) => {
