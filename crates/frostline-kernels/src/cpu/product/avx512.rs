@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::blocked::{AW, Engine, Layout, MR, NR, Tile, with_rows};
 use super::lanes;
-use super::words::{as_bf16, convert, mask, panel, transposed};
+use super::words::{as_bf16, convert, mask, panel, transposed, transposed_f32};
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
 pub struct Avx512;
@@ -93,7 +93,7 @@ unsafe impl Engine for Avx512Widened {
     const ROWS: usize = usize::MAX;
     const WORDS_PER_PAIR: usize = 2;
     const PLAIN: Layout = Layout::Rows;
-    const TRANSPOSED: Layout = Layout::Abreast(MR);
+    const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
@@ -125,17 +125,14 @@ unsafe impl Engine for Avx512Widened {
         rows: usize,
         out: *mut u32,
     ) {
-        for first in (0..NR).step_by(16) {
-            let (from, rows) = (from.wrapping_add(first * stride), rows.saturating_sub(first));
-            // SAFETY: as above.
-            unsafe { lanes::transposed::<BF16, true>(from, stride, k, rows, NR, out.add(first)) }
-        }
+        // SAFETY: as above.
+        unsafe { transposed_f32::<true>(from, stride, k, rows, NR, out) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
     unsafe fn rows<const BF16: bool>(from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32) {
         // SAFETY: as above.
-        unsafe { lanes::rows_of_transpose::<BF16>(from, stride, k, rows, out) }
+        unsafe { lanes::panel::<BF16>(from, stride, k, rows, AW, out) }
     }
 
     #[inline]

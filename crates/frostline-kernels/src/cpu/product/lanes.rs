@@ -60,7 +60,7 @@ macro_rules! engine {
                 from: *const f32, stride: usize, k: usize, rows: usize, out: *mut u32,
             ) {
                 // SAFETY: the caller guarantees the pointers.
-                unsafe { transposed::<BF16, $fma>(from, stride, k, rows, LANES, out) }
+                unsafe { transposed::<BF16, $fma>(from, stride, k, rows, out) }
             }
 
             $(#[target_feature(enable = $features)])?
@@ -206,17 +206,16 @@ unsafe fn lanes_at(p: *const f32, left: usize) -> [f32; LANES] {
     }
 }
 
-/// Writes [`LANES`] columns of a strip of `width` columns: see [`Engine::transposed`].
+/// See [`Engine::transposed`].
 ///
 /// # Safety
-/// As there, for these columns.
+/// As there.
 #[inline(always)]
-pub(super) unsafe fn transposed<const BF16: bool, const FMA: bool>(
+unsafe fn transposed<const BF16: bool, const FMA: bool>(
     from: *const f32,
     stride: usize,
     k: usize,
     rows: usize,
-    width: usize,
     out: *mut u32,
 ) {
     let rows = rows.min(LANES);
@@ -225,14 +224,14 @@ pub(super) unsafe fn transposed<const BF16: bool, const FMA: bool>(
         let here = SIDE.min(all - start);
         for first in (0..LANES).step_by(SIDE) {
             let from = from.wrapping_add(first * stride + start);
-            let out = out.wrapping_add(start * width + first);
+            let out = out.wrapping_add(start * LANES + first);
             if start + SIDE <= k && first + SIDE <= rows {
                 // SAFETY: the whole square is inside both.
-                unsafe { turn::<FMA>(from, stride, out, width) };
+                unsafe { turn::<FMA>(from, stride, out, LANES) };
                 for p in (0..SIDE).step_by(2).filter(|_| BF16) {
                     // SAFETY: the square's words were just written.
                     unsafe {
-                        let pair = [0, 1].map(|at| out.add((p + at) * width).cast::<[f32; SIDE]>());
+                        let pair = [0, 1].map(|at| out.add((p + at) * LANES).cast::<[f32; SIDE]>());
                         let rounded = pair.map(|line| (*line).map(bf16));
                         *pair[0].cast() = rounded[1];
                         *pair[1].cast() = rounded[0];
@@ -244,10 +243,10 @@ pub(super) unsafe fn transposed<const BF16: bool, const FMA: bool>(
                 let element = element::<BF16>(p);
                 for row in 0..SIDE {
                     let is_there = first + row < rows && start + element < k;
-                    // SAFETY: only elements below `rows` and k are read; `out` has `width` words for each word along k.
+                    // SAFETY: only elements below `rows` and k are read; `out` has LANES words for each word along k.
                     unsafe {
                         let value = if is_there { *from.add(row * stride + element) } else { 0.0 };
-                        *out.add(p * width + row) = word::<BF16>(value);
+                        *out.add(p * LANES + row) = word::<BF16>(value);
                     }
                 }
             }
@@ -260,7 +259,7 @@ pub(super) unsafe fn transposed<const BF16: bool, const FMA: bool>(
 /// # Safety
 /// As there.
 #[inline(always)]
-pub(super) unsafe fn rows_of_transpose<const BF16: bool>(
+unsafe fn rows_of_transpose<const BF16: bool>(
     from: *const f32,
     stride: usize,
     k: usize,

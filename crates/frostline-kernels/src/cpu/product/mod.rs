@@ -187,8 +187,8 @@ fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'
     }
 }
 
-/// Whether this processor multiplies in this precision faster than in f32. Elsewhere it computes bf16 with the same bits in the
-/// time of f32, and other precisions in f32.
+/// Whether this processor multiplies in this precision faster than in f32. Elsewhere it computes bf16 with the same bits, and
+/// other precisions in f32.
 pub fn is_native(precision: Precision) -> bool {
     match precision {
         Precision::F32 => true,

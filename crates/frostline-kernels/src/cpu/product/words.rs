@@ -26,6 +26,23 @@ fn rounded(high: __m512, low: __m512) -> __m512i {
     unsafe { core::mem::transmute(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
+/// Each f32 rounded to bf16, as f32: what `bf16` of `lanes.rs` does.
+///
+/// # Safety
+/// The processor must have AVX-512F.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn rounded_in_f32(bits: __m512i) -> __m512i {
+    let value = _mm512_castsi512_ps(bits);
+    let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+    let nearest = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+    let nearest = _mm512_mask_or_epi32(nearest, is_nan, bits, _mm512_set1_epi32(0x40_0000));
+    let nearest = _mm512_and_si512(nearest, _mm512_set1_epi32(!0xffff));
+    let is_small = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(_mm512_abs_ps(value), _mm512_set1_ps(f32::MIN_POSITIVE));
+    _mm512_mask_and_epi32(nearest, is_small, bits, _mm512_set1_epi32(i32::MIN))
+}
+
 /// 32 f32 from `p` on as 16 pairs of bf16, with zeros from element `left` on.
 ///
 /// # Safety
@@ -201,17 +218,18 @@ pub unsafe fn transposed<const BF16: bool>(
         if BF16 {
             transposed_bf16(from, stride, k, rows, width, out)
         } else {
-            transposed_f32(from, stride, k, rows, width, out)
+            transposed_f32::<false>(from, stride, k, rows, width, out)
         }
     }
 }
 
-/// A panel of f32 words from the transpose.
+/// A panel of f32 words from the transpose. Those that are `ROUNDED` to bf16 have the neighbours of each pair exchanged, and are
+/// as many as make whole pairs.
 ///
 /// # Safety
 /// As [`transposed`] without `BF16`.
 #[target_feature(enable = "avx512f")]
-unsafe fn transposed_f32(
+pub unsafe fn transposed_f32<const ROUNDED: bool>(
     from: *const f32,
     stride: usize,
     k: usize,
@@ -230,8 +248,11 @@ unsafe fn transposed_f32(
                     *line = _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, row));
                 }
                 turn(&mut block);
-                for (p, &line) in block.iter().enumerate().take(k - at) {
-                    _mm512_store_si512(out.add((at + p) * width + i).cast(), line);
+                let all = if ROUNDED { k.next_multiple_of(2) } else { k };
+                for p in 0..16.min(all - at) {
+                    let out = out.add((at + p) * width + i);
+                    let line = if ROUNDED { rounded_in_f32(block[p ^ 1]) } else { block[p] };
+                    _mm512_store_si512(out.cast(), line);
                 }
             }
         }
