@@ -203,7 +203,8 @@ fn tags_do_not_depend_on_the_number_of_threads() {
                 threads: Some(threads),
                 ..Options::default()
             };
-            let answers = Tagger::open(cell(), &options).unwrap().tag_all(&sentences).unwrap();
+            let tagger = Tagger::open(cell(), &options).unwrap();
+            let answers = tagger.tag_all(&sentences).unwrap();
             answers.iter().flatten().map(|answer| answer.probability.to_bits()).collect::<Vec<_>>()
         };
         assert!(logits(1) == logits(2), "{name}");

@@ -126,7 +126,7 @@ unsafe impl Engine for Avx512Widened {
         out: *mut u32,
     ) {
         // SAFETY: as above.
-        unsafe { transposed_f32::<true>(from, stride, k, rows, NR, out) }
+        unsafe { transposed_f32::<BF16>(from, stride, k, rows, NR, out) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]

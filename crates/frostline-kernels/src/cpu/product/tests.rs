@@ -109,6 +109,7 @@ fn flushed(value: f32) -> f32 {
 }
 
 /// One element as the manual of the matrix unit's instruction says.
+#[cfg(target_arch = "x86_64")]
 fn element_of_matrix_unit(row: &[f32], column: &[f32], bias: f32) -> f32 {
     (0..row.len()).step_by(32).fold(bias, |before, from| {
         let mut sums = [0f32; 2];
