@@ -81,7 +81,7 @@ impl MatrixUnitChoice {
         self.in_matrix_unit
     }
 
-    /// Does work by it, on whatever thread.
+    /// Runs work with it, on whatever thread.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         #[cfg(feature = "flex")]
         return crate::cpu::with_matrix_unit(self.in_matrix_unit, work);

@@ -87,19 +87,18 @@ fn rounded(value: f32) -> f32 {
 
 /// One element as the module defines it.
 fn element<const BF16: bool>(row: &[f32], column: &[f32], bias: f32) -> f32 {
-    let bf16 = BF16;
-    let unit = if bf16 { 2 } else { 1 };
+    let unit = if BF16 { 2 } else { 1 };
     let units = row.len().div_ceil(unit);
     let pass = unit * units.div_ceil(units.div_ceil(448 / unit));
-    let flushed = |value: f32| if bf16 { flushed(value) } else { value };
+    let flushed = |value: f32| if BF16 { flushed(value) } else { value };
     let term = |sum: f32, at: usize| {
         let (a, b) = (row.get(at).copied().unwrap_or(0.0), column.get(at).copied().unwrap_or(0.0));
-        let (a, b) = if bf16 { (rounded(a), rounded(b)) } else { (a, b) };
+        let (a, b) = if BF16 { (rounded(a), rounded(b)) } else { (a, b) };
         flushed(a.mul_add(b, sum))
     };
     let sums = (0..row.len().next_multiple_of(unit)).step_by(pass).map(|from| {
         let to = (from + pass).min(row.len().next_multiple_of(unit));
-        (from..to).fold(0.0, |sum, at| term(sum, if bf16 { at ^ 1 } else { at }))
+        (from..to).fold(0.0, |sum, at| term(sum, if BF16 { at ^ 1 } else { at }))
     });
     sums.fold(bias, |before, sum| sum + before)
 }
