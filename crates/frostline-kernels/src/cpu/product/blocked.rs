@@ -37,8 +37,9 @@ pub const RW: usize = 32;
 const STRETCH: usize = 448;
 /// Elements of the left operand that a part of many rows works on, 4 MiB of f32.
 const ROWS_TIMES_K: usize = 1 << 20;
-/// Below this many multiplications the product runs on one thread.
-const PARALLEL_FROM: usize = 1 << 18;
+/// Below this many multiplications, some 20 µs of one thread's time, the product runs on one thread: waking another one can
+/// take as long.
+const PARALLEL_FROM: usize = 1 << 21;
 
 /// What an instruction set does on its own. Words of [`NR`] columns lie in strips: word p of all columns of a strip, then
 /// word p + 1; one strip after the other.
