@@ -42,6 +42,7 @@ fn time(arguments: &[String]) {
     let policies = job.cells.iter().enumerate().map(|(number, cell)| TimedPolicy {
         cell: cell.id.clone(),
         step_ms: step_ms(number),
+        cpu_ms: None,
         peak_rss_mib: (job.measure == Measurement::Memory).then_some(100.0),
     });
     let times = PairedTimes {

@@ -9,9 +9,9 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{self, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_random::Stream;
-use frostline_record::{Cell, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
+use frostline_record::{Cell, Load, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
 use frostline_score::median;
-use frostline_train::{Dataset, Prefix, Run, Task, TurnTaker, Turns, View, compute_prefix, extras};
+use frostline_train::{Dataset, Prefix, Run, StepTime, Task, TurnTaker, Turns, View, compute_prefix, extras};
 
 use crate::busy::Busy;
 use crate::data::Data;
@@ -92,11 +92,16 @@ impl Work for Timing<'_> {
         let subwords = |batch: &Vec<usize>| batch.iter().map(|&at| set.examples[at].ids.len() as u64).sum();
         let subwords: Vec<u64> = batches.iter().map(subwords).collect();
         let models = models.into_iter().map(|(_, model)| model).collect();
-        let rounds = rounds(job.measure, Turns::<B>::new(takers, models, batches))?;
+        let mut rounds = rounds(job.measure, Turns::<B>::new(takers, models, batches), &|| busy.end())?;
+        if backend::is_gpu(&made_by.backend) {
+            // What a processor does for a GPU's steps says little of them.
+            rounds.iter_mut().flatten().for_each(|time| time.cpu_ms = None);
+        }
         let memory = (job.measure == Measurement::Memory).then(peak_rss_mib).filter(|peak| *peak > 0.0);
         let policies = ready.iter().enumerate().map(|(at, ready)| TimedPolicy {
             cell: ready.cell.id.clone(),
-            step_ms: rounds.iter().map(|round| round[at]).collect(),
+            step_ms: rounds.iter().map(|round| round[at].wall_ms).collect(),
+            cpu_ms: rounds.iter().map(|round| round[at].cpu_ms).collect(),
             peak_rss_mib: memory,
         });
         Ok(PairedTimes {
@@ -110,7 +115,11 @@ impl Work for Timing<'_> {
 }
 
 /// The rounds that are counted: until each policy's ratio to the first one is known well enough, or time runs out.
-fn rounds<B: Train>(measure: Measurement, mut turns: Turns<'_, B>) -> Result<Vec<Vec<f64>>> {
+fn rounds<B: Train>(
+    measure: Measurement,
+    mut turns: Turns<'_, B>,
+    load: &dyn Fn() -> Load,
+) -> Result<Vec<Vec<StepTime>>> {
     let mut counted = Vec::new();
     let Measurement::Steps { within_percent, limit_s } = measure else {
         for round in 0..MEMORY_STEPS as u64 {
@@ -126,7 +135,7 @@ fn rounds<B: Train>(measure: Measurement, mut turns: Turns<'_, B>) -> Result<Vec
     for round in 0.. {
         counted.push(turns.round(round)?);
         let late = begun.elapsed().as_secs_f64() > limit_s;
-        if late || (counted.len() >= FEWEST && settled(&counted, within_percent / 100.0)) {
+        if late || (counted.len() >= FEWEST && settled(&counted, load().is_busy(), within_percent / 100.0)) {
             break;
         }
     }
@@ -134,9 +143,10 @@ fn rounds<B: Train>(measure: Measurement, mut turns: Turns<'_, B>) -> Result<Vec
 }
 
 /// Whether the interval of each policy's ratio to the first ends within this share of the ratio.
-fn settled(rounds: &[Vec<f64>], within: f64) -> bool {
+fn settled(rounds: &[Vec<StepTime>], by_cpu_time: bool, within: f64) -> bool {
+    let compared = |time: StepTime| time.cpu_ms.filter(|_| by_cpu_time).unwrap_or(time.wall_ms);
     (1..rounds[0].len()).all(|at| {
-        let ratios: Vec<f64> = rounds.iter().map(|round| round[at] / round[0]).collect();
+        let ratios: Vec<f64> = rounds.iter().map(|round| compared(round[at]) / compared(round[0])).collect();
         let ratio = median(&ratios, 0.95);
         ratio.high - ratio.value <= within * ratio.value && ratio.value - ratio.low <= within * ratio.value
     })
@@ -221,5 +231,33 @@ impl Ready<'_> {
             task: Task { head: data.main().head, ..Run::task(view, view) },
             model: self.model,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two policies whose steps wait for a processor in turns.
+    #[test]
+    fn waiting_for_a_processor_does_not_unsettle_processor_time() {
+        let step = |cpu_ms: f64, waits: bool| StepTime {
+            wall_ms: cpu_ms + if waits { 4.0 } else { 0.0 },
+            cpu_ms: Some(cpu_ms),
+        };
+        let rounds: Vec<Vec<StepTime>> = (0..40)
+            .map(|round| {
+                let drift = 1.0 + f64::from(round % 5) / 1000.0;
+                vec![step(5.0, round % 2 == 0), step(3.0 * drift, round % 2 == 1)]
+            })
+            .collect();
+        assert!(settled(&rounds, true, 0.02));
+        assert!(!settled(&rounds, false, 0.02));
+        // Where there is no processor time, nothing else can be compared.
+        let plain: Vec<Vec<StepTime>> = rounds
+            .iter()
+            .map(|round| round.iter().map(|time| StepTime { cpu_ms: None, ..*time }).collect())
+            .collect();
+        assert_eq!(settled(&plain, true, 0.02), settled(&plain, false, 0.02));
     }
 }

@@ -161,7 +161,8 @@ pub fn best() -> Option<&'static str> {
 }
 
 /// Whether the device that this backend would choose is a GPU, and not software that takes its place.
-fn is_gpu(name: &str) -> bool {
+#[must_use]
+pub fn is_gpu(name: &str) -> bool {
     match name {
         #[cfg(feature = "cuda")]
         "cuda" => crate::gpu::devices::cuda().is_ok_and(|device| !device.software),

@@ -77,13 +77,33 @@ pub struct TimedPolicy {
     pub cell: String,
     /// One step per round, in milliseconds.
     pub step_ms: Vec<f64>,
+    /// Processor time of each of these steps, of all threads together, in milliseconds; absent on a GPU and where the
+    /// system does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<Vec<f64>>,
     /// Peak resident memory of a process that took only this policy's steps, on the largest batches, in MiB; absent
     /// where the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_mib: Option<f64>,
 }
 
+impl TimedPolicy {
+    /// The times of each round's step that are compared.
+    #[must_use]
+    pub fn compared(&self, by_cpu_time: bool) -> &[f64] {
+        self.cpu_ms.as_ref().filter(|_| by_cpu_time).unwrap_or(&self.step_ms)
+    }
+}
+
 impl PairedTimes {
+    /// Which times of the steps are compared: processor time on a machine that was [busy](Load::is_busy), as far as it was
+    /// measured. A step that waits for a processor takes the longer the more often its threads meet, so that waiting moves
+    /// ratios of steps of some milliseconds; what the steps take of the processors' time stays the same.
+    #[must_use]
+    pub fn by_cpu_time(&self) -> bool {
+        self.load.is_busy() && self.policies.iter().all(|policy| policy.cpu_ms.is_some())
+    }
+
     /// The times without the names of nodes.
     #[must_use]
     pub fn published(mut self) -> Self {
@@ -107,7 +127,8 @@ impl PairedTimes {
     pub(crate) fn check(&self) -> Result<(), String> {
         let rounds = self.subwords.len();
         let fits = |policy: &TimedPolicy| {
-            policy.step_ms.len() == rounds && policy.step_ms.iter().all(|ms| ms.is_finite() && *ms > 0.0)
+            let mut all = std::iter::once(&policy.step_ms).chain(&policy.cpu_ms);
+            all.all(|times| times.len() == rounds && times.iter().all(|ms| ms.is_finite() && *ms > 0.0))
         };
         match self.policies.iter().find(|policy| !fits(policy)) {
             None => Ok(()),

@@ -148,7 +148,12 @@ fn times(sweep: &Sweep) -> Vec<PairedTimes> {
         let timed = |(place, cell): (usize, &Cell)| {
             let share = (1.0 - 0.1 * place as f64).max(0.2);
             let step = |round: u32| 40.0 * share * (1.0 + 0.02 * f64::from(round * 7 % 11));
-            TimedPolicy { cell: cell.id.clone(), step_ms: (0..20).map(step).collect(), peak_rss_mib: None }
+            TimedPolicy {
+                cell: cell.id.clone(),
+                step_ms: (0..20).map(step).collect(),
+                cpu_ms: None,
+                peak_rss_mib: None,
+            }
         };
         PairedTimes {
             schema: SCHEMA,

@@ -3,6 +3,7 @@
 
 mod batch;
 mod changes;
+mod clock;
 #[cfg(feature = "flex")]
 pub mod conformance;
 mod data;
@@ -34,6 +35,7 @@ mod view;
 mod word_table;
 
 pub use changes::{linear_cka, relative_changes};
+pub use clock::StepTime;
 pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};
 pub use error::TrainError;
 pub use evaluate::{Evaluation, Scored, evaluate, features};

@@ -1,8 +1,6 @@
 //! Training steps of several policies in turns, on the same batches in one process: whatever slows the machine down
 //! slows all of them, so that the ratios of their times mean something.
 
-use std::time::Instant;
-
 use burn::prelude::*;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
@@ -11,6 +9,7 @@ use frostline_random::Stream;
 use frostline_record::Settings;
 
 use crate::batch::Batch;
+use crate::clock::{Clock, StepTime};
 use crate::pass;
 use crate::step::{Step, wait};
 use crate::{Optimizer, Task, TrainError};
@@ -59,13 +58,10 @@ impl<'a, B: Train> Turns<'a, B> {
     ///
     /// The learning rate is 0: the work of a step is the same, and the weights stay what all steps are timed on.
     ///
-    /// # Units
-    /// Milliseconds.
-    ///
     /// # Errors
     /// If the loss is NaN or infinite.
-    pub fn round(&mut self, round: u64) -> Result<Vec<f64>, TrainError> {
-        let mut times = vec![0.0; self.takers.len()];
+    pub fn round(&mut self, round: u64) -> Result<Vec<StepTime>, TrainError> {
+        let mut times = vec![StepTime::default(); self.takers.len()];
         let at = (round % self.batches.len() as u64) as usize;
         for taker in self.stream.child(round).permutation(self.takers.len()) {
             times[taker] = self.turn(taker, at, round)?;
@@ -73,7 +69,7 @@ impl<'a, B: Train> Turns<'a, B> {
         Ok(times)
     }
 
-    fn turn(&mut self, taker: usize, at: usize, round: u64) -> Result<f64, TrainError> {
+    fn turn(&mut self, taker: usize, at: usize, round: u64) -> Result<StepTime, TrainError> {
         let TurnTaker { settings, encoder, policy, task, model: place } = &self.takers[taker];
         let model = self.models[*place].take().expect("each turn puts the model back");
         let model = set_trainable(model, |path| !policy.freezes(path));
@@ -82,7 +78,7 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = optimizer.give_back(model);
         let model = optimizer.take_table(model);
         let masks = Stream::new(settings.seed, "dropout").child(round);
-        let clock = Instant::now();
+        let clock = Clock::start();
         let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);
         let pass = pass::training(masks, encoder, policy, settings);
         let learns = policy.learns_through(task.head);
@@ -90,11 +86,11 @@ impl<'a, B: Train> Turns<'a, B> {
             Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns };
         let (model, taken) = step.take(model, optimizer);
         wait(&model);
-        let elapsed_ms = clock.elapsed().as_secs_f64() * 1e3;
+        let time = clock.elapsed();
         self.models[*place] = Some(model);
         let loss = taken.loss.map_or(0.0, |loss| loss.into_scalar().elem::<f32>());
         match loss.is_finite() {
-            true => Ok(elapsed_ms),
+            true => Ok(time),
             false => Err(TrainError::Diverged { step: 1, loss, lr: 0.0 }),
         }
     }

@@ -18,14 +18,17 @@ const MOST_WIDTH: f64 = 0.04;
 pub(crate) struct StepCost {
     /// Median, in milliseconds.
     pub step_ms: f64,
-    /// Each round's step, in milliseconds.
+    /// Each round's step as it is compared, in milliseconds.
     #[serde(skip)]
     by_round: Vec<f64>,
+    /// Median of their processor time, in milliseconds, where that is compared, since the machine was busy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<f64>,
     /// Which measurement it is of, and on what.
     #[serde(skip)]
     measured: usize,
     pub hardware: Hardware,
-    /// The median of its time over the baseline's, round by round, with a 95 % interval; absent without a baseline.
+    /// The median of its time over that of the baseline, round by round, with a 95 % interval; absent without a baseline.
     pub ratio: Option<Estimate>,
     /// Rounds: steps of each policy.
     pub rounds: usize,
@@ -69,13 +72,22 @@ impl StepCost {
     }
 }
 
+/// How busy the machine was during a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredLoad {
+    pub load: Load,
+    pub threads: usize,
+    /// Whether processor time is compared for it.
+    pub by_cpu_time: bool,
+}
+
 /// The step costs of a study, and how busy the machine was.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepCosts {
     /// By the settings on which a step's time depends, and policy.
     rows: Vec<(String, String, StepCost)>,
     /// Of each measurement.
-    pub loads: Vec<(Load, usize)>,
+    pub loads: Vec<MeasuredLoad>,
 }
 
 impl StepCosts {
@@ -88,14 +100,16 @@ impl StepCosts {
                 times.policies.iter().filter_map(|one| Some((find(&one.cell)?, one))).collect();
             let base =
                 timed.iter().find(|(view, _)| view.cell.settings.policy == BASELINE).map(|(_, one)| *one);
+            let by_cpu_time = times.by_cpu_time();
             for (view, one) in &timed {
                 let settings = &view.cell.settings;
                 let cost = StepCost {
                     step_ms: median(&one.step_ms, 0.95).value,
-                    by_round: one.step_ms.clone(),
+                    by_round: one.compared(by_cpu_time).to_vec(),
+                    cpu_ms: by_cpu_time.then(|| median(one.compared(true), 0.95).value),
                     measured,
                     hardware: Hardware::of(&times.made_by),
-                    ratio: base.map(|base| ratio(&one.step_ms, &base.step_ms)),
+                    ratio: base.map(|base| ratio(one.compared(by_cpu_time), base.compared(by_cpu_time))),
                     rounds: one.step_ms.len(),
                     peak_rss_mib: one.peak_rss_mib,
                     saved_mib: base.and_then(|base| Some(base.peak_rss_mib? - one.peak_rss_mib?)),
@@ -103,7 +117,8 @@ impl StepCosts {
                 costs.rows.push((settings.step_key(), settings.policy.to_string(), cost));
             }
             if !timed.is_empty() {
-                costs.loads.push((times.load, times.made_by.threads));
+                let (load, threads) = (times.load, times.made_by.threads);
+                costs.loads.push(MeasuredLoad { load, threads, by_cpu_time });
             }
         }
         costs

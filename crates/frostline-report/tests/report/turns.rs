@@ -20,7 +20,7 @@ fn times(sweep: &Sweep) -> Vec<PairedTimes> {
         };
         let own = move |round: u32| share * (1.0 + noise * (f64::from(round * 5 % 11) / 5.0 - 1.0));
         let step_ms = rounds.clone().map(|round| 50.0 * slow(round) * own(round)).collect();
-        TimedPolicy { cell: cell.id.clone(), step_ms, peak_rss_mib: Some(mib) }
+        TimedPolicy { cell: cell.id.clone(), step_ms, cpu_ms: None, peak_rss_mib: Some(mib) }
     };
     let of_group = |cells: Vec<frostline_record::Cell>| PairedTimes {
         schema: SCHEMA,
@@ -68,6 +68,44 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
     };
     assert!((steps("first-4")["ratio"]["value"].as_f64().expect("a ratio") - 0.7).abs() < 0.01);
     assert_eq!(steps("all")["saved_mib"], 380.0);
+}
+
+/// Steps of some milliseconds that wait for a processor seem to differ less than they do: on a busy machine their processor
+/// time is compared.
+#[test]
+fn savings_on_a_busy_machine_are_of_processor_time() {
+    let (sweep, records) = whole();
+    let told = |load: Load, cpu: bool| {
+        let mut all = times(&sweep);
+        for times in &mut all {
+            times.load = load;
+            for policy in &mut times.policies {
+                policy.cpu_ms = cpu.then(|| policy.step_ms.clone());
+                policy.step_ms.iter_mut().for_each(|ms| *ms += 500.0);
+            }
+        }
+        let files = Report::timed(&sweep, &records, &all).files().expect("a report");
+        let saved = "{en}{first-4}{time-saving-mean}";
+        let line = text(&files, "results.tex").lines().find(|line| line.contains(saved)).expect(saved);
+        let page = text(&files, "report.md");
+        let busy = page.lines().filter(|line| line.contains("The machine was busy")).collect::<String>();
+        let shows = page.contains("| Median processor time ms |");
+        (line.rsplit('{').next().unwrap_or_default().trim_end_matches('}').to_string(), shows, busy)
+    };
+    let busy = Load { others: Some(0.75), stolen: Some(0.004), ..Load::default() };
+    let words = |savings: &str| {
+        format!(
+            "- The machine was busy: other programs took 75 % of the processors' time. {savings}; training times and other \
+             times of whole cells are facts of that day only."
+        )
+    };
+    let by_cpu_time =
+        "Savings are of the processor time of steps in turns, which waiting for a processor does not move";
+    let by_time = "Savings are of the time of steps in turns, which other work moves little unless a step takes only milliseconds";
+    assert_eq!(told(busy, true), ("30.0".into(), true, words(by_cpu_time)));
+    assert_eq!(told(busy, false), ("2.8".into(), false, words(by_time)));
+    let quiet = Load { others: Some(0.02), ..Load::default() };
+    assert_eq!(told(quiet, true), ("2.8".into(), false, String::new()));
 }
 
 /// Training times of cells hold whatever else the machine did: no ratio of them is a saving, in no file.

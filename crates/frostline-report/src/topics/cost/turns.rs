@@ -1,15 +1,18 @@
 //! What a step costs, from steps in turns.
 
+use frostline_record::Load;
+
 use crate::keys;
 use crate::page::Page;
-use crate::study::turns::StepCost;
+use crate::study::turns::{MeasuredLoad, StepCost};
 use crate::study::{BASELINE, Group, Study};
 use crate::table::{Quantity, Value};
 
 /// What "Time saving" is, for "How to read the tables".
 pub(super) const READING: &str = "**Time saving** is how much less time a training step takes than with `none`. After \
      training, the policies of a language took steps in turns: in one process, on the same batches, in an order drawn for \
-     each round, so that whatever else the machine did slowed all of them alike. It is 1 minus the median of the rounds' \
+     each round, so that whatever else the machine did slowed all of them alike. Where it was busy, their processor time is \
+     compared, which waiting for a processor does not move. It is 1 minus the median of the rounds' \
      ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). *not measurable here*: the interval \
      includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, as where what learns changes on the \
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
@@ -40,6 +43,7 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     let number = |group: &Group, get: fn(&StepCost) -> Option<f64>| cost(group).and_then(get);
     let columns = keys::of_group(study)
         .column("Median step", Quantity::Measured("ms"), |group| cost(group).map(|cost| cost.step_ms))
+        .optional("Median processor time", Quantity::Measured("ms"), |group| cost(group)?.cpu_ms)
         .column("Time saving", Quantity::Percent(1), |group| match cost(group) {
             Some(cost) if other(group) => cost.saving_shown(),
             Some(_) => "baseline".into(),
@@ -84,29 +88,45 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
 
 /// A caveat where the machine had other work.
 pub(super) fn busy(study: &Study) -> Option<String> {
-    let loads = &study.step_costs.loads;
-    // Where it is known what other programs took, that says more than how many wanted to run.
-    let unknown = loads.iter().filter(|(load, _)| load.others.is_none());
-    let other = unknown.filter_map(|(load, threads)| Some((load.before?, *threads)));
-    let busiest = other.filter(|(load, _)| *load > 1.0).max_by(|a, b| a.0.total_cmp(&b.0));
-    let stolen = loads.iter().filter_map(|(load, _)| load.stolen).fold(0.0, f64::max);
+    let wanted = |one: &&MeasuredLoad| one.load.others.is_none() && one.load.before > Some(1.0);
+    let loads = study.step_costs.loads.iter().filter(|one| one.load.is_busy() || wanted(one));
+    let loads: Vec<&MeasuredLoad> = loads.collect();
     let mut parts = Vec::new();
-    if let Some((load, threads)) = busiest {
+    // Where it is known what other programs took, that says more than how many wanted to run.
+    let waiting =
+        loads.iter().filter(|one| wanted(one)).filter_map(|one| Some((one.load.before?, one.threads)));
+    if let Some((load, threads)) = waiting.max_by(|a, b| a.0.total_cmp(&b.0)) {
         parts.push(format!(
             "{load:.1} processes wanted to run before the steps were timed, on {threads} threads"
         ));
     }
-    let others = loads.iter().filter_map(|(load, _)| load.others).fold(0.0, f64::max);
-    if others > 0.1 {
-        parts.push(format!("other programs took {:.0} % of the processors' time", 100.0 * others));
+    let most =
+        |share: fn(&Load) -> Option<f64>| loads.iter().filter_map(|one| share(&one.load)).reduce(f64::max);
+    for (who, share) in
+        [("programs", most(|load| load.others)), ("virtual machines", most(|load| load.stolen))]
+    {
+        let percent = (100.0 * share.unwrap_or_default()).round();
+        if percent >= 1.0 {
+            parts.push(format!("other {who} took {percent} % of the processors' time"));
+        }
     }
-    if stolen > 0.01 {
-        parts.push(format!("other virtual machines took {:.0} % of the processors' time", 100.0 * stolen));
-    }
+    let [by_cpu_time, by_time] = [true, false].map(|by| loads.iter().any(|one| one.by_cpu_time == by));
+    // On a GPU, in older records and where the system does not tell, there is no processor time.
+    let savings = match (by_cpu_time, by_time) {
+        (true, false) => {
+            "Savings are of the processor time of steps in turns, which waiting for a processor does not move"
+        }
+        (false, _) => {
+            "Savings are of the time of steps in turns, which other work moves little unless a step takes only milliseconds"
+        }
+        (true, true) => {
+            "Savings are of the processor time of steps in turns where it was measured, and of their time elsewhere"
+        }
+    };
     (!parts.is_empty()).then(|| {
         format!(
-            "The machine was busy: {}. Savings were measured in turns and hold all the same; training times and other \
-             times of whole cells are facts of that day only.",
+            "The machine was busy: {}. {savings}; training times and other times of whole cells are facts of that day \
+             only.",
             parts.join("; ")
         )
     })
