@@ -37,7 +37,10 @@ fn policies_of_a_language_are_timed_in_turns_and_only_once() {
     for policy in &times.policies {
         assert_eq!(policy.step_ms.len(), rounds);
         #[cfg(target_os = "linux")]
-        assert!(policy.peak_rss_mib.expect("Linux reports it") > 10.0);
+        {
+            assert!(policy.peak_rss_mib.expect("Linux reports it") > 10.0);
+            assert_eq!(policy.cpu_ms.as_ref().expect("Linux reports it").len(), rounds);
+        }
     }
     let page = fs::read_to_string(place.out().join("report/report.md")).expect("a report");
     assert!(page.contains("### What a step costs"), "{page}");

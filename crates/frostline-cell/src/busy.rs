@@ -18,11 +18,21 @@ impl Busy {
         Self { before, begun: Ticks::now() }
     }
 
+    /// From now on, with what was noted before.
+    pub fn restart(&mut self) {
+        self.begun = Ticks::now();
+    }
+
     /// Up to now.
     pub fn end(&self) -> Load {
+        Load { mhz: mhz(), ..self.so_far() }
+    }
+
+    /// Up to now without the processors' frequency, which takes a while to read where there are many.
+    pub fn so_far(&self) -> Load {
         let shares = self.begun.as_ref().and_then(|begun| Ticks::now()?.since(begun));
         let (stolen, others) = shares.unzip();
-        Load { before: self.before, stolen, others, mhz: mhz() }
+        Load { before: self.before, stolen, others, mhz: None }
     }
 }
 

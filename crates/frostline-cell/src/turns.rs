@@ -9,7 +9,7 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{self, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
 use frostline_random::Stream;
-use frostline_record::{Cell, Load, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
+use frostline_record::{Cell, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPolicy, TimingJob};
 use frostline_score::median;
 use frostline_train::{Dataset, Prefix, Run, StepTime, Task, TurnTaker, Turns, View, compute_prefix, extras};
 
@@ -63,7 +63,7 @@ impl Work for Timing<'_> {
     type Output = Result<PairedTimes>;
 
     fn run<B: Train>(self, device: &B::Device) -> Result<PairedTimes> {
-        let Self { job, busy, made_by } = self;
+        let Self { job, mut busy, made_by } = self;
         let mut shared = Shared::default();
         let first = job.cells.first().context("there is no cell to time")?;
         let data = load_data(first, &mut shared)?;
@@ -92,11 +92,17 @@ impl Work for Timing<'_> {
         let subwords = |batch: &Vec<usize>| batch.iter().map(|&at| set.examples[at].ids.len() as u64).sum();
         let subwords: Vec<u64> = batches.iter().map(subwords).collect();
         let models = models.into_iter().map(|(_, model)| model).collect();
-        let mut rounds = rounds(job.measure, Turns::<B>::new(takers, models, batches), &|| busy.end())?;
-        if backend::is_gpu(&made_by.backend) {
-            // What a processor does for a GPU's steps says little of them.
-            rounds.iter_mut().flatten().for_each(|time| time.cpu_ms = None);
-        }
+        let mut turns = Turns::<B>::new(takers, models, batches);
+        let on_gpu = backend::is_gpu(&made_by.backend);
+        let take = |round| {
+            let mut times = turns.round(round)?;
+            if on_gpu {
+                // What a processor does for a GPU's steps says little about them.
+                times.iter_mut().for_each(|time| time.cpu_ms = None);
+            }
+            Ok(times)
+        };
+        let rounds = rounds(job.measure, take, &mut busy)?;
         let memory = (job.measure == Measurement::Memory).then(peak_rss_mib).filter(|peak| *peak > 0.0);
         let policies = ready.iter().enumerate().map(|(at, ready)| TimedPolicy {
             cell: ready.cell.id.clone(),
@@ -114,28 +120,31 @@ impl Work for Timing<'_> {
     }
 }
 
-/// The rounds that are counted: until each policy's ratio to the first one is known well enough, or time runs out.
-fn rounds<B: Train>(
+/// The rounds that are counted: until each policy's ratio to the first one is known well enough, or time runs out. The machine is
+/// watched from the first one on.
+fn rounds(
     measure: Measurement,
-    mut turns: Turns<'_, B>,
-    load: &dyn Fn() -> Load,
+    mut take: impl FnMut(u64) -> Result<Vec<StepTime>>,
+    busy: &mut Busy,
 ) -> Result<Vec<Vec<StepTime>>> {
     let mut counted = Vec::new();
     let Measurement::Steps { within_percent, limit_s } = measure else {
         for round in 0..MEMORY_STEPS as u64 {
-            counted.push(turns.round(round)?);
+            counted.push(take(round)?);
         }
         return Ok(counted);
     };
     let begun = Instant::now();
     let warm_up = BATCHES as u64 - WARM_UP..BATCHES as u64;
     for round in warm_up {
-        turns.round(round)?;
+        take(round)?;
     }
+    busy.restart();
     for round in 0.. {
-        counted.push(turns.round(round)?);
+        counted.push(take(round)?);
         let late = begun.elapsed().as_secs_f64() > limit_s;
-        if late || (counted.len() >= FEWEST && settled(&counted, load().is_busy(), within_percent / 100.0)) {
+        let is_settled = || settled(&counted, busy.so_far().is_busy(), within_percent / 100.0);
+        if late || (counted.len() >= FEWEST && is_settled()) {
             break;
         }
     }

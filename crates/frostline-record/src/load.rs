@@ -31,8 +31,19 @@ impl Load {
     /// or more than a tenth to other programs.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        let above = |share: Option<f64>, most: f64| share.is_some_and(|share| share > most);
-        above(self.stolen, MOST_STOLEN) || above(self.others, MOST_OTHERS)
+        self.much_stolen().or(self.much_by_others()).is_some()
+    }
+
+    /// The share of other virtual machines, where it made times longer.
+    #[must_use]
+    pub fn much_stolen(&self) -> Option<f64> {
+        self.stolen.filter(|&share| share > MOST_STOLEN)
+    }
+
+    /// The share of other programs, where it made times longer.
+    #[must_use]
+    pub fn much_by_others(&self) -> Option<f64> {
+        self.others.filter(|&share| share > MOST_OTHERS)
     }
 }
 

@@ -96,9 +96,9 @@ impl TimedPolicy {
 }
 
 impl PairedTimes {
-    /// Which times of the steps are compared: processor time on a machine that was [busy](Load::is_busy), as far as it was
-    /// measured. A step that waits for a processor takes the longer the more often its threads meet, so that waiting moves
-    /// ratios of steps of some milliseconds; what the steps take of the processors' time stays the same.
+    /// Whether the steps' processor time is compared: where the machine was [busy](Load::is_busy) and that time was measured.
+    /// A step waits for a processor each time its threads meet, so waiting changes the ratios of steps of a few milliseconds;
+    /// the processor time that they use hardly changes.
     #[must_use]
     pub fn by_cpu_time(&self) -> bool {
         self.load.is_busy() && self.policies.iter().all(|policy| policy.cpu_ms.is_some())
@@ -159,5 +159,53 @@ impl Settings {
     #[must_use]
     pub fn has_even_steps(&self) -> bool {
         self.stages.is_empty() && self.unfreeze.every == 0 && self.policy.schedule() == FreezeSchedule::Fixed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = concat!(
+        r#"{"schema":4,"policies":[{"cell":"0123456789abcdef","step_ms":[5.0,6.0]}],"subwords":[20,30],"#,
+        r#""load":{"others":0.5},"made_by":{"version":"0.1.0","code":"0123456789abcdef","revision":"","#,
+        r#""backend":"flex","device":"a processor","isa":"avx2","threads":2}}"#
+    );
+
+    fn times() -> PairedTimes {
+        serde_json::from_str(OLD).expect("times of before")
+    }
+
+    /// Files from before processor time was measured are read, and written as they were.
+    #[test]
+    fn times_of_before_are_read() {
+        let times = times();
+        assert_eq!(serde_json::to_string(&times).expect("plain data"), OLD);
+        times.check().expect("they fit together");
+        assert!(!times.by_cpu_time());
+        assert_eq!(times.policies[0].compared(true), [5.0, 6.0]);
+    }
+
+    #[test]
+    fn processor_time_is_compared_on_a_busy_machine_where_all_policies_have_it() {
+        let mut times = times();
+        times.policies.push(times.policies[0].clone());
+        times.policies[0].cpu_ms = Some(vec![3.0, 4.0]);
+        assert!(!times.by_cpu_time(), "one policy has none");
+        times.policies[1].cpu_ms = Some(vec![3.0, 4.0]);
+        assert!(times.by_cpu_time());
+        assert_eq!(times.policies[0].compared(times.by_cpu_time()), [3.0, 4.0]);
+        times.load.others = Some(0.05);
+        assert!(!times.by_cpu_time(), "a quiet machine");
+        assert_eq!(times.policies[0].compared(times.by_cpu_time()), [5.0, 6.0]);
+    }
+
+    #[test]
+    fn times_that_do_not_fit_are_refused() {
+        for wrong in [vec![3.0], vec![3.0, 0.0], vec![f64::NAN, 1.0]] {
+            let mut times = times();
+            times.policies[0].cpu_ms = Some(wrong.clone());
+            assert!(times.check().is_err(), "{wrong:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Training steps of several policies in turns, on the same batches in one process: whatever slows the machine down
-//! slows all of them, so that the ratios of their times mean something.
+//! slows all of them, so that the ratios of their times mean something. Waiting for a processor changes those of steps of a
+//! few milliseconds all the same, but hardly the processor time that they use.
 
 use burn::prelude::*;
 use frostline_freeze::ResolvedPolicy;

@@ -39,6 +39,11 @@ pub(crate) struct StepCost {
 }
 
 impl StepCost {
+    /// The median of what is compared, in milliseconds.
+    pub fn compared_ms(&self) -> f64 {
+        self.cpu_ms.unwrap_or(self.step_ms)
+    }
+
     /// The median of its time over another's, round by round, with a 95 % interval; nothing where they did not take turns.
     pub fn over(&self, other: &Self) -> Option<Estimate> {
         (self.measured == other.measured).then(|| ratio(&self.by_round, &other.by_round))
@@ -73,8 +78,9 @@ impl StepCost {
 }
 
 /// How busy the machine was during a measurement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MeasuredLoad {
+    pub lang: String,
     pub load: Load,
     pub threads: usize,
     /// Whether processor time is compared for it.
@@ -116,9 +122,10 @@ impl StepCosts {
                 };
                 costs.rows.push((settings.step_key(), settings.policy.to_string(), cost));
             }
-            if !timed.is_empty() {
+            if let Some((first, _)) = timed.first() {
+                let lang = first.cell.settings.lang.to_string();
                 let (load, threads) = (times.load, times.made_by.threads);
-                costs.loads.push(MeasuredLoad { load, threads, by_cpu_time });
+                costs.loads.push(MeasuredLoad { lang, load, threads, by_cpu_time });
             }
         }
         costs
@@ -131,6 +138,11 @@ impl StepCosts {
         // The same policy with steps of another kind, as with gradual unfreezing, is not what was timed.
         let found = self.rows.iter().find(|(other, policy, _)| *other == key && settings.policy == *policy);
         found.filter(|_| settings.has_even_steps()).map(|(_, _, cost)| cost)
+    }
+
+    /// Whether any are of processor time.
+    pub fn compare_cpu_time(&self) -> bool {
+        self.loads.iter().any(|one| one.by_cpu_time)
     }
 
     pub fn is_empty(&self) -> bool {

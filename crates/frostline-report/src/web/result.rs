@@ -33,6 +33,9 @@ pub(super) fn speed(study: &Study, page: &mut Page) {
         .optional("Median step, in turns", Quantity::Measured("ms"), |group| {
             study.step_cost(group).map(|cost| cost.step_ms)
         })
+        .optional("Median processor time, in turns", Quantity::Measured("ms"), |group| {
+            study.step_cost(group)?.cpu_ms
+        })
         .optional("Training time", Quantity::Measured("s"), |group| {
             group.times.as_ref().map(|times| times.train_s)
         })
@@ -51,4 +54,7 @@ pub(super) fn speed(study: &Study, page: &mut Page) {
         "The prediction is the cost model's, made from shapes before any step is taken. Savings are in percent of the \
          time of a step of `none`.",
     );
+    if study.step_costs.compare_cpu_time() {
+        page.paragraph("Where processor time is given, they are of it, since the machine was busy.");
+    }
 }

@@ -70,14 +70,15 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
     assert_eq!(steps("all")["saved_mib"], 380.0);
 }
 
-/// Steps of some milliseconds that wait for a processor seem to differ less than they do: on a busy machine their processor
+/// Steps of a few milliseconds that wait for a processor seem to differ less than they do: on a busy machine their processor
 /// time is compared.
 #[test]
 fn savings_on_a_busy_machine_are_of_processor_time() {
     let (sweep, records) = whole();
-    let told = |load: Load, cpu: bool| {
+    // Per language its load, and whether processor time was measured.
+    let told = |langs: [(Load, bool); 2]| {
         let mut all = times(&sweep);
-        for times in &mut all {
+        for (times, (load, cpu)) in all.iter_mut().zip(langs) {
             times.load = load;
             for policy in &mut times.policies {
                 policy.cpu_ms = cpu.then(|| policy.step_ms.clone());
@@ -85,27 +86,41 @@ fn savings_on_a_busy_machine_are_of_processor_time() {
             }
         }
         let files = Report::timed(&sweep, &records, &all).files().expect("a report");
-        let saved = "{en}{first-4}{time-saving-mean}";
-        let line = text(&files, "results.tex").lines().find(|line| line.contains(saved)).expect(saved);
+        let saved = ["en", "pcm"].map(|lang| {
+            let start = format!("{{{lang}}}{{first-4}}{{time-saving-mean}}{{\\ensuremath{{");
+            let line = text(&files, "results.tex").lines().find_map(|line| line.split_once(&start));
+            line.and_then(|(_, rest)| rest.split_once('}')).expect("a saving").0.to_string()
+        });
         let page = text(&files, "report.md");
-        let busy = page.lines().filter(|line| line.contains("The machine was busy")).collect::<String>();
-        let shows = page.contains("| Median processor time ms |");
-        (line.rsplit('{').next().unwrap_or_default().trim_end_matches('}').to_string(), shows, busy)
+        let busy = page.lines().filter(|line| line.contains("The machine was busy:")).collect::<String>();
+        let processor = [
+            page.matches("| Median processor time ms |").count(),
+            text(&files, "tables.tex").matches("Processor time").count(),
+            text(&files, "report.json").matches("\"cpu_ms\"").count(),
+        ];
+        (saved.join(" "), processor, busy)
     };
-    let busy = Load { others: Some(0.75), stolen: Some(0.004), ..Load::default() };
+    let busy = Load { others: Some(0.75), stolen: Some(0.007), ..Load::default() };
+    let quiet = Load { others: Some(0.02), ..Load::default() };
     let words = |savings: &str| {
         format!(
-            "- The machine was busy: other programs took 75 % of the processors' time. {savings}; training times and other \
+            "- The machine was busy: other programs took 75 % of the processors' time. {savings}. Training times and other \
              times of whole cells are facts of that day only."
         )
     };
     let by_cpu_time =
-        "Savings are of the processor time of steps in turns, which waiting for a processor does not move";
-    let by_time = "Savings are of the time of steps in turns, which other work moves little unless a step takes only milliseconds";
-    assert_eq!(told(busy, true), ("30.0".into(), true, words(by_cpu_time)));
-    assert_eq!(told(busy, false), ("2.8".into(), false, words(by_time)));
-    let quiet = Load { others: Some(0.02), ..Load::default() };
-    assert_eq!(told(quiet, true), ("2.8".into(), false, String::new()));
+        "are of the processor time of steps in turns, which waiting for a processor hardly changes";
+    let by_time = "are of the time of steps in turns; other work hardly changes their ratios unless a step takes only a \
+                   few milliseconds";
+    let all = |words: &str| format!("Savings {words}");
+    assert_eq!(told([(busy, true); 2]), ("30.0 30.0".into(), [2, 1, 10], words(&all(by_cpu_time))));
+    assert_eq!(told([(busy, false); 2]), ("2.8 2.8".into(), [0, 0, 0], words(&all(by_time))));
+    assert_eq!(told([(quiet, true); 2]), ("2.8 2.8".into(), [0, 0, 0], String::new()));
+    // Each language has its own.
+    let one = words(&format!("Savings in en {by_cpu_time}"));
+    assert_eq!(told([(busy, true), (quiet, true)]), ("30.0 2.8".into(), [1, 1, 5], one));
+    let both = words(&format!("Savings in en {by_cpu_time}. Savings in pcm {by_time}"));
+    assert_eq!(told([(busy, true), (busy, false)]), ("30.0 2.8".into(), [1, 1, 5], both));
 }
 
 /// Training times of cells hold whatever else the machine did: no ratio of them is a saving, in no file.

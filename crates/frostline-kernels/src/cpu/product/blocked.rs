@@ -37,8 +37,8 @@ pub const RW: usize = 32;
 const STRETCH: usize = 448;
 /// Elements of the left operand that a part of many rows works on, 4 MiB of f32.
 const ROWS_TIMES_K: usize = 1 << 20;
-/// Below this many multiplications, some 20 µs of one thread's time, the product runs on one thread: waking another one can
-/// take as long.
+/// Below this many multiplications, some 20 µs of one thread with AVX-512, the product runs on one thread: waking another
+/// one can take as long.
 const PARALLEL_FROM: usize = 1 << 21;
 
 /// What an instruction set does on its own. Words of [`NR`] columns lie in strips: word p of all columns of a strip, then
@@ -209,7 +209,9 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     if m * n == 0 {
         return;
     }
-    let words: Vec<_> = lefts.iter().map(|left| Words::<BF16>::of::<E>(*left, m, k)).collect();
+    let terms: usize = sums.iter().map(|sum| sum.terms.len()).sum();
+    let threads = if terms * m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
+    let words: Vec<_> = lefts.iter().map(|left| Words::<BF16>::of::<E>(*left, m, k, threads > 1)).collect();
     // Passes of equal length, since a short last one would rewrite all of `out` for little work. Counted in pairs, if there
     // are pairs, so that it does not depend on the engine; the matrix unit has an order of its own.
     let unit = if BF16 { E::AT_ONCE } else { 1 };
@@ -220,9 +222,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
         let out = Shared(sum.out.as_mut_ptr().cast());
         jobs.push(Job { words: &words, terms: sum.terms, start: sum.start, out, m, n, k, stretch });
     }
-    let terms: usize = jobs.iter().map(|job| job.terms.len()).sum();
     let panels = n.div_ceil(NR);
-    let threads = if terms * m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
     // With few panels for many threads, rows are split too, and every part converts the panel again.
     let all = panels * jobs.len();
     let parts = if threads == 1 { 1 } else { (3 * threads).div_ceil(all).min(m.div_ceil(16 * MR)) };
@@ -274,9 +274,9 @@ struct Words<'a, const BF16: bool> {
 unsafe impl<const BF16: bool> Sync for Words<'_, BF16> {}
 
 impl<'a, const BF16: bool> Words<'a, BF16> {
-    fn of<E: Engine>(left: Left<'a>, m: usize, k: usize) -> Self {
+    fn of<E: Engine>(left: Left<'a>, m: usize, k: usize, parallel: bool) -> Self {
         let length = words_of::<E, BF16>(k);
-        let several = m * k >= 1 << 15 && rayon::current_num_threads() > 1;
+        let several = parallel && m * k >= 1 << 15;
         let least = AtomicU32::new(u32::MAX);
         let note = |words: &[u32]| {
             if BF16 && E::WORDS_PER_PAIR == 2 {

@@ -148,8 +148,8 @@ fn check_engines(engines: &[(&str, Product)], element: Element, [m, n, k]: [usiz
     }
 }
 
-/// Sizes on both sides of a strip, a panel, a tile, a block of rows and a pass.
-const SIZES: [[usize; 3]; 11] = [
+/// Sizes on both sides of a strip, a panel, a tile, a block of rows, a pass and what is worth several threads.
+const SIZES: [[usize; 3]; 12] = [
     [1, 1, 1],
     [5, 3, 2],
     [6, 16, 17],
@@ -161,6 +161,7 @@ const SIZES: [[usize; 3]; 11] = [
     [50, 130, 900],
     [200, 20, 447],
     [2, 70, 1345],
+    [400, 70, 449],
 ];
 
 #[test]

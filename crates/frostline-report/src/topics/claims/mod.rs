@@ -67,7 +67,8 @@ impl Topic for Claims {
              differ in nothing but what the test names; both have the same seed. A mean difference of an \
              accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
              difference of anything else, or without stored predictions, has Student's over seeds. Training times are \
-             compared by steps that policies took in turns, where all of them did: the interval is that of the median \
+             compared by steps that policies took in turns, where all of them did, and by their processor time where the \
+             machine was busy: the interval is that of the median \
              ratio over rounds, and seeds have no part in it. A test is **supported** where the whole interval is where \
              the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
              otherwise, always so with a single seed, or where all seeds differ by the very same amount other \

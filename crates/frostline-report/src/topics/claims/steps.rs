@@ -1,9 +1,11 @@
 //! Training times by steps that policies took in turns. Rounds take the place of seeds: in each, both policies take a
-//! step on the same batch, one right after the other, so that what else the machine does falls on both.
+//! step on the same batch, so that what else the machine does falls on both; where that was much, processor time is
+//! compared.
 
 use frostline_score::{Estimate, MeanInterval};
 
 use crate::study::hardware::Hardware;
+use crate::study::turns::StepCost;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison, place};
 use crate::topics::claims::verdict::Wanted;
@@ -13,7 +15,8 @@ struct Ratio {
     lang: String,
     cells: String,
     names: [String; 2],
-    step_ms: [f64; 2],
+    compared_ms: [f64; 2],
+    by_cpu_time: bool,
     rounds: usize,
     hardware: Hardware,
     ratio: Estimate,
@@ -40,8 +43,9 @@ pub(super) fn rows(
             rows.push(row(&of_lang, (*lang).into(), None, wanted));
         }
     }
-    // Ratios of different hardware have no mean.
-    let same = all.iter().all(|one| one.hardware == all[0].hardware);
+    // Ratios of different hardware have no mean, nor have those of time and of processor time.
+    let kind = |one: &Ratio| (one.hardware.clone(), one.by_cpu_time);
+    let same = all.iter().all(|one| kind(one) == kind(all[0]));
     let together = (rows.len() > 1 && same).then(|| row(&all, langs.join(" and "), None, wanted));
     (!rows.is_empty()).then_some((rows, together))
 }
@@ -62,7 +66,8 @@ fn ratios(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<
                 lang: view.cell.settings.lang.to_string(),
                 cells,
                 names,
-                step_ms: costs.map(|cost| cost.step_ms),
+                compared_ms: costs.map(StepCost::compared_ms),
+                by_cpu_time: costs[0].cpu_ms.is_some(),
                 rounds: costs[0].rounds,
                 hardware: costs[0].hardware.clone(),
                 ratio: costs[0].over(costs[1])?,
@@ -86,7 +91,7 @@ fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wan
     PairedComparison {
         cells,
         names,
-        means: [0, 1].map(|side| mean(&|one| one.step_ms[side])),
+        means: [0, 1].map(|side| mean(&|one| one.compared_ms[side])),
         seeds: Vec::new(),
         differences: Vec::new(),
         mean: MeanInterval {

@@ -38,6 +38,7 @@ pub(super) fn table(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> P
         .optional("Step in turns", Quantity::Measured("ms"), move |group| {
             cost(group).map(|cost| cost.step_ms)
         })
+        .optional("Processor time", Quantity::Measured("ms"), move |group| number(group, |cost| cost.cpu_ms))
         .optional("Time saving", Quantity::Percent(1), move |group| match other(group) {
             true => saving(group, cost(group)),
             false => Value::Missing,
@@ -52,6 +53,12 @@ pub(super) fn table(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> P
     let names = study.groups.iter().map(|group| [group.lang.clone(), name(group)]).collect();
     let caption =
         "What a training step costs: predicted from shapes, and measured in turns. Savings are beside none.";
+    let caption = match study.step_costs.compare_cpu_time() {
+        true => {
+            format!("{caption} Where processor time is given, they are of it, since the machine was busy.")
+        }
+        false => caption.into(),
+    };
     let table = PaperTable::new("costs", caption, columns.table(&study.groups));
     PaperTable { grouped: true, ..table.named(names, 2 + study.axes().len(), "") }
 }

@@ -13,6 +13,10 @@ pub(super) fn figure(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> 
     if panels.iter().all(|panel| panel.rows.is_empty()) {
         return None;
     }
+    let whole = match study.step_costs.compare_cpu_time() {
+        true => "a step of none, or of its processor time where the machine was busy",
+        false => "a step of none",
+    };
     Some(Figure {
         path: "figures/speedup.svg",
         title: "Time of a step that is saved: measured and predicted",
@@ -28,9 +32,11 @@ pub(super) fn figure(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> 
             diamond: "predicted",
         }),
         notes: vec![
-            "Bar and number: 1 minus the median ratio of steps in turns, in percent of a step of none. An interval that is \
-             wide and includes 0 says nothing."
-                .into(),
+            format!(
+                "Bar and number: 1 minus the median ratio of steps in turns, in percent of {whole}. An interval that is \
+                 wide and includes 0 says nothing."
+            )
+            .into(),
             "Diamond: predicted for Frostline's own kernels on two processor cores.".into(),
         ],
         across: 2,

@@ -3,17 +3,19 @@
 use frostline_record::Load;
 
 use crate::keys;
+use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::turns::{MeasuredLoad, StepCost};
-use crate::study::{BASELINE, Group, Study};
+use crate::study::{BASELINE, Group, Study, distinct};
 use crate::table::{Quantity, Value};
 
 /// What "Time saving" is, for "How to read the tables".
 pub(super) const READING: &str = "**Time saving** is how much less time a training step takes than with `none`. After \
      training, the policies of a language took steps in turns: in one process, on the same batches, in an order drawn for \
-     each round, so that whatever else the machine did slowed all of them alike. Where it was busy, their processor time is \
-     compared, which waiting for a processor does not move. It is 1 minus the median of the rounds' \
-     ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). *not measurable here*: the interval \
+     each round, so that whatever else the machine did slowed all of them. It is 1 minus the median of the rounds' \
+     ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). On a busy machine these are ratios of the \
+     steps' processor time, since steps of a few milliseconds wait for a processor as long whatever they compute. \
+     *not measurable here*: the interval \
      includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, as where what learns changes on the \
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
@@ -71,6 +73,12 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
          was taken, for Frostline's own kernels on two processor cores. Peak memory is that of a process that read the \
          data and took three steps of this policy alone, on the longest sentences.",
     );
+    if study.groups_of(lang).any(|group| number(group, |cost| cost.cpu_ms).is_some()) {
+        page.paragraph(
+            "The machine was busy, so savings are of **processor time**: what all threads of a step used together, which can \
+             be more than the step took.",
+        );
+    }
     if study.groups_of(lang).any(|group| predicted(group).memory_mib.is_some()) {
         page.paragraph(
             "**Predicted step memory**: gradients and AdamW's moments of what learns, and the activations that backward \
@@ -88,44 +96,48 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
 
 /// A caveat where the machine had other work.
 pub(super) fn busy(study: &Study) -> Option<String> {
-    let wanted = |one: &&MeasuredLoad| one.load.others.is_none() && one.load.before > Some(1.0);
-    let loads = study.step_costs.loads.iter().filter(|one| one.load.is_busy() || wanted(one));
-    let loads: Vec<&MeasuredLoad> = loads.collect();
+    let all = &study.step_costs.loads;
+    let waiting = |one: &&MeasuredLoad| one.load.others.is_none() && one.load.before > Some(1.0);
     let mut parts = Vec::new();
     // Where it is known what other programs took, that says more than how many wanted to run.
-    let waiting =
-        loads.iter().filter(|one| wanted(one)).filter_map(|one| Some((one.load.before?, one.threads)));
-    if let Some((load, threads)) = waiting.max_by(|a, b| a.0.total_cmp(&b.0)) {
+    let waited = all.iter().filter(waiting).filter_map(|one| Some((one.load.before?, one.threads)));
+    if let Some((load, threads)) = waited.max_by(|a, b| a.0.total_cmp(&b.0)) {
         parts.push(format!(
-            "{load:.1} processes wanted to run before the steps were timed, on {threads} threads"
+            "{load:.1} processes wanted to run before the steps were timed, on {}",
+            plural(threads, "thread")
         ));
     }
     let most =
-        |share: fn(&Load) -> Option<f64>| loads.iter().filter_map(|one| share(&one.load)).reduce(f64::max);
+        |share: fn(&Load) -> Option<f64>| all.iter().filter_map(|one| share(&one.load)).reduce(f64::max);
     for (who, share) in
-        [("programs", most(|load| load.others)), ("virtual machines", most(|load| load.stolen))]
+        [("programs", most(Load::much_by_others)), ("virtual machines", most(Load::much_stolen))]
     {
-        let percent = (100.0 * share.unwrap_or_default()).round();
-        if percent >= 1.0 {
-            parts.push(format!("other {who} took {percent} % of the processors' time"));
-        }
+        parts.extend(
+            share.map(|share| format!("other {who} took {:.0} % of the processors' time", 100.0 * share)),
+        );
     }
-    let [by_cpu_time, by_time] = [true, false].map(|by| loads.iter().any(|one| one.by_cpu_time == by));
-    // On a GPU, in older records and where the system does not tell, there is no processor time.
-    let savings = match (by_cpu_time, by_time) {
-        (true, false) => {
-            "Savings are of the processor time of steps in turns, which waiting for a processor does not move"
-        }
-        (false, _) => {
-            "Savings are of the time of steps in turns, which other work moves little unless a step takes only milliseconds"
-        }
-        (true, true) => {
-            "Savings are of the processor time of steps in turns where it was measured, and of their time elsewhere"
-        }
+    let busy = all.iter().filter(|one| one.load.is_busy() || waiting(one));
+    let (by_cpu_time, by_time): (Vec<_>, Vec<_>) = busy.partition(|one| one.by_cpu_time);
+    let told = |loads: &[&MeasuredLoad], words: &str| {
+        let langs = distinct(loads.iter().map(|one| one.lang.clone()));
+        let place = if loads.len() < all.len() { format!(" in {}", listed(&langs)) } else { String::new() };
+        (!loads.is_empty()).then(|| format!("Savings{place} {words}"))
     };
+    let savings = [
+        told(
+            &by_cpu_time,
+            "are of the processor time of steps in turns, which waiting for a processor hardly changes",
+        ),
+        told(
+            &by_time,
+            "are of the time of steps in turns; other work hardly changes their ratios unless a step takes only a few \
+             milliseconds",
+        ),
+    ];
+    let savings = savings.into_iter().flatten().collect::<Vec<_>>().join(". ");
     (!parts.is_empty()).then(|| {
         format!(
-            "The machine was busy: {}. {savings}; training times and other times of whole cells are facts of that day \
+            "The machine was busy: {}. {savings}. Training times and other times of whole cells are facts of that day \
              only.",
             parts.join("; ")
         )
