@@ -1,6 +1,7 @@
 //! Steps that policies take in turns after the cells of a sweep.
 
 use std::fs;
+use std::process::Command;
 
 use frostline_record::{PairedTimes, Record, Sweep};
 
@@ -14,7 +15,9 @@ fn stored(place: &Place) -> (Vec<PairedTimes>, Vec<String>) {
     let groups = sweep.timed_groups(|_| true);
     let policies =
         groups.iter().flatten().map(|cell| format!("{} {}", cell.settings.policy, cell.settings.seed));
-    let times = groups.iter().map(|cells| Sweep::read_times(&place.out(), cells).expect("times"));
+    let read =
+        |cells: &Vec<_>| Sweep::read_times(&place.out(), cells).expect("times").expect("they are there");
+    let times = groups.iter().map(read);
     (times.collect(), policies.collect())
 }
 
@@ -55,6 +58,11 @@ fn policies_of_a_language_are_timed_in_turns_and_only_once() {
     let last = bytes.len() - 9;
     bytes[last] ^= 1;
     fs::write(&file, bytes).expect("written");
+    let report = Command::new(env!("CARGO_BIN_EXE_xtask-under-test")).arg("report").arg(place.out()).output();
+    let said = text(&report.expect("xtask starts"));
+    let name = file.file_name().expect("a name").to_string_lossy();
+    assert!(said.contains("left out  ") && said.contains(&*name), "{said}");
+    assert!(said.contains("the same sweep command without --no-timing measures them again"), "{said}");
     assert!(swept().contains("timing    "));
     assert_eq!(stored(&place).0.len(), 1);
     assert_eq!(results(&records(&place.out())), before);

@@ -87,8 +87,8 @@ impl Aligner {
 fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
     match frostline_files::read(path, MOST_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(AlignError::Read { path: path.to_owned(), source: error.source }),
+        Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(AlignError::Read { path: path.to_owned(), source: error.reason }),
     }
 }
 

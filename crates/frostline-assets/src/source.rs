@@ -65,7 +65,7 @@ impl Source {
         let io = |source| AssetError::Io { path: path.into(), source };
         let absolute = std::path::absolute(path).map_err(io)?;
         let name = absolute.to_str().ok_or_else(|| AssetError::NotUnicode { path: path.into() })?;
-        let mut file = frostline_files::open(path).map_err(|error| io(error.source))?;
+        let mut file = frostline_files::open(path).map_err(|error| io(error.reason))?;
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 1 << 18];
         let mut bytes = 0;
@@ -104,7 +104,7 @@ pub fn read(path: &str) -> Result<Cow<'static, [u8]>, AssetError> {
         return embedded::bytes(path).map(Cow::Borrowed);
     }
     let contents = frostline_files::read(Path::new(path), MOST_BYTES);
-    contents.map(Cow::Owned).map_err(|error| AssetError::Io { path: error.path, source: error.source })
+    contents.map(Cow::Owned).map_err(|error| AssetError::Io { path: error.path, source: error.reason })
 }
 
 /// Like [`read`], but checks the SHA-256: a file that changed since a plan was expanded must not be

@@ -94,7 +94,7 @@ pub(crate) fn resume(folder: &Path, id: &str, machine: &str) -> (History, Option
 }
 
 fn read(path: &Path) -> Result<(Saved, Note), String> {
-    let bytes = frostline_files::read(path, MOST_CHECKPOINT).map_err(|error| error.source.to_string())?;
+    let bytes = frostline_files::read(path, MOST_CHECKPOINT).map_err(|error| error.reason.to_string())?;
     let inside = unseal(&bytes).ok_or("its checksum does not fit")?;
     let (saved, note) = Saved::from_bytes(inside).map_err(|error| error.to_string())?;
     Ok((saved, serde_json::from_str(&note).map_err(|error| error.to_string())?))

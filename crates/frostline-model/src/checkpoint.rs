@@ -239,7 +239,7 @@ pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
 fn map(path: &Path) -> Result<Bytes, ModelError> {
     let place = || path.display().to_string();
     let file = open(path)
-        .map_err(|error| ModelError::Weights { place: place(), reason: error.source.to_string() })?;
+        .map_err(|error| ModelError::Weights { place: place(), reason: error.reason.to_string() })?;
     // SAFETY: the map is only read. If another program shrank the file meanwhile, the process would
     // end with a bus error; weights files are not edited in place.
     let map = unsafe { Mmap::map(&file) };
@@ -249,7 +249,7 @@ fn map(path: &Path) -> Result<Bytes, ModelError> {
 /// The files that an index names, in the same folder.
 fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
-    let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.source.to_string()))?;
+    let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.reason.to_string()))?;
     let file: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| fail(format!("not JSON: {error}")))?;
     let map = file

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::claim::pairs;
-use crate::{Claim, ClaimTest, Compared, Converged, Drift, Measure, MoreOf, PlanError, Settings};
+use crate::{Claim, ClaimTest, Compared, Converged, Drift, FileName, Measure, MoreOf, PlanError, Settings};
 
 /// What the claims of a plan can refer to.
 struct Scope<'a> {
     settings: &'a Settings,
+    /// The plan's languages.
+    langs: Vec<&'a str>,
     /// The policies of its cells.
     policies: Vec<&'a str>,
 }
@@ -21,10 +23,12 @@ pub(crate) fn check(
     claims: &[Claim],
     settings: &Settings,
     grid: &BTreeMap<String, Vec<toml::Value>>,
+    treebanks: &BTreeMap<FileName, String>,
 ) -> Result<(), PlanError> {
     let axis = grid.get("policy").map(|values| values.iter().filter_map(toml::Value::as_str).collect());
     let policies = axis.unwrap_or_else(|| vec![settings.policy.as_str()]);
-    let scope = Scope { settings, policies };
+    let langs = treebanks.keys().map(FileName::as_str).collect();
+    let scope = Scope { settings, langs, policies };
     for (number, claim) in claims.iter().enumerate() {
         fault(claim, &scope).map_or(Ok(()), |reason| {
             Err(PlanError::Claim { number: number + 1, says: claim.says.clone(), reason })
@@ -45,7 +49,7 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
         if values.is_empty() {
             return Some(format!("`only` allows `{path}` no value; give it at least one or remove it"));
         }
-        if let Some(reason) = values.iter().find_map(|value| unfit(scope.settings, path, value)) {
+        if let Some(reason) = values.iter().find_map(|value| unfit(scope, path, value)) {
             return Some(reason);
         }
     }
@@ -68,7 +72,10 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
 }
 
 fn compared(test: &Compared, scope: &Scope<'_>) -> Option<String> {
-    sides(&test.a, &test.b, scope).or_else(|| margin(test.margin)).or_else(|| timed(test.measure, &test.task))
+    sides(&test.a, &test.b, scope)
+        .or_else(|| margin(test.margin))
+        .or_else(|| timed(test.measure, &test.task))
+        .or_else(|| no_task(&test.task, scope))
 }
 
 fn converged(test: &Converged, scope: &Scope<'_>) -> Option<String> {
@@ -78,7 +85,7 @@ fn converged(test: &Converged, scope: &Scope<'_>) -> Option<String> {
     if !(test.share > 0.0 && test.share < 1.0) {
         return Some(format!("its share is {}, but must be in (0, 1)", test.share));
     }
-    margin(test.within).or_else(|| unknown(&test.policies, scope))
+    margin_of("`within`", test.within).or_else(|| unknown(&test.policies, scope))
 }
 
 fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
@@ -94,9 +101,13 @@ fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
     let mut values = [&test.from, &test.to].into_iter();
     let unfit = values.find_map(|value| match test.is_of_stages() {
         true => no_stage(value, scope),
-        false => unfit(scope.settings, &test.axis, value),
+        false => unfit(scope, &test.axis, value),
     });
-    let rest = || timed(test.measure, &test.task).or_else(|| unknown(&test.policies, scope));
+    let rest = || {
+        timed(test.measure, &test.task)
+            .or_else(|| no_task(&test.task, scope))
+            .or_else(|| unknown(&test.policies, scope))
+    };
     unfit.or_else(|| gain(test)).or_else(|| margin(test.margin)).or_else(rest)
 }
 
@@ -138,7 +149,10 @@ fn drift(test: &Drift, scope: &Scope<'_>) -> Option<String> {
         let known = names[1..].join(", ");
         return Some(format!("`drift` in the stage `{}`, which {why}; it can be in: {known}", test.stage));
     }
-    sides(&test.a, &test.b, scope).or_else(|| margin(test.margin))
+    if names.len() == 1 {
+        return Some("`drift` compares a stage with the one before it, but the plan has only one".into());
+    }
+    sides(&test.a, &test.b, scope).or_else(|| margin(test.margin)).or_else(|| no_task(&test.task, scope))
 }
 
 fn sides(a: &[String], b: &[String], scope: &Scope<'_>) -> Option<String> {
@@ -162,8 +176,22 @@ fn unknown(policies: &[String], scope: &Scope<'_>) -> Option<String> {
     Some(format!("the policy `{missing}` is not one of the plan's, which are: {known}"))
 }
 
+/// A task that no cell of the plan has.
+fn no_task(task: &str, scope: &Scope<'_>) -> Option<String> {
+    let tasks = &scope.settings.tasks;
+    let is_there = task.is_empty() || tasks.is_empty() || tasks.keys().any(|name| *name == *task);
+    (!is_there).then(|| {
+        let known: Vec<&str> = tasks.keys().map(FileName::as_str).collect();
+        format!("the task `{task}` is not one of the plan's, which are: {}", known.join(", "))
+    })
+}
+
 fn margin(value: f64) -> Option<String> {
-    (!(value >= 0.0 && value.is_finite())).then(|| format!("its margin is {value}, but must be 0 or more"))
+    margin_of("its margin", value)
+}
+
+fn margin_of(what: &str, value: f64) -> Option<String> {
+    (!(value >= 0.0 && value.is_finite())).then(|| format!("{what} is {value}, but must be 0 or more"))
 }
 
 fn timed(measure: Measure, task: &str) -> Option<String> {
@@ -173,8 +201,12 @@ fn timed(measure: Measure, task: &str) -> Option<String> {
 }
 
 /// Why a setting cannot have this value.
-fn unfit(settings: &Settings, path: &str, value: &toml::Value) -> Option<String> {
-    settings.clone().set(path, value.clone()).err().map(|error| error.to_string())
+fn unfit(scope: &Scope<'_>, path: &str, value: &toml::Value) -> Option<String> {
+    if path == "lang" && !value.as_str().is_some_and(|lang| scope.langs.contains(&lang)) {
+        let known = scope.langs.join(", ");
+        return Some(format!("the language {value} is not one of the plan's, which are: {known}"));
+    }
+    scope.settings.clone().set(path, value.clone()).err().map(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -202,7 +234,8 @@ mod tests {
              { loses-at-most = { a = ['first-1'], b = ['none'], margin = 0.5 } },\n\
              { converged = { epoch = 4, within = 0.2, of = 'best' } },\n\
              { more-of = { axis = 'train.epochs', from = 5, to = 15, policies = ['none'], gain = 1.5, margin = 0.5 } },\n\
-             { drift = { task = 'en', a = ['first-1', 'first-2'], b = ['none'] } } ]",
+             { drift = { task = 'upos', a = ['first-1', 'first-2'], b = ['none'] } } ]\n\
+             [[settings.stages]]\nname = 'one'\n[[settings.stages]]\nname = 'two'\n",
         );
         let plan = plan.expect("a plan");
         assert_eq!(plan.claims[1].tests.len(), 5);
@@ -217,7 +250,7 @@ mod tests {
         let plan = parse(
             "[[settings.stages]]\nname = 'one'\n[[settings.stages]]\nname = 'two'\ntrain.epoch = 3\n\
              [[claims]]\nsays = 'It forgets.'\n\
-             tests = [{ drift = { task = 'en', stage = 'two', a = ['first-1'], b = ['none'] } }]",
+             tests = [{ drift = { task = 'upos', stage = 'two', a = ['first-1'], b = ['none'] } }]",
         );
         let fault = plan.expect("a plan").expand().expect_err("a setting that is not there");
         assert!(fault.to_string().contains("train.epoch"), "{fault}");
@@ -247,6 +280,16 @@ mod tests {
             ),
             ("converged = { epoch = 0, within = 1 }", "epochs count from 1"),
             ("converged = { epoch = 1, within = 1, share = 1 }", "its share is 1"),
+            ("converged = { epoch = 1, within = -1 }", "`within` is -1"),
+            (
+                "less = { a = ['last-1'], b = ['none'], task = 'ner' }",
+                "the task `ner` is not one of the plan's, which are: upos",
+            ),
+            (
+                "more-of = { axis = 'lang', from = 'en', to = 'de' }",
+                "the language \"de\" is not one of the plan's, which are: en",
+            ),
+            ("drift = { task = 'upos', a = ['none'], b = ['last-1'] }", "the plan has only one"),
             ("more-of = { axis = 'train.epoch', from = 5, to = 15 }", "there is no setting `train.epoch`"),
             (
                 "more-of = { axis = 'train.epochs', from = 5, to = 'x' }",
@@ -301,7 +344,7 @@ mod tests {
         let stages = "[[settings.stages]]\nname = 'a'\n[[settings.stages]]\nname = 'b'\n";
         let drift = |stage: &str| {
             let test =
-                format!("{{ drift = {{ task = 'x', stage = '{stage}', a = ['last-1'], b = ['none'] }} }}");
+                format!("{{ drift = {{ task = 'upos', stage = '{stage}', a = ['last-1'], b = ['none'] }} }}");
             parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
         };
         assert!(drift("b").is_ok() && drift("").is_ok());

@@ -129,12 +129,19 @@ impl Sweep {
         folder.join("timings").join(PairedTimes::file_name(cells))
     }
 
-    /// The stored times of these cells' steps, in turns; nothing where they are not there or cannot be read, since they
-    /// can be measured again.
-    #[must_use]
-    pub fn read_times(folder: &Path, cells: &[Cell]) -> Option<PairedTimes> {
-        let times: PairedTimes = read_json(&Self::times_file(folder, cells), "times of steps").ok()?;
-        times.check().is_ok().then_some(times)
+    /// The stored times of these cells' steps, in turns; nothing where they are not there.
+    ///
+    /// # Errors
+    /// If they cannot be read, or do not fit together. They can be measured again.
+    pub fn read_times(folder: &Path, cells: &[Cell]) -> Result<Option<PairedTimes>, FolderError> {
+        let path = Self::times_file(folder, cells);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let what = "times of steps";
+        let times: PairedTimes = read_json(&path, what)?;
+        let fits = times.check().map_err(|reason| FolderError::Malformed { path, what, reason });
+        fits.map(|()| Some(times))
     }
 
     /// Stores the times of these cells' steps.

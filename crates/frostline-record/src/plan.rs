@@ -173,15 +173,17 @@ impl Plan {
     /// A syntax error or unknown key with line and column, another schema, or a claim that no cell
     /// could decide.
     pub fn parse(text: &str, path: &str) -> Result<Self, PlanError> {
-        let plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
+        let mut plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
             path: path.into(),
             reason: shortened(error.to_string().trim_end()),
         })?;
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });
         }
-        claim_check::check(&plan.claims, &plan.settings, &plan.grid)?;
+        claim_check::check(&plan.claims, &plan.settings, &plan.grid, &plan.treebanks)?;
         plan.check_own_are_compared()?;
+        // What is embedded is made up.
+        plan.synthetic |= plan.treebanks.values().any(|place| place.starts_with("embedded:"));
         Ok(plan)
     }
 

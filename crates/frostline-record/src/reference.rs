@@ -257,7 +257,7 @@ impl Reference {
         }
         let path = plan_path.parent().unwrap_or(Path::new("")).join(&plan.reference);
         let text = frostline_files::read_text(&path, MOST_BYTES)
-            .map_err(|error| ReferenceError::Io { path: path.clone(), source: error.source })?;
+            .map_err(|error| ReferenceError::Io { path: path.clone(), source: error.reason })?;
         Self::parse(&text, &path.display().to_string()).map(Some)
     }
 

@@ -120,12 +120,15 @@ impl PairedTimes {
         format!("{lang}-{}.json", &sha256(ids.join(" ").as_bytes())[..8])
     }
 
-    /// Checks that the parts fit together.
+    /// Checks that there is a round and that the parts fit together.
     ///
     /// # Errors
     /// The first thing that does not fit.
     pub(crate) fn check(&self) -> Result<(), String> {
         let rounds = self.subwords.len();
+        if rounds == 0 {
+            return Err("there is no round".into());
+        }
         let fits = |policy: &TimedPolicy| {
             let mut all = std::iter::once(&policy.step_ms).chain(&policy.cpu_ms);
             all.all(|times| times.len() == rounds && times.iter().all(|ms| ms.is_finite() && *ms > 0.0))
@@ -202,6 +205,10 @@ mod tests {
 
     #[test]
     fn times_that_do_not_fit_are_refused() {
+        let mut none = times();
+        none.subwords.clear();
+        none.policies[0].step_ms.clear();
+        assert!(none.check().is_err(), "no round");
         for wrong in [vec![3.0], vec![3.0, 0.0], vec![f64::NAN, 1.0]] {
             let mut times = times();
             times.policies[0].cpu_ms = Some(wrong.clone());

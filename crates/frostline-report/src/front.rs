@@ -103,13 +103,18 @@ pub(crate) fn remarks(study: &Study, topics: &Topics, page: &mut Page) {
     for lang in study.langs() {
         if let Some((dev_units, half)) = words::sampling(study, lang) {
             page.item(format!(
-                "**{lang}**: dev has {} {}. Each accuracy is good to about ± {} points (half \
-                 of a 95 % Wilson interval, the widest of the table). Differences between policies are \
-                 known better, since all are scored on the same {}.",
+                "**{lang}**: dev has {} {}. Each policy's accuracy is good to about ± {} points (half \
+                 of a 95 % Wilson interval, the widest of them).{}",
                 count(dev_units),
                 units(study).many,
                 fixed(half * 100.0, 2),
-                units(study).many
+                match study.policies().len() {
+                    1 => String::new(),
+                    _ => format!(
+                        " Differences between policies are known better, since all are scored on the same {}.",
+                        units(study).many
+                    ),
+                }
             ));
         }
     }

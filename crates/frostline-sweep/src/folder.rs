@@ -57,7 +57,7 @@ pub(crate) fn check(out: &Path) -> Result<()> {
     let written = frostline_files::write(&probe, b"").and_then(|()| frostline_files::remove(&probe));
     written
         .map_err(|error| {
-            anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.source)
+            anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.reason)
         })
         .environment()
 }
@@ -384,7 +384,7 @@ fn mark(folder: &Path) -> Result<()> {
     let file = open()
         .map_err(|error| {
             let shown = place::shown(folder);
-            anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.source)
+            anyhow!("{shown}: the sweep's folder cannot be written ({}); give another --out", error.reason)
         })
         .environment()?;
     // Where it cannot be written, sweep.json cannot either, which says so.

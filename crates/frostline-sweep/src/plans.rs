@@ -138,7 +138,7 @@ pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
     let shown = shown(&path);
     match frostline_files::read_text(&path, MOST_PLAN) {
         Ok(text) => Ok(PlanText { shown, text, path: Some(path) }),
-        Err(error) => Err(unreadable(wanted, &shown, &error.source)).plan(),
+        Err(error) => Err(unreadable(wanted, &shown, &error.reason)).plan(),
     }
 }
 

@@ -368,9 +368,9 @@ fn goes_on(from: Option<&str>, loaded: &Loaded) -> Option<String> {
         (None, 0) => None,
         (None, _) => Some(place),
         (Some(from), 0) => Some(format!(
-            "taken over from {from}, which has died; it starts anew, since there is no checkpoint for this processor"
+            "taken over from {from}, which no longer runs; it starts anew, since it has no checkpoint for this processor"
         )),
-        (Some(from), _) => Some(format!("taken over from {from}, which has died; it {place}")),
+        (Some(from), _) => Some(format!("taken over from {from}, which no longer runs; it {place}")),
     }
 }
 

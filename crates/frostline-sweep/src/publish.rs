@@ -11,6 +11,7 @@ use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::place;
 use crate::report::MOST_READ;
+use crate::report::usable_times;
 use crate::units::counted;
 
 /// Copies what a report is computed from into a new folder.
@@ -30,7 +31,7 @@ pub fn publish(from: &Path, to: &Path) -> Result<Ending> {
     }
     let is_done = |cell: &Cell| Sweep::cell_folder(to, cell).join("record.json").exists();
     for cells in sweep.timed_groups(is_done) {
-        if let Some(times) = Sweep::read_times(from, &cells) {
+        if let Some(times) = usable_times(from, &cells) {
             Sweep::write_times(to, &cells, &times.published()).environment()?;
         }
     }
@@ -51,7 +52,7 @@ pub fn publish(from: &Path, to: &Path) -> Result<Ending> {
 fn copy(from: &Path, to: &Path, record: Record) -> anyhow::Result<usize> {
     let [old, new] = [from, to].map(|folder| Sweep::cell_folder(folder, &record.cell));
     let read = |name: &str| {
-        frostline_files::read_text(&old.join(name), MOST_READ).map_err(|error| error.source.to_string())
+        frostline_files::read_text(&old.join(name), MOST_READ).map_err(|error| error.reason.to_string())
     };
     let title = record.cell.title();
     let (record, files) = record

@@ -123,11 +123,19 @@ fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
         .collect();
     let done = |cell: &Cell| done.contains(cell.id.as_str());
     let timed = sweep.timed_groups(done);
-    let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| Sweep::read_times(folder, cells)).collect();
+    let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| usable_times(folder, cells)).collect();
     let count = records.iter().filter(|record| record.error.is_none()).count();
     let report = Report::timed(&sweep, &records, &times);
     let report = report.with_predictions(|cell, file| prediction(folder, cell, file));
     Ok((report, [count, sweep.cells.len()]))
+}
+
+/// The times of these cells' steps; says where there are some that cannot be used.
+pub(crate) fn usable_times(folder: &Path, cells: &[Cell]) -> Option<PairedTimes> {
+    Sweep::read_times(folder, cells).unwrap_or_else(|error| {
+        note!("left out  {error}; the same sweep command without --no-timing measures them again");
+        None
+    })
 }
 
 /// The text of a cell's file in a sweep's folder.

@@ -1,6 +1,8 @@
 //! Measures what policies cost a training step, after the cells are done: the policies of a language take steps in turns
 //! in one process, and each takes a few alone in a process of its own, whose peak of memory is then its own.
 
+use std::path::Path;
+
 use frostline_record::{
     Cell, Measurement, PairedTimes, PrefixCache, Sweep, Switch, TimingJob, TimingSettings,
 };
@@ -27,15 +29,13 @@ pub(crate) fn measure(
     }
     let sweep = Sweep::read(folder.path()).environment()?;
     let groups = sweep.timed_groups(|cell| folder.finished(cell));
-    let left: Vec<&Vec<Cell>> =
-        groups.iter().filter(|cells| Sweep::read_times(folder.path(), cells).is_none()).collect();
+    let left: Vec<&Vec<Cell>> = groups.iter().filter(|cells| !is_timed(folder.path(), cells)).collect();
     if left.is_empty() {
         return Ok(());
     }
     // Another sweep of this folder may be measuring the same.
     let _held = claims.hold(&folder.path().join("timings"))?;
-    let left: Vec<&Vec<Cell>> =
-        left.into_iter().filter(|cells| Sweep::read_times(folder.path(), cells).is_none()).collect();
+    let left: Vec<&Vec<Cell>> = left.into_iter().filter(|cells| !is_timed(folder.path(), cells)).collect();
     if left.is_empty() {
         return Ok(());
     }
@@ -49,6 +49,11 @@ pub(crate) fn measure(
         }
     }
     Ok(())
+}
+
+/// Whether the times of these cells' steps are there and can be used.
+fn is_timed(folder: &Path, cells: &[Cell]) -> bool {
+    Sweep::read_times(folder, cells).is_ok_and(|times| times.is_some())
 }
 
 /// What will be measured, given the number of policies of each group, and how long it takes at most.

@@ -3,10 +3,14 @@
 //! Format: <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU> ("JSON array format"). Each
 //! process appends whole lines, so that a killed one leaves a file that can be read; the closing bracket is optional.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
+
 use crate::fault::{Blame as _, Result};
+use crate::place;
 
 /// The environment variable by which a worker learns where to append its spans.
 pub const VARIABLE: &str = "FROSTLINE_TRACE";
@@ -16,10 +20,17 @@ pub const VARIABLE: &str = "FROSTLINE_TRACE";
 pub(crate) struct Trace<'a>(Option<&'a Path>);
 
 impl<'a> Trace<'a> {
-    /// Starts the file anew.
+    /// Starts the file anew. A file that is no trace is left as it is: it may be anything, the plan included.
     pub(crate) fn begin(path: Option<&'a PathBuf>) -> Result<Self> {
         if let Some(path) = path {
-            frostline_files::write(path, b"[\n").environment()?;
+            if !is_ours(path) {
+                let shown = place::shown(path);
+                return Err(anyhow!("{shown}: it is no trace, and would be lost; give --trace another file"))
+                    .plan();
+            }
+            frostline_files::write(path, b"[\n")
+                .map_err(|error| anyhow!("{error}; give --trace a file that can be written"))
+                .environment()?;
         }
         Ok(Self(path.map(PathBuf::as_path)))
     }
@@ -33,5 +44,41 @@ impl<'a> Trace<'a> {
         });
         let mut file = frostline_files::append(path).environment()?;
         file.write_all(format!("{name}\n]\n").as_bytes()).environment()
+    }
+}
+
+/// Whether a file can be replaced by a trace: it is none yet, empty, or a trace.
+fn is_ours(path: &Path) -> bool {
+    let mut start = Vec::new();
+    // A file that cannot be read is left to the message of the one that cannot be written.
+    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+    let is_trace = || {
+        let events = start.strip_prefix(b"[\n").map(String::from_utf8_lossy);
+        events.is_some_and(|events| events.lines().next().is_none_or(|event| event.contains("\"ph\":")))
+    };
+    read.is_err() || start.is_empty() || is_trace()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_trace_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("trace.json");
+        let begin = || Trace::begin(Some(&file)).map_err(|fault| fault.error.to_string());
+        begin().expect("no file yet").end("sweep").expect("an end");
+        begin().expect("the trace of before").end("sweep").expect("an end");
+        begin().expect("a trace that was killed at once");
+        for other in ["name = \"mine\"\n", "[\n  1\n]\n", "[grid]\n"] {
+            std::fs::write(&file, other).expect("a file");
+            let error = begin().expect_err(other);
+            assert!(error.ends_with("would be lost; give --trace another file"), "{error}");
+            assert_eq!(std::fs::read_to_string(&file).expect("the file"), other);
+        }
+        let nowhere = folder.path().join("no/trace.json");
+        let error = Trace::begin(Some(&nowhere)).expect_err("no folder").error.to_string();
+        assert_eq!(error.matches("os error").count(), 1, "{error}");
     }
 }

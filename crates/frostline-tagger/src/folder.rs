@@ -87,6 +87,9 @@ fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
         let cells = folder.join("cells").is_dir();
         let next = match (cells, folder.join("record.json").exists()) {
             (true, _) => "it is a sweep's folder; give the folder of one of its cells, such as cells/NAME",
+            (_, true) if folder.join("model").is_dir() => {
+                "its model/ has no config.json; copy the folder again, or delete it and run the sweep again"
+            }
             (_, true) => "the cell saved no model; run the sweep again with `--set save.model=true`",
             _ => "give a model's folder, or the folder of a cell that ran with `--set save.model=true`",
         };

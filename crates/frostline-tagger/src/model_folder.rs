@@ -72,7 +72,7 @@ impl ModelFolder {
         let place = folder.join("config.json");
         let name = place.display().to_string();
         let text = frostline_files::read_text(&place, MOST_CONFIG)
-            .map_err(|error| anyhow!("{name}: cannot be read: {}; give a model's folder", error.source))?;
+            .map_err(|error| anyhow!("{name}: cannot be read: {}; give a model's folder", error.reason))?;
         let config = EncoderConfig::parse(&text, &name)?;
         let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
         // The default of `transformers` where the file has no `id2label`.

@@ -50,7 +50,7 @@ impl Digest {
 
     /// The digest of the same kind of a file on disk, in lower case.
     pub(super) fn of(&self, path: &Path) -> Result<String, FetchError> {
-        let mut file = frostline_files::open(path).map_err(|error| FetchError::io(path)(error.source))?;
+        let mut file = frostline_files::open(path).map_err(|error| FetchError::io(path)(error.reason))?;
         let bytes = file.metadata().map_err(FetchError::io(path))?.len();
         let (mut sha1, mut sha256) = (Sha1::new(), Sha256::new());
         sha1.update(format!("blob {bytes}\0"));

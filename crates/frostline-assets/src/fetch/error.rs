@@ -185,7 +185,7 @@ pub enum FetchError {
 
 impl From<frostline_files::FileError> for FetchError {
     fn from(error: frostline_files::FileError) -> Self {
-        Self::Io { path: error.path, source: error.source }
+        Self::Io { path: error.path, source: error.reason }
     }
 }
 

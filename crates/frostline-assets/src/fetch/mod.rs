@@ -170,7 +170,7 @@ impl<'o> Fetch<'o> {
         }
         let damaged = |reason: String| FetchError::Damaged { folder: self.folder.clone(), reason };
         let text = frostline_files::read(&self.folder.join(RECORD), MOST_RECORD)
-            .map_err(|error| damaged(format!("{RECORD}: {}", error.source)))?;
+            .map_err(|error| damaged(format!("{RECORD}: {}", error.reason)))?;
         let record: serde_json::Value =
             serde_json::from_slice(&text).map_err(|error| damaged(format!("{RECORD}: {error}")))?;
         let (Some(revision), Some(recorded)) = (record["revision"].as_str(), record["files"].as_object())

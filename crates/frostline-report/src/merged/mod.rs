@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use frostline_record::{Cell, Record, StoredFile, Sweep};
 
 use crate::chart::Figure;
-use crate::number::listed;
+use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::paper;
 use crate::render::{csv, html, markdown, parquet, terminal};
@@ -290,7 +290,7 @@ fn makers(study: &Study) -> String {
     format!(
         "backend {} on {}; code `{}`",
         of(|maker| maker.backend.clone()),
-        of(|maker| format!("{} ({} threads)", maker.device, maker.threads)),
+        of(|maker| format!("{} ({})", maker.device, plural(maker.threads, "thread"))),
         of(|maker| maker.code.chars().take(12).collect())
     )
 }

@@ -193,7 +193,11 @@ fn machines(first: &Named, other: &Named) -> Option<String> {
         return Some(format!("they ran on {} and on {}", joined(&all[0]), joined(&all[1])));
     }
     let jobs = [&first, &other].map(|one| one.study.sweep.plan.jobs);
-    (jobs[0] != jobs[1] || jobs[0] > 1).then(|| format!("{} and {} cells ran at once", jobs[0], jobs[1]))
+    match jobs {
+        [one, other] if one != other => Some(format!("{one} and {other} cells ran at once")),
+        [one, _] if one > 1 => Some(format!("{one} cells ran at once in both")),
+        _ => None,
+    }
 }
 
 /// What the seeds of only one of them mean.

@@ -44,9 +44,11 @@ impl StepCost {
         self.cpu_ms.unwrap_or(self.step_ms)
     }
 
-    /// The median of its time over another's, round by round, with a 95 % interval; nothing where they did not take turns.
-    pub fn over(&self, other: &Self) -> Option<Estimate> {
-        (self.measured == other.measured).then(|| ratio(&self.by_round, &other.by_round))
+    /// Its time over another's, round by round; nothing where they did not take turns.
+    pub fn over(&self, other: &Self) -> Option<RoundRatios> {
+        let by_round = || self.by_round.iter().zip(&other.by_round).map(|(own, other)| own / other).collect();
+        (self.measured == other.measured)
+            .then(|| RoundRatios { measured: self.measured, by_round: by_round() })
     }
 
     /// The share of a baseline step's time that is saved.
@@ -75,6 +77,14 @@ impl StepCost {
             }
         }
     }
+}
+
+/// Ratios of two policies' steps.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundRatios {
+    /// Which measurement they are of: those of one are of the same rounds.
+    pub measured: usize,
+    pub by_round: Vec<f64>,
 }
 
 /// How busy the machine was during a measurement.

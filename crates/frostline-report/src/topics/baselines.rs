@@ -49,8 +49,8 @@ impl Topic for Baselines {
                 "The *most frequent label* gives every sentence the label that train has most often."
             }
             _ => {
-                "The *most frequent tag* gives each word the tag that it has most often in train, and a word that \
-                 train lacks the most frequent of all."
+                "The *most frequent tag* gives each word the tag that it has most often in train; a word that does not \
+                 occur there gets the most frequent tag of all."
             }
         };
         let drawn = self.all.iter().filter_map(|one| one.fit.as_ref()).find(|fit| fit.fitted < fit.of);
@@ -59,7 +59,7 @@ impl Topic for Baselines {
         });
         vec![format!(
             "**Baselines**, in italics, need no training of the encoder. {frequent} The *logistic probe* is a \
-             logistic regression on what the pretrained encoder makes of them, fitted until it converges.{drawn} \
+             logistic regression on the pretrained encoder's output, fitted until it converges.{drawn} \
              A policy below it learned less than a head alone could."
         )]
     }

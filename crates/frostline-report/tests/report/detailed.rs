@@ -60,7 +60,7 @@ pub fn sentiment() -> (Sweep, Vec<Record>, Files) {
 
 /// English, then Naija: what becomes of English.
 pub fn forgetting() -> (Sweep, Vec<Record>, Files) {
-    let sweep = sweep(
+    let mut sweep = sweep(
         "schema = 4\nname = 'forgetting'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
          [grid]\npolicy = ['none', 'first-4', 'all+embeddings']\nseed = [42, 43, 44, 45, 46]\n\
          [settings.tasks.en]\ndata = 'en'\n[settings.tasks.pcm]\ndata = 'pcm'\n\
@@ -72,8 +72,12 @@ pub fn forgetting() -> (Sweep, Vec<Record>, Files) {
          tests = [{ drift = { task = 'en', stage = 'target', a = ['first-4', 'all+embeddings'], b = ['none'] } }]\n\
          [[claims]]\nsays = 'All of the encoder must be frozen for that.'\nneeds = 'any'\n\
          tests = [\n{ drift = { task = 'en', a = ['first-4'], b = ['all+embeddings'], margin = 0.5 } },\n\
-         { drift = { task = 'fr', a = ['first-4'], b = ['none'] } },\n]",
+         { drift = { task = 'pcm', a = ['first-4'], b = ['none'] } },\n]",
     );
+    // A task that no cell was scored on: plans of today cannot name it.
+    if let frostline_record::ClaimTest::Drift(test) = &mut sweep.plan.claims[1].tests[1] {
+        test.task = "fr".into();
+    }
     let reach = |place: &Place<'_>| {
         let seed = place.settings.seed - 42;
         let lost = match (place.settings.policy.as_str(), place.stage) {

@@ -215,6 +215,20 @@ fn claims_on_training_time_are_decided_by_steps_in_turns() {
     assert_eq!(untimed.matches("**Not tested.**").count(), 3, "{untimed}");
 }
 
+/// Policies of one measurement took the same rounds, which are counted once.
+#[test]
+fn policies_that_took_turns_are_averaged_within_rounds() {
+    let (mut sweep, records) = whole();
+    let claim = "[[claims]]\nsays = 'Both save time'\nonly.lang = 'en'\n[[claims.tests]]\n\
+                 less = { a = ['first-4', 'all'], b = ['none'], measure = 'train-time' }\n";
+    sweep.plan.claims = toml::from_str::<Claims>(claim).expect("claims").claims;
+    let files = Report::timed(&sweep, &records, &times(&sweep)).files().expect("a report");
+    let page = text(&files, "report.md");
+    // 30 % less and 60 % less.
+    let found = page.lines().find(|line| line.contains("(A: first-4 and all; B: none)")).expect("the test");
+    assert!(found.contains("A − B is −45.0") && found.ends_with(" 40 rounds"), "{found}");
+}
+
 #[derive(serde::Deserialize)]
 struct Claims {
     claims: Vec<frostline_record::Claim>,

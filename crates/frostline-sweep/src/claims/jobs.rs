@@ -93,7 +93,7 @@ impl Cells for All {
     }
 
     fn prepare(&self, cell: usize) -> io::Result<()> {
-        frostline_files::create_own_folder(&self.folders[cell]).map_err(|error| error.source)
+        frostline_files::create_own_folder(&self.folders[cell]).map_err(|error| error.reason)
     }
 }
 

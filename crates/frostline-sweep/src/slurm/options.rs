@@ -101,8 +101,8 @@ impl SlurmArgs {
         let Some(path) = user_file() else { return given.checked() };
         let text = match frostline_files::read_text(&path, MOST_BYTES) {
             Ok(text) => text,
-            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => return given.checked(),
-            Err(error) => return Err(anyhow!("{}: cannot be read: {}", path.display(), error.source)),
+            Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => return given.checked(),
+            Err(error) => return Err(anyhow!("{}: cannot be read: {}", path.display(), error.reason)),
         };
         let file: UserFile = toml::from_str(&text).with_context(|| place_of(&path))?;
         given.or(file.slurm).checked()

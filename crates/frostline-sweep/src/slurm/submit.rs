@@ -152,7 +152,7 @@ pub(super) fn submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
     let path = sweep.join("slurm").join("jobs.json");
     match frostline_files::read_text(&path, MOST_BYTES) {
         Ok(text) => serde_json::from_str(&text).with_context(|| format!("{}: damaged", path.display())),
-        Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
 }

@@ -50,7 +50,8 @@ impl Audit {
             return Err(Stop::Input(format!("{reason}, {left_out} could not be audited; {next}")).into());
         }
         if left_out > 0 {
-            bail!("{left_out} of {all} cells could not be audited; the lines above say why");
+            let cells = frostline_sweep::units::counted(all, "cell");
+            bail!("{left_out} of {cells} could not be audited; the lines above say why");
         }
         Ok(())
     }

@@ -109,7 +109,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = frostline_files::open(path).map_err(|error| unreadable(path, &error.source))?;
+    let file = frostline_files::open(path).map_err(|error| unreadable(path, &error.reason))?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
 }
 

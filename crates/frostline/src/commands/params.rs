@@ -117,12 +117,11 @@ struct Task {
     labels: usize,
 }
 
-/// Reads bytes such as `8G`, `900M` or `1.5GiB`; the units are powers of 1,024.
+/// Reads bytes such as `8G`, `900M` or `1.5GiB`; the units are powers of 1,024, and one must be given.
 fn bytes(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
     let factor = match text[number.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B')
     {
-        "" => 1.0,
         "K" => 1024.0,
         "M" => 1024.0_f64.powi(2),
         "G" => 1024.0_f64.powi(3),
@@ -131,7 +130,9 @@ fn bytes(text: &str) -> Result<u64, String> {
     };
     let found = number.trim().parse::<f64>().map(|number| number * factor);
     let found = found.ok().filter(|bytes| bytes.is_finite() && *bytes >= 1.0);
-    found.map(|bytes| bytes as u64).ok_or_else(|| format!("`{text}`: expected a size such as 8G or 900M"))
+    found
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| format!("`{text}`: expected a size with its unit, such as 8G or 900M"))
 }
 
 /// Reads `NAME=LABELS` or `NAME=HEAD:LABELS`.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::number::fixed;
 use crate::study::words::extras_name;
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::verdict::{Answer, Verdict, Wanted, short};
+use crate::topics::claims::verdict::{Answer, Verdict, Wanted, amount, short};
 
 /// How many cells are near their end.
 #[derive(Clone, Debug, Serialize)]
@@ -98,9 +98,9 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
         End::Best => "its best epoch",
     };
     let asks = format!(
-        "more than {} % of cells have, after epoch {epoch}, a dev accuracy within {} points of that of {end}",
+        "more than {} % of cells have, after epoch {epoch}, a dev accuracy within {} of that of {end}",
         short(100.0 * test.share),
-        short(test.within)
+        amount(test.within, "points")
     );
     let asked = |view: &&&CellView| {
         test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)

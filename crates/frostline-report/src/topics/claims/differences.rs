@@ -80,7 +80,7 @@ fn by_steps(
 
 /// Why training times of policies are not compared.
 const UNTIMED: &str = "the steps of these policies were not taken in turns, and training times of single cells hold whatever \
-                       else the machine did; `frostline time` takes them";
+                       else the machine did; the same sweep command without `--no-timing` takes them";
 
 /// Over a stage, a task falls less under A than under B.
 pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) -> Answer<Differences> {

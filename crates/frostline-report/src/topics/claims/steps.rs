@@ -2,10 +2,10 @@
 //! step on the same batch, so that what else the machine does falls on both; where that was much, processor time is
 //! compared.
 
-use frostline_score::{Estimate, MeanInterval};
+use frostline_score::{Estimate, MeanInterval, median};
 
 use crate::study::hardware::Hardware;
-use crate::study::turns::StepCost;
+use crate::study::turns::{RoundRatios, StepCost};
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison, place};
 use crate::topics::claims::verdict::Wanted;
@@ -17,9 +17,8 @@ struct Ratio {
     names: [String; 2],
     compared_ms: [f64; 2],
     by_cpu_time: bool,
-    rounds: usize,
     hardware: Hardware,
-    ratio: Estimate,
+    ratios: RoundRatios,
 }
 
 /// One row per comparison and one per language that has several, then one for all; nothing unless the steps of every
@@ -68,24 +67,39 @@ fn ratios(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<
                 names,
                 compared_ms: costs.map(StepCost::compared_ms),
                 by_cpu_time: costs[0].cpu_ms.is_some(),
-                rounds: costs[0].rounds,
                 hardware: costs[0].hardware.clone(),
-                ratio: costs[0].over(costs[1])?,
+                ratios: costs[0].over(costs[1])?,
             });
         }
     }
     Some(found)
 }
 
-/// The mean of ratios that were measured apart: the squares of their intervals' halves add up.
+/// The mean of ratios. Those of one measurement are of the same rounds, so they are averaged within each; of measurements that
+/// were made apart the squares of the intervals' halves add up.
 fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wanted) -> PairedComparison {
     let n = ratios.len() as f64;
-    let sum = |of: &dyn Fn(&Ratio) -> f64| ratios.iter().map(|one| of(one)).sum::<f64>();
-    let mean = |of: &dyn Fn(&Ratio) -> f64| sum(of) / n;
-    let half = |of: &dyn Fn(&Ratio) -> f64| sum(&|one| of(one).powi(2)).sqrt() / n;
-    let value = mean(&|one| one.ratio.value);
-    let low = value - half(&|one| one.ratio.value - one.ratio.low);
-    let high = value + half(&|one| one.ratio.high - one.ratio.value);
+    let mean = |of: &dyn Fn(&Ratio) -> f64| ratios.iter().map(|one| of(one)).sum::<f64>() / n;
+    let measured: Vec<(f64, usize, Estimate)> = distinct(ratios.iter().map(|one| one.ratios.measured))
+        .into_iter()
+        .map(|measured| {
+            let same: Vec<&[f64]> = ratios
+                .iter()
+                .filter(|one| one.ratios.measured == measured)
+                .map(|one| one.ratios.by_round.as_slice())
+                .collect();
+            let rounds = same.iter().map(|one| one.len()).min().unwrap_or(0);
+            let of_round = |round: usize| same.iter().map(|one| one[round]).sum::<f64>() / same.len() as f64;
+            let by_round: Vec<f64> = (0..rounds).map(of_round).collect();
+            (same.len() as f64 / n, rounds, median(&by_round, 0.95))
+        })
+        .collect();
+    let half = |of: &dyn Fn(&Estimate) -> f64| {
+        measured.iter().map(|(share, _, ratio)| (share * of(ratio)).powi(2)).sum::<f64>().sqrt()
+    };
+    let value = measured.iter().map(|(share, _, ratio)| share * ratio.value).sum::<f64>();
+    let low = value - half(&|ratio| ratio.value - ratio.low);
+    let high = value + half(&|ratio| ratio.high - ratio.value);
     let interval = Some([low, high]).filter(|ends| ends.iter().all(|end| end.is_finite()));
     let interval = interval.map(|ends| ends.map(|end| 100.0 * (end - 1.0)));
     PairedComparison {
@@ -95,7 +109,7 @@ fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wan
         seeds: Vec::new(),
         differences: Vec::new(),
         mean: MeanInterval {
-            n: ratios.iter().map(|one| one.rounds).sum(),
+            n: measured.iter().map(|(_, rounds, _)| rounds).sum(),
             mean: 100.0 * (value - 1.0),
             interval,
         },

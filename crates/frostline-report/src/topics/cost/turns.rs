@@ -20,10 +20,10 @@ pub(super) const READING: &str = "**Time saving** is how much less time a traini
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
 /// Why there is no "Time saving", where no steps were taken in turns.
-pub(super) const UNTIMED: &str = "**Savings in time are not measured here**, since no steps were taken in turns. Training \
-     times of single cells do not tell them: they hold whatever else the machine did. `frostline time` takes the steps and \
-     writes the report again. **Speed-up** is how many times as fast a training step should be as with `none`: predicted from \
-     the work that is left, for Frostline's own kernels on two processor cores.";
+pub(super) const UNTIMED: &str = "**Savings in time are not measured here**, since there are no times of steps that were taken in \
+     turns. Training times of single cells do not tell them: they hold whatever else the machine did. The same sweep command \
+     without `--no-timing` takes the steps and writes the report again. **Speed-up** is how many times as fast a training step \
+     should be as with `none`: predicted from the work that is left, for Frostline's own kernels on two processor cores.";
 
 /// What was predicted of a policy's steps.
 pub(super) struct Predicted {

@@ -57,8 +57,8 @@ impl Topic for Errors {
             _ => "per-tag scores, confusions, verdicts on policies, and ",
         };
         let missing = format!(
-            "Not in this report: {missing}any setting that the plan does not vary. The predictions are stored \
-             with each cell."
+            "Not in this report: {missing}comparisons along settings that the plan does not vary. The predictions are \
+             stored with each cell."
         );
         unread.into_iter().chain([missing]).collect()
     }
@@ -159,6 +159,6 @@ fn how_to_read(study: &Study, page: &mut Page) {
         page.item(item);
     }
     if study.has_baseline() {
-        page.item("**vs none** is the difference to the cell of the same seed in which everything learns.");
+        page.item("**vs none** is the difference from the cell of the same seed in which everything learns.");
     }
 }

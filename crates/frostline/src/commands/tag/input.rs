@@ -161,8 +161,9 @@ impl Input {
         let Source::Treebank { faults, first: Some(first), .. } = &self.source else { return };
         let name = self.path.display().to_string();
         note!(
-            "{}\n{name}: {faults} faults left as they were; `frostline conllu check` lists them",
-            first.at(&name)
+            "{}\n{name}: {} left as they were; `frostline conllu check` lists them",
+            first.at(&name),
+            frostline_sweep::units::counted(*faults as usize, "fault")
         );
     }
 }
