@@ -8,7 +8,7 @@ use crate::study::advice::{Advice, Choice, SPLIT};
 use crate::study::saved;
 use crate::study::verdicts::{PolicyVerdict, points, tally};
 use crate::study::words::{SENTENCES, extras_name, units};
-use crate::study::{BASELINE, Group, SPLITS, Study};
+use crate::study::{BASELINE, Group, SPLITS, Study, distinct};
 use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -85,11 +85,15 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
         points(study.margin())
     )];
     if rows.iter().all(|row| row.compared.seeds.len() < 2) {
-        said.push(
+        let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
+        let next = match seeds {
+            1 => "Run at least three seeds.",
+            _ => "Only one can be compared yet; the same sweep command goes on with the others.",
+        };
+        said.push(format!(
             "With one seed nothing can be said of a policy, only of two trained models: another seed may reverse any \
-             difference. Run at least three seeds."
-                .into(),
-        );
+             difference. {next}"
+        ));
         return said;
     }
     let several = study.langs().len() > 1;

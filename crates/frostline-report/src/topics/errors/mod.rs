@@ -47,7 +47,8 @@ impl Topic for Errors {
         let unread = self.left_out.first().map(|first| {
             format!(
                 "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
-                 lack them. The first is {first}.",
+                 lack them. The first is {first}. Delete the folder of such a cell, and the same sweep command runs it \
+                 again.",
                 plural(self.left_out.len(), "file")
             )
         });
@@ -118,7 +119,7 @@ impl Errors {
         let mut page = Page::default();
         page.section(1, format!("Errors: {}", study.sweep.plan.name));
         banner(study, &mut page);
-        how_to_read(study, &mut page);
+        how_to_read(study, &self.left_out, &mut page);
         if self.without_words {
             page.item("Sentences are not quoted: the records were published without their words.");
         }
@@ -141,12 +142,20 @@ impl Errors {
     }
 }
 
-fn how_to_read(study: &Study, page: &mut Page) {
-    page.paragraph(
-        "This page is counted from the stored predictions of every cell. A word is wrong here where it is \
+fn how_to_read(study: &Study, left_out: &[String], page: &mut Page) {
+    let of = match left_out {
+        [] => "of every cell",
+        _ => "of the cells whose predictions can be used",
+    };
+    page.paragraph(format!(
+        "This page is counted from the stored predictions {of}. A word is wrong here where it is \
          wrong in the headline accuracy: also where it was lost to truncation or its tag never occurs in \
-         train.",
-    );
+         train."
+    ));
+    if let Some(first) = left_out.first() {
+        let files = plural(left_out.len(), "file");
+        page.paragraph(format!("**{files} of predictions could not be used**. The first is {first}."));
+    }
     for item in [
         "**Unknown** words do not occur in the train split that the cell learned from. The others are \
          **known**: with **one tag** there, or with **several**, which makes them ambiguous. Words are \
