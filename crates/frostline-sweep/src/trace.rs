@@ -47,8 +47,11 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Whether a file can be replaced by a trace: it is none yet, empty, or a trace.
+/// Whether a file can be replaced by a trace: it is none yet, empty, or a trace. A device is none of these.
 fn is_ours(path: &Path) -> bool {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return false;
+    }
     let mut start = Vec::new();
     // A file that cannot be read is left to the message of the one that cannot be written.
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
@@ -77,6 +80,8 @@ mod tests {
             assert!(error.ends_with("would be lost; give --trace another file"), "{error}");
             assert_eq!(std::fs::read_to_string(&file).expect("the file"), other);
         }
+        #[cfg(unix)]
+        Trace::begin(Some(&"/dev/null".into())).expect_err("a device");
         let nowhere = folder.path().join("no/trace.json");
         let error = Trace::begin(Some(&nowhere)).expect_err("no folder").error.to_string();
         assert_eq!(error.matches("os error").count(), 1, "{error}");
