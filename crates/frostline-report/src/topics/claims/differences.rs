@@ -13,11 +13,16 @@ use crate::topics::claims::rows::{BySentence, Differences, Pair, place, rows};
 use crate::topics::claims::steps;
 use crate::topics::claims::verdict::{Answer, Verdict, Wanted, amount, by_more_than, has, short};
 
+/// Which policies A and B are: ` (A: first-2 and first-4; B: none)`.
+fn sides(a: &[String], b: &[String]) -> String {
+    format!(" (A: {}; B: {})", listed(a), listed(b))
+}
+
 /// A has less than B.
 pub(super) fn less(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let margin = by_more_than(test.margin, gauge.difference_unit());
-    let asks = format!("A has less {} than B{margin}", gauge.name);
+    let asks = format!("A has less {} than B{margin}{}", gauge.name, sides(&test.a, &test.b));
     between(study, cells, test, &gauge, asks, Wanted::Below(test.margin))
 }
 
@@ -25,7 +30,7 @@ pub(super) fn less(study: &Study, cells: &[&CellView], test: &Compared) -> Answe
 pub(super) fn equal_within(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let margin = amount(test.margin, gauge.difference_unit());
-    let asks = format!("A and B differ by at most {margin} in {}", gauge.name);
+    let asks = format!("A and B differ by at most {margin} in {}{}", gauge.name, sides(&test.a, &test.b));
     between(study, cells, test, &gauge, asks, Wanted::Within(test.margin))
 }
 
@@ -33,7 +38,7 @@ pub(super) fn equal_within(study: &Study, cells: &[&CellView], test: &Compared) 
 pub(super) fn loses_at_most(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let margin = amount(test.margin, gauge.difference_unit());
-    let asks = format!("A loses at most {margin} of {} against B", gauge.name);
+    let asks = format!("A loses at most {margin} of {} against B{}", gauge.name, sides(&test.a, &test.b));
     between(study, cells, test, &gauge, asks, Wanted::Above(-test.margin))
 }
 
@@ -90,8 +95,11 @@ pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) 
         name => format!("the stage `{name}`"),
     };
     let margin = by_more_than(test.margin, gauge.difference_unit());
-    let asks =
-        format!("over {stage}, {} falls less, or rises more, under A than under B{margin}", gauge.name);
+    let asks = format!(
+        "over {stage}, {} falls less, or rises more, under A than under B{margin}{}",
+        gauge.name,
+        sides(&test.a, &test.b)
+    );
     let of_cell = |view: &'a CellView| {
         let (end, done) = (gauge.end(view)?.0, view.done()?);
         let stages = &done.result.stages;

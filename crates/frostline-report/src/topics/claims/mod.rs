@@ -14,8 +14,8 @@ use frostline_record::Needs;
 use crate::fields::Fields;
 use crate::number::{capital, fixed, listed, plural, signed};
 use crate::page::{Page, PageFile};
+use crate::study::Study;
 use crate::study::words::banner;
-use crate::study::{Study, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Value};
 use crate::topic::Topic;
 
@@ -102,20 +102,10 @@ impl Topic for Claims {
 
 /// The test, with its own verdict where a claim has several.
 fn sentence(claim: &Judged, test: &Tested) -> String {
-    let asks = format!("{}{}", test.asks, sides(test));
-    if claim.tests.len() == 1 { asks } else { format!("*{}*, {asks}", test.verdict.name()) }
-}
-
-/// Who A and B are: ` (A: first-2 and first-4; B: none)`; nothing where the test says it, or nothing was compared.
-fn sides(test: &Tested) -> String {
-    let Found::Differences(found) = &test.found else { return String::new() };
-    if test.asks.contains("(A)") {
-        return String::new();
+    if claim.tests.len() == 1 {
+        return test.asks.clone();
     }
-    let side =
-        |at: usize| distinct(found.rows.iter().filter_map(|row| Some(row.names.as_ref()?[at].clone())));
-    let [a, b] = [side(0), side(1)];
-    if a.is_empty() { String::new() } else { format!(" (A: {}; B: {})", listed(&a), listed(&b)) }
+    format!("*{}*, {}", test.verdict.name(), test.asks)
 }
 
 /// What a test found, in a line.
