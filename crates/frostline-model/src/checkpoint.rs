@@ -1,13 +1,17 @@
 //! Weights in safetensors files, as Hugging Face stores them: f32, f16 or bf16, whole or sharded.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use frostline_files::{open, read_text};
 use half::{bf16, f16};
-use memmap2::Mmap;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 
 use crate::names::sentence_name;
 use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_name};
@@ -17,6 +21,19 @@ use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_nam
 /// # Units
 /// Bytes.
 const MOST_INDEX: u64 = 64 << 20;
+
+/// The largest header that is read: the format's own limit.
+///
+/// # Units
+/// Bytes.
+const MOST_HEADER: u64 = 100_000_000;
+
+/// What is read of a file at once: a table of words can be large, and what was read of it is needed no longer than it takes to
+/// convert it. A multiple of every value's size.
+///
+/// # Units
+/// Bytes.
+const PIECE: usize = 1 << 20;
 
 /// An opened set of weights.
 pub struct Checkpoint {
@@ -36,17 +53,60 @@ struct Tensor {
     bytes: Range<usize>,
 }
 
+/// A file's bytes. They are read where they are needed rather than mapped: pages of a map count as the process's own memory,
+/// and a few rows of a table touch nearly all of its pages.
 enum Bytes {
-    Mapped(Mmap),
+    Stored(Mutex<File>),
     Held(&'static [u8]),
 }
 
 impl Bytes {
-    fn get(&self) -> &[u8] {
+    fn len(&self) -> io::Result<u64> {
         match self {
-            Self::Mapped(map) => map,
-            Self::Held(bytes) => bytes,
+            Self::Stored(file) => Ok(file.lock().unwrap_or_else(PoisonError::into_inner).metadata()?.len()),
+            Self::Held(bytes) => Ok(bytes.len() as u64),
         }
+    }
+
+    /// Some of the bytes. They are there, unless somebody else has cut the file.
+    fn get(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
+        match self {
+            Self::Stored(file) => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.seek(SeekFrom::Start(range.start as u64))?;
+                let mut bytes = Vec::with_capacity(range.len());
+                file.by_ref().take(range.len() as u64).read_to_end(&mut bytes)?;
+                if bytes.len() < range.len() {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Ok(bytes.into())
+            }
+            Self::Held(bytes) => Ok(bytes[range].into()),
+        }
+    }
+
+    /// What the file's header says, and where the first tensor begins. The tensors fill exactly the rest of the file.
+    fn header(&self) -> io::Result<(Metadata, usize)> {
+        const BEFORE: usize = size_of::<u64>();
+        let all = self.len()?;
+        if all < BEFORE as u64 {
+            return Err(io::Error::other("it ends before the header"));
+        }
+        let length = self.get(0..BEFORE)?;
+        let length = u64::from_le_bytes(length.as_ref().try_into().expect("as many bytes as were asked for"));
+        if length > MOST_HEADER.min(all - BEFORE as u64) {
+            return Err(io::Error::other("it does not begin with the length of a header"));
+        }
+        let start = BEFORE + length as usize;
+        let about: Metadata = serde_json::from_slice(&self.get(BEFORE..start)?)?;
+        let tensors = about.tensors().values().map(|about| about.data_offsets.1).max().unwrap_or(0);
+        if (start + tensors) as u64 != all {
+            return Err(io::Error::other(format!(
+                "it has {all} bytes, but by its header it would have {}",
+                start + tensors
+            )));
+        }
+        Ok((about, start))
     }
 }
 
@@ -61,8 +121,8 @@ impl Checkpoint {
         } else {
             vec![path.to_path_buf()]
         };
-        let mapped = files.iter().map(|file| map(file)).collect::<Result<Vec<_>, _>>()?;
-        Self::index(mapped, family, path.display().to_string())
+        let opened = files.iter().map(|file| stored(file)).collect::<Result<Vec<_>, _>>()?;
+        Self::index(opened, family, path.display().to_string())
     }
 
     /// Opens weights that are embedded in the program; `place` names them in errors.
@@ -76,14 +136,10 @@ impl Checkpoint {
     fn index(files: Vec<Bytes>, family: Family, place: String) -> Result<Self, ModelError> {
         let mut tensors = HashMap::new();
         for (number, file) in files.iter().enumerate() {
-            // This also checks that the tensors fill exactly the rest of the file.
-            let (header, about) =
-                SafeTensors::read_metadata(file.get()).map_err(|error| ModelError::Weights {
-                    place: place.clone(),
-                    reason: format!("not a safetensors file ({error}); fetch it again"),
-                })?;
-            // The header's length comes before it.
-            let start = size_of::<u64>() + header;
+            let (about, start) = file.header().map_err(|error| ModelError::Weights {
+                place: place.clone(),
+                reason: format!("not a safetensors file ({error}); fetch it again"),
+            })?;
             for (name, about) in about.tensors() {
                 let (from, to) = about.data_offsets;
                 let bytes = start + from..start + to;
@@ -113,8 +169,11 @@ impl Checkpoint {
         let parameters = config.parameters(&[]);
         parameters.iter().try_for_each(|(path, shape)| {
             let (stored, _) = self.tensor(path, shape)?;
-            // In pieces, since a table of words can be large.
-            stored.bytes.chunks(1 << 20).try_for_each(|piece| stored.values(piece).map(|_| ()))
+            let mut values = Vec::new();
+            pieces(stored.bytes.len()).try_for_each(|piece| {
+                values.clear();
+                stored.read(piece, &mut values)
+            })
         })
     }
 
@@ -150,8 +209,8 @@ impl Checkpoint {
             let (place, name, found) = (self.place.clone(), name.clone(), tensor.shape.clone());
             return Err(ModelError::Shape { place, name, found, expected });
         }
-        let bytes = &self.files[tensor.file].get()[tensor.bytes.clone()];
-        Ok((Stored { place: &self.place, name, dtype: tensor.dtype, bytes }, transposed))
+        let (file, bytes) = (&self.files[tensor.file], tensor.bytes.clone());
+        Ok((Stored { place: &self.place, name, dtype: tensor.dtype, file, bytes }, transposed))
     }
 }
 
@@ -160,7 +219,9 @@ struct Stored<'a> {
     place: &'a str,
     name: &'a str,
     dtype: Dtype,
-    bytes: &'a [u8],
+    file: &'a Bytes,
+    /// Where they are in the file.
+    bytes: Range<usize>,
 }
 
 impl Stored<'_> {
@@ -175,20 +236,37 @@ impl Stored<'_> {
         }
     }
 
-    /// The values in some of the bytes.
+    /// All values.
     ///
     /// # Errors
-    /// If they are of another type than f32, f16 or bf16, or one is NaN or infinite.
-    fn values(&self, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
+    /// If they are of another type than f32, f16 or bf16, one is NaN or infinite, or the file cannot be read.
+    fn values(&self) -> Result<Vec<f32>, ModelError> {
         self.check_type()?;
-        let values: Vec<f32> = match self.dtype {
-            Dtype::F32 => bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
-            Dtype::F16 => bytes.as_chunks().0.iter().map(|two| f16::from_le_bytes(*two).to_f32()).collect(),
+        let mut values = Vec::with_capacity(self.bytes.len() / self.width());
+        pieces(self.bytes.len()).try_for_each(|piece| self.read(piece, &mut values))?;
+        Ok(values)
+    }
+
+    /// Bytes of a value.
+    fn width(&self) -> usize {
+        if self.dtype == Dtype::F32 { size_of::<f32>() } else { size_of::<u16>() }
+    }
+
+    /// Appends the values in some of the tensor's bytes.
+    fn read(&self, of: Range<usize>, values: &mut Vec<f32>) -> Result<(), ModelError> {
+        let bytes = self.file.get(self.bytes.start + of.start..self.bytes.start + of.end);
+        let bytes = bytes.map_err(|error| self.fault(format!("cannot be read: {error}")))?;
+        let before = values.len();
+        match self.dtype {
+            Dtype::F32 => values.extend(bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four))),
+            Dtype::F16 => {
+                values.extend(bytes.as_chunks().0.iter().map(|two| f16::from_le_bytes(*two).to_f32()));
+            }
             // BF16: there is no other.
-            _ => bytes.as_chunks().0.iter().map(|two| bf16::from_le_bytes(*two).to_f32()).collect(),
-        };
-        match values.iter().find(|value| !value.is_finite()) {
-            None => Ok(values),
+            _ => values.extend(bytes.as_chunks().0.iter().map(|two| bf16::from_le_bytes(*two).to_f32())),
+        }
+        match values[before..].iter().find(|value| !value.is_finite()) {
+            None => Ok(()),
             Some(value) => {
                 Err(self
                     .fault(format!("contains {value}; the weights are damaged or their training diverged")))
@@ -210,19 +288,26 @@ impl ParameterSource for Checkpoint {
 
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         let (stored, transposed) = self.tensor(path, shape)?;
-        let values = stored.values(stored.bytes)?;
+        let values = stored.values()?;
         Ok(if transposed { transpose(&values, shape[1], shape[0]) } else { values })
     }
 
     fn rows(&self, path: &str, shape: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
         let (stored, _) = self.tensor(path, &shape)?;
+        stored.check_type()?;
         let width = stored.bytes.len() / shape[0].max(1);
         let mut out = Vec::with_capacity(rows.len() * shape[1]);
         for &row in rows {
-            out.extend(stored.values(&stored.bytes[row as usize * width..][..width])?);
+            let from = row as usize * width;
+            stored.read(from..from + width, &mut out)?;
         }
         Ok(out)
     }
+}
+
+/// So many bytes in pieces.
+fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..bytes).step_by(PIECE).map(move |from| from..bytes.min(from + PIECE))
 }
 
 /// The transpose of a row-major matrix.
@@ -236,14 +321,12 @@ pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     out
 }
 
-fn map(path: &Path) -> Result<Bytes, ModelError> {
-    let place = || path.display().to_string();
-    let file = open(path)
-        .map_err(|error| ModelError::Weights { place: place(), reason: error.reason.to_string() })?;
-    // SAFETY: the map is only read. If another program shrank the file meanwhile, the process would
-    // end with a bus error; weights files are not edited in place.
-    let map = unsafe { Mmap::map(&file) };
-    map.map(Bytes::Mapped).map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
+fn stored(path: &Path) -> Result<Bytes, ModelError> {
+    let file = open(path).map_err(|error| ModelError::Weights {
+        place: path.display().to_string(),
+        reason: error.reason.to_string(),
+    })?;
+    Ok(Bytes::Stored(Mutex::new(file)))
 }
 
 /// The files that an index names, in the same folder.
