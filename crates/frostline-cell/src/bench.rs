@@ -224,7 +224,7 @@ impl Work for StepTask<'_> {
             let model = model.valid();
             let mut settings = settings.clone();
             settings.eval.batch_tokens = 4096;
-            compute_prefix(&model, &encoder, data, blocks, &settings, &mut take)?;
+            compute_prefix(&model, &encoder, data.into(), blocks, &settings, &mut take)?;
         }
         let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
         let starts = all.starts();

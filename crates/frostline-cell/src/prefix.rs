@@ -14,7 +14,7 @@ use frostline_model::Network;
 use frostline_record::{
     Cell, DataSettings, Event, Init, PrefixEvent, PrefixPlace, PrefixState, PrefixUse, Settings, sha256,
 };
-use frostline_train::{Dataset, Prefix, View, compute_prefix};
+use frostline_train::{Dataset, View, compute_prefix};
 
 use crate::corpus::seed_chooses;
 use crate::data::{Data, TaskData};
@@ -40,29 +40,25 @@ pub(crate) struct Splits {
 impl Splits {
     /// A task's split as the training loop wants it; 0 is train, 1 dev, 2 test.
     pub fn view<'a>(&'a self, data: &'a Dataset, task: usize, split: usize) -> View<'a> {
-        let prefix = self.rows[task][split].as_ref().map(|rows| Prefix {
-            blocks: self.blocks,
-            hidden: self.hidden,
-            rows: rows.values(),
-            starts: &rows.starts,
-        });
+        let prefix = self.rows[task][split].as_ref().map(|rows| rows.prefix(self.blocks, self.hidden));
         View { data, prefix }
     }
-}
 
-impl Splits {
     /// Checks that what was read is still what was computed.
     ///
     /// # Errors
     /// If a file was changed while it was read.
     pub fn check_unchanged(&self) -> Result<()> {
-        let mut rows = self.rows.iter().flatten().flatten();
-        ensure!(
-            rows.all(|rows| rows.is_unchanged()),
-            "a file of the prefix cache was changed while the cell read it; run the sweep again"
-        );
-        Ok(())
+        check_unchanged(self.rows.iter().flatten().flatten())
     }
+}
+
+fn check_unchanged<'a>(mut rows: impl Iterator<Item = &'a Arc<Rows>>) -> Result<()> {
+    ensure!(
+        rows.all(|rows| rows.is_unchanged()),
+        "a file of the prefix cache was changed while the cell read it; run the sweep again"
+    );
+    Ok(())
 }
 
 /// A stage of a cell that may read its constant prefix.
@@ -125,11 +121,12 @@ impl Request<'_> {
                 let rows = match kept.find(&key) {
                     Some(rows) => rows,
                     None => {
-                        let fill = Fill { request: self, model, set, blocks };
+                        let mut fill = Fill { request: self, model, set, blocks, lower: None };
                         let fits = held + fill.bytes() <= limit;
                         if fits {
                             kept.make_room(limit - fill.bytes());
                         }
+                        fill.lower = self.lower(task, role, blocks, kept)?;
                         let folder = (!fits).then_some(Path::new(&place.folder));
                         let (rows, computed) = fill.at(folder, &key, &mut progress)?;
                         if computed {
@@ -147,6 +144,22 @@ impl Request<'_> {
         }
         splits.used.fill_ms = clock.elapsed().as_secs_f64() * 1e3;
         Ok(splits)
+    }
+
+    /// The largest part of a split's prefix that is kept, with its number of blocks, to go on from.
+    fn lower(
+        &self,
+        task: &TaskData,
+        split: &str,
+        blocks: usize,
+        kept: &mut Kept,
+    ) -> Result<Option<(usize, Arc<Rows>)>> {
+        for lower in (0..blocks).rev() {
+            if let Some(rows) = kept.find(&self.key(task, split, lower)?) {
+                return Ok(Some((lower, rows)));
+            }
+        }
+        Ok(None)
     }
 
     /// Hash of all that a split's prefix depends on.
@@ -202,6 +215,8 @@ struct Fill<'a, 'r, B: Kernels> {
     model: &'a Network<B>,
     set: &'a Dataset,
     blocks: usize,
+    /// The output of fewer blocks, and their number.
+    lower: Option<(usize, Arc<Rows>)>,
 }
 
 impl<B: Kernels> Fill<'_, '_, B> {
@@ -320,7 +335,10 @@ impl<B: Kernels> Fill<'_, '_, B> {
             progress.add(rows.len() / data.encoder.hidden);
             take(rows)
         };
-        compute_prefix(self.model, &data.encoder, self.set, self.blocks, &settings, &mut take)
+        let prefix = self.lower.as_ref().map(|(blocks, rows)| rows.prefix(*blocks, data.encoder.hidden));
+        let view = View { data: self.set, prefix };
+        compute_prefix(self.model, &data.encoder, view, self.blocks, &settings, &mut take)?;
+        check_unchanged(self.lower.iter().map(|(_, rows)| rows))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use frostline_files::{Identity, SEAL_BYTES, unseal};
+use frostline_train::Prefix;
 
 /// The prefixes that one worker keeps in memory, those used last at the end.
 #[derive(Default)]
@@ -74,8 +75,13 @@ impl MappedRows {
 }
 
 impl Rows {
+    /// The rows as the output of so many blocks of width H.
+    pub fn prefix(&self, blocks: usize, hidden: usize) -> Prefix<'_> {
+        Prefix { blocks, hidden, rows: self.values(), starts: &self.starts }
+    }
+
     /// All numbers, row by row.
-    pub fn values(&self) -> &[f32] {
+    fn values(&self) -> &[f32] {
         match &self.values {
             Values::Memory(values) => values,
             Values::Mapped(rows) => rows.values(),

@@ -220,7 +220,7 @@ fn prefix<B: Train>(
         rows.extend_from_slice(some);
         anyhow::Ok(())
     };
-    compute_prefix(&model.valid(), encoder, set, blocks, &cell.settings, &mut take)?;
+    compute_prefix(&model.valid(), encoder, set.into(), blocks, &cell.settings, &mut take)?;
     Ok(Some((blocks, rows)))
 }
 

@@ -29,7 +29,7 @@ impl<'a, B: Train> Freezer<'a, B> {
         let policy = run.timeline.at(0).clone();
         let mut freezer = Self { run, policy, settling, unread: Vec::new(), grown: None };
         let model = freezer.apply(step.saturating_sub(1), model);
-        freezer.grown = freezer.grow(&model);
+        freezer.grown = freezer.grow(&model, None);
         (freezer, model)
     }
 
@@ -64,9 +64,8 @@ impl<'a, B: Train> Freezer<'a, B> {
         if settles {
             model = self.apply(step, optimizer.give_back(model));
             optimizer.forget(&model, |path| self.policy.freezes(path));
-            // The rows of the smaller prefix are freed before those of the larger one are computed.
-            self.grown = None;
-            self.grown = self.grow(&model);
+            let smaller = self.grown.take();
+            self.grown = self.grow(&model, smaller);
         }
         model
     }
@@ -105,8 +104,9 @@ impl<'a, B: Train> Freezer<'a, B> {
         set_trainable(model, |path| !self.policy.freezes(path))
     }
 
-    /// The output of what has frozen during the run, where it is constant and there is room for it.
-    fn grow(&self, model: &Network<B>) -> Option<Grown> {
+    /// The output of what has frozen during the run, where it is constant and there is room for it. `smaller` is that of what had
+    /// frozen before.
+    fn grow(&self, model: &Network<B>, smaller: Option<Grown>) -> Option<Grown> {
         let Run { encoder, tasks, memory, settling, .. } = *self.run;
         let blocks = self.policy.constant_prefix().filter(|_| settling.is_some())?;
         // The model's mix may be that of another stage, and reads every block's output.
@@ -116,6 +116,8 @@ impl<'a, B: Train> Freezer<'a, B> {
         let subwords = |task: &Task<'_>| task.train.data.subwords() + task.dev.data.subwords();
         let bytes = tasks.iter().map(subwords).sum::<usize>() * encoder.hidden * size_of::<f32>();
         let is_useful = !self.run.drops_in_frozen() && !is_cached && bytes <= memory;
-        is_useful.then(|| Grown::compute(&model.valid(), self.run, blocks))
+        // Where there is no room for both, the smaller one is freed before the larger one is computed.
+        let smaller = smaller.filter(|_| 2 * bytes <= memory);
+        is_useful.then(|| Grown::compute(&model.valid(), self.run, blocks, smaller.as_ref()))
     }
 }

@@ -1,5 +1,6 @@
 //! The output of a prefix that became constant during a run, kept in memory.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use frostline_kernels::Kernels;
@@ -22,10 +23,16 @@ struct Rows {
 }
 
 impl Grown {
-    /// Computes it for every split of a run's tasks.
-    pub fn compute<B: Kernels>(model: &Network<B>, run: &Run<'_>, blocks: usize) -> Self {
+    /// Computes it for every split of a run's tasks, from the output of a smaller prefix where that is there.
+    pub fn compute<B: Kernels>(
+        model: &Network<B>,
+        run: &Run<'_>,
+        blocks: usize,
+        smaller: Option<&Self>,
+    ) -> Self {
+        let tasks = smaller.map_or(Cow::Borrowed(run.tasks), |smaller| Cow::Owned(smaller.under(run.tasks)));
         let rows = |view| Rows::compute(model, run, view, blocks);
-        let splits = run.tasks.iter().map(|task| [rows(task.train), rows(task.dev)]).collect();
+        let splits = tasks.iter().map(|task| [rows(task.train), rows(task.dev)]).collect();
         Self { blocks, hidden: run.encoder.hidden, splits }
     }
 
@@ -53,7 +60,7 @@ impl Rows {
             values.extend_from_slice(some);
             Ok::<(), Infallible>(())
         };
-        let Ok(()) = compute_prefix(model, run.encoder, view.data, blocks, run.settings, &mut take);
+        let Ok(()) = compute_prefix(model, run.encoder, view, blocks, run.settings, &mut take);
         Self { values, starts: view.data.starts() }
     }
 }

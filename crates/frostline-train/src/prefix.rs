@@ -10,30 +10,45 @@ use frostline_model::{EncoderConfig, Network, Pass};
 use frostline_record::Settings;
 
 use crate::batch::{Batch, batches};
-use crate::{Dataset, pass};
+use crate::{View, pass};
 
 /// Computes what goes into block `blocks` for every subword of a dataset, and passes it on in the
-/// order of its sentences, about `eval.batch_tokens` rows of H numbers at a time. Nothing is dropped.
+/// order of its sentences, about `eval.batch_tokens` rows of H numbers at a time. Nothing is dropped. Where the view has the
+/// output of some of these blocks, only those above are computed.
 ///
 /// # Errors
 /// Those of `take`.
 pub fn compute_prefix<B: Kernels, E>(
     model: &Network<B>,
     config: &EncoderConfig,
-    data: &Dataset,
+    view: View<'_>,
     blocks: usize,
     settings: &Settings,
     take: &mut dyn FnMut(&[f32]) -> Result<(), E>,
 ) -> Result<(), E> {
     let pass = pass::scoring(config, settings);
-    let order: Vec<usize> = (0..data.examples.len()).collect();
-    for sentences in batches(data, &order, settings.eval.batch_tokens) {
-        let batch = Batch::new(config, data.into(), sentences, true);
-        let x = model.encoder.embed(config, &batch.input, &pass);
-        let x = model.encoder.forward_blocks(config, x, 0..blocks, batch.input.pack(), &pass);
+    let view = View { prefix: view.prefix.filter(|known| known.blocks <= blocks), ..view };
+    let order: Vec<usize> = (0..view.data.examples.len()).collect();
+    for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
+        let mut batch = Batch::new(config, view, sentences, true);
+        let (first, x) = lowest_states(model, config, &mut batch, &pass);
+        let x = model.encoder.forward_blocks(config, x, first..blocks, batch.input.pack(), &pass);
         take(&x.into_data().into_vec::<f32>().expect("hidden states are f32"))?;
     }
     Ok(())
+}
+
+/// The lowest block that is not in a batch's prefix, and what goes into it, from the batch's subwords where it has no prefix.
+fn lowest_states<B: Kernels>(
+    model: &Network<B>,
+    config: &EncoderConfig,
+    batch: &mut Batch,
+    pass: &Pass,
+) -> (usize, Tensor<B, 2>) {
+    match batch.prefix.take() {
+        None => (0, model.encoder.embed(config, &batch.input, pass)),
+        Some((blocks, states)) => (blocks, B::k_values(states, &model.device())),
+    }
 }
 
 /// What goes into a head at a batch's label positions, from its subwords or from its prefix.
@@ -43,10 +58,7 @@ pub(crate) fn label_states<B: Kernels>(
     batch: &mut Batch,
     pass: &Pass,
 ) -> Tensor<B, 2> {
-    let (first, x) = match batch.prefix.take() {
-        None => (0, model.encoder.embed(config, &batch.input, pass)),
-        Some((blocks, states)) => (blocks, B::k_values(states, &model.device())),
-    };
+    let (first, x) = lowest_states(model, config, batch, pass);
     model.features(first, config, x, &batch.input, pass)
 }
 

@@ -9,11 +9,11 @@ use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::{Kernels as _, Precision};
 use frostline_model::{HeadShape, ParameterSource as _, snapshot};
 use frostline_record::{ScheduleKind, Select, SelectBy, Settings, Switch};
-use frostline_train::{Dataset, Finished, Split, TaggedSentence, Unit};
+use frostline_train::{Dataset, Finished, Prefix, Split, TaggedSentence, Unit, View};
 
 use common::{
-    B, TAGS, as_they_are, bert, distilbert, draw, exported, model, roberta, run, run_cached, setting,
-    settings,
+    B, TAGS, as_they_are, bert, distilbert, draw, exported, model, prefix_rows, roberta, run, run_cached,
+    setting, settings,
 };
 
 #[test]
@@ -213,6 +213,32 @@ fn a_cached_prefix_changes_nothing() {
                 }
             }
         }
+    }
+}
+
+/// From the output of fewer blocks the same comes out as from the subwords; that of more blocks is not read.
+#[test]
+fn a_prefix_grows_from_a_smaller_one() {
+    let setting = setting(bert(), true);
+    let (plain, data) = (model(&setting).valid(), &setting.train);
+    let (starts, hidden) = (data.starts(), setting.encoder.hidden);
+    for precision in [Precision::F32, Precision::Bf16] {
+        let mut settings = cacheable();
+        settings.train.precision = precision;
+        let rows = |known: Option<(usize, &[f32])>, blocks| {
+            let prefix = known.map(|(blocks, rows)| Prefix { blocks, hidden, rows, starts: &starts });
+            prefix_rows(&setting, &plain, View { data, prefix }, blocks, &settings)
+        };
+        let close = |a: &[f32], b: &[f32]| {
+            let most = if B::k_reproducible() { 0.0 } else { 1e-5 };
+            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= most)
+        };
+        let [one, three] = [1, 3].map(|blocks| rows(None, blocks));
+        assert!(close(&rows(Some((1, &one)), 3), &three), "{precision:?}");
+        assert!(close(&rows(Some((3, &three)), 3), &three), "{precision:?}: nothing is left to compute");
+        assert!(close(&rows(Some((3, &three)), 1), &one), "{precision:?}: more than was asked for");
+        let zeros = vec![0.0; one.len()];
+        assert!(!close(&rows(Some((1, &zeros)), 3), &three), "{precision:?}: it is not read");
     }
 }
 

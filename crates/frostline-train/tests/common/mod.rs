@@ -165,17 +165,8 @@ pub fn run_cached(
     let policy = ResolvedPolicy::parse(policy, setting.encoder.depth).unwrap();
     let model = model(setting);
     let plain = model.valid();
-    let rows = [&setting.train, &setting.dev].map(|data| {
-        let mut rows = Vec::new();
-        let mut take = |some: &[f32]| {
-            rows.extend_from_slice(some);
-            Ok::<_, std::convert::Infallible>(())
-        };
-        let mut settings = settings.clone();
-        settings.eval.batch_tokens = 23;
-        compute_prefix(&plain, &setting.encoder, data, blocks, &settings, &mut take).unwrap();
-        (rows, data.starts())
-    });
+    let rows = [&setting.train, &setting.dev]
+        .map(|data| (prefix_rows(setting, &plain, data.into(), blocks, settings), data.starts()));
     let prefix = |split: usize| {
         let (rows, starts) = &rows[split];
         Some(Prefix { blocks, hidden: setting.encoder.hidden, rows, starts })
@@ -183,6 +174,25 @@ pub fn run_cached(
     let view = |data, split| View { data, prefix: prefix(split) };
     let tasks = [Run::task(view(&setting.train, 0), view(&setting.dev, 1))];
     train(&of(setting, settings, &policy.into(), &tasks), model, None, &mut |_: RunEvent<'_>| ())
+}
+
+/// The output of the lowest blocks, a few sentences at a time.
+pub fn prefix_rows(
+    setting: &Setting,
+    model: &Network<Device>,
+    view: View<'_>,
+    blocks: usize,
+    settings: &Settings,
+) -> Vec<f32> {
+    let mut rows = Vec::new();
+    let mut take = |some: &[f32]| {
+        rows.extend_from_slice(some);
+        Ok::<_, std::convert::Infallible>(())
+    };
+    let mut settings = settings.clone();
+    settings.eval.batch_tokens = 23;
+    compute_prefix(model, &setting.encoder, view, blocks, &settings, &mut take).unwrap();
+    rows
 }
 
 /// The exported file's tensors by Hugging Face name.
