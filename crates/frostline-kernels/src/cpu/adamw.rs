@@ -11,31 +11,43 @@ const MIN_TASKS: usize = 8;
 /// Numbers whose updates are replayed together, with their moments in registers.
 const TOGETHER: usize = 2 * LANES;
 
-/// Updates parameter and moments in place, with the gradient times `scale`.
-pub fn step(
-    rule: &AdamW,
-    scale: f64,
-    parameter: &mut [f32],
-    gradient: &[f32],
-    first: &mut [f32],
-    second: &mut [f32],
-) {
-    let n = parameter.len();
-    assert!(
-        [gradient.len(), first.len(), second.len()] == [n; 3],
-        "a parameter, its gradient and its moments differ in size"
-    );
-    let _timed = timed(Operation::AdamW, 0, 7 * n);
-    let constants = StepConstants::new(rule, scale);
-    parameter
-        .par_chunks_mut(CHUNK)
-        .zip(gradient.par_chunks(CHUNK))
-        .zip(first.par_chunks_mut(CHUNK))
-        .zip(second.par_chunks_mut(CHUNK))
-        .with_min_len(MIN_TASKS)
-        .for_each(|(((parameter, gradient), first), second)| {
-            step_chunk(constants, parameter, gradient, first, second);
-        });
+/// The update of a parameter, or of some of its numbers.
+pub struct Step<'a> {
+    pub constants: StepConstants,
+    pub parameter: &'a mut [f32],
+    pub gradient: &'a [f32],
+    /// The first and the second moment.
+    pub moments: [&'a mut [f32]; 2],
+}
+
+impl Step<'_> {
+    /// The updates of a few numbers each that it consists of.
+    fn chunks(self) -> impl Iterator<Item = Self> {
+        let Self { constants, parameter, gradient, moments: [first, second] } = self;
+        assert!(
+            [gradient.len(), first.len(), second.len()] == [parameter.len(); 3],
+            "a parameter, its gradient and its moments differ in size"
+        );
+        let moments = first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK));
+        let values = parameter.chunks_mut(CHUNK).zip(gradient.chunks(CHUNK)).zip(moments);
+        values.map(move |((parameter, gradient), (first, second))| Step {
+            constants,
+            parameter,
+            gradient,
+            moments: [first, second],
+        })
+    }
+}
+
+/// Updates parameters and moments in place. All numbers are shared between the threads together, since most tensors are small.
+pub fn step(steps: Vec<Step<'_>>) {
+    let numbers: usize = steps.iter().map(|step| step.parameter.len()).sum();
+    let _timed = timed(Operation::AdamW, 0, 7 * numbers);
+    let chunks: Vec<Step<'_>> = steps.into_iter().flat_map(Step::chunks).collect();
+    chunks.into_par_iter().with_min_len(MIN_TASKS).for_each(|step| {
+        let Step { constants, parameter, gradient, moments: [first, second] } = step;
+        step_chunk(constants, parameter, gradient, first, second);
+    });
 }
 
 /// The constants of one update, precomputed in f32.

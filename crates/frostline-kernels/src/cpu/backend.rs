@@ -9,6 +9,7 @@ use burn::prelude::*;
 use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
+use super::adamw::StepConstants;
 use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
@@ -162,21 +163,20 @@ impl Kernels for Flex {
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
         let scale = clipping(squares, clip);
-        let update = |Update { rule, parameter, gradient, moments: [first, second] }| {
-            let gradient = raw(gradient);
-            let [mut parameter, mut first, mut second] =
-                [parameter, first, second].map(|tensor| whole(raw(tensor)));
-            adamw::step(
-                &rule,
-                scale,
-                parameter.storage_mut(),
-                data(&gradient),
-                first.storage_mut(),
-                second.storage_mut(),
-            );
-            (wrap(parameter), [wrap(first), wrap(second)])
+        let ready = |Update { rule, parameter, gradient, moments: [first, second] }: Update<Self>| {
+            let written = [parameter, first, second].map(|tensor| whole(raw(tensor)));
+            (StepConstants::new(&rule, scale), raw(gradient), written)
         };
-        updates.into_iter().map(update).collect()
+        let mut all: Vec<_> = updates.into_iter().map(ready).collect();
+        let steps = all.iter_mut().map(|(constants, gradient, [parameter, first, second])| adamw::Step {
+            constants: *constants,
+            parameter: parameter.storage_mut(),
+            gradient: data(gradient),
+            moments: [first.storage_mut(), second.storage_mut()],
+        });
+        adamw::step(steps.collect());
+        let written = all.into_iter().map(|(_, _, written)| written);
+        written.map(|[parameter, first, second]| (wrap(parameter), [wrap(first), wrap(second)])).collect()
     }
 
     fn k_lazy_table() -> Option<MakeLazyTable> {
