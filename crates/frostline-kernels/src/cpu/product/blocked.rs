@@ -32,6 +32,8 @@ pub const MR: usize = 6;
 pub const AW: usize = 8 * MR;
 /// Rows of another left operand that one task converts: whole cache lines.
 pub const RW: usize = 32;
+/// Rows of an operand that are prefetched before they are read. They are far apart, which the hardware's prefetcher does not detect.
+pub const ROWS_AHEAD: usize = 16;
 /// The longest block of k per pass: long enough that the weights' gradient of a typical batch is
 /// written in one pass, short enough that a panel's block stays in the second-level cache.
 const STRETCH: usize = 448;
@@ -497,9 +499,7 @@ impl<const BF16: bool> Job<'_, BF16> {
             Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
             Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
         };
-        let lines_per_row = length.div_ceil(16);
-        let lines_per_tile = (rows * lines_per_row).div_ceil(tiles);
-        Ahead { from, stride, rows, lines_per_row, lines_per_tile, row: 0, line: 0 }
+        Ahead { from, stride, rows, lines: length.div_ceil(16), tiles, tile: 0, row: 0 }
     }
 }
 
@@ -527,34 +527,33 @@ unsafe fn column<E: Engine, const BF16: bool>(
     }
 }
 
-/// The part of the right operand that is needed next: its cache lines are prefetched tile by tile, so
-/// that they are in cache when the panel is converted.
+/// The part of the right operand that is needed next: its rows are prefetched tile by tile, so that they are in cache when the
+/// panel is converted.
 struct Ahead {
     from: *const f32,
     /// Elements between rows.
     stride: usize,
     rows: usize,
-    lines_per_row: usize,
-    lines_per_tile: usize,
-    /// The next line to prefetch: its row, and its index in the row.
+    /// Cache lines of a row.
+    lines: usize,
+    /// Over how many tiles the rows are spread, and at which of them this is.
+    tiles: usize,
+    tile: usize,
+    /// The next row to prefetch.
     row: usize,
-    line: usize,
 }
 
 impl Ahead {
-    /// Prefetches one tile's share of the lines.
+    /// Prefetches one tile's share of the rows.
     #[inline]
     fn prefetch(&mut self) {
-        for _ in 0..self.lines_per_tile {
-            if self.row == self.rows {
-                return;
-            }
-            prefetch(self.from.wrapping_add(self.row * self.stride + 16 * self.line));
-            self.line += 1;
-            if self.line == self.lines_per_row {
-                (self.row, self.line) = (self.row + 1, 0);
-            }
+        self.tile += 1;
+        let end = self.rows.min(self.rows * self.tile / self.tiles);
+        for row in self.row..end {
+            let row = self.from.wrapping_add(row * self.stride);
+            (0..self.lines).for_each(|line| prefetch(row.wrapping_add(16 * line)));
         }
+        self.row = end;
     }
 }
 

@@ -11,7 +11,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
-use super::blocked::{Engine, Layout, MR, Tile, prefetch, with_rows};
+use super::blocked::{Engine, Layout, MR, ROWS_AHEAD, Tile, prefetch, with_rows};
 use crate::cpu::simd::fma;
 use crate::cpu::square::{SIDE, turn};
 
@@ -20,8 +20,6 @@ const LANES: usize = 16;
 /// Rows that are multiplied with one strip after the other: with a pass over k of 448 words 168 KiB, about half of a usual
 /// second-level cache.
 const ROWS: usize = 96;
-/// Lines of a transposed left operand that are asked for before they are read.
-const LINES_AHEAD: usize = 16;
 
 /// Defines an engine from the bodies below, compiled with these target features.
 macro_rules! engine {
@@ -269,9 +267,8 @@ unsafe fn rows_of_transpose<const BF16: bool>(
     let all = words::<BF16>(k);
     for p in 0..all {
         let element = element::<BF16>(p);
-        // Lines are far apart, which the hardware's prefetcher does not detect.
         for at in (0..rows).step_by(LANES) {
-            prefetch(from.wrapping_add((p + LINES_AHEAD) * stride + at));
+            prefetch(from.wrapping_add((p + ROWS_AHEAD) * stride + at));
         }
         for first in (0..rows).step_by(MR) {
             let from = from.wrapping_add(element * stride + first);

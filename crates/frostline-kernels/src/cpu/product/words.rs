@@ -3,6 +3,8 @@
 
 use core::arch::x86_64::*;
 
+use super::blocked::ROWS_AHEAD;
+
 /// The mask of the first n lanes.
 #[inline(always)]
 pub fn mask(n: isize) -> __mmask16 {
@@ -104,6 +106,15 @@ pub unsafe fn panel<const BF16: bool>(
     }
 }
 
+/// Prefetches a row's part of a panel.
+#[inline(always)]
+fn prefetch_row(row: *const f32, width: usize) {
+    for at in (0..width).step_by(16) {
+        // SAFETY: a prefetch never faults, wherever it points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(at).cast()) }
+    }
+}
+
 /// A panel of f32 words.
 ///
 /// # Safety
@@ -111,6 +122,7 @@ pub unsafe fn panel<const BF16: bool>(
 #[target_feature(enable = "avx512f")]
 unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
     for p in 0..k {
+        prefetch_row(from.wrapping_add((p + ROWS_AHEAD) * stride), width);
         for j in (0..width).step_by(16) {
             let mask = mask(cols as isize - j as isize);
             // SAFETY: lanes from `cols` on are masked and not read; `out` has `width` words per p.
@@ -129,6 +141,9 @@ unsafe fn panel_f32(from: *const f32, stride: usize, k: usize, cols: usize, widt
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn panel_bf16(from: *const f32, stride: usize, k: usize, cols: usize, width: usize, out: *mut u32) {
     for p in 0..k.div_ceil(2) {
+        for row in [2 * p, 2 * p + 1] {
+            prefetch_row(from.wrapping_add((row + ROWS_AHEAD) * stride), width);
+        }
         for j in (0..width).step_by(16) {
             // SAFETY: lanes from `cols` on, and the missing row of an odd k, are masked and not read; `out` has `width` words
             // per pair.
