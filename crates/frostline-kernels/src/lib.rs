@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod awake;
 pub mod backend;
 mod built;
 #[cfg(feature = "flex")]
@@ -22,6 +23,7 @@ mod gpu;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
+pub use awake::awake;
 pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;

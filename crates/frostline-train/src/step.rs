@@ -2,13 +2,17 @@
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
-use frostline_kernels::Train;
+use frostline_kernels::{Train, awake};
 use frostline_model::{EncoderConfig, Network, Pass};
 use tracing::trace_span;
 
 use crate::batch::Batch;
 use crate::prefix::logits;
 use crate::{Norms, Optimizer};
+
+/// From so many multiplications in a step's largest product on, threads without work stay awake: several times as many as a product
+/// needs to be shared by threads at all.
+const SHARED_FROM: usize = 1 << 24;
 
 /// A training step.
 pub(crate) struct Step<'a> {
@@ -38,6 +42,19 @@ pub(crate) struct Taken<B: Backend> {
 impl Step<'_> {
     /// Takes the step. The optimiser may keep the word table until it is [given back](Optimizer::give_back).
     pub fn take<B: Train>(
+        self,
+        model: Network<B>,
+        optimizer: &mut Optimizer<B::InnerBackend>,
+    ) -> (Network<B>, Taken<B::InnerBackend>) {
+        let subwords: usize = self.parts.iter().map(|part| part.input.pack().len()).sum();
+        let is_shared = subwords * self.encoder.hidden * self.encoder.intermediate >= SHARED_FROM;
+        if !is_shared || B::k_queues() {
+            return self.compute(model, optimizer);
+        }
+        awake(|| self.compute(model, optimizer))
+    }
+
+    fn compute<B: Train>(
         self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
