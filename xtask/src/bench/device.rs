@@ -97,7 +97,7 @@ impl DeviceSteps<'_> {
         // The settings say how many sentences a step has.
         let batch = 0;
         let (threads, limit) = (cores(), self.limit);
-        Pace { rounds: 3, steps: 50, warmup: 10, batch, threads, peer_seeds: usize::MAX, limit }
+        Pace { rounds: 3, steps: 50, warmup: 10, batch, threads, isa: None, peer_seeds: usize::MAX, limit }
     }
 
     /// PyTorch on the same device; without one it is said, and our side is measured alone.

@@ -54,6 +54,8 @@ pub(crate) struct Pace {
     pub warmup: u32,
     pub batch: u32,
     pub threads: u32,
+    /// The instruction set that both sides are held to: what `FROSTLINE_ISA` says.
+    pub isa: Option<String>,
     /// How many of a sweep's seeds the peer runs; its times count for all of them.
     pub peer_seeds: usize,
     /// When all of it has to end.
@@ -111,7 +113,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Ending> {
 /// A description of this run so far.
 fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, rounds: &Rounds<'_>) -> Run {
     Run {
-        command: command(args),
+        command: command(args, pace),
         rounds: pace.rounds,
         steps: pace.steps,
         warmup: pace.warmup,
@@ -144,6 +146,7 @@ fn pace(args: &BenchArgs) -> Pace {
         warmup: args.warmup,
         batch: args.batch,
         threads: args.threads.unwrap_or_else(cores),
+        isa: std::env::var("FROSTLINE_ISA").ok().filter(|isa| !isa.is_empty()),
         peer_seeds: args.peer_seeds.map_or(usize::MAX, |seeds| seeds as usize),
         limit: Limit::default(),
     }
@@ -155,8 +158,9 @@ fn cores() -> u32 {
 }
 
 /// The command with placeholders for paths.
-fn command(args: &BenchArgs) -> String {
-    let mut parts = vec!["cargo xtask bench".to_string()];
+fn command(args: &BenchArgs, pace: &Pace) -> String {
+    let isa = pace.isa.iter().map(|isa| format!("FROSTLINE_ISA={isa}"));
+    let mut parts: Vec<String> = isa.chain(["cargo xtask bench".into()]).collect();
     let mut put = |given: bool, text: String| parts.extend(given.then_some(text));
     let name = |suite: &Suite| suite.to_possible_value().map(|value| value.get_name().to_string());
     let names: Vec<String> = args.only.iter().filter_map(name).collect();

@@ -26,6 +26,10 @@ const GPU: &str = "import torch\n\
                    mps = torch.backends.mps.is_available()\n\
                    print('cuda' if torch.cuda.is_available() else 'mps' if mps else 'cpu')";
 
+/// Variables that hold PyTorch and its libraries to AVX2, as `FROSTLINE_ISA=avx2` does our side.
+const AVX2: &[(&str, &str)] =
+    &[("ATEN_CPU_CAPABILITY", "avx2"), ("ONEDNN_MAX_CPU_ISA", "AVX2"), ("MKL_ENABLE_INSTRUCTIONS", "AVX2")];
+
 /// The peer's side of a run.
 #[derive(Debug)]
 pub(crate) struct Peer<'a> {
@@ -33,6 +37,8 @@ pub(crate) struct Peer<'a> {
     pace: &'a Pace,
     /// What PyTorch calls the device: `cuda` or `mps` where our side runs on a GPU, else `cpu`.
     device: &'static str,
+    /// Variables that hold it to the instruction set of our side.
+    held_to: &'static [(&'static str, &'static str)],
 }
 
 impl<'a> Peer<'a> {
@@ -53,7 +59,16 @@ impl<'a> Peer<'a> {
                 last_lines(&output.stderr)
             ));
         }
-        Ok(Self { python: python.into(), pace, device: "cpu" })
+        let held_to = match pace.isa.as_deref() {
+            None => &[],
+            Some("avx2") => AVX2,
+            Some(isa) => {
+                return environment(format!(
+                    "FROSTLINE_ISA is `{isa}`, and PyTorch can be held to `avx2` alone; unset it, or omit --python"
+                ));
+            }
+        };
+        Ok(Self { python: python.into(), pace, device: "cpu", held_to })
     }
 
     /// The peer on the same kind of device as our side on this backend.
@@ -136,6 +151,7 @@ impl<'a> Peer<'a> {
 
     fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
+        command.envs(self.held_to.iter().copied());
         if self.device == "cuda" {
             // Trainer would divide each batch among all GPUs.
             let [visible, asked] = ["CUDA_VISIBLE_DEVICES", "FROSTLINE_DEVICE"].map(std::env::var);
@@ -201,7 +217,8 @@ mod tests {
     use crate::limit::Limit;
 
     fn pace() -> Pace {
-        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, peer_seeds: 1, limit: Limit::default() }
+        let limit = Limit::default();
+        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, isa: None, peer_seeds: 1, limit }
     }
 
     #[test]
@@ -234,6 +251,21 @@ mod tests {
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         let text = fault.error.to_string();
         assert!(text.starts_with("true: its PyTorch finds no GPU"), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_peer_has_the_instructions_that_ours_has() {
+        // `true` ends with code 0, as a Python with the packages does.
+        let held = |isa: Option<&str>| {
+            let pace = Pace { isa: isa.map(String::from), ..pace() };
+            let peer = Peer::new(Path::new("true"), &pace)?;
+            Ok::<_, frostline_sweep::fault::Fault>(peer.script("hf_trainer.py").get_envs().count())
+        };
+        assert_eq!(held(None).expect("nothing is asked"), 0);
+        assert_eq!(held(Some("avx2")).expect("PyTorch can be held to it"), 3);
+        let fault = held(Some("portable")).expect_err("PyTorch has no such setting");
+        assert!(fault.error.to_string().contains("PyTorch can be held to `avx2` alone"), "{:#}", fault.error);
     }
 
     #[test]

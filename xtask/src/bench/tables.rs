@@ -55,7 +55,8 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
         let ratio = Spread::of(row.ratios(measure));
         // Some bars are for two cores, the others for a GPU.
         let on_gpu = matches!(row.backend, Backend::Cuda | Backend::Wgpu);
-        let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder)
+        let isa = measured.runs.get(&row.run).map_or("", |run| run.processor().isa);
+        let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder, isa)
             .filter(|_| on_gpu == (row.suite == Suite::Device));
         let shown_bar = bar.map_or(String::new(), |bar| format!("{}x, {}x", bar.must, bar.aim));
         let verdict = match (bar, ratio) {
