@@ -34,6 +34,23 @@ fn list_shows_cells_and_inputs_and_writes_nothing() {
 }
 
 #[test]
+fn policies_that_differ_in_name_alone_are_named() {
+    let world = world();
+    let list = |policies: &str| {
+        let ended = Ended::of(&mut world.sweep(&["--list", "--policies", policies, "--lang", "en"]));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.err
+    };
+    let said = list("none,first-2,first-33%,top-4,all+embeddings,head-only");
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("policies")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    policies  first-2 and first-33% mean the same for tiny; both are trained, as two policies
+    policies  all+embeddings and head-only mean the same for tiny; both are trained, as two policies
+    ");
+    assert!(!list("none,all,first-2,first-4,none+lora,first-2+lora").contains("mean the same"));
+}
+
+#[test]
 fn subsets_are_named_once_the_depth_is_known() {
     let world = world();
     world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 2}"#);

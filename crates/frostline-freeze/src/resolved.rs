@@ -119,6 +119,18 @@ impl ResolvedPolicy {
         &self.name
     }
 
+    /// Whether both names mean the same here: the same parameters learn in the same way, as those of `all` and `first-6` do in an
+    /// encoder of six blocks.
+    #[must_use]
+    pub fn means_the_same_as(&self, other: &Self) -> bool {
+        self.depth == other.depth
+            && self.frozen == other.frozen
+            && self.heads == other.heads
+            && self.frozen_heads == other.frozen_heads
+            && self.policy.tuning() == other.policy.tuning()
+            && self.policy.schedule() == other.policy.schedule()
+    }
+
     /// Whether the parameter at this path is frozen.
     #[must_use]
     pub fn freezes(&self, path: &str) -> bool {
@@ -245,6 +257,20 @@ mod tests {
         ];
         for (name, depth, blocks) in cases {
             assert_eq!(frozen_blocks(name, depth), blocks, "{name} of {depth}");
+        }
+    }
+
+    #[test]
+    fn names_mean_the_same_where_the_same_learns_in_the_same_way() {
+        let same = |a: &str, b: &str, depth| {
+            let parse = |name| ResolvedPolicy::parse(name, depth).unwrap();
+            parse(a).means_the_same_as(&parse(b))
+        };
+        assert!(same("all", "first-6", 6) && !same("all", "first-6", 8));
+        assert!(same("head-only", "all+embeddings", 6) && !same("head-only", "all", 6));
+        assert!(same("first-50%", "blocks-0.1.2", 6) && same("none+lora", "none+embeddings+lora", 6));
+        for other in ["first-2+lora", "first-2+adaptive", "first-2+mix", "first-2+heads", "first-2+bitfit"] {
+            assert!(!same("first-2", other, 6), "{other}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow, bail};
 use frostline_assets::{AssetError, DatasetFiles, Format, Origin, Places, read};
 use frostline_conllu::{Checks, Fault, FaultKind, parse_iob2, parse_labelled, read_strict};
+use frostline_freeze::ResolvedPolicy;
 use frostline_record::{Cell, Init, Input, Inputs, Settings};
 
 use crate::args::SweepArgs;
@@ -66,14 +67,7 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
         }
     }
     study.expand_block_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
-    for settings in study.grid.variants() {
-        let name = &settings.encoder.name;
-        let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
-        let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
-        for (_, stage) in settings.in_stages().plan()? {
-            stage.policy.resolve(sources.encoders[name].blocks, &heads).plan()?;
-        }
-    }
+    check_policies(study, &sources.encoders)?;
     for settings in study.grid.of_langs() {
         for (name, task) in &settings.tasks {
             let lang = settings.dataset_of(task);
@@ -111,6 +105,34 @@ pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
         }
     }
     Ok(sources)
+}
+
+/// Checks that all policies fit their encoders, and says which of them differ in name alone: people who write shares beside numbers
+/// may not see it, and their cells would be trained and compared as those of two.
+fn check_policies(study: &Study, encoders: &BTreeMap<String, Encoder>) -> Result<()> {
+    let mut known: BTreeMap<String, Vec<ResolvedPolicy>> = BTreeMap::new();
+    for settings in study.grid.variants() {
+        let name = &settings.encoder.name;
+        let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
+        let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+        let stages = settings.in_stages().plan()?;
+        for (_, stage) in &stages {
+            let policy = stage.policy.resolve(encoders[name].blocks, &heads).plan()?;
+            let known = known.entry(name.clone()).or_default();
+            if stages.len() > 1 || known.iter().any(|other| other.name() == policy.name()) {
+                continue;
+            }
+            if let Some(same) = known.iter().find(|other| other.means_the_same_as(&policy)) {
+                note!(
+                    "policies  {} and {} mean the same for {name}; both are trained, as two policies",
+                    same.name(),
+                    policy.name()
+                );
+            }
+            known.push(policy);
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a folder that was given is one in which something is looked for.
