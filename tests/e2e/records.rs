@@ -59,6 +59,20 @@ fn a_failed_cell_is_a_record_and_runs_again() {
 }
 
 #[test]
+fn a_damaged_record_is_named_and_its_cell_runs_again() {
+    let world = world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let path = world.cell("pcm none seed 2").join("record.json");
+    let whole = std::fs::read(&path).expect("the record");
+    std::fs::write(&path, &whole[..whole.len() / 2]).expect("half of it");
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let said = "pcm none seed 2: its record cannot be read, so it is run again: ";
+    assert!(again.out.contains("7 cells here already") && again.err.contains(said), "{again:?}");
+    assert!(world.records()["pcm none seed 2"].error.is_none());
+}
+
+#[test]
 fn a_crash_fails_one_cell() {
     for (deed, how) in [
         (Deed::Crash, "signal 6 (abort)\nthread 'main' panicked: the fake crashes"),

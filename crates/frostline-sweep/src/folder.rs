@@ -151,12 +151,25 @@ impl<'a> Folder<'a> {
         frostline_files::create_own_folder(&self.logs).environment()
     }
 
-    /// Finds the cells that are done, and removes the checkpoints of those that were killed between their record and the
-    /// removal of these.
+    /// Finds the cells that are done, names those whose record is damaged, and removes the checkpoints of those that were killed
+    /// between their record and the removal of these.
     fn find_done(&mut self) {
-        let done = self.cells.iter().filter(|cell| self.finished(cell));
-        let done = done.inspect(|cell| remove_checkpoints(&Sweep::cell_folder(&self.path, cell)));
-        self.done = done.map(|cell| cell.id.clone()).collect();
+        for cell in &self.cells {
+            match stored(&self.path, cell) {
+                Ok(Some(true)) => {
+                    remove_checkpoints(&Sweep::cell_folder(&self.path, cell));
+                    self.done.insert(cell.id.clone());
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let why = match error {
+                        FolderError::Malformed { reason, .. } => reason,
+                        other => other.to_string(),
+                    };
+                    note!("{}: its record cannot be read, so it is run again: {why}", cell.title());
+                }
+            }
+        }
     }
 
     /// The folder's path.
