@@ -306,10 +306,31 @@ fn params_say_how_many_sentences_fit_into_memory() {
     // What is said to fit fits, and one more does not: the same prediction at that batch.
     assert_eq!(run("64M", &found[0].to_string())[0], found[0]);
     assert_eq!(run("1K", "16"), [0, 0]);
-    for wrong in ["8X", "0", "-1G", "G"] {
-        let output =
-            frostline(folder.path(), &["params", "--encoder", "embedded:demo-distilbert", "--memory", wrong]);
-        assert_eq!(output.status.code(), Some(2), "{wrong}");
+}
+
+#[test]
+fn params_that_cannot_be_are_refused() {
+    let folder = workplace();
+    let wrong = [
+        "--memory 8X",
+        "--memory 0",
+        "--memory -1G",
+        "--memory G",
+        "--labels 0",
+        "--lora-rank 0",
+        "--adapter-size 0",
+        "--word-rows 0",
+        "--lr nan",
+        "--lr=-1",
+        "--layer-decay 0",
+        "--batch 0",
+        "--subwords inf",
+    ];
+    for wrong in wrong {
+        let params = ["params", "--encoder", "embedded:demo-distilbert"];
+        let wrong: Vec<&str> = wrong.split(' ').collect();
+        let output = frostline(folder.path(), &[&params[..], &wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
 }
 

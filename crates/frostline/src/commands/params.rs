@@ -11,7 +11,7 @@ use frostline_record::{AdapterSettings, FileName, LoraSettings, Settings};
 use frostline_train::extras;
 
 use super::readable::Readable;
-use super::{Compute, Stop, named, pool};
+use super::{Compute, Stop, from_one, named, pool};
 use frostline_assets::Places;
 use frostline_cell::calibration::{Calibration, Conditions, When};
 use frostline_cell::params::Outlook;
@@ -36,7 +36,7 @@ pub struct Params {
     #[arg(long)]
     encoder: String,
     /// Number of tags of the classifier.
-    #[arg(long, default_value_t = 17)]
+    #[arg(long, default_value_t = 17, value_parser = from_one())]
     labels: usize,
     /// The head: one linear layer, or for sentences DistilBERT's or BERT's head.
     #[arg(long, value_enum, default_value_t = Head::Linear)]
@@ -50,13 +50,13 @@ pub struct Params {
     #[arg(long, value_delimiter = ',', default_value = "none")]
     policy: Vec<Policy>,
     /// Rank of the matrices of a policy with +lora.
-    #[arg(long, default_value_t = LoraSettings::default().rank)]
+    #[arg(long, default_value_t = LoraSettings::default().rank, value_parser = from_one())]
     lora_rank: usize,
     /// The layers that get LoRA matrices, joined by +, or all.
     #[arg(long, default_value_t = LoraSettings::default().matrices)]
     lora_matrices: String,
     /// Width inside the bottlenecks of a policy with +adapters.
-    #[arg(long, default_value_t = AdapterSettings::default().size)]
+    #[arg(long, default_value_t = AdapterSettings::default().size, value_parser = from_one())]
     adapter_size: usize,
     /// Sentences per step, for the prediction.
     #[arg(long, default_value_t = 16)]
@@ -65,7 +65,7 @@ pub struct Params {
     #[arg(long, default_value_t = 21.0)]
     subwords: f64,
     /// Rows of the trained word table (subwords that occur in the data), for the prediction.
-    #[arg(long, default_value_t = 12_000)]
+    #[arg(long, default_value_t = 12_000, value_parser = from_one())]
     word_rows: usize,
     /// Predict for a run that reads the constant output of frozen embeddings and lowest blocks from a
     /// cache.
@@ -88,10 +88,10 @@ pub struct Params {
     #[arg(long)]
     list: bool,
     /// Peak learning rate, for the list.
-    #[arg(long, default_value_t = 5e-5)]
+    #[arg(long, default_value_t = 5e-5, value_parser = above_zero)]
     lr: f64,
     /// How much slower a block learns than the one above it, for the list.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = above_zero)]
     layer_decay: f64,
     /// Gradual unfreezing: one more block every N epochs or steps, for the list.
     #[arg(long, value_name = "N")]
@@ -133,6 +133,12 @@ fn bytes(text: &str) -> Result<u64, String> {
     found
         .map(|bytes| bytes as u64)
         .ok_or_else(|| format!("`{text}`: expected a size with its unit, such as 8G or 900M"))
+}
+
+/// Reads a rate or a factor.
+fn above_zero(text: &str) -> Result<f64, String> {
+    let found = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    found.ok_or_else(|| format!("`{text}`: expected a number above 0"))
 }
 
 /// Reads `NAME=LABELS` or `NAME=HEAD:LABELS`.
