@@ -116,4 +116,10 @@ mod tests {
         let files = files_of_the_project().expect("files");
         assert!(files.contains(&"configs/demo.toml".to_string()));
     }
+
+    #[test]
+    fn the_citation_is_of_this_version() {
+        let text = std::fs::read_to_string(workspace::root().join("CITATION.cff")).expect("the citation");
+        assert!(text.contains(concat!("\nversion: ", env!("CARGO_PKG_VERSION"), "\n")), "{text}");
+    }
 }
