@@ -44,10 +44,10 @@ fn policies_that_differ_in_name_alone_are_named() {
     let said = list("none,first-2,first-33%,top-4,all+embeddings,head-only");
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("policies")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    policies  first-2 and first-33% mean the same for tiny; both are trained, as two policies
-    policies  all+embeddings and head-only mean the same for tiny; both are trained, as two policies
+    policies  first-2 and first-33% freeze the same parameters of tiny; both are trained, as separate policies
+    policies  all+embeddings and head-only freeze the same parameters of tiny; both are trained, as separate policies
     ");
-    assert!(!list("none,all,first-2,first-4,none+lora,first-2+lora").contains("mean the same"));
+    assert!(!list("none,all,first-2,first-4,none+lora,first-2+lora").contains("freeze the same"));
 }
 
 #[test]

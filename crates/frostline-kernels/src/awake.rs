@@ -9,7 +9,7 @@ const ALONE: Duration = Duration::from_micros(50);
 const AT_MOST: Duration = Duration::from_millis(5);
 
 /// Does work that a pool's threads share in many small parts, while those that have nothing to do stay awake. Rayon's threads fall
-/// asleep after some 30 µs, and a training step would wake them a hundred times.
+/// asleep after some 30 µs, and a training step would wake them dozens of times.
 ///
 /// Computes the same as `work` alone. It pays where the parts are worth sharing: where one thread does nearly all of the work, the
 /// others look for it in vain.

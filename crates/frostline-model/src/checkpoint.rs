@@ -56,14 +56,14 @@ struct Tensor {
 /// A file's bytes. They are read where they are needed rather than mapped: pages of a map count as the process's own memory,
 /// and a few rows of a table touch nearly all of its pages.
 enum Bytes {
-    Stored(Mutex<File>),
+    OnDisk(Mutex<File>),
     Held(&'static [u8]),
 }
 
 impl Bytes {
     fn len(&self) -> io::Result<u64> {
         match self {
-            Self::Stored(file) => Ok(file.lock().unwrap_or_else(PoisonError::into_inner).metadata()?.len()),
+            Self::OnDisk(file) => Ok(file.lock().unwrap_or_else(PoisonError::into_inner).metadata()?.len()),
             Self::Held(bytes) => Ok(bytes.len() as u64),
         }
     }
@@ -71,7 +71,7 @@ impl Bytes {
     /// Some of the bytes. They are there, unless somebody else has cut the file.
     fn get(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
         match self {
-            Self::Stored(file) => {
+            Self::OnDisk(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 file.seek(SeekFrom::Start(range.start as u64))?;
                 let mut bytes = Vec::with_capacity(range.len());
@@ -121,7 +121,7 @@ impl Checkpoint {
         } else {
             vec![path.to_path_buf()]
         };
-        let opened = files.iter().map(|file| stored(file)).collect::<Result<Vec<_>, _>>()?;
+        let opened = files.iter().map(|file| on_disk(file)).collect::<Result<Vec<_>, _>>()?;
         Self::index(opened, family, path.display().to_string())
     }
 
@@ -321,12 +321,12 @@ pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     out
 }
 
-fn stored(path: &Path) -> Result<Bytes, ModelError> {
+fn on_disk(path: &Path) -> Result<Bytes, ModelError> {
     let file = open(path).map_err(|error| ModelError::Weights {
         place: path.display().to_string(),
         reason: error.reason.to_string(),
     })?;
-    Ok(Bytes::Stored(Mutex::new(file)))
+    Ok(Bytes::OnDisk(Mutex::new(file)))
 }
 
 /// The files that an index names, in the same folder.

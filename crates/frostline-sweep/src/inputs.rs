@@ -124,7 +124,7 @@ fn check_policies(study: &Study, encoders: &BTreeMap<String, Encoder>) -> Result
             }
             if let Some(same) = known.iter().find(|other| other.means_the_same_as(&policy)) {
                 note!(
-                    "policies  {} and {} mean the same for {name}; both are trained, as two policies",
+                    "policies  {} and {} freeze the same parameters of {name}; both are trained, as separate policies",
                     same.name(),
                     policy.name()
                 );

@@ -46,7 +46,7 @@ impl Step<'_> {
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> (Network<B>, Taken<B::InnerBackend>) {
-        let subwords: usize = self.parts.iter().map(|part| part.input.pack().len()).sum();
+        let subwords = self.parts.iter().map(|part| part.input.pack().len()).max().unwrap_or(0);
         let is_shared = subwords * self.encoder.hidden * self.encoder.intermediate >= SHARED_FROM;
         if !is_shared || B::k_queues() {
             return self.compute(model, optimizer);
