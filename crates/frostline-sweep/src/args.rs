@@ -102,8 +102,8 @@ pub struct SweepArgs {
     /// Do not time the policies' steps in turns after the cells
     #[arg(long)]
     pub no_timing: bool,
-    /// Tell these of the cells while they train, and no others: tensorboard, wandb, mlflow (all into the sweep's
-    /// folder), mlflow=URL or off [default: the plan's `track`]
+    /// Report cells to these trackers while they train, in place of the plan's: tensorboard, wandb, mlflow (all into the
+    /// sweep's folder), mlflow=URL or off [default: the plan's `track`]
     #[arg(long, value_name = "TRACKERS", value_delimiter = ',')]
     pub track: Vec<String>,
     /// Write what every process did when, down to single steps, as a trace that Perfetto and Chrome show
@@ -206,10 +206,10 @@ impl SharingArgs {
 /// `work`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Any number of these run at once, on this machine or on others that see the same folder, beside the sweep or after \
+Any number of these run at once, on this machine or on others that see the same folder, alongside the sweep or after \
 it. Each takes one cell at a time, and none that another one runs or has recorded. A cell whose worker died is taken \
-over from its last checkpoint, on any processor (with another backend than flex, only on one of the same kind). TERM and USR1 store where the cells \
-are and end it.
+over from its last checkpoint, on any processor (with another backend than flex, only on one of the same kind). INT, TERM, \
+HUP, USR1 and USR2 make it save a checkpoint of each running cell and end.
 
 Examples:
     frostline sweep --plan demo --out study --begin   # or without --begin, to run cells here too

@@ -9,7 +9,7 @@ use clap::Args;
 /// `watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It reads the sweep's folder and nothing else, on any machine that sees the folder, and disturbs nobody who runs cells \
+It reads the sweep's folder and nothing else, on any machine that sees the folder, and does not affect the processes that run cells \
 of it. Where standard output is no terminal, it prints the present state once.
 
 Examples:

@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(Box<SweepArgs>),
-    /// Run cells of a sweep that was begun, beside other processes that do
+    /// Run cells of an existing sweep, alongside other processes
     Work(WorkArgs),
     /// Follow a sweep that runs somewhere: in this terminal, or as JSON lines
     Watch(WatchArgs),

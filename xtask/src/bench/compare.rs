@@ -132,7 +132,7 @@ const PYTHON: Setting = Setting {
 };
 const TAGGER: Setting = Setting {
     id: "tagger",
-    means: "`frostline::Tagger` over many sentences, packed without padding",
+    means: "`frostline_tagger::Tagger` over many sentences, packed without padding",
     ..F32_LIKE
 };
 const TAGGER_BF16: Setting = Setting {

@@ -90,7 +90,7 @@ pub struct Params {
     /// Peak learning rate, for the list.
     #[arg(long, default_value_t = 5e-5, value_parser = above_zero)]
     lr: f64,
-    /// How much slower a block learns than the one above it, for the list.
+    /// Learning rate of a block as a share of the one above it, for the list; 1 for the same rate.
     #[arg(long, default_value_t = 1.0, value_parser = above_zero)]
     layer_decay: f64,
     /// Gradual unfreezing: one more block every N epochs or steps, for the list.
