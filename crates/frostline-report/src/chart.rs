@@ -3,6 +3,8 @@
 
 use frostline_score::MeanStd;
 
+use crate::table::Quantity;
+
 /// A figure: a chart with what it shows.
 pub(crate) struct Figure {
     pub path: &'static str,
@@ -103,8 +105,8 @@ pub(crate) enum Lengths {
     Shares,
     /// The same, several bars per row, each with its name.
     Groups,
-    /// Differences of shares, told in points. The axis has its zero.
-    Differences,
+    /// Differences of shares, told in this unit. The axis has its zero.
+    Differences(Quantity),
     /// Seconds, each bar made of parts with these names.
     Parts(Vec<&'static str>),
 }

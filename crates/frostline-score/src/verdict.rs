@@ -13,7 +13,7 @@
 use serde::Serialize;
 
 use crate::crossed::{CrossedDifference, SWAPS, Stratum, crossed_permutation, half_width};
-use crate::distribution::normal_quantile;
+use crate::distribution::{normal_cdf, normal_quantile};
 use crate::error::ScoreError;
 use crate::multiple::holm;
 
@@ -96,18 +96,25 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Computes the difference and its p-value. All random choices follow from `seed`.
+    /// Computes the difference and its p-value, for a row of a table of so many. All random choices follow from `seed`.
     ///
     /// # Errors
     /// As [`CrossedDifference::of`].
     ///
     /// # Panics
     /// If `resamples` is 0.
-    pub fn of(strata: &[Stratum], resamples: u32, seed: u64) -> Result<Self, ScoreError> {
+    pub fn of(strata: &[Stratum], rows: usize, resamples: u32, seed: u64) -> Result<Self, ScoreError> {
         let difference = CrossedDifference::of(strata, resamples, seed)?;
-        let p = difference.p_value().max(crossed_permutation(strata, SWAPS, seed)?);
+        let p = difference.p_value().max(crossed_permutation(strata, swaps(rows), seed)?);
         Ok(Self { difference, p })
     }
+}
+
+/// With how many swaps a permutation test can show a difference in a table of so many rows: its smallest p-value, 1 / (swaps + 1),
+/// times the rows is at most half of [`ALPHA`].
+fn swaps(rows: usize) -> u32 {
+    let least = 2.0 * rows as f64 / ALPHA;
+    SWAPS.max(least as u32)
 }
 
 /// The verdicts of a table: Holm's correction is for all of its rows. `margin` is a fraction of 1.
@@ -190,8 +197,11 @@ impl Design {
         // What the interval's rule does not subtract of the interaction.
         let variances = [of_seeds + interaction / (n_seeds - 1.0), of_sentences];
         let half = |confidence| half_width(confidence, variances, [seeds - 1, sentences - 1]);
-        let slack = normal_quantile(POWER) * error;
-        self.value >= half(1.0 - alpha) + slack || margin - self.value >= half(1.0 - 2.0 * ALPHA) + slack
+        let differs = self.value >= half(1.0 - alpha) + normal_quantile(POWER) * error;
+        // Both ends of the interval must lie within the margin.
+        let room = margin - half(1.0 - 2.0 * ALPHA);
+        let within = |value: f64| normal_cdf((room - value) / error);
+        differs || within(self.value) + within(-self.value) - 1.0 >= POWER
     }
 }
 
@@ -214,7 +224,7 @@ mod tests {
     }
 
     fn verdict(stratum: Stratum) -> Judged {
-        let row = Measured::of(&[stratum], RESAMPLES, 0).expect("a row");
+        let row = Measured::of(&[stratum], 1, RESAMPLES, 0).expect("a row");
         judge(vec![row], 0.005).remove(0)
     }
 
@@ -251,9 +261,39 @@ mod tests {
 
     #[test]
     fn holm_is_over_the_table() {
-        let row = |every| Measured::of(&[stratum(3, 100, every, 0.01)], RESAMPLES, 0).expect("a row");
+        let row = |every| Measured::of(&[stratum(3, 100, every, 0.01)], 4, RESAMPLES, 0).expect("a row");
         let alone = judge(vec![row(8)], 0.005).remove(0);
         let among = judge(vec![row(8), row(0), row(0), row(0)], 0.005).remove(0);
         assert!(among.holm_p > alone.holm_p && among.p == alone.p);
+    }
+
+    #[test]
+    fn a_clear_difference_is_shown_in_a_table_of_any_size() {
+        let rows = 1_000;
+        let clear = Measured::of(&[stratum(3, 300, 1, 0.01)], rows, RESAMPLES, 0).expect("a row");
+        let rest = Measured::of(&[stratum(3, 100, 0, 0.01)], rows, RESAMPLES, 0).expect("a row");
+        let table = std::iter::once(clear).chain(std::iter::repeat_n(rest, rows - 1)).collect();
+        assert_eq!(judge(table, 0.005)[0].verdict, Verdict::Better);
+    }
+
+    /// Studies of the proposed size in which the observed difference is the true one.
+    #[test]
+    fn a_study_of_the_proposed_size_decides_with_the_promised_probability() {
+        for value in [0.0, 0.0005, 0.001, 0.002, 0.003] {
+            let design = Design { value, of_seed: 0.0, of_sentence: 0.25, of_both: 0.0 };
+            let (margin, seeds) = (0.005, 3);
+            let decides = |sentences: &usize| design.decides(seeds, *sentences, margin, ALPHA);
+            let sentences = (1_000..).step_by(100).find(decides).expect("a number of sentences");
+            let error = (design.of_sentence / sentences as f64).sqrt();
+            let half = |confidence| half_width(confidence, [0.0, error * error], [seeds - 1, sentences - 1]);
+            let stream = frostline_random::Stream::new(7, "studies");
+            let studies = 20_000;
+            let decided = (0..studies).filter(|&study| {
+                let found = value + error * normal_quantile(stream.unit(study).max(1e-12));
+                found.abs() >= half(1.0 - ALPHA) || found.abs() <= margin - half(1.0 - 2.0 * ALPHA)
+            });
+            let share = decided.count() as f64 / studies as f64;
+            assert!(share >= POWER - 0.01, "{share} decided at {value} with {sentences} sentences");
+        }
     }
 }

@@ -68,13 +68,13 @@ fn range(study: &Study) -> Option<String> {
             }
             false => "Freezing changes dev accuracy".to_string(),
         };
-        return Some(format!(
-            "{reached} by {} points ({}) to {} points ({}), as a mean over seeds.",
-            signed(100.0 * best.1, 2),
-            at(best.0),
-            signed(100.0 * worst.1, 2),
-            at(worst.0)
-        ));
+        let by =
+            |(one, gain): (&Reached<'_>, f64)| format!("{} points ({})", signed(100.0 * gain, 2), at(one));
+        let range = match std::ptr::eq(best.0, worst.0) {
+            true => by(best),
+            false => format!("{} to {}", by(best), by(worst)),
+        };
+        return Some(format!("{reached} by {range}, as a mean over seeds."));
     }
     let by = |a: &&Reached<'_>, b: &&Reached<'_>| a.accuracy.total_cmp(&b.accuracy);
     let (low, high) = (all.iter().min_by(by)?, all.iter().max_by(by)?);

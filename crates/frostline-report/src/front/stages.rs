@@ -47,8 +47,8 @@ impl<'a> Row<'a> {
     fn score(&self, split: &str) -> Value {
         match self {
             Self::Stage(.., task) => scored(task, split).map(|scored| scored.score).into(),
-            Self::Baseline(one) if split == "dev" => one.dev.as_ref().map(|dev| dev.accuracy).into(),
-            Self::Baseline(one) => one.test.as_ref().map(|test| test.accuracy).into(),
+            Self::Baseline(one) if split == "dev" => one.dev.as_ref().map(|dev| dev.score).into(),
+            Self::Baseline(one) => one.test.as_ref().map(|test| test.score).into(),
         }
     }
 }

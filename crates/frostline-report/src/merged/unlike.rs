@@ -52,9 +52,11 @@ impl Unlike {
         if codes[0] != codes[1] {
             found.causes.push(format!("the code (`{}` and `{}`)", joined(&codes[0]), joined(&codes[1])));
         }
-        let computed = |view: &CellView| {
-            let precision = view.computed_in().map_or("", |precision| precision.name());
-            format!("{} in {precision}", view.cell.backend)
+        let ran =
+            [first, other].iter().all(|one| one.study.cells.iter().any(|view| view.made_by().is_some()));
+        let computed = |view: &CellView| match view.computed_in().filter(|_| ran) {
+            Some(precision) => format!("{} in {}", view.cell.backend, precision.name()),
+            None => view.cell.backend.clone(),
         };
         let backends = [&first, &other].map(|one| made_by(one, computed));
         if backends[0] != backends[1] {
@@ -123,8 +125,14 @@ fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
             .flat_map(|view| hashes(view, is_scored))
             .map(|(role, sha256)| (role.to_string(), sha256.to_string()))
             .collect();
+        let mut words: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for view in cells.clone() {
+            let scored = view.done().and_then(|done| done.score("dev"));
+            words.entry(view.cell.settings.seed).or_default().extend(scored.map(|score| score.words));
+        }
+        // A seed that has no results yet says nothing.
+        words.retain(|_, found| !found.is_empty());
         let done: Vec<_> = cells.filter_map(|view| view.done()).collect();
-        let words: BTreeSet<u64> = done.iter().filter_map(|done| Some(done.score("dev")?.words)).collect();
         let tasks: BTreeSet<(String, Vec<String>)> = done
             .iter()
             .map(|done| (done.result.headline.clone(), done.result.facts().tags.clone()))
@@ -144,7 +152,7 @@ fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
             )
         } else if both(tasks.len(), theirs.2.len()) && tasks != theirs.2 {
             "their tasks or labels are not the same".into()
-        } else if both(words.len(), theirs.1.len()) && words != theirs.1 {
+        } else if words.iter().any(|(seed, own)| theirs.1.get(seed).is_some_and(|other| other != own)) {
             "not the same words of dev are scored".into()
         } else {
             continue;
@@ -189,6 +197,9 @@ fn machines(first: &Named, other: &Named) -> Option<String> {
         })
     };
     let all = [&first, &other].map(|one| made_by(one, machine));
+    if all.iter().any(BTreeSet::is_empty) {
+        return None;
+    }
     if all[0] != all[1] || all[0].len() > 1 {
         return Some(format!("they ran on {} and on {}", joined(&all[0]), joined(&all[1])));
     }
@@ -219,8 +230,10 @@ fn encoders(one: &Named) -> String {
 
 /// The values of all cells with a record, or of all planned ones if there is none.
 fn made_by(one: &Named, get: impl Fn(&CellView) -> String) -> BTreeSet<String> {
-    let done = one.study.cells.iter().filter(|view| view.made_by().is_some());
-    done.map(get).filter(|value| !value.is_empty()).collect()
+    let cells = &one.study.cells;
+    let none_is_done = cells.iter().all(|view| view.made_by().is_none());
+    let told = cells.iter().filter(|view| none_is_done || view.made_by().is_some());
+    told.map(get).filter(|value| !value.is_empty()).collect()
 }
 
 fn joined(values: &BTreeSet<String>) -> String {

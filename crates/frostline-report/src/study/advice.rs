@@ -65,12 +65,16 @@ impl Candidate<'_> {
         self.rows.iter().map(of_row).fold(0.0, f64::max)
     }
 
-    /// Whether some language shows that it is worse by more than the margin.
-    fn is_worse(&self, margin: f64) -> bool {
-        self.rows.iter().any(|row| {
-            let judged = row.judged().filter(|_| row.compared.seeds.len() > 1);
-            judged.is_some_and(|judged| judged.difference.p_at_most(-margin / 100.0) >= 1.0 - ALPHA)
-        })
+    /// The p-value of "worse by more than the margin in no language": the smallest of theirs, corrected for their number.
+    fn p_not_worse(&self, margin: f64) -> f64 {
+        let of_row = |row: &&PolicyVerdict| match row.judged() {
+            Some(judged) if row.compared.seeds.len() > 1 => {
+                1.0 - judged.difference.p_at_most(-margin / 100.0)
+            }
+            _ => 1.0,
+        };
+        let smallest = self.rows.iter().map(of_row).fold(1.0, f64::min);
+        (smallest * self.rows.len() as f64).min(1.0)
     }
 }
 
@@ -136,12 +140,14 @@ fn advice(
         step_cost: candidates[at].step_cost,
         confidence: 1.0 - corrected[at],
     });
+    let not_worse = holm(&candidates.iter().map(|one| one.p_not_worse(margin)).collect::<Vec<f64>>());
     let before = &candidates[..chosen.unwrap_or(candidates.len())];
-    let open = before.iter().find(|one| cheaper(one) && !one.is_worse(margin)).map(|one| Open {
-        policy: one.policy.into(),
-        step_cost: one.step_cost,
-        needed: one.rows.iter().find_map(|row| row.compared.would_decide()),
-    });
+    let open =
+        before.iter().zip(&not_worse).find(|(one, p)| cheaper(one) && **p > ALPHA).map(|(one, _)| Open {
+            policy: one.policy.into(),
+            step_cost: one.step_cost,
+            needed: one.rows.iter().find_map(|row| row.compared.would_decide()),
+        });
     let langs = langs.iter().map(ToString::to_string).collect();
     Some(Advice { langs, extras: extras.to_vec(), margin, policies: candidates.len(), choice, open })
 }

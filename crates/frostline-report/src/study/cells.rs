@@ -103,6 +103,15 @@ impl Done {
     pub fn score(&self, split: &str) -> Option<&Score> {
         self.result.scores().get(split)
     }
+
+    /// How many times as fast as one of the baseline a step should be, with a cached prefix where one is read.
+    pub fn predicted_speedup(&self) -> f64 {
+        let cost = &self.result.cost;
+        match self.timing.as_ref().is_some_and(|timing| timing.prefix.state.is_read()) {
+            true => cost.predicted_speedup_cached,
+            false => cost.predicted_speedup,
+        }
+    }
 }
 
 /// The cells of a sweep in its order with their records, and how many records belong to none.

@@ -48,7 +48,7 @@ pub(crate) fn compare(
                 return Err("the stored predictions are missing".into());
             }
             let strata = outcomes.strata(&[pairs], split)?;
-            Measured::of(&strata, RESAMPLES, SEED).map_err(|error: ScoreError| error.to_string())
+            Measured::of(&strata, rows.len(), RESAMPLES, SEED).map_err(|error: ScoreError| error.to_string())
         })
         .collect();
     let of_table: Vec<Measured> = measured.iter().filter_map(|row| row.as_ref().ok()).cloned().collect();
@@ -56,12 +56,17 @@ pub(crate) fn compare(
     let one = |(row, seeds): (Result<Measured, String>, Vec<u64>)| match row.map(|_| judged.next()) {
         Ok(Some(judged)) => Comparison { seeds, found: Found::Judged(Box::new(judged)) },
         Ok(None) => unreachable!("every measured row is judged"),
-        Err(unpaired) => Comparison { seeds: Vec::new(), found: Found::Unpaired { unpaired } },
+        Err(why) => Comparison::unpaired(&why),
     };
     measured.into_iter().zip(seeds).map(one).collect()
 }
 
 impl Comparison {
+    /// One that is not made, with the reason.
+    pub fn unpaired(why: &str) -> Self {
+        Self { seeds: Vec::new(), found: Found::Unpaired { unpaired: why.into() } }
+    }
+
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
         match &self.found {

@@ -51,14 +51,16 @@ pub(crate) fn named(rows: &[(&str, f64)]) -> Vec<bool> {
 
 /// What a note says where [`named`] leaves names away.
 pub(crate) fn unnamed_note(panels: &[Panel<'_>]) -> Option<String> {
-    let most = panels.iter().map(|panel| panel.groups.len()).max()?;
+    let with_result = |panel: &Panel<'_>| panel.groups.iter().filter(|group| group.dev.is_some()).count();
+    let most = panels.iter().map(with_result).max()?;
+    let has_baseline = panels.iter().flat_map(|panel| &panel.groups).any(|group| group.policy == BASELINE);
     (most > NAMED).then(|| {
-        format!(
-            "Of {most} policies, the highest {}, the lowest {} and the baseline are named; the others \
-             are grey. The tables have them all.",
-            NAMED / 2,
-            NAMED / 3
-        )
+        let (high, low) = (NAMED / 2, NAMED / 3);
+        let named = match has_baseline {
+            true => format!("the highest {high}, the lowest {low} and the baseline"),
+            false => format!("the highest {high} and the lowest {low}"),
+        };
+        format!("Of {most} policies, {named} are named; the others are grey. The tables have them all.")
     })
 }
 

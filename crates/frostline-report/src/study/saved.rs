@@ -27,9 +27,11 @@ pub(crate) fn said(study: &Study, policy: &str, extras: &[String], langs: &[Stri
         timed.iter().filter_map(|(lang, saving)| Some((*lang, (*saving)?))).collect();
     let at = |lang: &str| if langs.len() > 1 { format!(" in {lang}") } else { String::new() };
     let percent = |value: f64| fixed(100.0 * value, 1);
+    if found.is_empty() {
+        return Some("what it saves is not measurable here".into());
+    }
     let open = match timed.len() - found.len() {
         0 => String::new(),
-        open if open == langs.len() => return Some("what it saves is not measurable here".into()),
         open => format!(", not measurable in {open} of {} languages", langs.len()),
     };
     if found.len() <= MOST_NAMED {

@@ -145,9 +145,11 @@ fn picked_on_dev(study: &Study) -> Option<String> {
         settings.train.select == Select::Best || stages.iter().any(|(_, s)| s.train.select == Select::Best)
     };
     study.cells.iter().any(|view| best(&view.cell.settings)).then(|| {
-        "The best epoch was picked on dev, so dev accuracies are a little too high. Test \
-         accuracies are not touched by this."
-            .into()
+        let test = match study.groups.iter().any(|group| group.test.is_some()) {
+            true => " Test accuracies are not touched by this.",
+            false => "",
+        };
+        format!("The best epoch was picked on dev, so dev accuracies are a little too high.{test}")
     })
 }
 

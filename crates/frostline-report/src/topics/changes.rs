@@ -86,7 +86,13 @@ fn moved(study: &Study, lang: &str, page: &mut Page) {
         .map(|group| (group, of(study, group)))
         .filter(|(_, parts)| !parts.is_empty())
         .collect();
-    let Some((_, first)) = rows.first() else { return };
+    if rows.is_empty() {
+        return;
+    }
+    // The deepest encoder's parts, in their order, and what others have besides.
+    let deepest = rows.iter().map(|(_, parts)| parts).max_by_key(|parts| parts.len());
+    let all = deepest.into_iter().chain(rows.iter().map(|(_, parts)| parts));
+    let names: Vec<&str> = distinct(all.flatten().map(|part| part.part.as_str()));
     page.section(3, "How far each block moved");
     let kinds: [(&str, Quantity, PartFigure); 2] = [
         (
@@ -104,13 +110,17 @@ fn moved(study: &Study, lang: &str, page: &mut Page) {
     ];
     for (about, unit, get) in kinds {
         type PartsRow<'a> = &'a (&'a Group, Vec<PartChange>);
-        let names = first.iter().map(|part| part.part.clone()).enumerate();
         let columns = keys::frozen(
             study,
             |row: &PartsRow<'_>| row.0.policy.clone(),
             |row: &PartsRow<'_>| &row.0.extras,
         )
-        .each(names, |(_, part)| part.clone(), unit, move |row, (at, _)| row.1.get(*at).map(get));
+        .each(
+            names.clone(),
+            |part| (*part).into(),
+            unit,
+            move |row, name| row.1.iter().find(|part| part.part == **name).map(get),
+        );
         page.paragraph(about);
         page.table(columns.table(&rows));
     }

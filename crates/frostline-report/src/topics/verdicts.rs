@@ -2,7 +2,7 @@
 
 use crate::fields::Fields;
 use crate::keys;
-use crate::number::{count, fixed, listed};
+use crate::number::{count, fixed, listed, plural};
 use crate::page::Page;
 use crate::study::advice::{Advice, Choice, SPLIT};
 use crate::study::saved;
@@ -80,7 +80,8 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
         return vec![unpaired(&rows)];
     }
     let mut said = vec![format!(
-        "Of {judged} comparisons with `none` on {SPLIT}: {} (margin {}).",
+        "Of {} with `none` on {SPLIT}: {} (margin {}).",
+        plural(judged, "comparison"),
         listed(&tally(rows.iter().copied())),
         points(study.margin())
     )];
@@ -117,8 +118,9 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
         all => (format!("Over {}{within}", listed(all)), " in each of them"),
     };
     let margin = points(advice.margin);
+    let step = if study.groups.iter().any(Group::is_staged) { "a step of the last stage" } else { "a step" };
     let cost = |policy: &str, cost: f64| {
-        let predicted = format!("a step is predicted to take {} % of the time", fixed(100.0 * cost, 0));
+        let predicted = format!("{step} is predicted to take {} % of the time", fixed(100.0 * cost, 0));
         match saved::said(study, policy, &advice.extras, &advice.langs) {
             None => predicted,
             Some(measured) => format!("{predicted}; measured in turns, {measured}"),
@@ -232,6 +234,9 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
     explain(study, &rows, split, page);
     if split == SPLIT {
         page.paragraph(COSTS);
+        if study.groups_of(lang).any(Group::is_staged) {
+            page.paragraph("In cells with stages, a step is one of the last stage.");
+        }
         let here = study.advice.iter().filter(|advice| advice.langs == [lang]);
         here.for_each(|advice| page.item(recommendation(study, advice)));
     }

@@ -2,13 +2,14 @@
 
 use frostline_record::{SplitFacts, TaskFacts};
 
-use crate::study::{CellView, Study};
+use crate::number::listed;
+use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity, Table};
 
 /// A language with the facts of its first finished cell.
 struct DataRow<'a> {
     lang: &'a str,
-    first: Option<&'a CellView>,
+    encoders: Vec<String>,
     facts: Option<&'a TaskFacts>,
 }
 
@@ -17,16 +18,15 @@ pub(super) fn data(study: &Study) -> Table {
     let rows = study.langs().into_iter().map(|lang| {
         let of_lang = || study.cells.iter().filter(|view| *view.cell.settings.lang == *lang);
         let done = of_lang().find_map(CellView::done);
-        DataRow { lang, first: of_lang().next(), facts: done.map(|done| done.result.facts()) }
+        let encoders = distinct(of_lang().map(|view| view.cell.settings.encoder.name.to_string()));
+        DataRow { lang, encoders, facts: done.map(|done| done.result.facts()) }
     });
     let count = |get: fn(&SplitFacts) -> u64, split: fn(&TaskFacts) -> Option<&SplitFacts>| {
         move |row: &DataRow<'_>| row.facts.and_then(split).map(get)
     };
     let columns = Columns::default()
         .column("Language", Quantity::Text, |row: &DataRow<'_>| study.lang_title(row.lang))
-        .optional("Encoder", Quantity::Text, |row| {
-            row.first.map(|view| view.cell.settings.encoder.name.to_string())
-        })
+        .optional("Encoder", Quantity::Text, |row| Some(listed(&row.encoders)))
         .optional(
             "Train sentences",
             Quantity::Count,

@@ -1,5 +1,7 @@
 //! How to run the same again: the commands, the plan, the inputs with their hashes, the code and the machines.
 
+use std::collections::BTreeSet;
+
 use frostline_record::{Bits, MadeBy, Plan};
 
 use crate::front::{self, Topics};
@@ -97,10 +99,30 @@ impl Program {
 
 /// The plan as a file, with no more of the machine than the names of data sets.
 fn plan(plan: &Plan) -> String {
-    let mut plan = plan.clone();
-    for place in plan.treebanks.values_mut().filter(|place| !place.starts_with("embedded:")) {
-        let name = place.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or("");
-        *place = name.to_string();
-    }
+    let folders = || plan.treebanks.values().filter(|place| !place.starts_with(EMBEDDED));
+    let places: BTreeSet<Vec<&str>> = folders().map(|place| parts(place)).collect();
+    let longest = places.iter().map(Vec::len).max().unwrap_or(0);
+    // As many names as tell them apart.
+    let ends = |most: usize| places.iter().map(|parts| end(parts, most)).collect::<BTreeSet<_>>();
+    let most = (1..longest).find(|&most| ends(most).len() == places.len()).unwrap_or(longest);
+    let short = |place: &String| match place.starts_with(EMBEDDED) {
+        true => place.clone(),
+        false => end(&parts(place), most).join("/"),
+    };
+    let treebanks = plan.treebanks.iter().map(|(lang, place)| (lang.clone(), short(place))).collect();
+    let plan = Plan { treebanks, ..plan.clone() };
     toml::to_string(&plan).unwrap_or_else(|error| format!("# The plan cannot be written as TOML: {error}"))
+}
+
+/// What the place of embedded data begins with.
+const EMBEDDED: &str = "embedded:";
+
+/// The names of a path.
+fn parts(place: &str) -> Vec<&str> {
+    place.split(['/', '\\']).filter(|part| !part.is_empty()).collect()
+}
+
+/// The last names of a path.
+fn end<'a, 'b>(parts: &'a [&'b str], most: usize) -> &'a [&'b str] {
+    &parts[parts.len().saturating_sub(most)..]
 }

@@ -1,11 +1,14 @@
 //! The first chapter: what came out, and what policies cost.
 
+use frostline_score::MeanStd;
+
 use crate::front::result::lang_column;
 use crate::front::{self, Topics};
 use crate::keys;
 use crate::page::Page;
+use crate::study::cells::over;
 use crate::study::turns::saving;
-use crate::study::{BASELINE, Group, Study};
+use crate::study::{BASELINE, CellView, Done, Group, Study};
 use crate::table::Quantity;
 use crate::web::chapter::Chapter;
 
@@ -23,8 +26,10 @@ pub(super) fn chapter(study: &Study, topics: &Topics) -> Chapter {
 /// What policies cost, for the chapter on time: predicted beside measured.
 pub(super) fn speed(study: &Study, page: &mut Page) {
     let predicted = |group: &Group| {
-        let cost = study.standing(group).filter(|_| group.policy != BASELINE && !group.is_staged());
-        cost.map(|standing| 1.0 - standing.step_cost)
+        let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
+        let speedup = MeanStd::of(&over(&done, |done| done.predicted_speedup()));
+        let speedup = speedup.filter(|_| group.policy != BASELINE && !group.is_staged());
+        speedup.map(|speedup| 1.0 - 1.0 / speedup.mean)
     };
     let columns = lang_column(study, |group: &&Group| group.lang.clone())
         .and(keys::of_group(study))

@@ -202,6 +202,31 @@ fn stages_decide_claims() {
 }
 
 #[test]
+fn a_setting_of_a_stage_decides_claims() {
+    let sweep = sweep(
+        "schema = 4\nname = 'warm'\n[treebanks]\nen = 'UD_English-EWT'\n\
+         [grid]\nseed = [42, 43, 44]\n'stages.head.train.epochs' = [1, 2]\n\
+         [[settings.stages]]\nname = 'head'\npolicy = 'head-only'\n[[settings.stages]]\nname = 'full'\n\
+         [[claims]]\nsays = 'The head should be trained longer first.'\n\
+         tests = [{ more-of = { axis = 'stages.head.train.epochs', from = 1, to = 2 } }]\n\
+         [[claims]]\nsays = 'Then the second stage gains something.'\nonly.'stages.head.train.epochs' = 2\n\
+         tests = [{ more-of = { axis = 'stage', from = 'head', to = 'full' } }]",
+    );
+    let reach = |place: &Place<'_>| {
+        let longer = place.settings.get("stages.head.train.epochs") == Some(2.into());
+        let right = 900 + 30 * u64::from(longer) + 20 * place.stage as u64 + place.settings.seed % 3;
+        Some(Reached::Words(1_000, right))
+    };
+    let (records, predictions) = records(&sweep, &reach);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    for claim in json["claims"].as_array().expect("claims") {
+        let found = &claim["tests"][0]["found"]["differences"]["rows"];
+        assert_eq!(found[0]["seeds"], serde_json::json!([42, 43, 44]), "{claim}");
+    }
+}
+
+#[test]
 fn a_stage_is_judged_as_a_policy_would_be() {
     let (sweep, records, predictions) = sentiment();
     let verdict = |sweep: &Sweep, predictions: &Files| {

@@ -119,6 +119,38 @@ fn what_may_not_be_compared_is_said() {
     }
 }
 
+/// Its cells say the code and the backend, and nothing says the machine yet.
+#[test]
+fn a_sweep_without_records_differs_in_what_its_cells_say() {
+    let (begun, _) = plain();
+    assert_eq!(said(plain(), (begun, Vec::new())).1, [" differ in nothing that accuracies depend on."]);
+    let (begun, _) = changed("", |cell| cell.code = "f00d".into(), |_| {});
+    let expected = " differ in one thing that accuracies depend on, which is what is compared: the code (`c0de` and `f00d`).";
+    assert_eq!(said(plain(), (begun, Vec::new())).1, [expected]);
+}
+
+/// Where every seed draws its dev, seeds are scored on other words: those that both sweeps have must be the same.
+#[test]
+fn words_of_dev_are_compared_seed_by_seed() {
+    let drawn = |seeds: u64, shift: u64| {
+        let sweep = sweep("demo", &demo(), seeds, true, "");
+        let mut records = records(&sweep, &demo());
+        for record in &mut records {
+            let more = if record.cell.settings.seed == 43 { shift } else { record.cell.settings.seed };
+            let stage = &mut record.result.as_mut().expect("a result").stages[0];
+            stage.tasks.get_mut("upos").expect("the task").scores.get_mut("dev").expect("dev").words += more;
+        }
+        (sweep, records)
+    };
+    let lines = said(drawn(2, 7), drawn(3, 7)).1;
+    assert_eq!(lines[0], " differ in nothing that accuracies depend on.");
+    let lines = said(drawn(2, 7), drawn(3, 8)).1;
+    assert_eq!(
+        lines[0],
+        ": accuracies of en may not be compared, since not the same words of dev are scored."
+    );
+}
+
 /// Where not the same sentences are scored there is no difference.
 #[test]
 fn there_is_no_difference_of_what_may_not_be_compared() {

@@ -1,6 +1,6 @@
 //! Verdicts on policies and what follows from them: in the report, on a terminal, in the claims and in `report.json`.
 
-use frostline_record::{Record, Sweep};
+use frostline_record::{Cell, Entities, Load, PairedTimes, Record, SCHEMA, Sweep, TimedPolicy};
 use frostline_report::{Merged, Report};
 use serde_json::{Value, json};
 
@@ -168,6 +168,67 @@ fn five_seeds_have_a_stochastic_order() {
     let order =
         |at: usize| json["groups"][at]["dev_verdict"]["stochastic_order"]["bound"].as_f64().expect("a bound");
     assert!(order(2) > 0.9, "`all` is worse");
+}
+
+#[test]
+fn the_f1_of_entities_has_no_verdict() {
+    let (sweep, mut records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
+    for record in &mut records {
+        let stage = &mut record.result.as_mut().expect("a result").stages[0];
+        let scores = stage.tasks.values_mut().flat_map(|task| task.scores.values_mut());
+        scores.for_each(|score| score.entities = Some(Entities { gold: 10, predicted: 10, correct: 6 }));
+    }
+    let json = json_of(&report(&sweep, &records, &predictions));
+    assert_eq!(
+        json["groups"][1]["dev_verdict"]["unpaired"],
+        "the F1 of entities has no verdict, but claims of a plan can compare it"
+    );
+    assert!(json["advice"].is_null(), "nothing is recommended by it");
+}
+
+#[test]
+fn a_saving_that_is_not_measurable_is_said_where_a_language_was_not_timed() {
+    let (sweep, records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
+    let policy =
+        |cell: &Cell| TimedPolicy {
+            cell: cell.id.clone(),
+            step_ms: (0..40_u32)
+                .map(|round| {
+                    if cell.settings.policy == "none" { 50.0 } else { 20.0 + f64::from(round * 7 % 40) * 1.5 }
+                })
+                .collect(),
+            cpu_ms: None,
+            peak_rss_mib: None,
+        };
+    let english = sweep.timed_groups(|_| true).remove(0);
+    let times = PairedTimes {
+        schema: SCHEMA,
+        policies: english.iter().map(policy).collect(),
+        subwords: vec![350; 40],
+        load: Load::default(),
+        made_by: crate::common::maker(),
+    };
+    let report = Report::timed(&sweep, &records, &[times])
+        .with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+    let page = report.files().map(|files| text(&files, "report.md").to_string()).expect("a report");
+    assert!(page.contains("measured in turns, what it saves is not measurable here"), "{page}");
+    assert!(!page.contains("it saves ,"), "{page}");
+}
+
+#[test]
+fn one_policy_beside_none_is_named_once() {
+    let plan = PLAN.replace("'none', 'first-4', 'all', 'top-2'", "'none', 'all'");
+    let plan = plan
+        .split_once("[[claims]]\nsays = 'The first")
+        .expect("the claims")
+        .0
+        .replace("lang = ['en', 'pcm']", "lang = ['en']");
+    let (sweep, records, predictions) = study_of(&plan, "[42, 43, 44]", &|_, lines| lines);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains("Of 1 comparison with `none` on dev: 1 worse"), "{page}");
+    let first = page.lines().find(|line| line.contains("freezing changes it by")).expect("the range");
+    assert_eq!(first.matches("**all**").count(), 1, "{first}");
 }
 
 /// Other sentences for every seed.

@@ -98,7 +98,7 @@ fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Ju
             let (words, gains) = gains(setting, gain, stream, policy);
             Stratum::new(words, &gains)
         };
-        Measured::of(&[stratum.expect("a stratum")], resamples, 0).expect("a comparison")
+        Measured::of(&[stratum.expect("a stratum")], 1, resamples, 0).expect("a comparison")
     });
     judge(rows.collect(), MARGIN)
 }

@@ -83,12 +83,13 @@ fn of_bars(bars: &Bars) -> (Json, Table) {
     });
     let rows: Vec<BarLine<'_>> = rows.collect();
     let (unit, ends) = match &bars.lengths {
-        Lengths::Differences => (Quantity::Points(2), Quantity::Change(2)),
+        Lengths::Differences(unit) => (*unit, Quantity::Change(2)),
         Lengths::Parts(_) => (Quantity::Measured("s"), Quantity::Measured("s")),
         _ => (Quantity::Percent(2), Quantity::Share(2)),
     };
     let name = match &bars.lengths {
-        Lengths::Differences => "Difference",
+        Lengths::Differences(Quantity::Points(_)) => "Difference",
+        Lengths::Differences(_) => "Saved",
         Lengths::Parts(names) => names[0],
         _ => "Value",
     };
@@ -102,7 +103,7 @@ fn of_bars(bars: &Bars) -> (Json, Table) {
         .optional("Of", Quantity::Text, |line| Some(line.bar.name.clone()).filter(|name| !name.is_empty()))
         .column(name, unit, |line| line.bar.value)
         .optional(bars.interval, ends, |line| line.bar.interval)
-        .optional(capital(bars.diamond), Quantity::Points(2), |line| line.bar.diamond)
+        .optional(capital(bars.diamond), unit, |line| line.bar.diamond)
         .each(
             parts,
             |(_, name)| (*name).into(),
@@ -124,7 +125,7 @@ fn of_bars(bars: &Bars) -> (Json, Table) {
     let lengths = match &bars.lengths {
         Lengths::Shares => "shares",
         Lengths::Groups => "groups",
-        Lengths::Differences => "differences",
+        Lengths::Differences(_) => "differences",
         Lengths::Parts(_) => "parts",
     };
     let parts = match &bars.lengths {

@@ -58,7 +58,7 @@ impl BarSizes {
                 names: names + 24.0,
                 ..single
             },
-            Lengths::Differences => {
+            Lengths::Differences(_) => {
                 Self { row: 30.0, left: (rows + 10.0).max(86.0), plot: 300.0, number: 64.0, ..single }
             }
             Lengths::Parts(_) => Self { number: 84.0, ticks: 50.0, ..single },
@@ -134,7 +134,7 @@ fn axis(bars: &Bars, kind: &str) -> BarAxis {
             let references = alike().flat_map(|panel| &panel.references).map(|(_, value)| value * 100.0);
             BarAxis { range: (range.0, references.fold(range.1, f64::max)), factor: 100.0, sign: "" }
         }
-        Lengths::Differences => {
+        Lengths::Differences(_) => {
             let ends = all().flat_map(|bar| {
                 let [low, high] = bar.interval.unwrap_or([bar.value.mean; 2]);
                 [low, high, bar.diamond.unwrap_or(low)]
@@ -233,7 +233,7 @@ fn draw_panel(sheet: &mut Sheet, bars: &Bars, panel: &BarPanel, plot: Area, look
     let places = tick_decimals(&values);
     let lines = reference_places(panel, &scale, axis);
     for &value in &values {
-        let is_zero = bars.lengths == Lengths::Differences && value.abs() < 1e-9;
+        let is_zero = matches!(bars.lengths, Lengths::Differences(_)) && value.abs() < 1e-9;
         let x = scale.at(value);
         sheet.svg.line((x, plot.y), (x, plot.bottom()), if is_zero { INK } else { GRID }, 1.0);
     }
@@ -278,7 +278,7 @@ fn draw_row(
                 let opacity = 0.3 + 0.4 * at as f64 / (row.bars.len().max(2) - 1) as f64;
                 share(sheet, bar, (scale, lines), (style(row.tone).colour, opacity), place);
             }
-            Lengths::Differences => difference(sheet, bar, scale, place),
+            Lengths::Differences(_) => difference(sheet, bar, scale, place),
             Lengths::Parts(_) => parts(sheet, bar, scale, place, axis),
         }
     }

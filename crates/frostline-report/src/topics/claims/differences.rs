@@ -74,10 +74,12 @@ fn by_steps(
     wanted: Wanted,
 ) -> Answer<Differences> {
     let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), wanted) else {
-        if policies(study, cells, &test.pairs(), &|view| gauge.end(view)).is_empty() {
+        let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
+        if found.is_empty() {
             return nothing(asks, cells, test.a.iter().chain(&test.b));
         }
-        return not_tested(asks, UNTIMED.into());
+        let even = found.iter().all(|pair| pair.all(|cell| cell.settings.has_even_steps()));
+        return not_tested(asks, if even { UNTIMED } else { UNEVEN }.into());
     };
     let measured = "a step in turns, ms".into();
     answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together })
@@ -86,6 +88,10 @@ fn by_steps(
 /// Why training times of policies are not compared.
 const UNTIMED: &str = "the steps of these policies were not taken in turns, and training times of single cells hold whatever \
                        else the machine did; the same sweep command without `--no-timing` takes them";
+
+/// Why they never are.
+const UNEVEN: &str = "what learns changes during a cell here, so that no step stands for all of its steps, and training times of single \
+                      cells hold whatever else the machine did";
 
 /// Over a stage, a task falls less under A than under B.
 pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) -> Answer<Differences> {

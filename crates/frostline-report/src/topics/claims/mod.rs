@@ -119,7 +119,7 @@ fn gist(test: &Tested) -> String {
             plural(found.share.mean.n, "seed")
         ),
         Found::Differences(found) => match found.deciding() {
-            None => "no seed has all comparisons".into(),
+            None => found.why_apart().into(),
             Some(row) => format!(
                 "A − B is {} {}{}, {}",
                 signed(row.mean.mean, 2),
@@ -201,7 +201,7 @@ fn differences(page: &mut Page, found: &Differences) {
         page.paragraph(format!("Of {}: {counts}.", plural(single.len(), "single comparison")));
     }
     if found.rows.len() > 1 && found.together.is_none() {
-        page.paragraph("No seed has all of these comparisons, so nothing is said of them together.");
+        page.paragraph(format!("{}, so nothing is said of them together.", capital(found.why_apart())));
     }
 }
 

@@ -2,6 +2,7 @@
 //! and languages are not counted as if they were seeds. The interval of an accuracy is over seeds and sentences, by the
 //! rule of all verdicts; that of any other measure, or without stored predictions, is Student's over seeds.
 
+use frostline_record::Cell;
 use frostline_score::crossed::RESAMPLES;
 use frostline_score::{CrossedDifference, MeanInterval};
 use serde::Serialize;
@@ -66,6 +67,14 @@ impl Differences {
     pub fn deciding(&self) -> Option<&PairedComparison> {
         if self.rows.len() == 1 { self.rows.first() } else { self.together.as_ref() }
     }
+
+    /// Why there is no row for all comparisons.
+    pub fn why_apart(&self) -> &'static str {
+        match self.rows.iter().any(|row| row.over == Over::Rounds) {
+            true => "not all of these steps were timed on the same hardware and by the same kind of time",
+            false => "no seed has all of these comparisons",
+        }
+    }
 }
 
 impl PairedComparison {
@@ -93,6 +102,11 @@ impl<'a> Pair<'a> {
         let settings = &a.cell.settings;
         let lang = settings.lang.to_string();
         Self { twins: Some((a, b)), cells, lang, names, seed: settings.seed, values }
+    }
+
+    /// Whether this is so of both cells.
+    pub fn all(&self, is: impl Fn(&Cell) -> bool) -> bool {
+        self.twins.is_none_or(|(a, b)| is(a.cell) && is(b.cell))
     }
 }
 

@@ -38,15 +38,19 @@ pub(super) fn rows(
         rows.extend(
             of_lang.iter().map(|one| row(&[one], one.cells.clone(), Some(one.names.clone()), wanted)),
         );
-        if of_lang.len() > 1 && langs.len() > 1 {
+        if of_lang.len() > 1 && langs.len() > 1 && have_a_mean(&of_lang) {
             rows.push(row(&of_lang, (*lang).into(), None, wanted));
         }
     }
-    // Ratios of different hardware have no mean, nor have those of time and of processor time.
-    let kind = |one: &Ratio| (one.hardware.clone(), one.by_cpu_time);
-    let same = all.iter().all(|one| kind(one) == kind(all[0]));
-    let together = (rows.len() > 1 && same).then(|| row(&all, langs.join(" and "), None, wanted));
+    let pooled = rows.len() > 1 && have_a_mean(&all);
+    let together = pooled.then(|| row(&all, langs.join(" and "), None, wanted));
     (!rows.is_empty()).then_some((rows, together))
+}
+
+/// Ratios of different hardware have no mean, nor have those of time and of processor time.
+fn have_a_mean(ratios: &[&Ratio]) -> bool {
+    let kind = |one: &Ratio| (one.hardware.clone(), one.by_cpu_time);
+    ratios.iter().all(|one| kind(one) == kind(ratios[0]))
 }
 
 /// Those of all twins, whatever their seed; nothing if one is missing.

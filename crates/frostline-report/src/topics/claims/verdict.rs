@@ -74,12 +74,10 @@ impl Wanted {
 
 /// Whether a cell has a setting at this value; 1 and 1.0 are one value.
 pub(super) fn has(view: &CellView, path: &str, value: &toml::Value) -> bool {
-    let pointer = format!("/{}", path.replace('.', "/"));
-    let settings = serde_json::to_value(&view.cell.settings).unwrap_or_default();
-    let (found, wanted) = (settings.pointer(&pointer), serde_json::to_value(value).unwrap_or_default());
-    found.is_some_and(|found| match (found.as_f64(), wanted.as_f64()) {
+    let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|value| value as f64));
+    view.cell.settings.get(path).is_some_and(|found| match (number(&found), number(value)) {
         (Some(found), Some(wanted)) => found == wanted,
-        _ => *found == wanted,
+        _ => found == *value,
     })
 }
 

@@ -110,18 +110,9 @@ impl TrainingCost {
 fn step_cost(done: &[&Done]) -> Option<StepCost> {
     Some(StepCost {
         gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
-        predicted_speedup: MeanStd::of(&over(done, predicted_speedup))?,
+        predicted_speedup: MeanStd::of(&over(done, |done| done.predicted_speedup()))?,
         predicted_memory: StepMemory::of(done),
     })
-}
-
-/// What was predicted of a cell's steps as they were computed: with a constant prefix read or not.
-fn predicted_speedup(done: &Done) -> f64 {
-    let cost = &done.result.cost;
-    match done.timing.as_ref().is_some_and(|timing| timing.prefix.state.is_read()) {
-        true => cost.predicted_speedup_cached,
-        false => cost.predicted_speedup,
-    }
 }
 
 impl Topic for TrainingCost {
@@ -133,18 +124,19 @@ impl Topic for TrainingCost {
             "The plan has no policy `none`, so savings in time and differences in accuracy have \
              nothing to be measured against."
         };
-        [
-            baseline,
+        let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
+        vec![
+            baseline.into(),
             "**Training time** is the time of the training steps alone. Loading, computing a \
              constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
              policies in turn, so that a machine that slows down slows all policies alike. Median step \
-             times leave out a cell's first three steps.",
-            if in_turns { turns::READING } else { turns::UNTIMED },
+             times leave out a cell's first three steps."
+                .into(),
+            saving,
             "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
-             training time.",
+             training time."
+                .into(),
         ]
-        .map(String::from)
-        .to_vec()
     }
 
     fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {

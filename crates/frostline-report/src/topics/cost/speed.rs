@@ -4,6 +4,7 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
 use crate::study::{BASELINE, Group, Panel, Study, panels};
+use crate::table::Quantity;
 
 use super::turns::Predicted;
 
@@ -25,7 +26,7 @@ pub(super) fn figure(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> 
                 thin line is its 95 % interval. The diamond is what the cost model predicted."
             .into(),
         chart: Chart::Bars(Bars {
-            lengths: Lengths::Differences,
+            lengths: Lengths::Differences(Quantity::SignedPercent(2)),
             names: study.policies().into_iter().map(String::from).collect(),
             panels,
             interval: "95 % interval",

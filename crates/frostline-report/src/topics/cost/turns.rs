@@ -20,10 +20,19 @@ pub(super) const READING: &str = "**Time saving** is how much less time a traini
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
 /// Why there is no "Time saving", where no steps were taken in turns.
-pub(super) const UNTIMED: &str = "**Savings in time are not measured here**, since there are no times of steps that were taken in \
-     turns. Training times of single cells do not tell them: they hold whatever else the machine did. The same sweep command \
-     without `--no-timing` takes the steps and writes the report again. **Speed-up** is how many times as fast a training step \
-     should be as with `none`: predicted from the work that is left, for Frostline's own kernels on two processor cores.";
+pub(super) fn untimed(study: &Study) -> String {
+    let next = if study.sweep.timed_groups(|_| true).is_empty() {
+        "Steps cannot be taken in turns here: that takes two policies in which the same parameters learn from the first step to the last."
+    } else {
+        "The same sweep command without `--no-timing` takes the steps and writes the report again."
+    };
+    format!(
+        "**Savings in time are not measured here**, since there are no times of steps that were taken in turns. Training times of \
+         single cells do not tell them: they hold whatever else the machine did. {next} **Speed-up** is how many times as fast a \
+         training step should be as with `none`: predicted from the work that is left, for Frostline's own kernels on two \
+         processor cores."
+    )
+}
 
 /// What was predicted of a policy's steps.
 pub(super) struct Predicted {

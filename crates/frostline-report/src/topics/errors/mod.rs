@@ -15,7 +15,7 @@ use crate::fields::Fields;
 use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
-use crate::study::{SPLITS, Stored, Study};
+use crate::study::{CellView, SPLITS, Stored, Study};
 use crate::table::{DataFile, PaperTable};
 use crate::topic::Topic;
 
@@ -57,9 +57,13 @@ impl Topic for Errors {
             SENTENCES => "",
             _ => "per-tag scores, confusions, verdicts on policies, and ",
         };
+        let mut done = study.cells.iter().filter_map(CellView::done);
+        let stored = match done.any(|done| !done.result.predictions().is_empty()) {
+            true => "The predictions are stored with each cell.",
+            false => "No predictions are stored: `save.predictions` in the plan asks for them.",
+        };
         let missing = format!(
-            "Not in this report: {missing}comparisons along settings that the plan does not vary. The predictions are \
-             stored with each cell."
+            "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"
         );
         unread.into_iter().chain([missing]).collect()
     }

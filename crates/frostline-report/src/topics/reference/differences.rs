@@ -105,7 +105,7 @@ fn sizes(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String> {
             of_lang.filter_map(CellView::done)
         };
         let train = distinct(done().map(|done| done.result.facts().train.sentences));
-        let test = distinct(done().filter_map(|done| Some(done.score("test")?.words)));
+        let test = distinct(done().filter_map(|done| Some(done.score("test")?.sentences)));
         for (split, theirs, ours) in
             [("train", data.train_sentences, train), ("test", data.test_sentences, test)]
         {

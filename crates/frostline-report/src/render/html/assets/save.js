@@ -27,7 +27,8 @@ function csv(table, rows) {
     }
     const at = (place) => (row) => {
       const value = [column.v[row]].flat()[place];
-      return value === null || value === undefined ? '' : String(value);
+      if (value !== null && value !== undefined) return String(value);
+      return place === 0 ? wordsOf(column, row) || '' : '';
     };
     const name = unmarked(column.f);
     columns.push([column.w === 'range' ? `${name}, low` : name, at(0)]);

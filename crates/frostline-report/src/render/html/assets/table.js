@@ -11,14 +11,16 @@ function cellText(column, row) {
   return texts.i ? texts.d[texts.i[row]] : texts.d[0];
 }
 
+/** The words of a cell without a number; nothing where it has no value. */
+function wordsOf(column, row) {
+  const text = column.t ? unmarked(cellText(column, row)) : '\u2013';
+  return text === '\u2013' ? undefined : text;
+}
+
 /** What a cell is sorted by; nothing where it has no value. */
 function sortKey(column, row) {
-  if (!column.v) {
-    const text = unmarked(cellText(column, row));
-    return text === '\u2013' ? undefined : text;
-  }
-  const value = column.v[row];
-  return Array.isArray(value) ? value[0] : value === null ? undefined : value;
+  const value = column.v ? [column.v[row]].flat()[0] : null;
+  return value === null || value === undefined ? wordsOf(column, row) : value;
 }
 
 const WORDS = new Intl.Collator('en', { numeric: true });
