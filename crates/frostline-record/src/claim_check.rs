@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::claim::pairs;
+use crate::search::{may_come, stands_for_sets};
 use crate::{Claim, ClaimTest, Compared, Converged, Drift, FileName, Measure, MoreOf, PlanError, Settings};
 
 /// What the claims of a plan can refer to.
@@ -166,12 +167,19 @@ fn sides(a: &[String], b: &[String], scope: &Scope<'_>) -> Option<String> {
     if let Some((same, _)) = pairs.iter().find(|(a, b)| a == b) {
         return Some(format!("it holds the policy `{same}` against itself"));
     }
+    if let Some((at, (a, b))) = pairs.iter().enumerate().find(|(at, pair)| pairs[..*at].contains(pair)) {
+        return Some(format!("its pair {} is `{a}` and `{b}` again; give each pair once", at + 1));
+    }
     unknown(a, scope).or_else(|| unknown(b, scope))
 }
 
 /// A policy that no cell of the plan has.
 fn unknown(policies: &[String], scope: &Scope<'_>) -> Option<String> {
-    let missing = policies.iter().find(|policy| !scope.policies.contains(&policy.as_str()))?;
+    if let Some(word) = policies.iter().find(|policy| stands_for_sets(policy)) {
+        return Some(format!("`{word}` stands for many policies; name one of them, as in `blocks-0.2`"));
+    }
+    let is_there = |policy: &str| scope.policies.contains(&policy) || may_come(policy, &scope.policies);
+    let missing = policies.iter().find(|policy| !is_there(policy))?;
     let known = scope.policies.join(", ");
     Some(format!("the policy `{missing}` is not one of the plan's, which are: {known}"))
 }
@@ -268,6 +276,8 @@ mod tests {
             ("less = { a = ['last-1'], b = ['last-1'] }", "it holds the policy `last-1` against itself"),
             ("less = { a = ['last-1', 'last-2', 'none'], b = ['first-1', 'first-2'] }", "3 policies A and 2"),
             ("less = { a = [], b = ['first-1'] }", "0 policies A and 1"),
+            ("less = { a = ['last-1', 'last-1'], b = ['none'] }", "its pair 2 is `last-1` and `none` again"),
+            ("less = { a = ['subsets'], b = ['none'] }", "`subsets` stands for many policies"),
             ("less = { a = ['last-1'], b = ['none'], margin = -1 }", "its margin is -1"),
             ("less = { a = ['last-1'], b = ['none'], measure = 'train-time', task = 'x' }", "whole cell's"),
             ("less = { a = ['last-1'], b = ['none'], stage = 'x' }", "unknown field `stage`"),
@@ -318,6 +328,23 @@ mod tests {
             "[[claims]]\nsays = 'x'\nonly.seeds = 1\ntests = [{ less = { a = ['last-1'], b = ['none'] } }]";
         let error = parse(only).expect_err("no such setting").to_string();
         assert!(error.contains("there is no setting `seeds`"), "{error}");
+    }
+
+    #[test]
+    fn sets_of_blocks_are_policies_of_a_plan_that_searches_them() {
+        let claim = |policies: &str, a: &str, b: &str| {
+            let plan = "schema = 4\nname = 'x'\ntreebanks = { en = 'UD_English-EWT' }\n";
+            let tests = format!("tests = [{{ less = {{ a = ['{a}'], b = ['{b}'] }} }}]");
+            let text = format!("{plan}[grid]\npolicy = ['{policies}']\n[[claims]]\nsays = 'x'\n{tests}\n");
+            Plan::parse(&text, "x.toml")
+        };
+        for word in ["subsets", "greedy"] {
+            claim(word, "blocks-5", "blocks-0").expect("two sets");
+            claim(word, "all", "none").expect("the ends");
+            let error = claim(word, "first-2", "none").expect_err("no set").to_string();
+            assert!(error.contains("the policy `first-2` is not one of the plan's"), "{error}");
+        }
+        assert!(claim("first-2", "blocks-5", "first-2").is_err());
     }
 
     #[test]

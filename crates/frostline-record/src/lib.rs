@@ -27,6 +27,7 @@ mod saved;
 mod saved_files;
 mod schema;
 mod score;
+mod search;
 mod settings;
 mod stage;
 mod task;

@@ -6,6 +6,7 @@ use frostline_freeze::Policy;
 use toml::Value;
 
 use crate::paths::leaves;
+use crate::search::{may_come, stands_for_sets};
 use crate::{FileName, Plan, PlanError, Settings, Stage};
 
 /// Dotted paths of settings with values.
@@ -123,7 +124,7 @@ impl Plan {
         let policies = self.policies.iter().map(|(name, own)| {
             let policy: Policy =
                 name.parse().map_err(|error| Of::Policies.fault(name, format!("{error}")))?;
-            if ALL_SETS.contains(&name.as_str()) {
+            if stands_for_sets(name) {
                 let reason = "it stands for many policies; name one of them, such as `blocks-0.2`";
                 return Err(Of::Policies.fault(name, reason));
             }
@@ -234,15 +235,6 @@ impl Plan {
         let kept = own.is_some_and(|own| own.iter().any(|(known, _)| known == inner));
         (!kept).then(|| format!("`{inner}` was made an axis after it; leave one of them out"))
     }
-}
-
-/// What stands in a plan for many sets of blocks.
-const ALL_SETS: [&str; 2] = [Policy::SUBSETS, Policy::GREEDY];
-
-/// Whether a policy may come of a search over sets of blocks that is among these.
-fn may_come(name: &str, all: &[String]) -> bool {
-    let is_set = name.starts_with("blocks-") || ["none", "all"].contains(&name);
-    is_set && all.iter().any(|other| ALL_SETS.contains(&other.as_str()))
 }
 
 /// The table of single policies or languages in which a path lies, and the rest of the path.

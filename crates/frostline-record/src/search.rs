@@ -1,0 +1,17 @@
+//! Words in a plan that stand for a search over sets of blocks.
+
+use frostline_freeze::Policy;
+
+/// What stands in a plan for many sets of blocks.
+const ALL_SETS: [&str; 2] = [Policy::SUBSETS, Policy::GREEDY];
+
+/// Whether a policy may come of a search over sets of blocks that is among these.
+pub(crate) fn may_come<T: AsRef<str>>(name: &str, all: &[T]) -> bool {
+    let is_set = name.starts_with("blocks-") || ["none", "all"].contains(&name);
+    is_set && all.iter().any(|other| stands_for_sets(other.as_ref()))
+}
+
+/// Whether this stands for a search over sets of blocks.
+pub(crate) fn stands_for_sets(name: &str) -> bool {
+    ALL_SETS.contains(&name)
+}
