@@ -1,11 +1,12 @@
 //! What is served: the state, looked at once a second at most, and the report, computed when it would differ.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use frostline_report::ReportFile;
-use frostline_sweep::{CellState, Counts, Snapshot, Watched, report_files};
+use frostline_sweep::{CellSnapshot, CellState, Snapshot, Watched, report_files};
 use serde_json::json;
 
 /// How long a look at the folder serves.
@@ -20,7 +21,38 @@ type Files = Arc<Vec<ReportFile>>;
 pub(super) struct Site {
     folder: PathBuf,
     state: Mutex<State>,
-    report: Mutex<Option<(Counts, Files)>>,
+    report: Mutex<Option<(Sources, Files)>>,
+}
+
+/// What a report is made of, as far as it may have changed since: a record is written once, unless its cell failed.
+#[derive(PartialEq)]
+struct Sources {
+    done: usize,
+    errors: Vec<String>,
+    /// The plan's file and those of times, each with its size and when it was written.
+    files: Vec<(PathBuf, u64, Option<SystemTime>)>,
+}
+
+impl Sources {
+    fn of(folder: &Path, snapshot: &Snapshot) -> Self {
+        let timings = fs::read_dir(folder.join("timings")).into_iter().flatten().flatten();
+        let mut files: Vec<_> =
+            timings.map(|entry| entry.path()).chain([folder.join("sweep.json")]).collect();
+        files.sort();
+        let told = |path: PathBuf| {
+            let data = fs::metadata(&path).ok()?;
+            Some((path, data.len(), data.modified().ok()))
+        };
+        let error = |cell: &CellSnapshot| match &cell.state {
+            CellState::Failed { error } => Some(format!("{} {error}", cell.id)),
+            _ => None,
+        };
+        Self {
+            done: snapshot.counts.done,
+            errors: snapshot.cells.iter().filter_map(error).collect(),
+            files: files.into_iter().filter_map(told).collect(),
+        }
+    }
 }
 
 struct State {
@@ -62,16 +94,15 @@ impl Site {
 
     /// The files of the report on the cells that are recorded now.
     pub(super) fn report(&self) -> anyhow::Result<Files> {
-        let Counts { cells, done, failed, .. } = self.look().counts;
-        let counts = Counts { cells, done, failed, ..Counts::default() };
+        let sources = Sources::of(&self.folder, &self.look());
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, files)) = &*report
-            && *of == counts
+            && *of == sources
         {
             return Ok(Arc::clone(files));
         }
         let files = Arc::new(report_files(&self.folder)?);
-        *report = Some((counts, Arc::clone(&files)));
+        *report = Some((sources, Arc::clone(&files)));
         Ok(files)
     }
 }
