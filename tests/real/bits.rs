@@ -67,6 +67,6 @@ fn digest(results: &[String]) -> String {
 fn results_have_the_same_bits_on_every_processor() {
     let found = [WORDS.to_string(), SENTENCES.to_string(), format!("{WORDS} --set train.precision=bf16")]
         .map(|words| digest(&results(&words)));
-    let kept = ["ab364861a591a889", "1a3048255356b715", "9b876289c9d37c0a"];
+    let kept = ["b0dfa35245c32a81", "1a3048255356b715", "19d5585baa1fe6b0"];
     assert_eq!(found, kept, "f32, sentences, bf16");
 }

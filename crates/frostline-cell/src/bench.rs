@@ -270,7 +270,7 @@ impl Work for StepTask<'_> {
         let shape = cost::shape(&encoder, tags.len(), vocabulary.rows().len());
         let lazy = B::InnerBackend::k_lazy_table().is_some();
         let shape = if lazy { shape.reading(workload.subwords as usize) } else { shape };
-        let prefix = if blocks.is_some() { PrefixMode::Cached } else { PrefixMode::Computed };
+        let prefix = if blocks.is_some() { PrefixMode::ALL_CACHED } else { PrefixMode::Computed };
         let work = Cost::with_prefix(&shape, &workload, &policy, prefix).total();
         let accounts = outcome::accounts(&encoder, &heads, &policy);
         Ok(Timed {

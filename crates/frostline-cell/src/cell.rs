@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use burn::module::AutodiffModule as _;
 use frostline_files::claim::Commit;
-use frostline_freeze::{PrefixMode, ResolvedPolicy};
+use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, RandomInit};
@@ -220,12 +220,12 @@ fn run_cell<B: Train>(
     }
     let files = SavedFiles::of(folder)?;
     let mut timing = history.timing([load_ms, baselines_ms], ms(clock), busy.end());
-    let prefix = if timing.prefix.state.is_read() { PrefixMode::Cached } else { PrefixMode::Computed };
-    timing.predicted_step_ms = forecast::step_ms(&data, encoder, &stages, made_by, prefix);
+    let reads_prefix = timing.prefix.state.is_read();
+    timing.predicted_step_ms = forecast::step_ms(&data, encoder, &stages, made_by, reads_prefix);
     let outcome = Outcome {
         headline: data.main().name.to_string(),
         tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
-        cost: cost::of_cell(&data, encoder, last.timeline.last(), &last.settings.train, &made_by.backend),
+        cost: cost::of_stage(&data, encoder, last, &made_by.backend),
         steps: history.steps,
         epochs: history.epochs,
         train_loss: history.losses,

@@ -8,7 +8,8 @@ use frostline_model::EncoderConfig;
 use frostline_record as record;
 use frostline_train::Example;
 
-use crate::data::Data;
+use crate::data::{Data, TaskData};
+use crate::stage::Stage;
 
 /// A tagger's shape, with a word table that carries so many rows, all of which a step updates.
 #[must_use]
@@ -23,6 +24,7 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
         read_rows: word_rows.min(encoder.vocabulary),
         other_rows: encoder.positions + encoder.token_types,
         added: encoder.extras.per_block(encoder),
+        added_inputs: encoder.extras.inputs_per_row(encoder),
     }
 }
 
@@ -40,10 +42,21 @@ pub fn predict(
     policy: &ResolvedPolicy,
     prefix: PrefixMode,
 ) -> record::Cost {
+    compared(shape, workload, policy, [prefix, PrefixMode::ALL_CACHED], 1)
+}
+
+/// The same for a step in so many parts; the prefix is computed in the second mode where it is cached.
+fn compared(
+    shape: &Shape,
+    workload: &Workload,
+    policy: &ResolvedPolicy,
+    prefix: [PrefixMode; 2],
+    parts: usize,
+) -> record::Cost {
     let none = Policy::none().resolve(shape.depth, &["head"]).expect("every encoder has `none`");
-    let none = Cost::of(shape, workload, &none);
-    let cost = Cost::with_prefix(shape, workload, policy, prefix);
-    let cached = Cost::with_prefix(shape, workload, policy, PrefixMode::Cached);
+    let none = Cost::of(shape, workload, &none).in_parts(parts);
+    let [cost, cached] =
+        prefix.map(|prefix| Cost::with_prefix(shape, workload, policy, prefix).in_parts(parts));
     record::Cost {
         gflop_per_step: cost.total().gflop(),
         predicted_speedup: cost.speedup_over(&none, &Machine::default()),
@@ -71,7 +84,10 @@ pub fn step_ms(
 /// What a step on this workload keeps under a policy.
 #[must_use]
 pub fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {
-    let kept = StepMemory::of(shape, workload, policy);
+    bytes(&StepMemory::of(shape, workload, policy))
+}
+
+fn bytes(kept: &StepMemory) -> record::PredictedMemory {
     let [gradients, moments, activations] =
         [kept.gradients, kept.moments, kept.activations].map(|bytes| bytes.round() as u64);
     record::PredictedMemory { gradients, moments, activations }
@@ -82,42 +98,59 @@ pub(crate) fn labels(example: &Example) -> u64 {
     example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count() as u64
 }
 
-/// The prediction for a cell, from its own train sentences; its memory is that of the longest batch, or of
-/// the longest part of one.
-pub(crate) fn of_cell(
-    data: &Data,
-    encoder: &EncoderConfig,
-    policy: &ResolvedPolicy,
-    train: &record::TrainSettings,
-    backend: &str,
-) -> record::Cost {
-    let (shape, workload) = of_train(data, encoder, train, backend);
-    let mut longest: Vec<&Example> = data.main().train.examples.iter().collect();
-    longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
-    // A step has the gradients of all its parts.
-    let step = &longest[..longest.len().min(train.batch)];
-    let read: BTreeSet<u32> = step.iter().flat_map(|example| &example.rows).copied().collect();
-    let of_longest = on_backend(shape, read.len(), backend);
-    longest.truncate(train.batch.div_ceil(train.accumulate));
-    let lengths = longest.iter().map(|example| example.ids.len());
-    let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
-    let cost = predict(&shape, &workload, policy, PrefixMode::Computed);
-    record::Cost { memory: Some(memory(&of_longest, &largest, policy)), ..cost }
+/// The prediction for a cell's stage, from the train sentences that it learns from.
+pub(crate) fn of_stage(data: &Data, encoder: &EncoderConfig, stage: &Stage, backend: &str) -> record::Cost {
+    let (shape, workload) = of_train(data, encoder, stage, backend);
+    let cached = stage.constant.map_or(PrefixMode::Computed, PrefixMode::Cached);
+    let (policy, parts) = (stage.timeline.last(), stage.settings.train.accumulate);
+    let cost = compared(&shape, &workload, policy, [PrefixMode::Computed, cached], parts);
+    record::Cost { memory: memory_of_stage(data, encoder, stage, parts, backend), ..cost }
 }
 
-/// The model of a cell, and a mean step on its own train sentences.
+/// What the longest batch of any task keeps that the stage learns from, where each step is taken in so many parts: what its
+/// longest part does.
+pub(crate) fn memory_of_stage(
+    data: &Data,
+    encoder: &EncoderConfig,
+    stage: &Stage,
+    parts: usize,
+    backend: &str,
+) -> Option<record::PredictedMemory> {
+    let batch = stage.settings.train.batch;
+    let of_task = |task: &TaskData| {
+        let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
+        let mut longest: Vec<&Example> = task.train.examples.iter().collect();
+        longest.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
+        // A step has the gradients of all its parts.
+        let step = &longest[..longest.len().min(batch)];
+        let read: BTreeSet<u32> = step.iter().flat_map(|example| &example.rows).copied().collect();
+        let shape = on_backend(shape, read.len(), backend);
+        longest.truncate(batch.div_ceil(parts));
+        let lengths = longest.iter().map(|example| example.ids.len());
+        let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
+        StepMemory::of(&shape, &largest, stage.timeline.last()).in_parts(parts.min(batch))
+    };
+    let all = stage.tasks(data).into_iter().map(of_task);
+    all.max_by(|a, b| a.total().total_cmp(&b.total())).map(|kept| bytes(&kept))
+}
+
+/// The model of a stage, and its mean step: every task that it learns from counts by its batches.
 pub(crate) fn of_train(
     data: &Data,
     encoder: &EncoderConfig,
-    train: &record::TrainSettings,
+    stage: &Stage,
     backend: &str,
 ) -> (Shape, Workload) {
-    let task = data.main();
-    let examples = &task.train.examples;
-    let lengths = examples.iter().map(|example| example.ids.len());
-    let steps = examples.len().div_ceil(train.batch);
-    let workload = Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64);
-    let shape = shape(encoder, task.tags.len(), data.vocabulary.rows().len());
+    let tasks = stage.tasks(data);
+    let examples = || tasks.iter().flat_map(|task| &task.train.examples);
+    let batch = stage.settings.train.batch;
+    let steps = tasks.iter().map(|task| task.train.examples.len().div_ceil(batch)).sum::<usize>();
+    let positions = |task: &TaskData| task.train.examples.iter().map(labels).sum::<u64>();
+    let all: u64 = tasks.iter().map(|task| positions(task)).sum();
+    let logits: u64 = tasks.iter().map(|task| positions(task) * task.tags.len() as u64).sum();
+    let lengths = examples().map(|example| example.ids.len());
+    let workload = Workload::of(lengths, all, steps as u64);
+    let shape = shape(encoder, logits.div_ceil(all.max(1)) as usize, data.vocabulary.rows().len());
     // At most a row for each subword.
     (on_backend(shape, workload.subwords as usize, backend), workload)
 }

@@ -9,7 +9,7 @@ use frostline_train::{Dataset, extras};
 
 use crate::calibration::{Calibration, Conditions, When};
 use crate::cost;
-use crate::data::Data;
+use crate::data::{Data, TaskData};
 use crate::inputs;
 use crate::load::load;
 use crate::outcome::accounts;
@@ -20,7 +20,8 @@ use crate::stage::Stage;
 const PARTS: [usize; 4] = [2, 4, 8, 16];
 
 /// Predicts what each cell costs, with the threads of the caller's pool. Seconds need a calibration in the cache; with
-/// `calibrate`, one is made where it is missing. `note` gets a line for each.
+/// `calibrate`, one is made where it is missing. `note` gets a line for each. With `prefix_cache`, constant prefixes are read where
+/// they can be, and each cell computes them once.
 ///
 /// # Errors
 /// If the cells cannot be loaded, or the backend cannot run here.
@@ -28,11 +29,12 @@ pub fn of_cells(
     cells: &[Cell],
     backend: &str,
     calibrate: bool,
+    prefix_cache: bool,
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<Forecast>> {
     let mut shared = Shared::default();
     let when = if calibrate { When::Missing } else { When::Never };
-    let mut machines = Machines { backend, when, found: Vec::new() };
+    let mut machines = Machines { backend, when, prefix_cache, found: Vec::new() };
     cells.iter().map(|cell| of_cell(cell, &mut shared, &mut machines, note)).collect()
 }
 
@@ -56,9 +58,18 @@ fn of_cell(
         let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
         seconds = seconds.zip(machine).map(|(before, machine)| {
             let (epochs, on) = (stage.settings.train.epochs as f64, (machines.backend, &machine));
-            before
-                + training(&data, &encoder, stage, of_stage, on, PrefixMode::Computed)
-                + epochs * scoring(&data, &encoder, &machine)
+            let prefix = stage.prefix_mode(machines.prefix_cache);
+            let forward = |splits: &[Split], prefix| forward(&data, &encoder, splits, &machine, prefix);
+            // Once: a later stage reads what an earlier one has computed, or less.
+            let fill = match prefix {
+                PrefixMode::Cached(_) if steps == 0 => {
+                    let all: &[Split] = &[|task| &task.train, |task| &task.dev.set];
+                    forward(all, PrefixMode::Computed) - forward(all, prefix)
+                }
+                _ => 0.0,
+            };
+            let trained = training(&data, &encoder, stage, of_stage, on, prefix);
+            before + fill + trained + epochs * forward(&[|task| &task.dev.set], prefix)
         });
         steps += of_stage;
     }
@@ -93,12 +104,9 @@ fn most_bytes(
     accumulate: usize,
 ) -> u64 {
     let of_stage = |stage: &Stage| {
-        let mut train = stage.settings.train.clone();
-        train.accumulate = train.accumulate.max(accumulate);
-        let policy = stage.timeline.last();
-        let kept =
-            cost::of_cell(data, encoder, policy, &train, backend).memory.map_or(0, |memory| memory.total());
-        kept + parameter_bytes(data, encoder, policy)
+        let parts = stage.settings.train.accumulate.max(accumulate);
+        let kept = cost::memory_of_stage(data, encoder, stage, parts, backend);
+        kept.map_or(0, |memory| memory.total()) + parameter_bytes(data, encoder, stage.timeline.last())
     };
     stages.iter().map(of_stage).max().unwrap_or(0)
 }
@@ -110,7 +118,7 @@ pub(crate) fn step_ms(
     encoder: &EncoderConfig,
     stages: &[Stage],
     made_by: &MadeBy,
-    prefix: PrefixMode,
+    reads_prefix: bool,
 ) -> Option<f64> {
     let cache = frostline_assets::default_cache()?;
     let (mut steps, mut seconds) = (0, 0.0);
@@ -118,7 +126,8 @@ pub(crate) fn step_ms(
         let conditions = Conditions::of(made_by, encoder, stage.settings.train.precision);
         let machine = Calibration::kept(&cache, &conditions)?.machine;
         let of_stage = stage.steps(data);
-        seconds += training(data, encoder, stage, of_stage, (&made_by.backend, &machine), prefix);
+        let (on, prefix) = ((made_by.backend.as_str(), &machine), stage.prefix_mode(reads_prefix));
+        seconds += training(data, encoder, stage, of_stage, on, prefix);
         steps += of_stage;
     }
     (steps > 0).then(|| 1e3 * seconds / steps as f64)
@@ -137,23 +146,34 @@ fn training(
     begins.extend(stage.timeline.unfreezings().filter(|(from, _)| (1..steps).contains(from)));
     let ends = begins.iter().skip(1).map(|(from, _)| *from).chain([steps]);
     let part = |((from, policy), to): (&(u64, &ResolvedPolicy), u64)| {
-        let (shape, workload) = cost::of_train(data, encoder, &stage.settings.train, backend);
-        (to - from) as f64 * Cost::with_prefix(&shape, &workload, policy, prefix).seconds(machine)
+        let (shape, workload) = cost::of_train(data, encoder, stage, backend);
+        let step = Cost::with_prefix(&shape, &workload, policy, prefix);
+        (to - from) as f64 * step.in_parts(stage.settings.train.accumulate).seconds(machine)
     };
     begins.iter().zip(ends).map(part).sum()
 }
 
-/// Seconds of scoring dev: the forward pass of every sentence, as where nothing of the encoder learns.
-fn scoring(data: &Data, encoder: &EncoderConfig, machine: &Machine) -> f64 {
+/// A split of a task.
+type Split = fn(&TaskData) -> &Dataset;
+
+/// Seconds of scoring some splits of every task: the forward pass of every sentence, as where nothing of the encoder learns.
+fn forward(
+    data: &Data,
+    encoder: &EncoderConfig,
+    splits: &[Split],
+    machine: &Machine,
+    prefix: PrefixMode,
+) -> f64 {
     let frozen: Policy = "all+embeddings".parse().expect("a policy");
     let frozen = frozen.resolve(encoder.depth, &["head"]).expect("every encoder has it");
     let seconds = |set: &Dataset, tags: usize| {
         let lengths = set.examples.iter().map(|example| example.ids.len());
         let labels = set.examples.iter().map(cost::labels).sum();
         let shape = cost::shape(encoder, tags, data.vocabulary.rows().len());
-        Cost::of(&shape, &Workload::of(lengths, labels, 1), &frozen).seconds(machine)
+        Cost::with_prefix(&shape, &Workload::of(lengths, labels, 1), &frozen, prefix).seconds(machine)
     };
-    data.tasks.iter().map(|task| seconds(&task.dev.set, task.tags.len())).sum()
+    let of_task = |task| splits.iter().map(|split| seconds(split(task), task.tags.len())).sum::<f64>();
+    data.tasks.iter().map(of_task).sum()
 }
 
 /// Bytes of the parameters on the device: of the word table only the rows that the data need.
@@ -166,6 +186,7 @@ fn parameter_bytes(data: &Data, encoder: &EncoderConfig, policy: &ResolvedPolicy
 struct Machines<'a> {
     backend: &'a str,
     when: When,
+    prefix_cache: bool,
     found: Vec<(Conditions, Option<Machine>)>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use burn::module::AutodiffModule as _;
-use frostline_freeze::Timeline;
+use frostline_freeze::{PrefixMode, Timeline};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network};
 use frostline_record::{self as record, Checkpoints, Event, FileName, Job, Settings, StageOutcome};
@@ -73,6 +73,22 @@ impl Stage {
             }
         };
         data.tasks.iter().enumerate().map(learned).collect()
+    }
+
+    /// How the prefix is computed in this stage, where there is a cache for it.
+    pub fn prefix_mode(&self, has_cache: bool) -> PrefixMode {
+        let dropout = &self.settings.dropout;
+        let acts = dropout.encoder.is_on() && dropout.frozen.is_on();
+        match self.constant {
+            Some(blocks) if has_cache && !acts => PrefixMode::Cached(blocks),
+            _ => PrefixMode::Computed,
+        }
+    }
+
+    /// The tasks that it learns from.
+    pub fn tasks<'a>(&self, data: &'a Data) -> Vec<&'a TaskData> {
+        let learns = |task: &&TaskData| self.settings.tasks[task.name.as_str()].weight > 0.0;
+        data.tasks.iter().filter(learns).collect()
     }
 
     /// Steps of the stage.

@@ -47,6 +47,7 @@ fn shown(name: &str) -> Result<String, PolicyError> {
         read_rows: 8_000,
         other_rows: 512,
         added: [0, 0],
+        added_inputs: [0, 0],
     };
     let workload = Workload::typical(16.0, 21.0);
     let full = Policy::none().resolve(DEPTH, &["tagger"])?;

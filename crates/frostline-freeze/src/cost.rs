@@ -38,6 +38,9 @@ pub struct Shape {
     /// Parameters of the matrices that a parameter-efficient method adds to a block in which it learns:
     /// those beside queries, keys and values, and those after attention.
     pub added: [usize; 2],
+    /// Numbers a row that the gradients of these matrices read: the inputs of those beside queries, keys and values, and of
+    /// those after attention.
+    pub added_inputs: [usize; 2],
 }
 
 impl Shape {
@@ -89,8 +92,22 @@ pub enum PrefixMode {
     /// Computed like everything else.
     #[default]
     Computed,
-    /// Its output is read, N rows a step. Policies without a constant prefix compute all the same.
-    Cached,
+    /// Its output is read, N rows a step: that of so many blocks, or of all that the policy leaves constant where those are fewer.
+    /// Policies without a constant prefix compute all the same.
+    Cached(usize),
+}
+
+impl PrefixMode {
+    /// All of it is read.
+    pub const ALL_CACHED: Self = Self::Cached(usize::MAX);
+
+    /// How many of a policy's constant blocks are read.
+    fn cached_blocks(self, policy: &ResolvedPolicy) -> Option<usize> {
+        match self {
+            Self::Computed => None,
+            Self::Cached(most) => policy.constant_prefix().map(|blocks| blocks.min(most)),
+        }
+    }
 }
 
 /// Work of one kind each. Products are counted in multiply-adds.
@@ -167,7 +184,7 @@ impl Cost {
         policy: &ResolvedPolicy,
         prefix: PrefixMode,
     ) -> Self {
-        let constant = if prefix == PrefixMode::Cached { policy.constant_prefix() } else { None };
+        let constant = prefix.cached_blocks(policy);
         let step = Step { h: shape.hidden as f64, i: shape.intermediate as f64, shape, workload };
         let mut learns_below = !policy.freezes_group(Group::Embeddings);
         let whole = policy.policy().tuning().is_full();
@@ -190,6 +207,19 @@ impl Cost {
         let learns_below = learns_below || policy.mixes();
         groups.push((Group::Head, step.head(!policy.freezes_group(Group::Head), learns_below)));
         Self { groups }
+    }
+
+    /// The same step in so many parts (`train.accumulate`): every operation is done for each part, and the gradients of a part are
+    /// added to those of the parts before it.
+    #[must_use]
+    pub fn in_parts(mut self, parts: usize) -> Self {
+        let parts = parts.max(1) as f64;
+        for (_, work) in &mut self.groups {
+            work.operations *= parts;
+            // Two numbers are read and one is written.
+            work.optimiser_bytes += (parts - 1.0) * work.gradients * 3.0 * F32;
+        }
+        self
     }
 
     /// The work of all groups.
@@ -356,6 +386,7 @@ mod tests {
             read_rows: 10,
             other_rows: 6,
             added: [6, 10],
+            added_inputs: [4, 4],
         };
         let workload = Workload::of([5, 5], 7, 1);
         Cost::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
@@ -417,6 +448,15 @@ mod tests {
         assert_eq!(head("first-1+heads").backward_weights, 0.0);
         // A mix reads the last block at every row.
         assert_eq!(cost("head-only+mix").group(Group::Block(1)).forward, 10.0 * 128.0);
+    }
+
+    #[test]
+    fn parts_add_their_gradients_up() {
+        let [one, four] = [1, 4].map(|parts| cost("none").in_parts(parts).total());
+        assert_eq!(one, cost("none").total());
+        assert_eq!(four.operations, 4.0 * one.operations);
+        assert_eq!(four.optimiser_bytes, one.optimiser_bytes + 3.0 * 12.0 * one.gradients);
+        assert_eq!((four.forward, four.gradients), (one.forward, one.gradients));
     }
 
     #[test]

@@ -141,6 +141,7 @@ mod tests {
             read_rows: 12_000,
             other_rows: 514,
             added: [0, 0],
+            added_inputs: [0, 0],
         };
         let policies = ["none", "first-6", "first-6+embeddings", "head-only", "all", "alternating"];
         let lengths = [8.0, 24.0, 96.0];

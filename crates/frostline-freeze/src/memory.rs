@@ -14,7 +14,7 @@ pub struct StepMemory {
     pub gradients: f64,
     /// AdamW's two moments of what learns.
     pub moments: f64,
-    /// Activations that backward needs.
+    /// Activations that backward needs; or a second set of gradients, where a step in parts has more of these.
     pub activations: f64,
 }
 
@@ -30,6 +30,14 @@ impl StepMemory {
         }
     }
 
+    /// The same for a step in several parts, where the counted activations are those of the largest part: the gradients of a part
+    /// stand beside those of the parts before it until they are added.
+    #[must_use]
+    pub fn in_parts(self, parts: usize) -> Self {
+        let activations = if parts > 1 { self.activations.max(self.gradients) } else { self.activations };
+        Self { activations, ..self }
+    }
+
     /// All of it.
     #[must_use]
     pub fn total(&self) -> f64 {
@@ -43,14 +51,19 @@ fn activations(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> f
     let mut learns_below = !policy.freezes_group(Group::Embeddings);
     // The normalised rows of the embeddings' norm, and what each was divided by.
     let mut kept = if learns_below { n * (h + 1.0) } else { 0.0 };
+    // Outputs of blocks and of the embeddings that a mix needs and no layer keeps as its input.
+    let mut mixed = if policy.mixes() { shape.depth + 1 } else { 0 };
     for block in 0..shape.depth {
         let own = Learning::of(policy, Group::Block(block));
         if own != Learning::Nothing || learns_below {
             let last = block + 1 == shape.depth && !policy.mixes();
             kept += of_block(shape, workload, if last { m } else { n }, own);
         }
+        let keeps_input = own == Learning::Weights || own == Learning::Peft && shape.added_inputs[0] > 0;
+        mixed = mixed.saturating_sub(usize::from(keeps_input));
         learns_below |= own != Learning::Nothing;
     }
+    kept += mixed as f64 * n * h;
     let head_learns = !policy.freezes_group(Group::Head);
     if head_learns {
         kept += m * h;
@@ -69,11 +82,11 @@ fn of_block(shape: &Shape, workload: &Workload, rows: f64, own: Learning) -> f64
     // Queries, keys, values and attention's probabilities; the slope or the input of GELU; the normalised rows of two norms.
     let always = 3.0 * n * h + n * workload.context * shape.heads as f64 + m * i + 2.0 * m * (h + 1.0);
     // The inputs of linear layers whose weights learn.
-    let [before, after] = shape.added.map(|numbers| if numbers > 0 { 1.0 } else { 0.0 });
+    let [before, after] = shape.added_inputs.map(|numbers| numbers as f64);
     let inputs = match own {
         Learning::Nothing => 0.0,
         Learning::Weights => n * h + m * (2.0 * h + i),
-        Learning::Peft => before * n * h + after * m * h,
+        Learning::Peft => n * before + m * after,
     };
     always + inputs
 }
@@ -94,6 +107,7 @@ mod tests {
             read_rows: 10,
             other_rows: 6,
             added: [6, 10],
+            added_inputs: [4, 16],
         };
         let workload = Workload::of([5, 5], 7, 1);
         StepMemory::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
@@ -113,6 +127,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_hold_their_gradients_twice() {
+        let none = memory("none");
+        assert_eq!(none.in_parts(1), none);
+        let few = StepMemory { activations: 0.5 * none.gradients, ..none }.in_parts(4);
+        assert_eq!((few.activations, few.moments), (none.gradients, none.moments));
+        let many = StepMemory { activations: 2.0 * none.gradients, ..none };
+        assert_eq!(many.in_parts(4), many);
+    }
+
+    #[test]
     fn backward_keeps_what_is_counted_by_hand() {
         let numbers = |policy: &str| memory(policy).activations / 4.0;
         let (embeddings, head, slope) = (10.0 * 5.0, 7.0 * 4.0, 7.0 * 3.0);
@@ -126,8 +150,10 @@ mod tests {
         // Below everything that learns nothing is kept.
         assert_eq!(numbers("first-1+embeddings"), whole(7.0) + head + slope);
         assert_eq!(numbers("head-only"), head + slope);
-        assert_eq!(numbers("head-only+heads+mix"), slope);
-        // Added matrices read the block's input and, after attention, one more row.
-        assert_eq!(numbers("first-1+lora"), block(7.0) + 40.0 + 28.0 + head + slope);
+        // A mix needs the output of the embeddings and of both blocks, of which those that learn keep their input.
+        assert_eq!(numbers("head-only+heads+mix"), 3.0 * 40.0 + slope);
+        assert_eq!(numbers("none+mix"), embeddings + 2.0 * whole(10.0) + 40.0 + head + slope);
+        // Added matrices read the block's input and, after attention, three more rows: two of width 4 and one of 8.
+        assert_eq!(numbers("first-1+lora"), block(7.0) + 40.0 + 7.0 * 16.0 + head + slope);
     }
 }

@@ -24,6 +24,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             read_rows: word_rows / 2,
             other_rows,
             added: [0, 0],
+            added_inputs: [0, 0],
         },
     )
 }
@@ -72,7 +73,7 @@ proptest! {
         let some = policy(shape.depth, blocks, embeddings);
         let more = policy(shape.depth, blocks | more, embeddings || also);
         let machine = Machine::default();
-        for prefix in [PrefixMode::Computed, PrefixMode::Cached] {
+        for prefix in [PrefixMode::Computed, PrefixMode::ALL_CACHED] {
             let [some, more] = [&some, &more].map(|p| Cost::with_prefix(&shape, &work, p, prefix));
             for ((group, more), (_, some)) in more.groups.iter().zip(&some.groups) {
                 prop_assert!(no_kind_grows(more, some), "{group}: {more:?} above {some:?}");
@@ -147,7 +148,7 @@ proptest! {
     ) {
         let policy = policy(shape.depth, blocks, embeddings);
         let computed = Cost::of(&shape, &work, &policy);
-        let cached = Cost::with_prefix(&shape, &work, &policy, PrefixMode::Cached);
+        let cached = Cost::with_prefix(&shape, &work, &policy, PrefixMode::ALL_CACHED);
         match policy.constant_prefix() {
             None => prop_assert_eq!(&cached, &computed),
             Some(constant) => {

@@ -99,4 +99,15 @@ impl Extras {
         numbers[1] += self.adapters.as_ref().map_or(0, |adapters| 2 * adapters.size * config.hidden);
         numbers
     }
+
+    /// The numbers a row that the gradients of these values read: the inputs of what is added before and after attention.
+    #[must_use]
+    pub fn inputs_per_row(&self, config: &EncoderConfig) -> [usize; 2] {
+        let matrices = || self.lora.iter().flat_map(|lora| &lora.matrices);
+        // Queries, keys and values are of one input.
+        let before = if matrices().any(|matrix| matrix.is_before_attention()) { config.hidden } else { 0 };
+        let later = matrices().filter(|matrix| !matrix.is_before_attention());
+        let adapter = if self.adapters.is_some() { config.hidden } else { 0 };
+        [before, later.map(|matrix| matrix.sides(config)[0]).sum::<usize>() + adapter]
+    }
 }

@@ -46,7 +46,8 @@ impl Costs {
             let jobs = packing::jobs(study.plan.jobs, &cells, out, &program, args);
             let threads = shared_threads(jobs, args.threads);
             cells.truncate(settings);
-            let each = program.forecast(&cells, threads, args.calibrate)?;
+            let prefix_cache = study.plan.prefix_cache.enabled.is_on();
+            let each = program.forecast(&cells, threads, args.calibrate, prefix_cache)?;
             Ok(Self::Known { each, jobs, threads })
         };
         ask().unwrap_or_else(|fault: crate::fault::Fault| Self::Unknown(format!("{:#}", fault.error)))

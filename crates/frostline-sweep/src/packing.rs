@@ -71,7 +71,7 @@ fn largest(cells: &[Cell], program: &Program) -> Option<u64> {
             some.push(cell.clone());
         }
     }
-    let all: Vec<Forecast> = program.forecast(&some, 1, false).ok()?;
+    let all: Vec<Forecast> = program.forecast(&some, 1, false, false).ok()?;
     all.iter().map(|forecast| forecast.bytes).max()
 }
 

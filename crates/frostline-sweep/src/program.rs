@@ -89,10 +89,17 @@ impl Program {
     }
 
     /// What cells are predicted to cost, with the threads of a worker.
-    pub(crate) fn forecast(&self, cells: &[Cell], threads: usize, calibrate: bool) -> Result<Vec<Forecast>> {
+    pub(crate) fn forecast(
+        &self,
+        cells: &[Cell],
+        threads: usize,
+        calibrate: bool,
+        prefix_cache: bool,
+    ) -> Result<Vec<Forecast>> {
         let (backend, threads) = (self.backend.to_string(), threads.to_string());
         let mut arguments = vec!["forecast", "--backend", &backend, "--threads", &threads];
         arguments.extend(calibrate.then_some("--calibrate"));
+        arguments.extend((!prefix_cache).then_some("--no-prefix-cache"));
         let answer = self.output_for(cells, &arguments).environment()?;
         let place = || format!("{} forecast: not the output of a Frostline program", self.path.display());
         serde_json::from_slice(&answer).with_context(place).environment()

@@ -20,6 +20,9 @@ pub struct Forecast {
     /// predicted.
     #[arg(long)]
     calibrate: bool,
+    /// Predict that constant prefixes are computed in every step.
+    #[arg(long)]
+    no_prefix_cache: bool,
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
@@ -38,7 +41,9 @@ impl Forecast {
             .context("standard input: not a list of cells")?;
         let found = pool(self.threads)?.install(|| {
             let backend = named(self.backend)?;
-            frostline_cell::forecast::of_cells(&cells, &backend, self.calibrate, &mut |line| note!("{line}"))
+            let (calibrate, prefix_cache) = (self.calibrate, !self.no_prefix_cache);
+            let mut note = |line: &str| note!("{line}");
+            frostline_cell::forecast::of_cells(&cells, &backend, calibrate, prefix_cache, &mut note)
         })?;
         writeln!(out, "{}", serde_json::to_string(&found)?)?;
         Ok(())

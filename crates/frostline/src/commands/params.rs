@@ -228,7 +228,7 @@ impl Params {
         let machine = self.calibration(&places, &config)?.map(|found| found.machine);
         let workload = Workload::typical(self.batch.into(), self.subwords);
         let backend = frostline_kernels::backend::chosen(self.backend.as_deref())?;
-        let prefix = if self.cached_prefix { PrefixMode::Cached } else { PrefixMode::Computed };
+        let prefix = if self.cached_prefix { PrefixMode::ALL_CACHED } else { PrefixMode::Computed };
         let (names, heads) = self.heads()?;
         // A step trains one task; which one is not known here.
         let labels = heads.iter().map(|head| head.labels).sum::<usize>().div_ceil(heads.len());
