@@ -30,6 +30,9 @@ const WARM_UP: u64 = 3;
 /// The fewest rounds that are counted, unless time runs out.
 const FEWEST: usize = 20;
 
+/// The policy to which the others' ratios are shown; the first one where it is not among them.
+const BASELINE: &str = "none";
+
 /// Steps of which the memory is measured, on the largest batches.
 const MEMORY_STEPS: usize = 3;
 
@@ -102,7 +105,8 @@ impl Work for Timing<'_> {
             }
             Ok(times)
         };
-        let rounds = rounds(job.measure, take, &mut busy)?;
+        let base = ready.iter().position(|ready| ready.cell.settings.policy == BASELINE).unwrap_or(0);
+        let rounds = rounds(job.measure, base, take, &mut busy)?;
         let memory = (job.measure == Measurement::Memory).then(peak_rss_mib).filter(|peak| *peak > 0.0);
         let policies = ready.iter().enumerate().map(|(at, ready)| TimedPolicy {
             cell: ready.cell.id.clone(),
@@ -120,10 +124,11 @@ impl Work for Timing<'_> {
     }
 }
 
-/// The rounds that are counted: until each policy's ratio to the first one is known well enough, or time runs out. The machine is
-/// watched from the first one on.
+/// The rounds that are counted: until each policy's ratio to the one at `base` is known well enough, or time runs out. The machine
+/// is watched from the first one on.
 fn rounds(
     measure: Measurement,
+    base: usize,
     mut take: impl FnMut(u64) -> Result<Vec<StepTime>>,
     busy: &mut Busy,
 ) -> Result<Vec<Vec<StepTime>>> {
@@ -143,7 +148,7 @@ fn rounds(
     for round in 0.. {
         counted.push(take(round)?);
         let late = begun.elapsed().as_secs_f64() > limit_s;
-        let is_settled = || settled(&counted, busy.so_far().is_busy(), within_percent / 100.0);
+        let is_settled = || settled(&counted, base, busy.so_far().is_busy(), within_percent / 100.0);
         if late || (counted.len() >= FEWEST && is_settled()) {
             break;
         }
@@ -151,11 +156,12 @@ fn rounds(
     Ok(counted)
 }
 
-/// Whether the interval of each policy's ratio to the first ends within this share of the ratio.
-fn settled(rounds: &[Vec<StepTime>], by_cpu_time: bool, within: f64) -> bool {
+/// Whether the interval of each policy's ratio to the one at `base` ends within this share of the ratio.
+fn settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64) -> bool {
     let compared = |time: StepTime| time.cpu_ms.filter(|_| by_cpu_time).unwrap_or(time.wall_ms);
-    (1..rounds[0].len()).all(|at| {
-        let ratios: Vec<f64> = rounds.iter().map(|round| compared(round[at]) / compared(round[0])).collect();
+    (0..rounds[0].len()).filter(|&at| at != base).all(|at| {
+        let ratio_in = |round: &Vec<StepTime>| compared(round[at]) / compared(round[base]);
+        let ratios: Vec<f64> = rounds.iter().map(ratio_in).collect();
         let ratio = median(&ratios, 0.95);
         ratio.high - ratio.value <= within * ratio.value && ratio.value - ratio.low <= within * ratio.value
     })
@@ -260,13 +266,25 @@ mod tests {
                 vec![step(5.0, round % 2 == 0), step(3.0 * drift, round % 2 == 1)]
             })
             .collect();
-        assert!(settled(&rounds, true, 0.02));
-        assert!(!settled(&rounds, false, 0.02));
+        assert!(settled(&rounds, 0, true, 0.02));
+        assert!(!settled(&rounds, 0, false, 0.02));
         // Where there is no processor time, nothing else can be compared.
         let plain: Vec<Vec<StepTime>> = rounds
             .iter()
             .map(|round| round.iter().map(|time| StepTime { cpu_ms: None, ..*time }).collect())
             .collect();
-        assert_eq!(settled(&plain, true, 0.02), settled(&plain, false, 0.02));
+        assert_eq!(settled(&plain, 0, true, 0.02), settled(&plain, 0, false, 0.02));
+    }
+
+    /// Each of two policies is within 2 % of the first, but not of the other.
+    #[test]
+    fn it_is_the_ratios_to_the_baseline_that_settle() {
+        let step = |wall_ms: f64| StepTime { wall_ms, cpu_ms: None };
+        let round = |round: usize| {
+            let off = if round.is_multiple_of(2) { 0.015 } else { -0.015 };
+            vec![step(1.0), step(1.0 + off), step(1.0 - off)]
+        };
+        let rounds: Vec<Vec<StepTime>> = (0..40).map(round).collect();
+        assert!(settled(&rounds, 0, false, 0.02) && !settled(&rounds, 2, false, 0.02));
     }
 }
