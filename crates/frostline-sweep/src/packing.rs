@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use frostline_record::{Cell, Forecast, Settings, Sweep};
+use frostline_record::{Cell, Forecast, Settings};
 use tracing::debug;
 
 use crate::args::{Backend, ExecutorKind, SweepArgs};
+use crate::folder;
 use crate::program::Program;
 use crate::system_memory;
 use crate::units::counted;
@@ -24,14 +25,16 @@ const SHARED: f64 = 0.85;
 const BESIDE_BYTES: u64 = 256 << 20;
 
 /// The number of cells at a time: what plan or command line ask for, or, where that is 0, what takes the least time for the
-/// cells of which `out` has no record yet.
+/// cells that are not done in `out`.
 pub(crate) fn jobs(asked: usize, cells: &[Cell], out: &Path, program: &Program, args: &SweepArgs) -> usize {
     if asked > 0 {
         return asked;
     }
     let is_here = args.cluster.executor == ExecutorKind::Local
         && matches!(program.backend, Backend::Flex | Backend::Amx | Backend::Ndarray);
-    let left = cells.iter().filter(|cell| args.verify || !has_record(out, cell)).count();
+    // One that failed is run again.
+    let is_done = |cell: &&Cell| matches!(folder::stored(out, cell), Ok(Some(true)));
+    let left = cells.iter().filter(|cell| args.verify || !is_done(cell)).count();
     let cores = shared_threads(1, None);
     // Where threads are given, somebody shares this machine.
     if !is_here || args.threads.is_some() || cores < 2 || left < 2 {
@@ -53,10 +56,6 @@ pub(crate) fn announce(asked: usize, jobs: usize) {
         let threads = counted(shared_threads(jobs, None), "thread");
         say!("jobs      {jobs} cells at a time, each with {threads}; --jobs changes it");
     }
-}
-
-fn has_record(out: &Path, cell: &Cell) -> bool {
-    Sweep::cell_folder(out, cell).join("record.json").exists()
 }
 
 /// What the largest cell keeps in memory, in bytes, if the program can say it.
