@@ -52,6 +52,33 @@ fn a_cell_that_could_use_it_says_so() {
     assert_eq!(states(&records), [PrefixState::None, PrefixState::DropoutActs]);
 }
 
+/// Another command may have begun cells that `sweep.json` no longer names.
+#[test]
+fn files_that_cells_of_another_command_may_be_reading_stay() {
+    let place = Place::new();
+    let plan = place.path("files.toml");
+    let demo = include_str!("../../configs/demo.toml");
+    std::fs::write(&plan, format!("{demo}\n[prefix_cache]\nmemory_mib = 0\n")).expect("the plan");
+    let words = |seed: u64| {
+        format!(
+            "--plan {} --lang en --seeds {seed} --policies head-only --set train.epochs=1 --set data.first=40 \
+             --set dropout.frozen=\"off\"",
+            plan.display()
+        )
+    };
+    let claim = place.out().join("cells/another/.claim");
+    std::fs::create_dir_all(claim.parent().expect("a folder")).expect("a folder");
+    std::fs::write(place.out().join(".lock"), "This folder belongs to a sweep of Frostline.\n")
+        .expect("a file");
+    std::fs::write(&claim, "a process on another machine").expect("a file");
+    place.swept(&words(1));
+    let rows = || std::fs::read_dir(place.out().join("prefixes")).map_or(0, Iterator::count);
+    assert!(rows() >= 2, "train and dev");
+    std::fs::remove_file(&claim).expect("the claim");
+    place.swept(&words(2));
+    assert_eq!(rows(), 0, "nobody reads them");
+}
+
 /// Flips a bit in the middle of a file.
 fn flip(path: &Path) {
     let mut bytes = std::fs::read(path).expect("rows");

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use frostline_files::Writer;
 use frostline_files::claim::{Attempt, CLAIM, Claimant, Disk, LEASE, Owner, WorkClaim};
+use frostline_files::{Identity, Writer};
 use frostline_kernels::Kernels;
 use frostline_model::Network;
 use frostline_record::{
@@ -256,9 +256,15 @@ impl<B: Kernels> Fill<'_, '_, B> {
         let path = folder.join(format!("{key}.f32"));
         let claimant = Claimant::new(Disk, Owner::this_process("frostline worker", LEASE));
         let (mut computed, mut waits) = (false, false);
+        let mut damaged = None;
         loop {
-            if let Some(map) = self.map(&path, key).with_context(shown)? {
-                return Ok((map, computed));
+            // Whoever waits for a damaged file to be replaced reads it once.
+            let now = Identity::of(&path).ok();
+            if now.is_some() && now != damaged {
+                if let Some(map) = self.map(&path, key).with_context(shown)? {
+                    return Ok((map, computed));
+                }
+                damaged = now;
             }
             ensure!(!computed, "{}: differs from what was written; check the disk", path.display());
             match claimant.attempt(&folder.join(format!("{key}{CLAIM}"))).with_context(shown)? {

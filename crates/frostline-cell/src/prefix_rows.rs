@@ -1,5 +1,6 @@
 //! The outputs of constant prefixes that a worker keeps.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,9 +58,13 @@ impl MappedRows {
         (self.map.len() - self.bytes_behind()) as u64
     }
 
-    /// Whether nobody has written to the file or replaced it since it was checked.
+    /// Whether nobody has written to the file or replaced it since it was checked. A file that was removed since is intact in the
+    /// map.
     fn is_unchanged(&self) -> bool {
-        Identity::of(&self.path).is_ok_and(|now| now == self.identity)
+        match Identity::of(&self.path) {
+            Ok(now) => now == self.identity,
+            Err(error) => error.reason.kind() == ErrorKind::NotFound,
+        }
     }
 
     /// The size of what stands behind the rows. The file is named by the key.

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use frostline_files::claim::is_attempt;
+use frostline_files::claim::{CLAIM, is_attempt};
 use frostline_files::is_part;
 use frostline_record::{
     Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
@@ -288,8 +288,8 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Removes the prefix files, unless the plan keeps them or cells that read them still have to be run, perhaps those of
-    /// another command. Other files there are left alone.
+    /// Removes the prefix files, unless the plan keeps them or cells that read them run or still have to be run, perhaps those
+    /// of another command. Other files there are left alone.
     pub(crate) fn clear_prefixes(&self, cache: &PrefixCache, outcome: &Outcome) {
         if cache.keep == Switch::On || !outcome.failed.is_empty() || outcome.interrupted {
             return;
@@ -297,6 +297,11 @@ impl<'a> Folder<'a> {
         let own: HashSet<&str> = self.cells.iter().map(|cell| cell.id.as_str()).collect();
         let all = Sweep::read(&self.path).map(|sweep| sweep.cells).unwrap_or_default();
         if all.iter().any(|cell| !own.contains(cell.id.as_str()) && !self.finished(cell)) {
+            return;
+        }
+        // Where another command shares the folder, `sweep.json` may be this one's and not name its cells.
+        let cells = fs::read_dir(self.path.join("cells")).into_iter().flatten().flatten();
+        if cells.map(|entry| entry.path()).any(|cell| is_running(&cell)) {
             return;
         }
         let folder = self.prefixes();
@@ -380,6 +385,12 @@ fn check_folders(cells: &[Cell]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a process may be running the cell of this folder.
+fn is_running(cell_folder: &Path) -> bool {
+    let is_done = || matches!(read_record(cell_folder), Ok(Some(record)) if record.error.is_none());
+    cell_folder.join(CLAIM).exists() && !is_done()
 }
 
 /// Whether a cell's folder has a record with the cell's id (`Some`), and whether that record is without an error.
