@@ -57,6 +57,22 @@ fn a_treebank_without_dev_gets_one_from_train() {
 }
 
 #[test]
+fn a_test_split_that_is_cut_is_scored_where_that_is_asked_for() {
+    let scores = |test: bool| {
+        let words =
+            format!("--lang en --policies head-only {TINY} --set data.cut_test=0.2 --set eval.test={test}");
+        let record = Place::new().swept(&words).remove(0);
+        let outcome = record.result.expect("a result");
+        let train = outcome.tasks[&outcome.headline].train.sentences;
+        (outcome.scores().keys().cloned().collect::<Vec<_>>(), outcome.scores()["dev"].correct, train)
+    };
+    let (with, without) = (scores(true), scores(false));
+    assert_eq!((with.0, without.0), (vec!["dev".to_string(), "test".into()], vec!["dev".to_string()]));
+    // Train is the same, so that the model is.
+    assert_eq!((with.1, with.2), (without.1, without.2));
+}
+
+#[test]
 fn sst2_as_glue_distributes_it_is_scored_on_what_is_cut() {
     let place = Place::new();
     for split in ["train", "dev"] {

@@ -121,14 +121,14 @@ impl Corpora {
 
     /// The sentences of a task's splits.
     fn portions(&mut self, cell: &Cell, task: &TaskSettings) -> Result<Portions> {
-        let Settings { data, seed, .. } = &cell.settings;
+        let Settings { data, eval, seed, .. } = &cell.settings;
         let files = self.files(cell, task)?;
         let keys = [files.train.as_ref(), files.dev.as_ref(), files.test.as_ref()];
         let keys = keys.map(|file| file.map(|file| &file.key));
         let drawn_by = is_drawn(data, files.train.is_some()).then_some(*seed);
         let key = serde_json::to_string(&(keys, data, drawn_by))?;
         let chosen = self.chosen.find_or_make(&key, || anyhow::Ok(files.choose(data, *seed)))?;
-        Ok(files.portions(data, &chosen))
+        Ok(files.portions(data, &chosen, eval.test))
     }
 
     /// The files of a task's dataset, those that the cell reads.

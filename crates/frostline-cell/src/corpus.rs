@@ -94,11 +94,12 @@ impl Files {
         Chosen { train: choose(train, data, seed), dev, test }
     }
 
-    /// The chosen sentences with the files in which they stand.
-    pub fn portions(&self, data: &DataSettings, chosen: &Chosen) -> Portions {
+    /// The chosen sentences with the files in which they stand; those of test only where they are scored. Sentences that are cut
+    /// for test are in no other split either way.
+    pub fn portions(&self, data: &DataSettings, chosen: &Chosen, with_test: bool) -> Portions {
         let portion =
             |file: &File, sentences: &Vec<u32>| Portion { file: file.clone(), sentences: sentences.clone() };
-        let test = self.of_test(data).zip(chosen.test.as_ref());
+        let test = self.of_test(data).zip(chosen.test.as_ref()).filter(|_| with_test);
         Portions {
             train: portion(self.of_train(), &chosen.train),
             dev: portion(self.of_dev(data), &chosen.dev),
@@ -226,7 +227,7 @@ mod tests {
     fn test_and_dev_are_cut_from_train() {
         let files = files(100, 0);
         let chosen = |data: &DataSettings, seed| {
-            let portions = files.portions(data, &files.choose(data, seed));
+            let portions = files.portions(data, &files.choose(data, seed), true);
             assert!(
                 portions.dev.file.path == "train"
                     && portions.test.as_ref().is_none_or(|test| test.file.path == "train")
@@ -251,7 +252,7 @@ mod tests {
     fn a_dev_file_beside_a_cut_is_not_used() {
         let files = files(10, 3);
         let data = DataSettings { cut_dev: 0.5, ..DataSettings::default() };
-        let portions = files.portions(&data, &files.choose(&data, 1));
+        let portions = files.portions(&data, &files.choose(&data, 1), true);
         assert_eq!((&*portions.dev.file.path, portions.dev.sentences.len()), ("train", 5));
         assert!(is_drawn(&data, true), "another seed, other sentences");
     }

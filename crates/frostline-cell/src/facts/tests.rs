@@ -51,7 +51,7 @@ fn splits(data: &DataSettings) -> Portions {
         dev: Some(file(&dev, "dev.conllu")),
         test: Some(file(&test, "test.conllu")),
     };
-    files.portions(data, &files.choose(data, 42))
+    files.portions(data, &files.choose(data, 42), true)
 }
 
 fn facts(splits: &Portions, task: &TaskSettings, lowercase: bool) -> TaskFacts {
@@ -163,7 +163,7 @@ fn labelled_sentences_have_words_without_tags() {
         Files { train: Some(file("the dog\t1\nThe dog\t0\n")), dev: Some(file("the fly\t1\n")), test: None };
     let task = TaskSettings { labels: "label".into(), ..TaskSettings::default() };
     let data = DataSettings::default();
-    let found = facts(&files.portions(&data, &files.choose(&data, 42)), &task, true);
+    let found = facts(&files.portions(&data, &files.choose(&data, 42), true), &task, true);
     assert_eq!(found.unit, Unit::Sentences);
     assert_eq!((found.train.words, found.train.forms.words, found.train.forms.types), (2, 4, 2));
     assert_eq!((found.train.repeated, found.train.tags), (1, tags([("0", 1), ("1", 1)])));
