@@ -155,7 +155,10 @@ impl StageRun<'_> {
         run.asked = (!*verify).then_some(&stop::ASKED);
         let mut listen = |event: RunEvent<'_>| match event {
             RunEvent::Checkpoint(saved) => {
-                history.keep(job, self.machine, saved);
+                // What was learned from altered rows must not be gone on with.
+                if splits.check_unchanged().is_ok() {
+                    history.keep(job, self.machine, saved);
+                }
                 stop::end_if_asked();
             }
             RunEvent::Loss { point, epoch, tokens_per_s, times, .. } => {
