@@ -9,10 +9,9 @@ use frostline_kernels::Train;
 use frostline_record::{
     self as record, CHECKPOINTS, EpochRow, Job, LossPoint, PrefixState, PrefixUse, StageOutcome,
 };
-use frostline_train::{Finished, Saved, Task, Times};
+use frostline_train::{Finished, Saved, Times};
 use serde::{Deserialize, Serialize};
 
-use crate::data::Data;
 use crate::version;
 
 /// The largest checkpoint that is read. That of an encoder of three billion parameters has 36 GiB.
@@ -166,19 +165,15 @@ impl History {
     }
 
     /// Takes over a finished stage's counts.
-    pub fn count<B: Train>(&mut self, finished: &Finished<B>, data: &Data, tasks: &[Task<'_>]) {
+    pub fn count<B: Train>(&mut self, finished: &Finished<B>) {
         self.steps += finished.steps;
         let epochs = finished.epochs.len() as u64;
         self.epochs_before += epochs;
         self.untouched *= finished.untouched_rows;
         self.times.steps_ms.extend(&finished.times.steps_ms);
         self.times.epochs_ms.extend(&finished.times.epochs_ms);
-        for (task, learned) in data.tasks.iter().zip(tasks) {
-            if learned.weight > 0.0 {
-                self.seen.0 += epochs * task.train.examples.len() as u64;
-                self.seen.1 += epochs * task.train.subwords() as u64;
-            }
-        }
+        self.seen.0 += finished.seen.0;
+        self.seen.1 += finished.seen.1;
     }
 
     /// Where a cell's time went; `rest_ms` is what is none of the others.

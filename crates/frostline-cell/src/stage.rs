@@ -191,8 +191,13 @@ impl StageRun<'_> {
         ensure!(job.is_held(), "another process has this cell now");
         let outcome =
             if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
-        splits.check_unchanged()?;
-        history.count(&finished, data, &tasks);
+        let folder = Path::new(&job.folder);
+        if let Err(error) = splits.check_unchanged() {
+            // They may have been altered before the last checkpoint was stored.
+            record::remove_checkpoints(folder);
+            return Err(error);
+        }
+        history.count(&finished);
         Ok((finished.model, outcome))
     }
 

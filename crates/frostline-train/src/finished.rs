@@ -26,6 +26,8 @@ pub struct Finished<B: Train> {
     pub losses: Vec<LossPoint>,
     /// Steps taken.
     pub steps: u64,
+    /// Sentences and subwords that they saw.
+    pub seen: (u64, u64),
     /// What froze during the run, from the input up, each with the step after which it did.
     pub settled: Vec<(Group, u64)>,
     /// Frozen and moved parameters of the selected model against the start. What froze during the run
@@ -61,7 +63,7 @@ impl<B: Train> Finished<B> {
         };
         let policy = run.timeline.at(at.steps_at_end_of(selected).saturating_sub(1));
         let freezing = check_freezing(&at.start, &fingerprints(&model), policy, selected > 0)?;
-        let Progress { epochs, losses, step: steps, times, .. } = at;
+        let Progress { epochs, losses, step: steps, sentences, tokens, times, .. } = at;
         let settled = freezer.settled();
         Ok(Self {
             model,
@@ -70,6 +72,7 @@ impl<B: Train> Finished<B> {
             epochs,
             losses,
             steps,
+            seen: (sentences as u64, tokens as u64),
             settled,
             freezing,
             states,

@@ -17,6 +17,8 @@ pub(crate) struct Progress {
     pub epoch: u32,
     /// Steps taken in it.
     pub done: usize,
+    /// Sentences seen.
+    pub sentences: usize,
     /// Subwords seen.
     pub tokens: usize,
     /// What a row of the word table without gradient has been multiplied with.
@@ -43,9 +45,10 @@ impl Progress {
     }
 
     /// Counts a step. Its loss is added when it is read.
-    pub fn add_step(&mut self, subwords: usize) {
+    pub fn add_step(&mut self, sentences: usize, subwords: usize) {
         self.step += 1;
         self.done += 1;
+        self.sentences += sentences;
         self.tokens += subwords;
     }
 

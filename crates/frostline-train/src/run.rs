@@ -63,7 +63,7 @@ pub fn train<B: Train>(
             let step = Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr, learns };
             let taken;
             (model, taken) = step.take(model, &mut optimizer);
-            at.add_step(subwords);
+            at.add_step(sentences.len(), subwords);
             losses.push(taken.loss);
             told.record("lr", lr);
             // A step without a gradient decays nothing, nor does what is frozen.
