@@ -4,7 +4,7 @@
 use frostline_cell::cost::{predict, shape};
 use frostline_cell::outcome::accounts;
 use frostline_freeze::{Cost, PrefixMode, ResolvedPolicy, Workload};
-use frostline_model::{EncoderConfig, HeadKind, HeadShape};
+use frostline_model::{AdapterShape, EncoderConfig, Extras, HeadKind, HeadShape, LoraShape, Matrix};
 
 /// distilbert-base-multilingual-cased.
 const MULTILINGUAL: &str = r#"{"model_type": "distilbert", "vocab_size": 119547, "dim": 768, "n_layers": 6,
@@ -127,6 +127,20 @@ fn a_step_of_the_study_is_the_work_counted_by_hand() {
     assert!((0.32..0.34).contains(&saved), "{saved}");
     let saved = 1.0 - predicted("head-only").gflop_per_step / none.gflop_per_step;
     assert!((0.66..0.67).contains(&saved), "{saved}");
+}
+
+/// A step keeps them for the gradients: one for queries, keys and values, and one for each layer after attention.
+#[test]
+fn what_is_added_to_a_block_reads_the_inputs_of_its_layers() {
+    let encoder = EncoderConfig::parse(MULTILINGUAL, "test").unwrap();
+    let lora = |matrices: &[Matrix]| {
+        let shape = LoraShape { rank: 8, alpha: 8.0, matrices: matrices.to_vec(), blocks: vec![0] };
+        Extras { lora: Some(shape), ..Extras::default() }.inputs_per_row(&encoder)
+    };
+    assert_eq!(lora(&[Matrix::Query, Matrix::Value]), [768, 0]);
+    assert_eq!(lora(&Matrix::ALL), [768, 768 + 768 + 3072]);
+    let adapters = Some(AdapterShape { size: 64, blocks: vec![0] });
+    assert_eq!(Extras { adapters, ..Extras::default() }.inputs_per_row(&encoder), [0, 768]);
 }
 
 #[test]
