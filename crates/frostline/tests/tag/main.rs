@@ -354,6 +354,34 @@ fn a_treebank_on_standard_input_is_not_mistaken_for_text() {
     assert!(tagged(&["--format", "text"], input.as_bytes()).starts_with("# sent_id = 1.1\n"));
 }
 
+/// What cannot be read as words must not come out as if it had been tagged.
+#[test]
+fn rows_whose_words_are_uncertain_stop_it() {
+    let _kept = shared();
+    let rest = "the\tthe\t_\t_\t_\t0\troot\t_\t_";
+    let rows = [
+        format!("\u{661}\t{rest}"),
+        format!("\t{rest}"),
+        format!("4294967296\t{rest}"),
+        format!("x\t{rest}"),
+        "1 the the _ _ _ 0 root _ _".to_string(),
+        "1\tthe".to_string(),
+    ];
+    for row in rows {
+        let input = format!("1\t{rest}\n\n{row}\n\n");
+        let output =
+            frostline(shared().path(), &["tag", "--run", "cell", "--format", "conllu"], input.as_bytes());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{row}: {errors}");
+        assert!(errors.starts_with("error: -:3:"), "{row}: {errors}");
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap().lines().count(),
+            2,
+            "{row}: the sentence before it"
+        );
+    }
+}
+
 #[test]
 fn sentences_before_an_untokenizable_word_are_written() {
     let _kept = shared();

@@ -196,6 +196,10 @@ fn treebank(
             FaultKind::NotUtf8 { .. }
                 | FaultKind::ColumnCount { .. }
                 | FaultKind::BadId { .. }
+                | FaultKind::EmptyId
+                | FaultKind::IdCharacters { .. }
+                | FaultKind::NoTabs { .. }
+                | FaultKind::NumberTooLarge { .. }
                 | FaultKind::WordOrder { .. }
                 | FaultKind::LineTooLong { .. }
         )
