@@ -2,7 +2,8 @@
 //! `tokenizer_config.json`.
 
 use ahash::AHashMap;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
@@ -24,7 +25,7 @@ use crate::AlignError;
 /// # Ok::<(), frostline_align::AlignError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(default, remote = "Self")]
 pub struct VocabOptions {
     /// Whether to lowercase inside the tokenizer (`BertNormalizer`, not Python's `str.lower()`).
     /// Default true, as in `BertTokenizer`.
@@ -43,6 +44,26 @@ pub struct VocabOptions {
     pub pad_token: Option<SpecialToken>,
     /// The mask token of masked language modelling, if the vocabulary has it. Default `[MASK]`.
     pub mask_token: Option<SpecialToken>,
+}
+
+/// Reads `tokenizer_config.json`; an error where it is that of another class than BERT's, which would split words in another way.
+impl<'de> Deserialize<'de> for VocabOptions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let config = Value::deserialize(deserializer)?;
+        let class = config.get("tokenizer_class").and_then(Value::as_str);
+        if let Some(class) = class.filter(|class| !BertSettings::is_bert(class)) {
+            return Err(D::Error::custom(format!(
+                "a `vocab.txt` alone is read as BERT's, and tokenizer_class is `{class}`; save the tokenizer as `tokenizer.json`"
+            )));
+        }
+        let other = [("word_tokenizer_type", "basic"), ("subword_tokenizer_type", "wordpiece")];
+        for (key, known) in other {
+            if let Some(kind) = config.get(key).and_then(Value::as_str).filter(|kind| *kind != known) {
+                return Err(D::Error::custom(format!("{key} is `{kind}`; only `{known}` is supported")));
+            }
+        }
+        Self::deserialize(config).map_err(D::Error::custom)
+    }
 }
 
 impl Default for VocabOptions {
@@ -165,14 +186,19 @@ impl BertSettings {
         "SqueezeBertTokenizer",
     ];
 
+    /// Whether a class is one of them, in Python or in Rust.
+    fn is_bert(class: &str) -> bool {
+        Self::CLASSES.contains(&class.strip_suffix("Fast").unwrap_or(class))
+    }
+
     /// Applies the settings where Hugging Face would.
     pub(crate) fn apply(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
         let Some(NormalizerWrapper::BertNormalizer(written)) = tokenizer.get_normalizer() else {
             return Ok(());
         };
         let class = self.0.get("tokenizer_class").and_then(Value::as_str);
-        let mut wanted = match class.map(|class| class.strip_suffix("Fast").unwrap_or(class)) {
-            Some(class) if Self::CLASSES.contains(&class) => BertNormalizer::default(),
+        let mut wanted = match class {
+            Some(class) if Self::is_bert(class) => BertNormalizer::default(),
             Some(_) => return Ok(()),
             None => *written,
         };

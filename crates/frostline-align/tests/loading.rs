@@ -137,11 +137,17 @@ fn errors_name_the_reason() {
     let bad_config = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", "[1")]);
     let options = |max_length, stride| AlignOptions { max_length, stride, ..Default::default() };
     let no_unk = VOCAB.replace("[UNK]", "unk");
+    let japanese = r#"{"tokenizer_class":"BertJapaneseTokenizer","word_tokenizer_type":"mecab"}"#;
+    let japanese = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", japanese)]);
+    let of_characters = r#"{"do_lower_case":false,"subword_tokenizer_type":"character"}"#;
+    let of_characters = folder(&[("vocab.txt", VOCAB), ("tokenizer_config.json", of_characters)]);
     for (message, expected) in [
         (message(Aligner::from_folder(empty.path())), "neither tokenizer.json nor vocab.txt"),
         (message(Aligner::from_folder(broken.path())), "tokenizer.json: not a tokenizer"),
         (message(Aligner::from_folder(bad_config.path())), "tokenizer_config.json: not"),
         (message(Aligner::from_vocab(&no_unk, &VocabOptions::default())), "no \"[UNK]\""),
+        (message(Aligner::from_folder(japanese.path())), "tokenizer_class is `BertJapaneseTokenizer`"),
+        (message(Aligner::from_folder(of_characters.path())), "subword_tokenizer_type is `character`"),
         (message(tiny().with_options(options(2, None))), "give at least 3"),
         (message(tiny().with_options(options(8, Some(6)))), "give a stride below 6"),
     ] {
