@@ -107,6 +107,8 @@ struct BertFile {
     hidden_act: String,
     #[serde(default = "absolute")]
     position_embedding_type: String,
+    #[serde(default)]
+    is_decoder: bool,
     pad_token_id: Option<usize>,
 }
 
@@ -170,6 +172,12 @@ impl EncoderConfig {
                         "position_embedding_type is `{}`; only `absolute` is supported",
                         file.position_embedding_type
                     )));
+                }
+                if file.is_decoder {
+                    return Err(fail(
+                        "is_decoder is true: its attention looks back alone; only encoders are supported"
+                            .into(),
+                    ));
                 }
                 let config = Self {
                     family,

@@ -49,6 +49,7 @@ fn unsupported_configs_are_errors_with_the_reason() {
             r#""model_type": "xlm-roberta", "position_embedding_type": "relative_key""#,
             "only `absolute` is supported",
         ),
+        (r#""model_type": "roberta", "is_decoder": true"#, "only encoders are supported"),
         (r#""model_type": "roberta", "intermediate_size": 0"#, "the intermediate width is 0"),
         (r#""model_type": "roberta", "num_hidden_layers": 0"#, "the number of blocks is 0"),
         (r#""model_type": "roberta", "vocab_size": 0"#, "the vocabulary is 0"),
