@@ -92,6 +92,16 @@ fn a_train_split_without_labels_stops_the_sweep() {
     insta::assert_snapshot!(stopped(&place, &words));
 }
 
+/// Every word is without it, so that all would be right.
+#[test]
+fn a_feature_that_no_word_has_stops_the_sweep() {
+    let place = Place::new();
+    let words = format!("{} --set tasks.upos.labels=feats.number", treebank(&place));
+    assert!(
+        stopped(&place, &words).contains("is labelled for the task `upos` (`labels = \"feats.number\"`)")
+    );
+}
+
 #[test]
 fn a_model_that_transformers_does_not_have_cannot_be_kept() {
     let place = Place::new();

@@ -11,6 +11,7 @@ use frostline_train::extras;
 
 use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
 use crate::corpus::Portions;
+use crate::document::NO_FEATURE;
 use crate::heads::{head_names, kind};
 use crate::inputs;
 
@@ -90,8 +91,10 @@ fn check_sentences(settings: &Settings, task: &TaskSentences) -> Result<()> {
         learned > 0,
         "no sentence is left to learn from for the task `{name}`; check the train file and `data.leave_out`"
     );
+    // A word without the feature is labelled as such, so that no value at all is no label at all.
+    let is_label = |tag: &str| tag != PADDING && !(tag == NO_FEATURE && labels.starts_with("feats."));
     ensure!(
-        tags.iter().any(|tag| tag != PADDING),
+        tags.iter().any(|tag| is_label(tag)),
         "{}: none of the {learned} train sentences is labelled for the task `{name}` (`labels = \"{labels}\"`); choose \
          labels that the file has",
         train.file.path
@@ -105,6 +108,12 @@ fn check_sentences(settings: &Settings, task: &TaskSentences) -> Result<()> {
             };
             bail!("{path} has no sentence to score{why}");
         }
+        ensure!(
+            !scored.tag_set(labels).is_empty(),
+            "{path}: none of its {} sentences is labelled for the task `{name}` (`labels = \"{labels}\"`), so that nothing can be \
+             scored; choose labels that the file has, or leave the split out",
+            scored.sentences.len()
+        );
         if settings.data.strict_tags {
             let found = scored.tag_set(labels).into_iter();
             let unseen: Vec<&str> = found.filter(|tag| !tags.iter().any(|known| known == tag)).collect();

@@ -266,10 +266,13 @@ impl Id {
     }
 }
 
-/// The value of a feature, `none` where the word does not have it.
+/// The label of a word without the feature.
+pub(crate) const NO_FEATURE: &str = "none";
+
+/// The value of a feature, or that the word does not have it.
 fn feature<'a>(feats: &'a str, name: &str) -> &'a str {
     let mut all = feats.split('|').filter_map(|one| one.split_once('='));
-    all.find(|(key, _)| *key == name).map_or("none", |(_, value)| value)
+    all.find(|(key, _)| *key == name).map_or(NO_FEATURE, |(_, value)| value)
 }
 
 #[cfg(test)]
