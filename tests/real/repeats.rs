@@ -138,6 +138,20 @@ fn an_audit_uses_what_was_frozen_at_the_selected_step() {
     }
 }
 
+/// With one tag there is nothing to learn: every gradient is 0. Weights decay; what does not decay stays as it was.
+#[test]
+fn an_audit_tells_idle_tensors_from_violations() {
+    let place = Place::new();
+    let records = place.swept(
+        "--lang en --seeds 42 --policies none --set data.first=1 --set train.epochs=1 --set schedule.warmup=0.5 --set save.model=true",
+    );
+    let result = records[0].result.as_ref().expect("a result");
+    let idle = result.last().freezing.unmoved.len();
+    let found = audited(&Sweep::cell_folder(&place.out(), &records[0].cell));
+    assert!(idle > 0 && found.holds(), "{idle}: {found:?}");
+    assert_eq!((found.idle, found.moved), (idle, 102 - idle));
+}
+
 #[test]
 fn an_audit_reads_every_stage_and_every_head() {
     let place = Place::new();

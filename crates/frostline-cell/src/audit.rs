@@ -25,9 +25,11 @@ pub struct Audit {
     pub frozen: usize,
     /// Trainable tensors that moved.
     pub moved: usize,
+    /// Trainable tensors that did not move, as the record says too: their gradient was 0 in every step, or the learning rate was.
+    pub idle: usize,
     /// Frozen tensors that changed; outside of `model/` with their folder.
     pub changed: Vec<String>,
-    /// Trainable tensors that did not move, likewise.
+    /// Trainable tensors that did not move without the record saying so, likewise.
     pub unmoved: Vec<String>,
 }
 
@@ -80,6 +82,8 @@ struct Standard {
     stages: Vec<Stage>,
     /// Weights into which was merged what LoRA learned beside them.
     merged: HashSet<String>,
+    /// Tensors that could learn and did not move during the run.
+    idle: HashSet<String>,
     start: Box<dyn ParameterSource>,
 }
 
@@ -103,7 +107,8 @@ impl Standard {
         };
         let merged = added.into_iter().filter_map(merged).collect();
         let start = inputs::encoder_source(&cell.inputs, settings, &encoder)?;
-        Ok(Self { seed: settings.seed, encoder, heads, stages, merged, start })
+        let idle = result.stages.iter().flat_map(|stage| stage.freezing.unmoved.iter().cloned()).collect();
+        Ok(Self { seed: settings.seed, encoder, heads, stages, merged, idle, start })
     }
 
     /// Whether a tensor must have the bits with which it started.
@@ -134,6 +139,7 @@ impl Standard {
                 (true, true) => audit.frozen += counts,
                 (false, false) => audit.moved += counts,
                 (true, false) => audit.changed.push(shown()),
+                (false, true) if self.idle.contains(&path) => audit.idle += counts,
                 (false, true) => audit.unmoved.push(shown()),
             }
         }

@@ -62,7 +62,11 @@ fn print(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
     let (frozen, moved) = (found.frozen, found.moved);
     let verdict = if found.holds() { "holds" } else { "VIOLATED" };
     let mut out = Readable(out);
-    let counts = format!("{frozen} frozen tensors bit-identical, {moved} trainable ones moved");
+    let idle = match found.idle {
+        0 => String::new(),
+        idle => format!(", {idle} had nothing to learn from"),
+    };
+    let counts = format!("{frozen} frozen tensors bit-identical, {moved} trainable ones moved{idle}");
     writeln!(out, "{title}: {counts}: {verdict}")?;
     for path in &found.changed {
         writeln!(out, "  frozen, but changed: {path}")?;
