@@ -1,8 +1,13 @@
 //! Records as they are published: without words of treebanks, models, and places on a machine.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::{Cell, Input, Record, SavedFiles, StoredFile, Sweep, sha256};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Cell, Input, Plan, Record, SavedFiles, StoredFile, Sweep, TrackSettings, sha256};
 
 /// What stands in the place of a word.
 const NO_WORD: &str = "_";
@@ -50,23 +55,103 @@ fn without_words(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
+/// The places on this machine that a sweep's settings name, each with what stands for it once published: as many of its last
+/// names as tell it apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(Vec<(String, String)>);
+
+impl Places {
+    fn of<'a>(named: impl Iterator<Item = &'a str>) -> Self {
+        let is_place =
+            |place: &&str| Path::new(place).is_absolute() && Path::new(place).file_name().is_some();
+        let all: BTreeSet<&str> = named.filter(is_place).collect();
+        let end = |place: &str, most: usize| {
+            let names: Vec<_> = Path::new(place).iter().skip(1).map(|name| name.to_string_lossy()).collect();
+            names[names.len().saturating_sub(most)..].join("/")
+        };
+        let short = |place: &str| {
+            let is_told =
+                |most: &usize| all.iter().filter(|other| end(other, *most) == end(place, *most)).count() == 1;
+            end(place, (1..Path::new(place).iter().count()).find(is_told).unwrap_or(usize::MAX))
+        };
+        let mut found: Vec<_> = all.iter().map(|place| ((*place).to_string(), short(place))).collect();
+        // One may be the beginning of another.
+        found.sort_by_key(|(place, _)| std::cmp::Reverse(place.len()));
+        Self(found)
+    }
+
+    /// The same value without them, wherever a text of it names one.
+    fn hidden_in<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
+        if self.0.is_empty() {
+            return value;
+        }
+        let mut plain = serde_json::to_value(value).expect("plain data always serialises");
+        self.hide(&mut plain);
+        serde_json::from_value(plain).expect("texts are as good as other texts")
+    }
+
+    fn hide(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                for (place, short) in &self.0 {
+                    *text = replaced(text, place, short);
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.hide(value)),
+            Value::Object(values) => values.values_mut().for_each(|value| self.hide(value)),
+            _ => {}
+        }
+    }
+}
+
+/// The text with another place wherever this one stands as a whole, or with something below it.
+fn replaced(text: &str, place: &str, short: &str) -> String {
+    let is_of_name = |sign: char| sign.is_alphanumeric() || "._-".contains(sign);
+    let (mut out, mut from) = (String::new(), 0);
+    for (at, found) in text.match_indices(place) {
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        if !before.is_some_and(|sign| is_of_name(sign) || sign == '/') && !after.is_some_and(is_of_name) {
+            out += &text[from..at];
+            out += short;
+            from = at + found.len();
+        }
+    }
+    out + &text[from..]
+}
+
 impl Sweep {
-    /// The sweep without places on this machine.
+    /// The places on this machine that the plan and the cells name.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        let Plan { treebanks, reference, settings, grid, .. } = &self.plan;
+        let encoders = self.cells.iter().map(|cell| &cell.settings).chain([settings]);
+        let axis = grid.get("encoder.name").into_iter().flatten().filter_map(toml::Value::as_str);
+        let named = treebanks.values().map(String::as_str).chain([reference.as_str()]).chain(axis);
+        Places::of(named.chain(encoders.map(|settings| settings.encoder.name.as_str())))
+    }
+
+    /// The sweep without places on this machine, and without the trackers that it was reported to.
     #[must_use]
     pub fn published(mut self) -> Self {
+        let places = self.places();
         self.cells.iter_mut().for_each(Cell::forget_places);
-        self
+        self.plan.track = TrackSettings::default();
+        self.overrides.retain(|assigned| !assigned.starts_with("track."));
+        places.hidden_in(self)
     }
 }
 
 impl Record {
-    /// The record without words, saved models, names of nodes, and places on this machine. `text` reads a file beside the record;
+    /// The record without words, saved models, names of nodes, and places on this machine: those of its inputs, and those that its
+    /// sweep's settings name. `text` reads a file beside the record;
     /// the files of predictions that belong beside the new record are returned with their names.
     ///
     /// # Errors
     /// Names a file of predictions that is not there, or is not what the record says.
     pub fn published(
         mut self,
+        places: &Places,
         text: impl Fn(&str) -> Result<String, String>,
     ) -> Result<(Self, Vec<(String, String)>), String> {
         self.cell.forget_places();
@@ -82,7 +167,7 @@ impl Record {
                 files.push((stored.file.clone(), without));
             }
         }
-        Ok((self, files))
+        Ok((places.hidden_in(self), files))
     }
 }
 
@@ -168,6 +253,24 @@ mod tests {
         assert_ne!(published("other.example.org"), name);
         assert_eq!(published(&name), name, "what is published can be published again");
         assert_eq!(published(""), "", "there is nothing to hide");
+    }
+
+    #[test]
+    fn places_that_settings_name_keep_what_tells_them_apart() {
+        let places = Places::of(
+            ["/mnt/a/enc", "/mnt/b/enc", "/data/UD_X", "/data/UD_X/new", "UD_Y", "../UD_Z", "/"].into_iter(),
+        );
+        let hidden = |text: &str| places.hidden_in(text.to_string());
+        assert_eq!(
+            hidden("encoder.name=[\"/mnt/a/enc\", \"/mnt/b/enc\"]"),
+            "encoder.name=[\"a/enc\", \"b/enc\"]"
+        );
+        assert_eq!(hidden("/data/UD_X/new and /data/UD_X"), "new and UD_X");
+        assert_eq!(hidden("/data/UD_X/dev.conllu, /data/UD_X2"), "UD_X/dev.conllu, /data/UD_X2");
+        assert_eq!(hidden("old/data/UD_X"), "old/data/UD_X");
+        assert_eq!(hidden("UD_Y and ../UD_Z"), "UD_Y and ../UD_Z");
+        let nested = places.hidden_in(vec![Some(("/data/UD_X".to_string(), 1e-4, u64::MAX))]);
+        assert_eq!(nested, [Some(("UD_X".to_string(), 1e-4, u64::MAX))]);
     }
 
     #[test]

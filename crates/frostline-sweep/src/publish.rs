@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use frostline_record::{Cell, Record, Sweep};
+use frostline_record::{Cell, Places, Record, Sweep};
 
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
@@ -24,10 +24,11 @@ pub fn publish(from: &Path, to: &Path) -> Result<Ending> {
     if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
         return environment(format!("{}: it is not empty; give a new folder", place::shown(to)));
     }
+    let places = sweep.places();
     let (mut files, mut done) = (0, 0);
     for record in records {
         done += usize::from(record.error.is_none());
-        files += copy(from, to, record).environment()?;
+        files += copy(from, to, &places, record).environment()?;
     }
     let is_done = |cell: &Cell| Sweep::cell_folder(to, cell).join("record.json").exists();
     for cells in sweep.timed_groups(is_done) {
@@ -49,14 +50,14 @@ pub fn publish(from: &Path, to: &Path) -> Result<Ending> {
 }
 
 /// Copies a record with its predictions; says how many files these are.
-fn copy(from: &Path, to: &Path, record: Record) -> anyhow::Result<usize> {
+fn copy(from: &Path, to: &Path, places: &Places, record: Record) -> anyhow::Result<usize> {
     let [old, new] = [from, to].map(|folder| Sweep::cell_folder(folder, &record.cell));
     let read = |name: &str| {
         frostline_files::read_text(&old.join(name), MOST_READ).map_err(|error| error.reason.to_string())
     };
     let title = record.cell.title();
     let (record, files) = record
-        .published(read)
+        .published(places, read)
         .map_err(|why| anyhow!("{}/{why}; delete its folder and run the sweep again", place::shown(&old)))
         .with_context(|| format!("{title} cannot be published"))?;
     frostline_files::create_own_folder(&new)?;
