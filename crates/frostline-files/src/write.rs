@@ -252,6 +252,20 @@ impl Appender {
         through(Operation::Sync, &self.path, |_| self.file.sync_all()).map_err(FileError::of(&self.path))
     }
 
+    /// Adds all of these bytes or, where that fails, none of them.
+    ///
+    /// # Errors
+    /// If they cannot be written, as where the disk is full.
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        let before = self.file.metadata().map(|found| found.len());
+        let written = self.write_all(bytes);
+        if let (Err(_), Ok(length)) = (&written, before) {
+            // Readers would stumble over a part, and over all that is added behind it.
+            let _ = self.file.set_len(length);
+        }
+        written.map_err(FileError::of(&self.path))
+    }
+
     /// The file itself, for another process to write to.
     #[must_use]
     pub fn into_file(self) -> File {

@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use frostline_files::FileError;
 use serde_json::json;
 
 use super::{NAME_TAG, RUN_TAG, status};
@@ -132,12 +130,13 @@ impl StoredRun {
     }
 
     fn flush(&mut self) -> Result<(), TrackError> {
-        for (name, lines) in std::mem::take(&mut self.waiting) {
-            let path = self.folder.join("metrics").join(&*name);
+        while let Some(first) = self.waiting.first_entry() {
+            let path = self.folder.join("metrics").join(&**first.key());
             if let Some(group) = path.parent() {
                 frostline_files::create_folder(group)?;
             }
-            frostline_files::append(&path)?.write_all(lines.as_bytes()).map_err(FileError::of(&path))?;
+            frostline_files::append(&path)?.add(first.get().as_bytes())?;
+            first.remove();
         }
         Ok(())
     }

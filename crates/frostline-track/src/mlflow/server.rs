@@ -149,19 +149,24 @@ impl MlflowServer {
             "max_results": 1,
         });
         let found = self.post("runs/search", &wanted)?;
-        if let Some(id) = found["runs"][0]["info"]["run_id"].as_str() {
-            self.post("runs/update", &json!({ "run_id": id, "status": "RUNNING" }))?;
-            return Ok(id.into());
-        }
-        let tag = |key: &str, value: &str| json!({ "key": key, "value": value });
-        let body = json!({
-            "experiment_id": experiment,
-            "run_name": run.name,
-            "start_time": milliseconds(run.started),
-            "tags": [tag(NAME_TAG, &run.name), tag(RUN_TAG, &run.id)],
-        });
-        let made = self.post("runs/create", &body)?;
-        let id = made["run"]["info"]["run_id"].as_str().unwrap_or_default().to_string();
+        let id = match found["runs"][0]["info"]["run_id"].as_str() {
+            Some(id) => {
+                self.post("runs/update", &json!({ "run_id": id, "status": "RUNNING" }))?;
+                id.to_string()
+            }
+            None => {
+                let tag = |key: &str, value: &str| json!({ "key": key, "value": value });
+                let body = json!({
+                    "experiment_id": experiment,
+                    "run_name": run.name,
+                    "start_time": milliseconds(run.started),
+                    "tags": [tag(NAME_TAG, &run.name), tag(RUN_TAG, &run.id)],
+                });
+                let made = self.post("runs/create", &body)?;
+                made["run"]["info"]["run_id"].as_str().unwrap_or_default().to_string()
+            }
+        };
+        // Of a run that was there, too: the server may have failed before it had all of them. It takes the same ones again.
         for parameters in run.parameters.chunks(PARAMETERS) {
             let params: Vec<Value> = parameters
                 .iter()

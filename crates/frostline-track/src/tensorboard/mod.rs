@@ -3,7 +3,6 @@
 mod proto;
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -114,7 +113,6 @@ fn hparam(value: &Value) -> HparamValue {
 /// A file of events in TensorFlow's record format: length, its checksum, the message, its checksum.
 #[derive(Debug)]
 struct EventFile {
-    path: PathBuf,
     file: Appender,
     waiting: Vec<u8>,
 }
@@ -125,7 +123,7 @@ impl EventFile {
         let at = (seconds(started) * 1e3) as u64;
         let name = format!("events.out.tfevents.{at:013}.{}", std::process::id());
         let path = folder.join(name);
-        Ok(Self { file: frostline_files::append(&path)?, path, waiting: Vec::new() })
+        Ok(Self { file: frostline_files::append(&path)?, waiting: Vec::new() })
     }
 
     fn add(&mut self, wall_time: f64, step: u64, what: What) {
@@ -139,8 +137,9 @@ impl EventFile {
     }
 
     fn flush(&mut self) -> Result<(), TrackError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        Ok(self.file.write_all(&waiting).map_err(FileError::of(&self.path))?)
+        self.file.add(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
     }
 }
 

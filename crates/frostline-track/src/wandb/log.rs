@@ -1,7 +1,6 @@
 //! The log that holds a run's records: LevelDB's format of blocks, with the checksums of zlib and a header of its own.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use frostline_files::{Appender, FileError};
 
@@ -14,7 +13,6 @@ const MAGIC: [u8; 7] = *b":W&B\xe1\xbe\0";
 /// A log that grows.
 #[derive(Debug)]
 pub(super) struct Log {
-    path: PathBuf,
     file: Appender,
     /// Bytes written and waiting.
     length: usize,
@@ -24,7 +22,7 @@ pub(super) struct Log {
 impl Log {
     pub(super) fn create(path: &Path) -> Result<Self, FileError> {
         let file = frostline_files::append(path)?;
-        Ok(Self { path: path.into(), file, length: MAGIC.len(), waiting: MAGIC.to_vec() })
+        Ok(Self { file, length: MAGIC.len(), waiting: MAGIC.to_vec() })
     }
 
     /// Adds a record, in as many pieces as the blocks' ends make of it.
@@ -59,8 +57,9 @@ impl Log {
     }
 
     pub(super) fn flush(&mut self) -> Result<(), FileError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.file.write_all(&waiting).map_err(FileError::of(&self.path))
+        self.file.add(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
     }
 
     fn put(&mut self, bytes: &[u8]) {
