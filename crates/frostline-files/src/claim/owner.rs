@@ -81,7 +81,12 @@ impl Owner {
     pub fn has_ended(&self) -> bool {
         let here = machine();
         let known = !here.is_empty() && self.machine == here && self.started != 0;
-        known && began(self.pid) != Some(self.started)
+        known
+            && match life(self.pid) {
+                Life::Since(start) => start != self.started,
+                Life::Over => true,
+                Life::Hidden => false,
+            }
     }
 }
 
@@ -135,20 +140,44 @@ fn machine() -> String {
     String::new()
 }
 
-/// When a process began, in ticks since the system did; `None` if it has ended.
+/// What is known of a process.
+enum Life {
+    /// It runs since then, in ticks since the system does.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+    Since(u64),
+    /// It has ended.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+    Over,
+    /// The system does not tell: it may hide the processes of others.
+    Hidden,
+}
+
 #[cfg(target_os = "linux")]
-fn began(pid: u32) -> Option<u64> {
-    let about = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+fn life(pid: u32) -> Life {
+    use rustix::process::{Pid, test_kill_process};
+    let Ok(about) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        // Where it is hidden it is there all the same, for a signal too.
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let is_gone = pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH));
+        return if is_gone { Life::Over } else { Life::Hidden };
+    };
     // After the name, which may contain anything: the state, and nineteen fields later the start.
-    let (_, fields) = about.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let ended = matches!(fields.first(), Some(&"Z" | &"X"));
-    (!ended).then(|| fields.get(19)?.parse().ok()).flatten()
+    let fields: Vec<&str> =
+        about.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().collect();
+    if matches!(fields.first(), Some(&"Z" | &"X")) {
+        return Life::Over;
+    }
+    fields.get(19).and_then(|start| start.parse().ok()).map_or(Life::Hidden, Life::Since)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn began(_pid: u32) -> Option<u64> {
-    None
+fn life(_pid: u32) -> Life {
+    Life::Hidden
+}
+
+/// When a process began, in ticks since the system did; `None` if it has ended, or the system does not tell.
+fn began(pid: u32) -> Option<u64> {
+    if let Life::Since(start) = life(pid) { Some(start) } else { None }
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(super) const TOUCHES: u32 = 6;
 pub(crate) struct Beats {
     claimant: Arc<Claimant<Disk>>,
     kept: Arc<Mutex<HashMap<PathBuf, Kept>>>,
+    /// Held while a claim is touched or given up: one that is given up in the middle of a touch would come back.
+    touching: Arc<Mutex<()>>,
     /// Dropped to end the thread.
     alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -32,15 +34,16 @@ impl Beats {
     /// Begins to touch the claims that will be added.
     pub(crate) fn start(claimant: Arc<Claimant<Disk>>) -> Self {
         let kept = Arc::new(Mutex::new(HashMap::new()));
+        let touching = Arc::new(Mutex::new(()));
         let (alive, ended) = channel();
         let pause = (claimant.me().lease / TOUCHES).max(Duration::from_millis(10));
-        let (of_thread, claims) = (claimant.clone(), kept.clone());
+        let (of_thread, claims, turn) = (claimant.clone(), kept.clone(), touching.clone());
         let thread = std::thread::spawn(move || {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                touch(&of_thread, &claims);
+                touch(&of_thread, &claims, &turn);
             }
         });
-        Self { claimant, kept, alive: Some(alive), thread: Some(thread) }
+        Self { claimant, kept, touching, alive: Some(alive), thread: Some(thread) }
     }
 
     /// Keeps a claim from now on.
@@ -60,6 +63,7 @@ impl Beats {
 
     /// Gives a claim up. Where that fails, it is free when it has become old.
     pub(crate) fn release(&self, file: &Path) {
+        let _turn = self.touching.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = locked(&self.kept).remove(file);
         if let Some(kept) = kept {
             let _ = self.claimant.release(&kept.claim);
@@ -85,10 +89,14 @@ fn locked(kept: &Mutex<HashMap<PathBuf, Kept>>) -> MutexGuard<'_, HashMap<PathBu
 }
 
 /// Touches all claims. A file server that does not answer now may do so the next time.
-fn touch(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, Kept>>) {
+fn touch(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, Kept>>, touching: &Mutex<()>) {
     let claims: Vec<WorkClaim> = locked(kept).values().map(|kept| kept.claim.clone()).collect();
     for claim in claims {
-        // Without the lock: the file server may take its time.
+        let _turn = touching.lock().unwrap_or_else(PoisonError::into_inner);
+        if !locked(kept).contains_key(&claim.file) {
+            continue;
+        }
+        // Without the lock on all: the file server may take its time.
         if let Ok(false) = claimant.keep(&claim)
             && let Some(kept) = locked(kept).get_mut(&claim.file).filter(|kept| kept.claim == claim)
         {

@@ -98,6 +98,13 @@ fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
              --out on another disk"
         );
     }
+    if error.kind() == std::io::ErrorKind::PermissionDenied {
+        // So do FAT and exFAT refuse a hard link.
+        return anyhow!(
+            "{folder}: no claim can be made ({error}): it must be writable, and its file system must have hard links, by which \
+             processes agree on who runs a cell; give another --out"
+        );
+    }
     anyhow!(
         "{folder}: no claim can be made ({error}); free some disk or give another --out, and run the same command again"
     )
