@@ -66,6 +66,22 @@ fn two_sweeps_at_once_both_end_well() {
     assert!(world.records().values().all(|record| record.error.is_none()));
 }
 
+/// What others run is theirs: whoever does not wait ends at once, and not once for each look at them.
+#[test]
+fn a_worker_that_does_not_wait_leaves_what_others_run() {
+    let world = world();
+    let mut sweep = hanging(&world, &[]);
+    world.wait("the other worker", || {
+        let all = started(&world, world.work(&["--no-wait"]), &[], "none.json");
+        let ended = Ended::wait(all);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.out.contains("left      1 cell that other processes run")
+    });
+    assert!(sweep.try_wait().expect("its state").is_none(), "the sweep is still running");
+    send(id(&sweep), Signal::SIGTERM);
+    assert_eq!(Ended::wait(sweep).code, Some(130));
+}
+
 #[test]
 fn workers_take_the_cells_of_a_sweep_that_was_stopped() {
     let world = world();

@@ -59,7 +59,7 @@ pub struct CellTask<'a> {
 impl Work for CellTask<'_> {
     type Output = Result<()>;
 
-    /// Runs the cell. A failure becomes a record with its error, except with `verify`.
+    /// Runs the cell. A failure is told; its record is written by whoever gave the job, once the cell is not tried again.
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {
         let Self { job, made_by, shared, tell } = self;
         let folder = Path::new(&job.folder);
@@ -74,7 +74,7 @@ impl Work for CellTask<'_> {
         drop(told);
         match outcome {
             Ok(None) => tell(Event::Done { id }),
-            Ok(Some((result, timing))) => match write_record(job, made_by, Ok((result, timing)))? {
+            Ok(Some((result, timing))) => match write_record(job, made_by, result, timing)? {
                 Commit::Done => {
                     record::remove_checkpoints(folder);
                     tell(Event::Done { id });
@@ -83,25 +83,17 @@ impl Work for CellTask<'_> {
             },
             Err(error) => {
                 let error = format!("{error:#}");
-                let is_late = !job.verify && write_record(job, made_by, Err(error.clone()))? != Commit::Done;
-                tell(if is_late { Event::Late { id } } else { Event::Failed { id, error } });
+                tell(Event::Failed { id, error });
             }
         }
         Ok(())
     }
 }
 
-fn write_record(
-    job: &Job,
-    made_by: MadeBy,
-    outcome: Result<(Outcome, record::Timing), String>,
-) -> Result<Commit> {
-    let (result, timing, error) = match outcome {
-        Ok((result, timing)) => (Some(result), Some(timing), None),
-        Err(error) => (None, None, Some(error)),
-    };
-    let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error };
-    if record.cell.settings.save.model && record.result.is_some() && job.is_held() {
+fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Timing) -> Result<Commit> {
+    let (result, timing) = (Some(result), Some(timing));
+    let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error: None };
+    if record.cell.settings.save.model && job.is_held() {
         // Nothing depends on it, and `frostline export` writes one where it is missing.
         if let Err(error) = card::write_all(job.folder.as_ref(), &record) {
             tracing::warn!("no model card: {error:#}");

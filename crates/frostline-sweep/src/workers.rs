@@ -186,7 +186,13 @@ impl Round<'_> {
             }
             NextJob::Finished => {
                 self.worker(number).close_input();
-                if self.workers.iter().flatten().all(|worker| worker.job.is_none()) {
+                // One that is starting has not been told to end yet.
+                if self
+                    .workers
+                    .iter()
+                    .flatten()
+                    .all(|worker| worker.job.is_none() && worker.made_by.is_some())
+                {
                     self.kill_at.get_or_insert(Instant::now() + GRACE);
                 }
             }
@@ -297,10 +303,7 @@ impl Round<'_> {
                 self.retries.push_back(job.clone());
             }
             Some(error) => {
-                if !job.verify
-                    && record.is_none_or(|record| record.error.as_ref() != Some(&error))
-                    && self.write_failure(job, made_by, &error)? != Commit::Done
-                {
+                if !job.verify && self.write_failure(job, made_by, &error)? != Commit::Done {
                     self.lose(number, job);
                     return Ok(());
                 }
@@ -335,7 +338,8 @@ impl Round<'_> {
         *retried <= self.settings.failures.retries
     }
 
-    /// Writes a failed cell's record with its error, for a worker that could not write it.
+    /// Writes a failed cell's record with its error. No worker does: others would take the cell for failed for good while it is
+    /// tried again.
     fn write_failure(&self, job: &Job, made_by: Option<MadeBy>, error: &str) -> Result<Commit> {
         let about = &self.settings.program.about;
         let unknown = MadeBy {

@@ -123,7 +123,7 @@ impl Jobs for ClaimedJobs<'_> {
     }
 
     fn left(&self) -> usize {
-        self.pull.left()
+        if self.waits { self.pull.left() } else { self.pull.open() }
     }
 
     fn is_lost(&self, job: &Job) -> bool {

@@ -72,6 +72,11 @@ impl<F: SharedFiles> Pull<F> {
         self.open.len() + self.busy.len()
     }
 
+    /// Those of them that were not claimed by others at the last look.
+    pub(crate) fn open(&self) -> usize {
+        self.open.len()
+    }
+
     /// A cell that is claimed by another process, and by whom.
     pub(crate) fn busy(&self) -> Option<&(usize, Owner)> {
         self.busy.front()
