@@ -97,6 +97,18 @@ fn a_setting_that_every_stage_overrides() {
     assert!(listed.out.contains("en none seed 1 stages.head.train.epochs=2"), "{}", listed.out);
 }
 
+/// They say where cells should run; without an executor that submits jobs, cells would run here.
+#[test]
+fn options_of_jobs_without_jobs() {
+    let world = world();
+    for option in [&["--dry-run"][..], &["--detach"], &["--workers", "8"], &["--sbatch=--nice=100"]] {
+        let ended = Ended::of(&mut world.sweep(option));
+        assert_eq!(ended.code, Some(2), "{option:?}: {ended:?}");
+        assert!(ended.err.contains("is given without --executor slurm"), "{}", ended.err);
+        assert!(!world.path("out").exists());
+    }
+}
+
 #[test]
 fn a_setting_given_twice() {
     insta::assert_snapshot!(refused(&world(), &["--policies", "none", "--set", "policy=all"]));

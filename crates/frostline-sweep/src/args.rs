@@ -137,6 +137,23 @@ pub struct ClusterArgs {
     pub slurm: SlurmArgs,
 }
 
+impl ClusterArgs {
+    /// Options of jobs say where cells should run: without an executor that submits jobs, they would run here.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let given = [
+            (self.dry_run, "--dry-run"),
+            (self.detach, "--detach"),
+            (self.slurm != SlurmArgs::default(), "an option of jobs"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given && self.executor == ExecutorKind::Local) {
+            Some((_, name)) => anyhow::bail!(
+                "{name} is given without --executor slurm, so that the cells would run on this machine; add it, or leave that out"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What runs the cells of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ExecutorKind {

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use frostline_files::claim::{CLAIM, is_attempt};
+use frostline_files::claim::{CLAIM, Claimant, Disk, LEASE, Owner, is_attempt};
 use frostline_files::is_part;
 use frostline_record::{
     Cell, Checkpoints, FolderError, Job, PrefixCache, PrefixPlace, Record, Sweep, Switch, read_record,
@@ -15,6 +15,7 @@ use frostline_record::{
 };
 use tempfile::TempDir;
 
+use crate::args::ExecutorKind;
 use crate::claims::{Claims, Held};
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
@@ -300,8 +301,10 @@ impl<'a> Folder<'a> {
             return;
         }
         // Where another command shares the folder, `sweep.json` may be this one's and not name its cells.
+        let claimant = Claimant::new(Disk, Owner::this_process("frostline sweep", LEASE));
+        let _ = claimant.read_clock(&self.path);
         let cells = fs::read_dir(self.path.join("cells")).into_iter().flatten().flatten();
-        if cells.map(|entry| entry.path()).any(|cell| is_running(&cell)) {
+        if cells.map(|entry| entry.path()).any(|cell| is_running(&claimant, &cell)) {
             return;
         }
         let folder = self.prefixes();
@@ -314,7 +317,7 @@ impl<'a> Folder<'a> {
 
     /// Prints what was done, what failed and how to continue. After `--verify` it removes the folder unless a cell
     /// has failed.
-    pub(crate) fn close(mut self, outcome: &Outcome) -> Ending {
+    pub(crate) fn close(mut self, outcome: &Outcome, executor: ExecutorKind) -> Ending {
         let (path, verifies) = (place::shown(&self.path), self.verifies());
         let done = self.done() + outcome.done + outcome.elsewhere;
         Notice::End { cells: self.cells.len(), done, failed: outcome.failed.len() }.send();
@@ -334,7 +337,10 @@ impl<'a> Folder<'a> {
             let failed = counted(outcome.failed.len(), "cell");
             say!("failed    {failed}; the full errors are in {path}/cells/*/record.json");
             let also = if outcome.not_started > 0 { " and those that were not started" } else { "" };
-            say!("          the same command again runs the failed cells{also}");
+            match executor {
+                ExecutorKind::Local => say!("          the same command again runs the failed cells{also}"),
+                ExecutorKind::Slurm => say!("          `frostline work {path} --failed` runs them again"),
+            }
         }
         outcome.ending()
     }
@@ -387,10 +393,13 @@ fn check_folders(cells: &[Cell]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a process may be running the cell of this folder.
-fn is_running(cell_folder: &Path) -> bool {
+/// Whether a process that lives runs the cell of this folder. The claim stays beside a record.
+fn is_running(claimant: &Claimant<Disk>, cell_folder: &Path) -> bool {
     let is_done = || matches!(read_record(cell_folder), Ok(Some(record)) if record.error.is_none());
-    cell_folder.join(CLAIM).exists() && !is_done()
+    let holder = claimant.holder(&cell_folder.join(CLAIM)).ok().flatten();
+    let lives =
+        holder.is_some_and(|(owner, age)| !owner.has_ended() && age.is_none_or(|age| age < owner.lease));
+    lives && !is_done()
 }
 
 /// Whether a cell's folder has a record with the cell's id (`Some`), and whether that record is without an error.

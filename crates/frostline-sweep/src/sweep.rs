@@ -8,7 +8,7 @@ use crate::args::{Backend, ExecutorKind, SweepArgs};
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
-use crate::fault::Result;
+use crate::fault::{Blame as _, Result};
 use crate::folder::{self, Folder};
 use crate::forecast::Costs;
 use crate::jobs::{Jobs, Queue};
@@ -32,6 +32,7 @@ pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<P
     if let Some(folder) = &args.cluster.cancel {
         return slurm::cancel(folder);
     }
+    args.cluster.check().plan()?;
     say::set_output(args.output.output());
     let trace = Trace::begin(args.trace.as_ref())?;
     let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
@@ -104,7 +105,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             }
             info_span!("report").in_scope(|| report::write(folder.path(), &claims))?;
         }
-        return Ok(folder.close(&outcome));
+        return Ok(folder.close(&outcome, args.cluster.executor));
     }
 }
 

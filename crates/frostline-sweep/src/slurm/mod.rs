@@ -44,11 +44,12 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
     let (passed, args) = (passed(args), &args.cluster);
     let options = args.slurm.with_defaults().plan()?;
     let path = std::path::absolute(folder.path()).environment()?;
-    let failed = folder.cells().iter().filter(|cell| matches!(stored(&path, cell), Ok(Some(false)))).count();
-    if failed > 0 {
+    let failed: Vec<(String, String)> =
+        folder.cells().iter().filter_map(|cell| failure(&path, cell)).collect();
+    if !failed.is_empty() {
         note!(
             "failed    {} before; `frostline work {} --failed` runs them again",
-            counted(failed, "cell"),
+            counted(failed.len(), "cell"),
             place::shown(folder.path())
         );
     }
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
     let is_open = |cell: &&Cell| !matches!(stored(&path, cell), Ok(Some(_)));
     let open: Vec<&Cell> = folder.cells().iter().filter(is_open).collect();
     if open.is_empty() {
-        return Ok(Round::Ended(Outcome::default()));
+        return Ok(Round::Ended(Outcome { failed, ..Outcome::default() }));
     }
     let submission = Submission::of(&path, program, open.len(), &options, &passed);
     if args.dry_run {
@@ -65,12 +66,27 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
     }
     let submitted = submission.submit(&program.path).environment()?;
     introduce(folder.path(), &submission, &submitted);
-    if args.detach { Ok(Round::Detached) } else { follow(&path, &open, &submitted) }
+    if args.detach {
+        return Ok(Round::Detached);
+    }
+    let round = follow(&path, &open, &submitted)?;
+    Ok(match round {
+        Round::Ended(outcome) => {
+            Round::Ended(Outcome { failed: failed.into_iter().chain(outcome.failed).collect(), ..outcome })
+        }
+        Round::Detached => Round::Detached,
+    })
+}
+
+/// The title and error of a cell that has failed.
+fn failure(sweep: &Path, cell: &Cell) -> Option<(String, String)> {
+    let record = frostline_record::read_record(&frostline_record::Sweep::cell_folder(sweep, cell)).ok()??;
+    Some((cell.title(), record.error.filter(|_| record.cell.id == cell.id)?))
 }
 
 /// The options that the workers of jobs share with this command.
 fn passed(args: &SweepArgs) -> Vec<String> {
-    let SweepArgs { sharing, failures, threads, .. } = args;
+    let SweepArgs { sharing, failures, threads, jobs, .. } = args;
     let mut all = vec!["--lease-s".into(), sharing.lease_s.to_string()];
     let mut put = |name: &str, value: String| all.extend([name.into(), value]);
     if failures.retry > 0 {
@@ -78,6 +94,9 @@ fn passed(args: &SweepArgs) -> Vec<String> {
     }
     if let Some(minutes) = failures.cell_minutes {
         put("--cell-minutes", minutes.to_string());
+    }
+    if let Some(jobs) = jobs {
+        put("--jobs", jobs.to_string());
     }
     if let Some(threads) = threads {
         put("--threads", threads.to_string());

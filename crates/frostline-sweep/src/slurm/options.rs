@@ -18,9 +18,8 @@ const HEADING: &str =
     "With --executor slurm (defaults: [slurm] in frostline/config.toml of the user's config folder)";
 
 /// Further options of sbatch that hold for the report's job too.
-const SHARED: [&str; 17] = [
+const SHARED: [&str; 15] = [
     "--chdir",
-    "--clusters",
     "--comment",
     "--exclude",
     "--export",
@@ -33,7 +32,6 @@ const SHARED: [&str; 17] = [
     "--uid",
     "--wckey",
     "-D",
-    "-M",
     "-x",
     "--gid",
 ];
@@ -136,6 +134,11 @@ impl SlurmArgs {
                     option.starts_with('-'),
                     "{name} takes an option of sbatch, as in {name}=--nice=100, and `{option}` is none"
                 );
+                ensure!(
+                    !["--clusters", "-M"].contains(&name_of(option)),
+                    "{name}={option}: jobs of another cluster cannot be followed or cancelled from here; run this on a machine \
+                     of that cluster"
+                );
             }
         }
         Ok(self)
@@ -235,6 +238,10 @@ mod tests {
         ];
         for bad in bad {
             assert!(bad.checked().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
+        }
+        for other in ["--clusters=big", "-Mbig"] {
+            let bad = SlurmArgs { sbatch: vec![other.into()], ..SlurmArgs::default() };
+            assert!(bad.checked().is_err_and(|error| error.to_string().contains("of another cluster")));
         }
     }
 

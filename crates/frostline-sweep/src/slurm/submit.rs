@@ -41,7 +41,10 @@ impl Submission {
     /// work`.
     pub fn of(sweep: &Path, program: &Program, cells: usize, options: &SlurmArgs, passed: &[String]) -> Self {
         let folder = sweep.join("slurm");
-        let copy = folder.join(format!("frostline-{}", program.about.code));
+        // By its bytes: another build may have the same code and other features.
+        let bytes = std::fs::read(&program.path).map(|bytes| frostline_record::sha256(&bytes));
+        let name = bytes.map_or_else(|_| program.about.code.clone(), |digest| digest[..16].into());
+        let copy = folder.join(format!("frostline-{name}"));
         let workers = options.workers_for(cells);
         let name = sweep.file_name().map_or("sweep".into(), |name| name.display().to_string());
         let job = |what: &str, log: &str| {
