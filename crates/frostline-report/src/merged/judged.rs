@@ -7,7 +7,7 @@ use super::key::{Key, key};
 use super::unlike::Unlike;
 use crate::page::Page;
 use crate::study::cells::CellView;
-use crate::study::comparison::{Comparison, compare};
+use crate::study::comparison::{Comparison, OF_ENTITIES, compare, is_of_entities};
 use crate::study::outcomes::{After, Sides, Twins};
 use crate::study::verdicts::points;
 use crate::study::{SPLITS, distinct};
@@ -35,6 +35,9 @@ pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike
         let keys = distinct(of_lang().map(|view| key(view, axes)));
         let rows: Vec<_> = keys.into_iter().map(|row| (pairs(&row), row)).collect();
         let (pairs, keys): (Vec<_>, Vec<_>) = rows.into_iter().filter(|(pairs, _)| !pairs.is_empty()).unzip();
+        let of_entities = of_lang().any(|view| is_of_entities(view, split));
+        let pairs: Vec<_> =
+            pairs.into_iter().map(|row| if of_entities { Err(OF_ENTITIES) } else { Ok(row) }).collect();
         let compared = compare(&pairs, sides, split, first.study.margin());
         found.extend(keys.into_iter().zip(compared).map(|(key, compared)| Row { key, split, compared }));
     }

@@ -6,6 +6,7 @@ use frostline_score::{Judged, Measured, Needed, ScoreError, Verdict};
 use serde::Serialize;
 
 use crate::number::count;
+use crate::study::cells::CellView;
 use crate::study::outcomes::{Sides, Twins};
 
 /// The seed of all resampling.
@@ -29,10 +30,22 @@ enum Found {
     Unpaired { unpaired: String },
 }
 
-/// The rows of a table, each with its pairs A and B by seed. Pairs without stored predictions are left out. `margin` is in
-/// points.
+/// A row of a table: its pairs A and B by seed, or why they cannot be judged.
+pub(crate) type Row<'a> = Result<Vec<(u64, Twins<'a>)>, &'static str>;
+
+/// Why cells that are scored by the F1 of entities are not judged: most of their words are outside of any, so that the accuracy of
+/// tags says little.
+pub(crate) const OF_ENTITIES: &str =
+    "the cells are scored by the F1 of entities, which only claims can compare";
+
+/// Whether a cell is scored so on a split.
+pub(crate) fn is_of_entities(view: &CellView, split: &str) -> bool {
+    view.done().and_then(|done| done.score(split)).is_some_and(|score| score.entities.is_some())
+}
+
+/// The rows of a table. Pairs without stored predictions are left out. `margin` is in points.
 pub(crate) fn compare(
-    rows: &[Vec<(u64, Twins<'_>)>],
+    rows: &[Row<'_>],
     outcomes: Sides<'_>,
     split: &'static str,
     margin: f64,
@@ -41,11 +54,14 @@ pub(crate) fn compare(
     let measured: Vec<Result<Measured, String>> = rows
         .iter()
         .map(|row| {
-            let paired: Vec<_> = row.iter().filter(|(_, twins)| outcomes.has(*twins, split)).collect();
+            let pairs_of_row = row.as_deref().unwrap_or_default();
+            let paired: Vec<_> =
+                pairs_of_row.iter().filter(|(_, twins)| outcomes.has(*twins, split)).collect();
             seeds.push(paired.iter().map(|(seed, _)| *seed).collect::<Vec<u64>>());
             let pairs: Vec<Twins<'_>> = paired.into_iter().map(|(_, twins)| *twins).collect();
             if pairs.is_empty() {
-                return Err("the stored predictions are missing".into());
+                let why = row.as_ref().err().copied().unwrap_or("the stored predictions are missing");
+                return Err(why.into());
             }
             let strata = outcomes.strata(&[pairs], split)?;
             Measured::of(&strata, rows.len(), RESAMPLES, SEED).map_err(|error: ScoreError| error.to_string())
@@ -56,17 +72,12 @@ pub(crate) fn compare(
     let one = |(row, seeds): (Result<Measured, String>, Vec<u64>)| match row.map(|_| judged.next()) {
         Ok(Some(judged)) => Comparison { seeds, found: Found::Judged(Box::new(judged)) },
         Ok(None) => unreachable!("every measured row is judged"),
-        Err(why) => Comparison::unpaired(&why),
+        Err(unpaired) => Comparison { seeds: Vec::new(), found: Found::Unpaired { unpaired } },
     };
     measured.into_iter().zip(seeds).map(one).collect()
 }
 
 impl Comparison {
-    /// One that is not made, with the reason.
-    pub fn unpaired(why: &str) -> Self {
-        Self { seeds: Vec::new(), found: Found::Unpaired { unpaired: why.into() } }
-    }
-
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
         match &self.found {
@@ -75,11 +86,19 @@ impl Comparison {
         }
     }
 
+    /// Why there is no verdict.
+    pub fn why_unjudged(&self) -> Option<&str> {
+        match &self.found {
+            Found::Judged(_) => None,
+            Found::Unpaired { unpaired } => Some(unpaired),
+        }
+    }
+
     /// The verdict in words.
     pub fn words(&self) -> String {
         let judged = match &self.found {
             Found::Judged(judged) => judged,
-            Found::Unpaired { unpaired } => return format!("not paired: {unpaired}"),
+            Found::Unpaired { unpaired } => return format!("no verdict: {unpaired}"),
         };
         match (judged.verdict, self.seeds.len()) {
             (Verdict::Undecided, 1) => "undecided (one seed)".into(),

@@ -2,7 +2,7 @@
 //! sentence.
 
 use crate::study::cells::{CellView, SPLITS, distinct};
-use crate::study::comparison::compare;
+use crate::study::comparison::{Row, compare};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
 use crate::study::stages::{ScoredBy, StageChange, TaskStats, score_at};
@@ -16,8 +16,8 @@ pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcome
     for lang in distinct(groups.iter().map(|group| group.lang.clone())) {
         for split in SPLITS {
             let places: Vec<Place> = changed(groups, &lang, split);
-            let rows: Vec<Vec<(u64, Twins<'_>)>> =
-                places.iter().map(|&place| pairs(groups, cells, split, place)).collect();
+            let rows: Vec<Row<'_>> =
+                places.iter().map(|&place| Ok(pairs(groups, cells, split, place))).collect();
             let verdicts = compare(&rows, outcomes.both(), split, margin);
             for ((group, stage, task), verdict) in places.into_iter().zip(verdicts) {
                 let task = &mut groups[group].stages[stage].tasks[task];

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::number::fixed;
 use crate::study::cells::{BASELINE, CellView, SPLITS};
-use crate::study::comparison::{Comparison, SEED, compare};
+use crate::study::comparison::{Comparison, OF_ENTITIES, Row, SEED, compare, is_of_entities};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
 
@@ -89,16 +89,16 @@ fn table<'a>(
 ) -> Vec<PolicyVerdict> {
     let groups = groups.map(|group| (group, twins(cells, group, split)));
     let groups: Vec<_> = groups.filter(|(_, twins)| !twins.is_empty()).collect();
-    let accuracies = groups.iter().filter(|(_, twins)| !are_of_entities(twins, split));
-    let rows: Vec<Vec<(u64, Twins<'_>)>> =
-        accuracies.map(|(_, twins)| twins.iter().filter_map(|(a, b)| ends(a, b)).collect()).collect();
-    let mut compared = compare(&rows, outcomes.both(), split, margin).into_iter();
+    let rows: Vec<Row<'_>> = groups
+        .iter()
+        .map(|(_, twins)| match twins.iter().any(|(view, _)| is_of_entities(view, split)) {
+            true => Err(OF_ENTITIES),
+            false => Ok(twins.iter().filter_map(|(a, b)| ends(a, b)).collect()),
+        })
+        .collect();
+    let compared = compare(&rows, outcomes.both(), split, margin);
     let mut found = Vec::new();
-    for (group, mut twins) in groups {
-        let compared = match are_of_entities(&twins, split) {
-            true => Comparison::unpaired(OF_ENTITIES),
-            false => compared.next().expect("every row is compared"),
-        };
+    for ((group, mut twins), compared) in groups.into_iter().zip(compared) {
         twins.retain(|(view, _)| compared.seeds.contains(&view.cell.settings.seed));
         found.push(PolicyVerdict {
             lang: group.lang.clone(),
@@ -111,15 +111,6 @@ fn table<'a>(
     }
     found
 }
-
-/// Whether these are scored by the F1 of entities: most of their words are outside of any, so that the accuracy of tags says little.
-fn are_of_entities(twins: &[(&CellView, &CellView)], split: &str) -> bool {
-    let of_entities = |view: &CellView| view.done()?.score(split)?.entities;
-    twins.iter().any(|(a, b)| of_entities(a).or(of_entities(b)).is_some())
-}
-
-/// Why these have no verdict.
-const OF_ENTITIES: &str = "the F1 of entities has no verdict, but claims of a plan can compare it";
 
 /// The ends of two cells, with their seed.
 fn ends<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>)> {

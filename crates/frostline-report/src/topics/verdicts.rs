@@ -105,7 +105,7 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
 
 /// Why no row has a verdict.
 fn unpaired(rows: &[&PolicyVerdict]) -> String {
-    let why = rows.first().map_or_else(String::new, |row| row.compared.words());
+    let why = rows.first().and_then(|row| row.compared.why_unjudged()).unwrap_or_default();
     format!("No policy can be judged against `none`: {why}.")
 }
 

@@ -97,17 +97,20 @@ impl Program {
     }
 }
 
-/// The plan as a file, with no more of the machine than the names of data sets.
+/// The plan as a file, with no more of the machine than the names of data sets: of those that bear one name, as much of their
+/// folders as tells them apart.
 fn plan(plan: &Plan) -> String {
     let folders = || plan.treebanks.values().filter(|place| !place.starts_with(EMBEDDED));
     let places: BTreeSet<Vec<&str>> = folders().map(|place| parts(place)).collect();
-    let longest = places.iter().map(Vec::len).max().unwrap_or(0);
-    // As many names as tell them apart.
-    let ends = |most: usize| places.iter().map(|parts| end(parts, most)).collect::<BTreeSet<_>>();
-    let most = (1..longest).find(|&most| ends(most).len() == places.len()).unwrap_or(longest);
-    let short = |place: &String| match place.starts_with(EMBEDDED) {
-        true => place.clone(),
-        false => end(&parts(place), most).join("/"),
+    let short = |place: &String| {
+        if place.starts_with(EMBEDDED) {
+            return place.clone();
+        }
+        let own = parts(place);
+        let is_told =
+            |most: usize| places.iter().filter(|other| end(other, most) == end(&own, most)).count() == 1;
+        let most = (1..own.len()).find(|&most| is_told(most)).unwrap_or(own.len());
+        end(&own, most).join("/")
     };
     let treebanks = plan.treebanks.iter().map(|(lang, place)| (lang.clone(), short(place))).collect();
     let plan = Plan { treebanks, ..plan.clone() };

@@ -181,7 +181,7 @@ fn the_f1_of_entities_has_no_verdict() {
     let json = json_of(&report(&sweep, &records, &predictions));
     assert_eq!(
         json["groups"][1]["dev_verdict"]["unpaired"],
-        "the F1 of entities has no verdict, but claims of a plan can compare it"
+        "the cells are scored by the F1 of entities, which only claims can compare"
     );
     assert!(json["advice"].is_null(), "nothing is recommended by it");
 }
@@ -279,7 +279,7 @@ fn what_cannot_be_paired_says_why() {
     let none = Report::new(&sweep, &records);
     let files = none.files().expect("a report");
     let page = text(&files, "report.md");
-    let said = "No policy can be judged against `none`: not paired: the stored predictions are missing.";
+    let said = "No policy can be judged against `none`: the stored predictions are missing.";
     assert_eq!(page.matches(said).count(), 4, "at the top, for each language, and at the end: {page}");
     assert!(files.iter().all(|file| file.path != "verdicts.csv"));
 }

@@ -15,7 +15,7 @@ use crate::fields::Fields;
 use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
-use crate::study::{CellView, SPLITS, Stored, Study};
+use crate::study::{SPLITS, Stored, Study};
 use crate::table::{DataFile, PaperTable};
 use crate::topic::Topic;
 
@@ -57,10 +57,9 @@ impl Topic for Errors {
             SENTENCES => "",
             _ => "per-tag scores, confusions, verdicts on policies, and ",
         };
-        let mut done = study.cells.iter().filter_map(CellView::done);
-        let stored = match done.any(|done| !done.result.predictions().is_empty()) {
+        let stored = match study.cells.iter().any(|view| view.cell.settings.save.predictions) {
             true => "The predictions are stored with each cell.",
-            false => "No predictions are stored: `save.predictions` in the plan asks for them.",
+            false => "No predictions are stored, since the plan says `save.predictions = false`.",
         };
         let missing = format!(
             "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"

@@ -16,7 +16,8 @@ const quoted = (field) => (/[",\r\n]/.test(field) ? `"${field.replace(/"/g, '""'
 /** What the numbers of a column are called besides the first. */
 const MORE = { std: ['std'], interval: ['low', 'high'], range: ['high'], error: ['error'] };
 
-/** A table as CSV: numbers are neither rounded nor grouped, and shares are fractions of 1. */
+/** A table as CSV: numbers are neither rounded nor grouped, and shares are fractions of 1. A cell that has words in a number's place keeps
+ *  them. */
 function csv(table, rows) {
   // Every output of a synthetic plan says so, each row of it too.
   const columns = page.synthetic ? [['synthetic', () => 'true']] : [];

@@ -61,8 +61,11 @@ function showTable(place, table, title, options = {}) {
     if (view.by < 0) return all;
     const keys = all.map((row) => [sortKey(table.c[view.by], row), row]);
     const sign = view.down ? -1 : 1;
+    const isNumber = (key) => typeof key === 'number';
     keys.sort(([a, i], [b, j]) => {
       if (a === undefined || b === undefined) return (a === undefined) - (b === undefined) || i - j;
+      // Words stand below numbers, whichever way these are sorted.
+      if (isNumber(a) !== isNumber(b)) return isNumber(b) - isNumber(a);
       return sign * compare(a, b) || i - j;
     });
     return keys.map(([, row]) => row);
