@@ -134,23 +134,32 @@ pub(crate) fn memory_of_stage(
     all.max_by(|a, b| a.total().total_cmp(&b.total())).map(|kept| bytes(&kept))
 }
 
-/// The model of a stage, and its mean step: every task that it learns from counts by its batches.
+/// The model of a stage, and its mean step over all tasks that it learns from.
 pub(crate) fn of_train(
     data: &Data,
     encoder: &EncoderConfig,
     stage: &Stage,
     backend: &str,
 ) -> (Shape, Workload) {
+    let of_task = |task: &TaskData| {
+        let examples = &task.train.examples;
+        let steps = examples.len().div_ceil(stage.settings.train.batch);
+        let lengths = examples.iter().map(|example| example.ids.len());
+        Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64)
+    };
     let tasks = stage.tasks(data);
-    let examples = || tasks.iter().flat_map(|task| &task.train.examples);
-    let batch = stage.settings.train.batch;
-    let steps = tasks.iter().map(|task| task.train.examples.len().div_ceil(batch)).sum::<usize>();
-    let positions = |task: &TaskData| task.train.examples.iter().map(labels).sum::<u64>();
-    let all: u64 = tasks.iter().map(|task| positions(task)).sum();
-    let logits: u64 = tasks.iter().map(|task| positions(task) * task.tags.len() as u64).sum();
-    let lengths = examples().map(|example| example.ids.len());
-    let workload = Workload::of(lengths, all, steps as u64);
-    let shape = shape(encoder, logits.div_ceil(all.max(1)) as usize, data.vocabulary.rows().len());
+    let (workload, tags) = match tasks.as_slice() {
+        [task] => (of_task(task), task.tags.len()),
+        _ => {
+            let kinds: Vec<(f64, Workload)> =
+                stage.shares(data).into_iter().zip(tasks.iter().map(|task| of_task(task))).collect();
+            let mean = Workload::mean(&kinds);
+            let logits = kinds.iter().zip(&tasks);
+            let logits = logits.map(|((share, kind), task)| share * kind.labels * task.tags.len() as f64);
+            (mean, (logits.sum::<f64>() / mean.labels.max(1.0)).round() as usize)
+        }
+    };
+    let shape = shape(encoder, tags, data.vocabulary.rows().len());
     // At most a row for each subword.
     (on_backend(shape, workload.subwords as usize, backend), workload)
 }

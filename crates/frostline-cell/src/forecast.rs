@@ -52,26 +52,26 @@ fn of_cell(
     let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
     let added = extras(&cell.settings, &policies, data.encoder.depth)?;
     let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
-    let (mut steps, mut seconds) = (0, Some(0.0));
+    let (mut steps, mut seconds, mut filled) = (0, Some(0.0), None);
     for stage in &stages {
         let of_stage = stage.steps(&data);
+        let prefix = stage.prefix_mode(machines.prefix_cache);
+        let is_filled = prefix == PrefixMode::Computed || filled == Some(prefix);
         let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
         seconds = seconds.zip(machine).map(|(before, machine)| {
             let (epochs, on) = (stage.settings.train.epochs as f64, (machines.backend, &machine));
-            let prefix = stage.prefix_mode(machines.prefix_cache);
-            let forward = |splits: &[Split], prefix| forward(&data, &encoder, splits, &machine, prefix);
-            // Once: a later stage reads what an earlier one has computed, or less.
-            let fill = match prefix {
-                PrefixMode::Cached(_) if steps == 0 => {
-                    let all: &[Split] = &[|task| &task.train, |task| &task.dev.set];
-                    forward(all, PrefixMode::Computed) - forward(all, prefix)
-                }
-                _ => 0.0,
+            let forward = |sets: Sets, prefix| forward(&data, &encoder, sets, &machine, prefix);
+            let fill = match is_filled {
+                true => 0.0,
+                false => forward(all_sets, PrefixMode::Computed) - forward(all_sets, prefix),
             };
             let trained = training(&data, &encoder, stage, of_stage, on, prefix);
-            before + fill + trained + epochs * forward(&[|task| &task.dev.set], prefix)
+            before + fill + trained + epochs * forward(|task| vec![&task.dev.set], prefix)
         });
         steps += of_stage;
+        if !is_filled {
+            filled = Some(prefix);
+        }
     }
     let bytes = most_bytes(&data, &encoder, &stages, machines.backend, 1);
     let in_parts = in_parts(&data, &encoder, &stages, machines.backend, bytes);
@@ -153,17 +153,15 @@ fn training(
     begins.iter().zip(ends).map(part).sum()
 }
 
-/// A split of a task.
-type Split = fn(&TaskData) -> &Dataset;
+/// Some splits of a task.
+type Sets = fn(&TaskData) -> Vec<&Dataset>;
+
+fn all_sets(task: &TaskData) -> Vec<&Dataset> {
+    task.splits().into_iter().flatten().collect()
+}
 
 /// Seconds of scoring some splits of every task: the forward pass of every sentence, as where nothing of the encoder learns.
-fn forward(
-    data: &Data,
-    encoder: &EncoderConfig,
-    splits: &[Split],
-    machine: &Machine,
-    prefix: PrefixMode,
-) -> f64 {
+fn forward(data: &Data, encoder: &EncoderConfig, sets: Sets, machine: &Machine, prefix: PrefixMode) -> f64 {
     let frozen: Policy = "all+embeddings".parse().expect("a policy");
     let frozen = frozen.resolve(encoder.depth, &["head"]).expect("every encoder has it");
     let seconds = |set: &Dataset, tags: usize| {
@@ -172,7 +170,7 @@ fn forward(
         let shape = cost::shape(encoder, tags, data.vocabulary.rows().len());
         Cost::with_prefix(&shape, &Workload::of(lengths, labels, 1), &frozen, prefix).seconds(machine)
     };
-    let of_task = |task| splits.iter().map(|split| seconds(split(task), task.tags.len())).sum::<f64>();
+    let of_task = |task| sets(task).into_iter().map(|set| seconds(set, task.tags.len())).sum::<f64>();
     data.tasks.iter().map(of_task).sum()
 }
 

@@ -112,7 +112,7 @@ pub fn table(outlook: &Outlook) -> String {
     if let Some(most) = outlook.most_sentences {
         let _ = writeln!(
             out,
-            "fits         {most} sentences per step, or per part of a step with train.accumulate"
+            "fits         {most} sentences per step; train.accumulate takes a larger one in parts"
         );
     }
     out + &premises(outlook)
@@ -157,7 +157,7 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
         out += "step ms      predicted for this machine, from steps that were timed on it\n";
     }
     if limited {
-        out += "fit          sentences per step that fit into --memory; train.accumulate takes a larger step in such parts\n";
+        out += "fit          sentences per step that fit into --memory; train.accumulate takes a larger step in parts\n";
     }
     out + &outlooks.first().map_or_else(String::new, premises)
 }

@@ -91,6 +91,16 @@ impl Stage {
         data.tasks.iter().filter(learns).collect()
     }
 
+    /// What share of its steps each of [`Stage::tasks`] has.
+    pub fn shares(&self, data: &Data) -> Vec<f64> {
+        let tasks = self.learned(data, None);
+        let steps = self.as_run(data, &data.encoder, &tasks, (0, 0)).steps_by_task();
+        let own = tasks.iter().zip(steps).filter(|(task, _)| task.weight > 0.0);
+        let own: Vec<f64> = own.map(|(_, steps)| steps as f64).collect();
+        let all: f64 = own.iter().sum();
+        own.iter().map(|steps| if all > 0.0 { steps / all } else { 1.0 / own.len() as f64 }).collect()
+    }
+
     /// Steps of the stage.
     pub fn steps(&self, data: &Data) -> u64 {
         self.as_run(data, &data.encoder, &self.learned(data, None), (0, 0)).steps()
@@ -191,12 +201,7 @@ impl StageRun<'_> {
         ensure!(job.is_held(), "another process has this cell now");
         let outcome =
             if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
-        let folder = Path::new(&job.folder);
-        if let Err(error) = splits.check_unchanged() {
-            // They may have been altered before the last checkpoint was stored.
-            record::remove_checkpoints(folder);
-            return Err(error);
-        }
+        splits.check_unchanged()?;
         history.count(&finished);
         Ok((finished.model, outcome))
     }

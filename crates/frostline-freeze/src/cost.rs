@@ -77,6 +77,19 @@ impl Workload {
         }
     }
 
+    /// The mean of steps of several kinds, each with its share of them.
+    #[must_use]
+    pub fn mean(kinds: &[(f64, Self)]) -> Self {
+        let sum = |of: fn(&Self) -> f64| kinds.iter().map(|(share, kind)| share * of(kind)).sum::<f64>();
+        let subwords = sum(|kind| kind.subwords);
+        let context = sum(|kind| kind.subwords * kind.context) / subwords;
+        Self {
+            subwords,
+            context: if subwords > 0.0 { context } else { 0.0 },
+            labels: sum(|kind| kind.labels),
+        }
+    }
+
     /// A batch of running text, where there is no data to count: three words for every four subwords, and a
     /// context of 1.5 times the mean length, since most subwords are in long sentences.
     #[must_use]
@@ -451,6 +464,34 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_read_than_was_cached() {
+        let shape = Shape {
+            hidden: 4,
+            intermediate: 8,
+            depth: 2,
+            heads: 2,
+            tags: 3,
+            word_rows: 20,
+            read_rows: 10,
+            other_rows: 6,
+            added: [0, 0],
+            added_inputs: [0, 0],
+        };
+        let (workload, frozen) = (Workload::of([5, 5], 7, 1), ResolvedPolicy::parse("head-only", 2));
+        let policy = frozen.expect("a policy");
+        let cached = |blocks| Cost::with_prefix(&shape, &workload, &policy, PrefixMode::Cached(blocks));
+        let forward = |blocks, block| cached(blocks).group(Group::Block(block)).forward;
+        assert_eq!((forward(1, 0), forward(2, 0)), (0.0, 0.0));
+        assert_eq!(forward(1, 1), cost("head-only").group(Group::Block(1)).forward);
+        assert_eq!(cached(2), Cost::with_prefix(&shape, &workload, &policy, PrefixMode::ALL_CACHED));
+        let none = ResolvedPolicy::parse("none", 2).expect("a policy");
+        assert_eq!(
+            Cost::with_prefix(&shape, &workload, &none, PrefixMode::Cached(1)),
+            Cost::of(&shape, &workload, &none)
+        );
+    }
+
+    #[test]
     fn parts_add_their_gradients_up() {
         let [one, four] = [1, 4].map(|parts| cost("none").in_parts(parts).total());
         assert_eq!(one, cost("none").total());
@@ -464,5 +505,12 @@ mod tests {
         let workload = Workload::of([2, 4, 6], 9, 2);
         assert_eq!(workload, Workload { subwords: 6.0, context: 56.0 / 12.0, labels: 4.5 });
         assert_eq!(Workload::of([], 0, 0), Workload { subwords: 0.0, context: 0.0, labels: 0.0 });
+        // Two steps of one kind and one of another are those of all their sentences.
+        let [some, other] = [Workload::of([2, 4, 6], 9, 2), Workload::of([8], 1, 1)];
+        let mean = Workload::mean(&[(2.0 / 3.0, some), (1.0 / 3.0, other)]);
+        let all = Workload::of([2, 4, 6, 8], 10, 3);
+        let differ = [mean.subwords - all.subwords, mean.context - all.context, mean.labels - all.labels];
+        assert!(differ.iter().all(|difference| difference.abs() < 1e-9), "{mean:?} {all:?}");
+        assert_eq!(Workload::mean(&[]).context, 0.0);
     }
 }

@@ -341,8 +341,10 @@ mod tests {
         for word in ["subsets", "greedy"] {
             claim(word, "blocks-5", "blocks-0").expect("two sets");
             claim(word, "all", "none").expect("the ends");
-            let error = claim(word, "first-2", "none").expect_err("no set").to_string();
-            assert!(error.contains("the policy `first-2` is not one of the plan's"), "{error}");
+            for other in ["first-2", "blocks-", "blocks-x", "blocks-2.0", "blocks-1.1", "blocks-0+lora"] {
+                let error = claim(word, other, "none").expect_err(other).to_string();
+                assert!(error.contains(&format!("the policy `{other}` is not one of the plan's")), "{error}");
+            }
         }
         assert!(claim("first-2", "blocks-5", "first-2").is_err());
     }

@@ -109,7 +109,8 @@ pub struct Forecast {
     pub cell: String,
     /// Steps of training, of all stages.
     pub steps: u64,
-    /// Seconds of training, and of scoring after each epoch; nothing where nobody timed steps on this machine.
+    /// Seconds of training, of scoring after each epoch, and of computing constant prefixes that are then read; nothing where nobody
+    /// timed steps on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Bytes of parameters, gradients, moments and activations at the longest batch.
@@ -119,7 +120,8 @@ pub struct Forecast {
     pub in_parts: Vec<InParts>,
 }
 
-/// What a cell would need with another `train.accumulate`: activations are those of a part of a step, all else stays.
+/// What a cell would need with another `train.accumulate`: activations are those of a part of a step, or a second set of gradients
+/// where that is more; all else stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InParts {

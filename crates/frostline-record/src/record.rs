@@ -203,7 +203,8 @@ pub struct PredictedMemory {
     pub gradients: u64,
     /// AdamW's two moments of what learns.
     pub moments: u64,
-    /// Activations that backward needs.
+    /// Activations that backward needs; with `train.accumulate` those of a part of a step, or a second set of gradients where that
+    /// is more.
     pub activations: u64,
 }
 

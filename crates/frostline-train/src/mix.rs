@@ -3,7 +3,7 @@
 use frostline_random::Stream;
 use frostline_record::{Mixing, Settings};
 
-use crate::Task;
+use crate::{Run, Task};
 
 /// One step: a task's place in the run's list, and the sentences.
 pub(crate) type Planned = (usize, Vec<usize>);
@@ -31,6 +31,20 @@ pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epo
         Mixing::Temperature => drawn(&queues, draw, config.temperature),
     };
     order.into_iter().map(|queue| queues[queue].next()).collect()
+}
+
+impl Run<'_> {
+    /// How many of its steps each task has, as they are drawn.
+    #[must_use]
+    pub fn steps_by_task(&self) -> Vec<u64> {
+        let mut found = vec![0; self.tasks.len()];
+        for epoch in 1..=u64::from(self.epochs()) {
+            for (task, _) in plan(self.tasks, self.headline, self.settings, self.before.0 + epoch) {
+                found[task] += 1;
+            }
+        }
+        found
+    }
 }
 
 /// One batch of each queue in turn, until all are through.
