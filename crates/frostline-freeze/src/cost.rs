@@ -384,11 +384,11 @@ impl Step<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    /// A block of 2 heads and width 4, feed-forward 8, seen by 10 subwords in sentences of 5.
-    fn cost(policy: &str) -> Cost {
+    /// Two blocks of 2 heads and width 4, feed-forward 8, and 10 subwords in sentences of 5, of which 7 have labels.
+    pub(crate) fn tiny() -> (Shape, Workload) {
         let shape = Shape {
             hidden: 4,
             intermediate: 8,
@@ -399,10 +399,18 @@ mod tests {
             read_rows: 10,
             other_rows: 6,
             added: [6, 10],
-            added_inputs: [4, 4],
+            added_inputs: [4, 16],
         };
-        let workload = Workload::of([5, 5], 7, 1);
-        Cost::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
+        (shape, Workload::of([5, 5], 7, 1))
+    }
+
+    fn policy(name: &str) -> ResolvedPolicy {
+        ResolvedPolicy::parse(name, 2).expect("a policy")
+    }
+
+    fn cost(name: &str) -> Cost {
+        let (shape, workload) = tiny();
+        Cost::of(&shape, &workload, &policy(name))
     }
 
     #[test]
@@ -465,30 +473,14 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_was_cached() {
-        let shape = Shape {
-            hidden: 4,
-            intermediate: 8,
-            depth: 2,
-            heads: 2,
-            tags: 3,
-            word_rows: 20,
-            read_rows: 10,
-            other_rows: 6,
-            added: [0, 0],
-            added_inputs: [0, 0],
-        };
-        let (workload, frozen) = (Workload::of([5, 5], 7, 1), ResolvedPolicy::parse("head-only", 2));
-        let policy = frozen.expect("a policy");
-        let cached = |blocks| Cost::with_prefix(&shape, &workload, &policy, PrefixMode::Cached(blocks));
+        let (shape, workload) = tiny();
+        let in_mode = |name, mode| Cost::with_prefix(&shape, &workload, &policy(name), mode);
+        let cached = |blocks| in_mode("head-only", PrefixMode::Cached(blocks));
         let forward = |blocks, block| cached(blocks).group(Group::Block(block)).forward;
         assert_eq!((forward(1, 0), forward(2, 0)), (0.0, 0.0));
         assert_eq!(forward(1, 1), cost("head-only").group(Group::Block(1)).forward);
-        assert_eq!(cached(2), Cost::with_prefix(&shape, &workload, &policy, PrefixMode::ALL_CACHED));
-        let none = ResolvedPolicy::parse("none", 2).expect("a policy");
-        assert_eq!(
-            Cost::with_prefix(&shape, &workload, &none, PrefixMode::Cached(1)),
-            Cost::of(&shape, &workload, &none)
-        );
+        assert_eq!(cached(2), in_mode("head-only", PrefixMode::ALL_CACHED));
+        assert_eq!(in_mode("none", PrefixMode::Cached(1)), cost("none"));
     }
 
     #[test]

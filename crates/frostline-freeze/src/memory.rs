@@ -95,21 +95,8 @@ fn of_block(shape: &Shape, workload: &Workload, rows: f64, own: Learning) -> f64
 mod tests {
     use super::*;
 
-    /// A block of 2 heads and width 4, feed-forward 8, seen by 10 subwords in sentences of 5, of which 7 have labels.
     fn memory(policy: &str) -> StepMemory {
-        let shape = Shape {
-            hidden: 4,
-            intermediate: 8,
-            depth: 2,
-            heads: 2,
-            tags: 3,
-            word_rows: 20,
-            read_rows: 10,
-            other_rows: 6,
-            added: [6, 10],
-            added_inputs: [4, 16],
-        };
-        let workload = Workload::of([5, 5], 7, 1);
+        let (shape, workload) = crate::cost::tests::tiny();
         StepMemory::of(&shape, &workload, &ResolvedPolicy::parse(policy, 2).expect("a policy"))
     }
 

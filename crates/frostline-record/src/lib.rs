@@ -49,7 +49,7 @@ pub use limits::{MOST_CELLS, MOST_JOBS};
 pub use load::Load;
 pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
-pub use published::Places;
+pub use published::{Places, shortened};
 pub use record::{
     AccountRow, Accounts, Bits, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome,
     PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,

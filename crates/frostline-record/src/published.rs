@@ -1,6 +1,6 @@
 //! Records as they are published: without words of treebanks, models, and places on a machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
@@ -65,16 +65,8 @@ impl Places {
         let is_place =
             |place: &&str| Path::new(place).is_absolute() && Path::new(place).file_name().is_some();
         let all: BTreeSet<&str> = named.filter(is_place).collect();
-        let end = |place: &str, most: usize| {
-            let names: Vec<_> = Path::new(place).iter().skip(1).map(|name| name.to_string_lossy()).collect();
-            names[names.len().saturating_sub(most)..].join("/")
-        };
-        let short = |place: &str| {
-            let is_told =
-                |most: &usize| all.iter().filter(|other| end(other, *most) == end(place, *most)).count() == 1;
-            end(place, (1..Path::new(place).iter().count()).find(is_told).unwrap_or(usize::MAX))
-        };
-        let mut found: Vec<_> = all.iter().map(|place| ((*place).to_string(), short(place))).collect();
+        let short = shortened(&all);
+        let mut found: Vec<_> = short.into_iter().map(|(place, short)| (place.to_string(), short)).collect();
         // One may be the beginning of another.
         found.sort_by_key(|(place, _)| std::cmp::Reverse(place.len()));
         Self(found)
@@ -102,6 +94,20 @@ impl Places {
             _ => {}
         }
     }
+}
+
+/// As many of the last names of each path as tell it apart from the others.
+#[must_use]
+pub fn shortened<'a>(paths: &BTreeSet<&'a str>) -> BTreeMap<&'a str, String> {
+    let names = |path: &'a str| path.split(['/', '\\']).filter(|name| !name.is_empty()).collect::<Vec<_>>();
+    let all: BTreeSet<Vec<&str>> = paths.iter().map(|path| names(path)).collect();
+    let short = |path: &'a str| {
+        let own = names(path);
+        let end = |most: usize| &own[own.len().saturating_sub(most)..];
+        let is_told = |most: &usize| all.iter().filter(|other| other.ends_with(end(*most))).count() == 1;
+        end((1..own.len()).find(is_told).unwrap_or(own.len())).join("/")
+    };
+    paths.iter().map(|path| (*path, short(path))).collect()
 }
 
 /// The text with another place wherever this one stands as a whole, or with something below it.

@@ -143,7 +143,7 @@ impl ClusterArgs {
         let given = [
             (self.dry_run, "--dry-run"),
             (self.detach, "--detach"),
-            (self.slurm != SlurmArgs::default(), "an option of jobs"),
+            (self.slurm != SlurmArgs::default(), "an option for SLURM jobs"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given && self.executor == ExecutorKind::Local) {
             Some((_, name)) => anyhow::bail!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use frostline_record::{Bits, MadeBy, Plan};
+use frostline_record::{Bits, MadeBy, Plan, shortened};
 
 use crate::front::{self, Topics};
 use crate::page::Page;
@@ -100,18 +100,10 @@ impl Program {
 /// The plan as a file, with no more of the machine than the names of data sets: of those that bear one name, as much of their
 /// folders as tells them apart.
 fn plan(plan: &Plan) -> String {
-    let folders = || plan.treebanks.values().filter(|place| !place.starts_with(EMBEDDED));
-    let places: BTreeSet<Vec<&str>> = folders().map(|place| parts(place)).collect();
-    let short = |place: &String| {
-        if place.starts_with(EMBEDDED) {
-            return place.clone();
-        }
-        let own = parts(place);
-        let is_told =
-            |most: usize| places.iter().filter(|other| end(other, most) == end(&own, most)).count() == 1;
-        let most = (1..own.len()).find(|&most| is_told(most)).unwrap_or(own.len());
-        end(&own, most).join("/")
-    };
+    let is_folder = |place: &&str| !place.starts_with(EMBEDDED);
+    let folders: BTreeSet<&str> = plan.treebanks.values().map(String::as_str).filter(is_folder).collect();
+    let short = shortened(&folders);
+    let short = |place: &String| short.get(place.as_str()).unwrap_or(place).clone();
     let treebanks = plan.treebanks.iter().map(|(lang, place)| (lang.clone(), short(place))).collect();
     let plan = Plan { treebanks, ..plan.clone() };
     toml::to_string(&plan).unwrap_or_else(|error| format!("# The plan cannot be written as TOML: {error}"))
@@ -119,13 +111,3 @@ fn plan(plan: &Plan) -> String {
 
 /// What the place of embedded data begins with.
 const EMBEDDED: &str = "embedded:";
-
-/// The names of a path.
-fn parts(place: &str) -> Vec<&str> {
-    place.split(['/', '\\']).filter(|part| !part.is_empty()).collect()
-}
-
-/// The last names of a path.
-fn end<'a, 'b>(parts: &'a [&'b str], most: usize) -> &'a [&'b str] {
-    &parts[parts.len().saturating_sub(most)..]
-}

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
     let (passed, args) = (passed(args), &args.cluster);
     let options = args.slurm.with_defaults().plan()?;
     let path = std::path::absolute(folder.path()).environment()?;
-    let failed: Vec<(String, String)> =
+    let mut failed: Vec<(String, String)> =
         folder.cells().iter().filter_map(|cell| failure(&path, cell)).collect();
     if !failed.is_empty() {
         note!(
@@ -69,13 +69,9 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
     if args.detach {
         return Ok(Round::Detached);
     }
-    let round = follow(&path, &open, &submitted)?;
-    Ok(match round {
-        Round::Ended(outcome) => {
-            Round::Ended(Outcome { failed: failed.into_iter().chain(outcome.failed).collect(), ..outcome })
-        }
-        Round::Detached => Round::Detached,
-    })
+    let Round::Ended(outcome) = follow(&path, &open, &submitted)? else { return Ok(Round::Detached) };
+    failed.extend(outcome.failed);
+    Ok(Round::Ended(Outcome { failed, ..outcome }))
 }
 
 /// The title and error of a cell that has failed.
