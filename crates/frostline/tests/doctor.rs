@@ -42,7 +42,9 @@ fn a_treebank_that_is_there_is_not_absent() {
     fs::write(bank.join("en_ewt-ud-train.conllu"), sentence).unwrap();
     let cache = folder.path().join("cache");
     let said = doctor(folder.path(), &cache, &[]);
-    assert_eq!(below(&said, "dataset     UD_English-EWT: "), "fix: frostline fetch UD_English-EWT", "{said}");
+    let fix = format!("fix: delete {}, then: frostline fetch UD_English-EWT", bank.display());
+    assert_eq!(below(&said, "dataset     UD_English-EWT: "), fix, "{said}");
+    assert_eq!(below(&said, "plan        paper reads UD_English-EWT"), fix, "{said}");
     fs::write(bank.join("en_ewt-ud-dev.conllu"), sentence).unwrap();
     fs::File::create(bank.join("large")).unwrap().set_len(200 << 20).unwrap();
     let said = doctor(folder.path(), &cache, &[]);

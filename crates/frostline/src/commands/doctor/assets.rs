@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use frostline_assets::{AssetError, Places, embedded};
@@ -105,11 +105,7 @@ fn asset(
 ) -> Result<()> {
     let Err(error) = found else { return line(out, kind, &format!("{name}: complete")) };
     line(out, kind, &format!("{name}: {error}"))?;
-    let cached = places.cache.iter().flat_map(|cache| ["treebanks", "encoders"].map(|kind| cache.join(kind)));
-    if cached.into_iter().any(|folder| folder.join(name).is_dir()) {
-        fix(out, &fetched(name))?;
-    }
-    Ok(())
+    if cached(name, places).is_some() { fix(out, &fetched(name, places)) } else { Ok(()) }
 }
 
 /// What the plan reads and no place has.
@@ -128,16 +124,30 @@ fn inputs(out: &mut dyn Write, places: &Places) -> Result<()> {
     }
     for name in &absent {
         line(out, "plan", &format!("{PLAN} reads {name}, which is not here, or not complete"))?;
-        fix(out, &fetched(name))?;
+        fix(out, &fetched(name, places))?;
     }
     Ok(())
 }
 
-/// The command that downloads it, or where this build, which cannot, looks for it.
-fn fetched(name: &str) -> String {
-    if cfg!(feature = "fetch") {
+/// Its folder in the cache, if there is one.
+fn cached(name: &str, places: &Places) -> Option<PathBuf> {
+    let cache = places.cache.as_deref()?;
+    ["treebanks", "encoders"]
+        .map(|kind| cache.join(kind).join(name))
+        .into_iter()
+        .find(|folder| folder.is_dir())
+}
+
+/// The command that downloads it, or where this build, which cannot, looks for it. What is in the cache and not as it should
+/// be is not downloaded again while it is there.
+fn fetched(name: &str, places: &Places) -> String {
+    let command = if cfg!(feature = "fetch") {
         format!("frostline fetch {name}")
     } else {
         "build with `--features fetch`, or give its folder with --models DIR or --data DIR".into()
+    };
+    match cached(name, places) {
+        Some(folder) => format!("delete {}, then: {command}", folder.display()),
+        None => command,
     }
 }
