@@ -14,12 +14,13 @@ use frostline_record::{
     Cell, CellFacts, Event, Forecast, InParts, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, STOP,
     TimedPolicy, TimingJob,
 };
+use serde::de::DeserializeOwned;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
         Some("version") => version(),
-        Some("check") => std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map(drop).expect("cells"),
+        Some("check") => drop(input::<Vec<Cell>>()),
         Some("data") => data(),
         Some("forecast") => forecast(),
         Some("time") => time(&arguments),
@@ -32,9 +33,15 @@ fn main() {
     }
 }
 
+/// The value on standard input, which stays open.
+fn input<T: DeserializeOwned>() -> T {
+    let mut values = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter();
+    values.next().and_then(Result::ok).expect("a value")
+}
+
 /// Prints times in which each frozen policy saves a quarter of the first one's, with a little noise.
 fn time(arguments: &[String]) {
-    let job: TimingJob = serde_json::from_reader(std::io::stdin()).expect("a job");
+    let job: TimingJob = input();
     let step_ms = |policy: usize| {
         let base = if policy == 0 { 40.0 } else { 30.0 };
         (0..20).map(|round| base + 0.1 * f64::from((round * 7) % 5)).collect()
@@ -57,7 +64,7 @@ fn time(arguments: &[String]) {
 
 /// Prints facts in which all cells of a language have the same data.
 fn data() {
-    let cells: Vec<Cell> = serde_json::from_reader(std::io::stdin()).expect("cells");
+    let cells: Vec<Cell> = input();
     let mut facts: Vec<CellFacts> = Vec::new();
     for (at, cell) in cells.iter().enumerate() {
         if !cells[..at].iter().any(|before| before.settings.lang == cell.settings.lang) {
@@ -69,7 +76,7 @@ fn data() {
 
 /// Prints costs of which half are activations.
 fn forecast() {
-    let cells: Vec<Cell> = serde_json::from_reader(std::io::stdin()).expect("cells");
+    let cells: Vec<Cell> = input();
     let bytes = std::env::var("FAKE_BYTES").map_or(4_000_000_000, |bytes| bytes.parse().expect("a number"));
     let in_parts = [(2, 3_000_000_000), (4, 2_500_000_000)];
     let forecast = |cell: &Cell| Forecast {

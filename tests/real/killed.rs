@@ -56,6 +56,35 @@ fn state(process: Pid) -> Option<String> {
     Some(stat.rsplit(')').next()?.split_whitespace().next()?.to_string())
 }
 
+/// What a sweep asks of its runner ends with it, also where the sweep cannot tell it so.
+#[test]
+fn a_killed_sweep_leaves_nothing_that_times_steps() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    let demo = std::fs::read_to_string("../configs/demo.toml").expect("the demo's plan");
+    std::fs::write(
+        &plan,
+        demo.replace("limit_s = 10.0", "limit_s = 600.0\nwithin_percent = 0.01")
+            .replace("epochs = 6", "epochs = 1"),
+    )
+    .expect("a plan");
+    let words = format!("--lang en --policies none,all --seeds 42 --plan {}", plan.display());
+    let mut sweep = place.timed_sweep(&words).stdout(Stdio::null()).spawn().expect("xtask");
+    let times = |process: &i32| {
+        let words = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == b"time")
+    };
+    let mut timer = None;
+    wait_for("what times steps", || {
+        assert!(sweep.try_wait().expect("its state").is_none(), "the sweep has ended");
+        timer = children(&sweep).into_iter().find(times);
+        timer.is_some()
+    });
+    sweep.kill().expect("kill -9");
+    sweep.wait().expect("its end");
+    wait_for("the end of what times steps", || ended(Pid::from_raw(timer.expect("it was found"))));
+}
+
 #[test]
 fn a_killed_sweep_is_resumed() {
     if !Path::new("/proc/self/stat").exists() {

@@ -128,20 +128,23 @@ impl Program {
         command
     }
 
-    /// Runs a command that reads a value as JSON from standard input, and returns its output.
+    /// Runs a command that reads a value as JSON from standard input, and returns its output. The command ends when this
+    /// process does.
     fn output_for(&self, input: &(impl Serialize + ?Sized), arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut child = self
             .command()
             .args(arguments)
+            .arg("--while-open")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("the program {} cannot be started", self.path.display()))?;
-        let stdin = child.stdin.take().expect("standard input is piped");
+        let mut stdin = child.stdin.take().expect("standard input is piped");
         // A program that finds a fault early closes its input; its own error message is more useful.
-        let _ = serde_json::to_writer(stdin, input);
+        let _ = serde_json::to_writer(&mut stdin, input);
         let output = child.wait_with_output().context("the program did not end")?;
+        drop(stdin);
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
             bail!("{}", errors.trim().trim_start_matches("error: "));

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use frostline_sweep::note;
 
+use super::input::Input;
 use super::{named, pool};
 
 /// Predict what cells cost on this machine, without training: reads a JSON list of cells from standard input and prints
@@ -29,6 +30,8 @@ pub struct Forecast {
     /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
     backend: Option<String>,
+    #[command(flatten)]
+    input: Input,
 }
 
 impl Forecast {
@@ -37,8 +40,7 @@ impl Forecast {
     /// # Errors
     /// If standard input is not a list of cells, a file cannot be read, or the backend cannot run here.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let cells: Vec<frostline_record::Cell> = serde_json::from_reader(std::io::stdin().lock())
-            .context("standard input: not a list of cells")?;
+        let cells: Vec<frostline_record::Cell> = self.input.read("a list of cells")?;
         let found = pool(self.threads)?.install(|| {
             let backend = named(self.backend)?;
             let (calibrate, prefix_cache) = (self.calibrate, !self.no_prefix_cache);

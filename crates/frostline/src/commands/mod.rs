@@ -21,6 +21,7 @@ pub mod data;
 pub mod doctor;
 pub mod export;
 pub mod forecast;
+mod input;
 pub mod logits;
 pub mod man;
 pub mod params;

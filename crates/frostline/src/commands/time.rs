@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
+use super::input::Input;
 use super::{named, pool};
 
 /// Time training steps of several policies in turns, on the same batches: reads a JSON object from standard input (the
@@ -20,6 +21,8 @@ pub struct Time {
     /// Threads to compute with; all processors by default.
     #[arg(long)]
     threads: Option<usize>,
+    #[command(flatten)]
+    input: Input,
 }
 
 impl Time {
@@ -29,7 +32,7 @@ impl Time {
     /// As for [`frostline_cell::turns::measure`]; also if standard input is no job.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let backend = named(self.backend)?;
-        let job = serde_json::from_reader(std::io::stdin().lock()).context("standard input: no job")?;
+        let job = self.input.read("a job")?;
         let times = pool(self.threads)?.install(|| frostline_cell::turns::measure(&job, &backend))?;
         Ok(writeln!(out, "{}", serde_json::to_string(&times)?)?)
     }
