@@ -9,6 +9,8 @@ mod plans;
 mod records;
 #[cfg(unix)]
 mod sharing;
+#[cfg(unix)]
+mod submission;
 mod trust;
 
 use frostline_e2e::{Ended, World};

@@ -109,7 +109,7 @@ fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
         "slurm     {} in array {}, the report in job {}; logs in {path}/slurm",
         counted(submission.workers(), "worker"),
         submitted.array,
-        submitted.report
+        submitted.report.as_deref().unwrap_or_default()
     );
     say!(
         "          `frostline sweep --status {path}` shows how it stands, `frostline sweep --cancel {path}` ends it"
@@ -122,10 +122,11 @@ fn follow(path: &Path, cells: &[&Cell], submitted: &Submitted) -> Result<Round> 
     interrupts::listen(sender).environment()?;
     say!("          Ctrl-C leaves the jobs alone and ends this command");
     let mut watched = Watched { open: cells.to_vec(), done: 0, failed: Vec::new() };
+    let jobs: Vec<String> = submitted.numbers().collect();
     let (mut shown, mut empty) = (String::new(), 0);
     loop {
         watched.look(path);
-        let states = match engine::states(&[submitted.array.clone(), submitted.report.clone()]) {
+        let states = match engine::states(&jobs) {
             Ok(states) => states,
             // A controller that is busy or being restarted is asked again.
             Err(error) => vec![("unknown".into(), error.to_string())],
@@ -245,7 +246,7 @@ pub(crate) fn cancel(folder: &Path) -> Result<Ending> {
 }
 
 fn numbers(all: &[Submitted]) -> Vec<String> {
-    all.iter().flat_map(|one| [one.array.clone(), one.report.clone()]).collect()
+    all.iter().flat_map(Submitted::numbers).collect()
 }
 
 /// Returns this job to the queue, if it is one that may, and its time limit or preemption has ended it.

@@ -19,10 +19,17 @@ const MOST_BYTES: u64 = 1 << 24;
 pub(super) struct Submitted {
     /// The number of the array of workers.
     pub array: String,
-    /// The number of the report's job.
-    pub report: String,
+    /// The number of the report's job; none where this command ended before it was submitted.
+    pub report: Option<String>,
     /// Jobs of the array.
     pub workers: usize,
+}
+
+impl Submitted {
+    /// The numbers of its jobs.
+    pub fn numbers(&self) -> impl Iterator<Item = String> {
+        [self.array.clone()].into_iter().chain(self.report.clone())
+    }
 }
 
 /// What is submitted: two scripts and the options of `sbatch` for each.
@@ -100,8 +107,10 @@ impl Submission {
         ]
     }
 
-    /// Writes the scripts and submits both jobs. Where the second is refused, the first is cancelled.
+    /// Writes the scripts, submits both jobs and notes each at once, so that they can be cancelled. Where the second is
+    /// refused, or one cannot be noted, they are cancelled.
     pub fn submit(&self, program: &Path) -> anyhow::Result<Submitted> {
+        let mut notes = Notes::read(&self.folder)?;
         let limit = engine::array_limit()?;
         ensure!(
             self.workers <= limit,
@@ -116,18 +125,21 @@ impl Submission {
         let [work, _] = self.commands("");
         let array = engine::submit(&work)?;
         let [_, report] = self.commands(&array);
-        let report = match engine::submit(&report) {
-            Ok(report) => report,
+        let mut submitted = Submitted { array, report: None, workers: self.workers };
+        match notes.keep(&submitted).and_then(|()| {
+            submitted.report = Some(engine::submit(&report).context("the report's job was refused")?);
+            notes.keep(&submitted)
+        }) {
+            Ok(()) => Ok(submitted),
             Err(error) => {
-                let cancelled = engine::cancel(std::slice::from_ref(&array));
-                let left =
-                    cancelled.err().map_or(String::new(), |why| format!("; job {array} is left: {why:#}"));
-                return Err(error.context(format!("the report's job was refused, so no job runs{left}")));
+                let jobs: Vec<String> = submitted.numbers().collect();
+                let shown = jobs.join(", ");
+                Err(error.context(match engine::cancel(&jobs) {
+                    Ok(()) => format!("what was submitted, {shown}, is cancelled"),
+                    Err(why) => format!("{shown} is submitted and could not be cancelled ({why:#})"),
+                }))
             }
-        };
-        let submitted = Submitted { array, report, workers: self.workers };
-        remember(&self.folder, &submitted)?;
-        Ok(submitted)
+        }
     }
 
     /// Copies the program, unless it is there.
@@ -152,18 +164,35 @@ fn script(options: &SlurmArgs, command: &str) -> String {
 
 /// The submissions of a sweep's folder.
 pub(super) fn submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
-    let path = sweep.join("slurm").join("jobs.json");
-    match frostline_files::read_text(&path, MOST_BYTES) {
-        Ok(text) => serde_json::from_str(&text).with_context(|| format!("{}: damaged", path.display())),
-        Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(Notes::read(&sweep.join("slurm"))?.all)
 }
 
-fn remember(folder: &Path, new: &Submitted) -> anyhow::Result<()> {
-    let sweep = folder.parent().expect("it lies in the sweep's folder");
-    let mut all = submissions(sweep)?;
-    all.push(new.clone());
-    let text = serde_json::to_string_pretty(&all)? + "\n";
-    Ok(frostline_files::write(&folder.join("jobs.json"), text.as_bytes())?)
+/// The submissions of a folder, as its file has them.
+struct Notes {
+    path: PathBuf,
+    all: Vec<Submitted>,
+}
+
+impl Notes {
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join("jobs.json");
+        let all = match frostline_files::read_text(&path, MOST_BYTES) {
+            Ok(text) => {
+                let damaged =
+                    "damaged; `squeue --me` shows your jobs; cancel those of this sweep, and delete the file";
+                serde_json::from_str(&text).with_context(|| format!("{}: {damaged}", path.display()))?
+            }
+            Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { path, all })
+    }
+
+    /// Notes a submission, in place of what was noted of its array.
+    fn keep(&mut self, new: &Submitted) -> anyhow::Result<()> {
+        self.all.retain(|one| one.array != new.array);
+        self.all.push(new.clone());
+        let text = serde_json::to_string_pretty(&self.all)? + "\n";
+        Ok(frostline_files::write(&self.path, text.as_bytes())?)
+    }
 }
