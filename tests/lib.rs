@@ -32,6 +32,8 @@ pub enum Deed {
     Babble,
     /// The cell keeps writing until its worker's input is closed.
     Hang,
+    /// The cell keeps sending events until its worker is killed.
+    Chatter,
     /// The worker hangs, and does not end even if its input is closed.
     Deaf,
 }

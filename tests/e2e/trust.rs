@@ -212,6 +212,7 @@ fn with_fail_fast_no_cell_is_started_after_a_failed_one() {
 fn a_cell_that_runs_out_of_time_or_memory_is_a_record_with_that_reason() {
     let world = world();
     let deeds = [
+        ("en none seed 1", Deed::Chatter),
         ("en all seed 1", Deed::Hang),
         ("pcm none seed 1", Deed::Quit),
         ("pcm all seed 1", Deed::OutOfMemory),
@@ -221,7 +222,9 @@ fn a_cell_that_runs_out_of_time_or_memory_is_a_record_with_that_reason() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let records = world.records();
     let error = |title: &str| records[title].error.clone().expect("an error");
-    assert!(error("en all seed 1").starts_with("it took longer than 0:03"), "{}", error("en all seed 1"));
+    for title in ["en none seed 1", "en all seed 1"] {
+        assert!(error(title).starts_with("it took longer than 0:03"), "{title}: {}", error(title));
+    }
     assert!(error("pcm none seed 1").contains("memory ran out"), "{}", error("pcm none seed 1"));
     let lacking = error("pcm all seed 1");
     assert!(lacking.starts_with("memory ran out"), "{lacking}");

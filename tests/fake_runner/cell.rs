@@ -30,6 +30,13 @@ pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
     let outcome = outcome(job, folder);
     for row in &outcome.epochs {
         write_epoch(job, row, folder);
+        if deed == Deed::Chatter {
+            let event = step(job, row);
+            loop {
+                send(&event);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         act(deed, folder);
     }
     let first = !folder.join("tried").exists();
@@ -74,7 +81,7 @@ fn act(deed: Deed, folder: &Path) {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
         },
-        Deed::Finish | Deed::Prefix | Deed::Fail | Deed::FailOnce => {}
+        Deed::Finish | Deed::Prefix | Deed::Chatter | Deed::Fail | Deed::FailOnce => {}
     }
 }
 
@@ -83,10 +90,9 @@ fn append(folder: &Path, line: &str) {
     writeln!(file.expect("metrics.jsonl"), "{line}").expect("a line");
 }
 
-fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
-    let id = job.cell.id.clone();
-    let step = Event::Step(StepEvent {
-        id: id.clone(),
+fn step(job: &Job, row: &EpochRow) -> Event {
+    Event::Step(StepEvent {
+        id: job.cell.id.clone(),
         step: row.step,
         steps: STEPS,
         epoch: row.epoch,
@@ -95,8 +101,12 @@ fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
         tokens_per_s: 12_345.0,
         left_s: 1.0,
         peak_rss_mib: Some(64.0),
-    });
-    for event in [step, Event::Epoch { id, row: row.clone() }] {
+    })
+}
+
+fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
+    let id = job.cell.id.clone();
+    for event in [step(job, row), Event::Epoch { id, row: row.clone() }] {
         append(folder, &serde_json::to_string(&event).expect("plain data"));
         send(&event);
     }

@@ -21,6 +21,9 @@ use crate::program::Program;
 use crate::units::clock;
 use crate::worker::{Message, Worker, last_lines};
 
+/// The time between two looks at workers whose time may be over, and at jobs that may have become free.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// How long a worker may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -139,14 +142,19 @@ impl Round<'_> {
             self.workers.push(None);
             self.spawn(number)?;
         }
+        let mut look_at = Instant::now() + PAUSE;
         while self.workers.iter().any(Option::is_some) {
-            match messages.recv_timeout(Duration::from_millis(100)) {
+            match messages.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
                 Ok(Message::Event(number, event)) => self.handle(number, *event)?,
                 Ok(Message::InvalidLine(number, line)) => self.kill_for_invalid_line(number, &line),
                 Ok(Message::Ended(number)) => self.worker_ended(number)?,
                 Ok(Message::Interrupt) => self.interrupt(),
-                Err(RecvTimeoutError::Timeout) => self.look_around()?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("this round holds a sender"),
+            }
+            if Instant::now() >= look_at {
+                self.look_around()?;
+                look_at = Instant::now() + PAUSE;
             }
         }
         // The message may not have been read.
@@ -450,7 +458,7 @@ impl Round<'_> {
         }
     }
 
-    /// What is done several times a second: workers whose time is over are killed, and idle ones are given a job that has
+    /// What is done several times a second, however many events there are: workers whose time is over are killed, and idle ones are given a job that has
     /// become free.
     fn look_around(&mut self) -> Result<()> {
         self.kill_overdue();
