@@ -104,6 +104,8 @@ fn a_greedy_search_freezes_the_best_block_of_each_round() {
         "{ended:?}"
     );
     assert!(ended.out.contains("frozen: 0, 1, 2"), "{ended:?}");
+    let sweep = frostline_record::Sweep::read(&world.path("out")).expect("the sweep");
+    assert!(!sweep.search_continues, "this was the last round");
 
     let again = search();
     assert_eq!((again.code, world.records().len()), (Some(0), 28), "{again:?}");

@@ -90,6 +90,9 @@ pub struct Sweep {
     /// The published figures that the plan names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
+    /// Whether a greedy search adds cells once all of these have results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub search_continues: bool,
 }
 
 impl Sweep {
@@ -301,7 +304,14 @@ mod tests {
         let plan = Plan::parse(&text, "x.toml").expect("a plan");
         let cells = plan.expand().expect("a grid").into_iter();
         let cells = cells.map(|settings| Cell::new(settings, Inputs::new(), "flex", "c0de")).collect();
-        let sweep = Sweep { schema: SCHEMA, cells, plan, overrides: Vec::new(), reference: None };
+        let sweep = Sweep {
+            schema: SCHEMA,
+            cells,
+            plan,
+            overrides: Vec::new(),
+            reference: None,
+            search_continues: false,
+        };
         let shown = |cell: &Cell| (cell.settings.policy.to_string(), cell.settings.lora.rank);
         sweep.timed_groups(|_| true).iter().map(|group| group.iter().map(shown).collect()).collect()
     }

@@ -56,7 +56,10 @@ fn study(table: &str) -> Result<(Sweep, Vec<Record>), Error> {
         records.push(record(cell, &score));
     }
     let cells = records.iter().map(|record| record.cell.clone()).collect();
-    Ok((Sweep { schema: SCHEMA, plan, overrides: vec![], cells, reference: None }, records))
+    Ok((
+        Sweep { schema: SCHEMA, plan, overrides: vec![], cells, reference: None, search_continues: false },
+        records,
+    ))
 }
 
 /// What is not known stays empty or zero.

@@ -77,6 +77,11 @@ impl Search {
         1 + self.depth * (self.depth + 1) / 2
     }
 
+    /// Whether a round follows the current one.
+    pub(crate) fn continues(&self) -> bool {
+        self.frozen.len() + 1 < self.depth
+    }
+
     /// Freezes the best block of this round permanently and adds the policies of the next round to the plan. Returns
     /// false if the search is complete, or cannot continue because a cell of this round has no result.
     pub(crate) fn next_round(

@@ -19,6 +19,8 @@ pub struct Snapshot {
     pub synthetic: bool,
     /// How many cells are in each state.
     pub counts: Counts,
+    /// Whether a greedy search adds cells once all of these have results.
+    pub search_continues: bool,
     /// Expected time to the sweep's end with the cells that run now, in seconds; nothing where none runs or no cell's
     /// time is known.
     pub left_s: Option<f64>,
@@ -223,15 +225,17 @@ impl Snapshot {
             plan: sweep.plan.name.to_string(),
             synthetic: sweep.plan.synthetic,
             counts,
+            search_continues: sweep.search_continues,
             left_s: left_s(&cells, &counts),
             cells,
         }
     }
 
-    /// Whether nobody runs a cell and none is left to be run, except those that failed.
+    /// Whether nobody runs a cell and none is left to be run, except those that failed, with which a search stops.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.counts.done + self.counts.failed == self.counts.cells
+        let Counts { cells, done, failed, .. } = self.counts;
+        done + failed == cells && (!self.search_continues || failed > 0)
     }
 }
 

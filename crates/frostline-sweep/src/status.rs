@@ -39,7 +39,10 @@ impl Snapshot {
             0 => String::new(),
             left => format!(", {left} left, of which {} run now{time}", counts.running),
         };
-        let (folder, cells) = (place::shown(folder), counted(counts.cells, "cell"));
+        let (folder, mut cells) = (place::shown(folder), counted(counts.cells, "cell"));
+        if self.search_continues {
+            cells += " so far (a search adds more)";
+        }
         writeln!(
             out,
             "{}: {cells}, {} recorded, {} failed{left}",

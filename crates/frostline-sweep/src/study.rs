@@ -124,8 +124,10 @@ impl Study {
 
     /// The contents of `sweep.json`.
     pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
-        let (plan, overrides) = (self.plan.clone(), self.overrides.clone());
-        Sweep { schema: SCHEMA, plan, overrides, cells, reference: self.reference.clone() }
+        let (plan, overrides, reference) =
+            (self.plan.clone(), self.overrides.clone(), self.reference.clone());
+        let search_continues = self.search.as_ref().is_some_and(Search::continues);
+        Sweep { schema: SCHEMA, plan, overrides, cells, reference, search_continues }
     }
 }
 

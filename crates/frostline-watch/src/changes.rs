@@ -128,7 +128,23 @@ mod tests {
             failed: count(|state| matches!(state, CellState::Failed { .. })),
             ..Counts::default()
         };
-        Snapshot { plan: "x".into(), synthetic: false, counts, left_s: None, cells: cells.collect() }
+        let cells = cells.collect();
+        Snapshot { plan: "x".into(), synthetic: false, counts, search_continues: false, left_s: None, cells }
+    }
+
+    #[test]
+    fn a_search_has_not_ended_between_its_rounds() {
+        let done = CellState::Done { accuracy: vec![], total_s: 2.0, peak_rss_mib: None };
+        let failed = CellState::Failed { error: "no memory".into() };
+        for (states, continues, ends) in [
+            ([done.clone(), done.clone()], true, false),
+            ([done.clone(), failed], true, true),
+            ([done.clone(), done.clone()], false, true),
+        ] {
+            let look = Snapshot { search_continues: continues, ..snapshot(&states) };
+            let told = Changes::of(Path::new("study")).since(&look);
+            assert_eq!(matches!(told.last(), Some(Notice::End { .. })), ends, "{told:?}");
+        }
     }
 
     #[test]

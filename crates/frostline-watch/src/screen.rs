@@ -193,7 +193,8 @@ impl Screen {
             (counts.left_behind, "left by a dead process"),
             (counts.waiting, "waiting"),
         ];
-        let mut label = format!("{} of {} done", counts.done, counts.cells);
+        let so_far = if self.snapshot.search_continues { " so far" } else { "" };
+        let mut label = format!("{} of {} done{so_far}", counts.done, counts.cells);
         if let Some(left_s) = self.snapshot.left_s {
             label += &format!(", about {} to go", clock(left_s));
         }

@@ -53,7 +53,8 @@ fn snapshot() -> Snapshot {
         state,
     });
     let counts = Counts { cells: 6, done: 1, failed: 1, running: 2, left_behind: 1, waiting: 1 };
-    Snapshot { plan: "paper".into(), synthetic: true, counts, left_s: Some(3725.0), cells: cells.into() }
+    let (plan, cells) = ("paper".into(), cells.into());
+    Snapshot { plan, synthetic: true, counts, search_continues: false, left_s: Some(3725.0), cells }
 }
 
 fn drawn(screen: &Screen, [width, height]: [u16; 2]) -> String {

@@ -78,7 +78,7 @@ function row(found) {
 
 function sentence(state) {
   const counts = state.counts;
-  const parts = [`${counts.done} of ${counts.cells} cells done`];
+  const parts = [`${counts.done} of ${counts.cells} cells done${state.search_continues ? " so far; a search adds more" : ""}`];
   for (const [count, name] of [[counts.failed, "failed"], [counts.running, "running"], [counts.left_behind, "left by a process that has died"], [counts.waiting, "waiting"]]) {
     if (count > 0) parts.push(`${count} ${name}`);
   }

@@ -81,13 +81,14 @@ impl Site {
 
     /// The state as JSON: the counts, and the cells that neither wait nor are recorded.
     pub(super) fn status(&self) -> String {
-        let Snapshot { plan, synthetic, counts, left_s, mut cells } = self.look();
+        let Snapshot { plan, synthetic, counts, search_continues, left_s, mut cells } = self.look();
         cells.retain(|cell| !matches!(cell.state, CellState::Waiting | CellState::Done { .. }));
         cells.sort_by_key(|cell| !matches!(cell.state, CellState::Running { .. }));
         let omitted = cells.len().saturating_sub(MOST_CELLS);
         cells.truncate(MOST_CELLS);
         let state = json!({
-            "plan": plan, "synthetic": synthetic, "counts": counts, "left_s": left_s, "cells": cells, "omitted": omitted,
+            "plan": plan, "synthetic": synthetic, "counts": counts, "search_continues": search_continues,
+            "left_s": left_s, "cells": cells, "omitted": omitted,
         });
         state.to_string()
     }

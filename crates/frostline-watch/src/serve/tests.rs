@@ -17,7 +17,14 @@ fn sweep(folder: &Path) {
         .into_iter()
         .map(|settings| Cell::new(settings, Default::default(), "flex", "c0de"))
         .collect();
-    let sweep = Sweep { schema: frostline_record::SCHEMA, plan, overrides: vec![], cells, reference: None };
+    let sweep = Sweep {
+        schema: frostline_record::SCHEMA,
+        plan,
+        overrides: vec![],
+        cells,
+        reference: None,
+        search_continues: false,
+    };
     sweep.write(folder).expect("written");
 }
 
