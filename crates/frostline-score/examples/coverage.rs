@@ -49,10 +49,16 @@ fn settings() -> Vec<Setting> {
         of("3d: seeds matter most", 3, 300, 0.35),
         of("3e: few sentences", 3, 100, 0.15),
         of("3f: many sentences", 3, 1_000, 0.1),
+        Setting { errors: 0.003, ..of("3m: few errors; seeds matter most", 3, 1_000, 0.5) },
         Setting { lengths: 1.2, ..of("3g: very unequal lengths", 3, 300, 0.2) },
         Setting { errors: 0.002, ..of("3h: policies that hardly differ", 3, 300, 0.1) },
         Setting { lengths: 0.0, errors: 0.05, ..of("3i: labels of sentences", 3, 872, 0.1) },
         Setting { policies: 4, ..of("3j: table of four policies", 3, 300, 0.15) },
+        Setting {
+            policies: 8,
+            errors: 0.003,
+            ..of("3n: table of eight; few errors, seeds matter most", 3, 1_000, 0.5)
+        },
         Setting { drawn: 0.1, ..of("3k: every seed draws a tenth", 3, 100, 0.15) },
         Setting { drawn: 0.2, ..of("3l: every seed draws a fifth; seeds do not matter", 3, 100, 0.0) },
         of("5a: seeds do not matter", 5, 300, 0.0),
@@ -61,11 +67,13 @@ fn settings() -> Vec<Setting> {
         of("5d: seeds matter most", 5, 300, 0.35),
         of("5e: few sentences", 5, 100, 0.2),
         of("5f: many sentences", 5, 1_000, 0.12),
+        Setting { errors: 0.003, ..of("5h: few errors; seeds matter most", 5, 1_000, 0.5) },
         Setting { drawn: 0.2, ..of("5g: every seed draws a fifth", 5, 100, 0.2) },
         of("10a: seeds do not matter", 10, 300, 0.0),
         of("10b: seeds matter less than sentences", 10, 300, 0.14),
         of("10c: seeds matter as much as sentences", 10, 300, 0.25),
         of("10d: seeds matter most", 10, 300, 0.35),
+        Setting { errors: 0.003, ..of("10f: few errors; seeds matter most", 10, 1_000, 0.3) },
         Setting { drawn: 0.2, ..of("10e: every seed draws a fifth; seeds do not matter", 10, 100, 0.0) },
     ]
 }

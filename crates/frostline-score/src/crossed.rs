@@ -13,8 +13,8 @@
 //! - The two half widths are combined as the root of the sum of their squares.
 //!
 //! The variance between seeds also contains what a seed does on single sentences (the interaction), which the variance
-//! of sentences contains too. It is subtracted once, though with few seeds only in part: `(seeds - 2) / (seeds - 1)` of
-//! it, since the variance between two or three seeds may be small by chance.
+//! of sentences contains too. Where both are added it is left to the seeds. But an interval is never narrower than that of
+//! the sentences alone, since the variance between two or three seeds may be small by chance.
 //!
 //! # Source
 //! Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 8; Owen and Eckles, *Bootstrapping Data
@@ -365,19 +365,8 @@ impl CrossedDifference {
         self.p_at_most(-margin).max(upper)
     }
 
-    /// The variance between seeds that enters the interval.
-    fn of_seeds(&self) -> f64 {
-        let seeds = self.seeds() as f64;
-        let subtracted = self.variance.interaction * (seeds - 2.0) / (seeds - 1.0);
-        self.variance.seeds.map_or(0.0, |variance| (variance - subtracted).max(0.0))
-    }
-
     pub(crate) fn half_width(&self, confidence: f64) -> f64 {
-        half_width(
-            checked(confidence),
-            [self.of_seeds(), self.variance.sentences],
-            [self.seeds() - 1, self.freedom],
-        )
+        half_width(checked(confidence), &self.variance, [self.seeds() - 1, self.freedom])
     }
 
     /// 1 minus the confidence of the interval with this half width.
@@ -404,13 +393,13 @@ const SMALLEST_P: f64 = 1e-9;
 /// Halvings by which a p-value is found, to nine digits.
 const P_STEPS: u32 = 34;
 
-/// Half the width of an interval from the variances of seeds and of sentences, with their degrees of freedom.
-pub(crate) fn half_width(confidence: f64, variances: [f64; 2], freedom: [usize; 2]) -> f64 {
-    let part = |(variance, freedom): (f64, usize)| match freedom {
-        0 => 0.0,
-        _ => two_sided(confidence, freedom).powi(2) * variance,
-    };
-    variances.into_iter().zip(freedom).map(part).sum::<f64>().sqrt()
+/// Half the width of an interval from the variances of seeds and of sentences, with the degrees of freedom of both.
+pub(crate) fn half_width(confidence: f64, variance: &VarianceParts, freedom: [usize; 2]) -> f64 {
+    let VarianceParts { seeds, sentences, interaction } = *variance;
+    let squared = |variance: f64, freedom: usize| two_sided(confidence, freedom).powi(2) * variance;
+    let alone = squared(sentences, freedom[1]);
+    let of_both = |seeds| squared(seeds, freedom[0]) + squared(sentences - interaction, freedom[1]);
+    alone.max(seeds.map_or(0.0, of_both)).sqrt()
 }
 
 /// Two-sided p-value of "A and B are exchangeable on every sentence": the results of a sentence are swapped at random,
@@ -450,148 +439,4 @@ pub fn crossed_permutation(strata: &[Stratum], swaps: u32, seed: u64) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stratum(gains: &[&[f64]]) -> Stratum {
-        let gains: Vec<Vec<f64>> = gains.iter().map(|of_seed| of_seed.to_vec()).collect();
-        Stratum::new(vec![10; gains[0].len()], &gains).expect("a stratum")
-    }
-
-    fn alternating(seeds: usize, sentences: usize) -> Stratum {
-        let gain = |seed: usize, at: usize| ((at * 7 + seed * 3) % 5) as f64 - 1.0;
-        let gains: Vec<Vec<f64>> =
-            (0..seeds).map(|seed| (0..sentences).map(|at| gain(seed, at)).collect()).collect();
-        Stratum::new(vec![10; sentences], &gains).expect("a stratum")
-    }
-
-    #[test]
-    fn the_parts_are_those_of_a_two_way_layout() {
-        // Seeds differ by a constant, sentences by a constant, and nothing else.
-        let first: Vec<f64> = (0..100).map(|at| f64::from(at % 3)).collect();
-        let second: Vec<f64> = first.iter().map(|gain| gain + 1.0).collect();
-        let found = CrossedDifference::of(&[stratum(&[&first, &second])], 4000, 0).expect("a difference");
-        assert!((found.value - 0.149).abs() < 1e-12);
-        // Seeds 0.1 apart: variance 0.005, over two seeds 0.0025.
-        assert!((found.variance.seeds.expect("two seeds") - 0.0025).abs() < 1e-12);
-        assert!(found.variance.interaction < 1e-12);
-        // Gains 0, 1, 2 of 10 words: variance 0.0067 over 100 sentences, and the pseudo-observations.
-        let expected = (2.0 / 3.0) / 100.0 / 100.0 + 2.0 / 1e6;
-        assert!((found.variance.sentences / expected - 1.0).abs() < 0.08, "{}", found.variance.sentences);
-    }
-
-    #[test]
-    fn a_p_value_is_that_of_the_interval_that_ends_there() {
-        let found = CrossedDifference::of(&[alternating(3, 60)], 500, 0).expect("a difference");
-        for confidence in [0.5, 0.9, 0.95, 0.999] {
-            let [low, high] = found.interval(confidence);
-            assert!((found.p_at_most(low) - 0.5 * (1.0 - confidence)).abs() < 1e-6);
-            assert!((found.p_at_most(high) - (0.5 + 0.5 * confidence)).abs() < 1e-6);
-        }
-        let [low, high] = found.interval(0.9);
-        let margin = low.abs().max(high.abs());
-        assert!((found.p_equivalent(margin) - 0.05).abs() < 1e-6);
-        assert_eq!(found.two_sided_p(0.0), 1.0);
-    }
-
-    #[test]
-    fn equal_systems_do_not_differ_and_few_sentences_do_not_prove_it() {
-        let same =
-            CrossedDifference::of(&[stratum(&[&[0.0; 20], &[0.0; 20]])], 100, 0).expect("a difference");
-        assert_eq!((same.value, same.p_value()), (0.0, 1.0));
-        let [low, high] = same.interval(0.95);
-        assert!(low == -high && high > 0.01, "{high}");
-    }
-
-    #[test]
-    fn one_seed_has_no_part_of_seeds() {
-        let one = CrossedDifference::of(&[alternating(1, 60)], 500, 0).expect("a difference");
-        assert_eq!((one.seeds(), one.variance.seeds, one.variance.interaction), (1, None, 0.0));
-        assert!(one.half_width(0.95) > 0.0);
-    }
-
-    /// Each seed's gains on sentences of its own.
-    fn nested(gains: &[Vec<f64>]) -> Stratum {
-        let seeds = gains.len();
-        let scored = |(seed, of_seed): (usize, &Vec<f64>)| Scored {
-            words: vec![10; of_seed.len()],
-            gains: (0..seeds).map(|other| (other == seed).then(|| of_seed.clone())).collect(),
-        };
-        Stratum::partly_crossed(gains.iter().enumerate().map(scored).collect()).expect("a stratum")
-    }
-
-    #[test]
-    fn seeds_with_sentences_of_their_own_contain_all_variance() {
-        // Every seed has the gains 0, 1, 2, 0, 1, 2, ... on other sentences.
-        let gains = vec![(0..90).map(|at| f64::from(at % 3)).collect::<Vec<f64>>(); 3];
-        let found = CrossedDifference::of(&[nested(&gains)], 4000, 0).expect("a difference");
-        assert!((found.value - 0.1).abs() < 1e-12);
-        assert_eq!(found.sentences, 90);
-        // Gains of 10 words with variance 2/3, 90 sentences for each of three seeds.
-        let of_sentences = (2.0 / 3.0) / 100.0 / 270.0;
-        assert!((found.variance.sentences / of_sentences - 1.0).abs() < 0.08, "{}", found.variance.sentences);
-        assert!(
-            (found.variance.interaction / of_sentences - 1.0).abs() < 0.08,
-            "all of it is in the seeds' too"
-        );
-        // Crossed, the same gains have no interaction and three times the variance.
-        let crossed = Stratum::new(vec![10; 90], &gains).expect("a stratum");
-        let crossed = CrossedDifference::of(&[crossed], 4000, 0).expect("a difference");
-        let ratio = crossed.variance.sentences / found.variance.sentences;
-        assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{ratio}");
-        assert!(crossed.variance.interaction < 1e-12);
-        // With all sentences in common, sentences count as in the crossed case.
-        let one = CrossedDifference::of(&[nested(&gains).with_overlap(1.0)], 4000, 0).expect("a difference");
-        assert!((one.variance.sentences / crossed.variance.sentences - 1.0).abs() < 0.08);
-        assert!(one.variance.interaction < 1e-9);
-        let half = CrossedDifference::of(&[nested(&gains).with_overlap(0.5)], 4000, 0).expect("a difference");
-        assert!((half.variance.sentences / found.variance.sentences - 2.0).abs() < 0.1, "1 + (3 - 1) / 2");
-        assert!((half.variance.interaction / found.variance.interaction - 0.5).abs() < 0.1);
-    }
-
-    #[test]
-    fn seeds_may_share_a_text() {
-        let gains =
-            |shift: usize| (0..60).map(|at| ((at * 7 + shift) % 5) as f64 - 1.0).collect::<Vec<f64>>();
-        let both = Scored { words: vec![10; 60], gains: vec![Some(gains(0)), Some(gains(3)), None] };
-        let alone = Scored { words: vec![8; 60], gains: vec![None, None, Some(gains(6))] };
-        let stratum = Stratum::partly_crossed(vec![both, alone]).expect("a stratum");
-        let found = CrossedDifference::of(std::slice::from_ref(&stratum), 500, 0).expect("a difference");
-        let mean = |shift, words: f64| gains(shift).iter().sum::<f64>() / words;
-        for (found, expected) in found.by_seed.iter().zip([mean(0, 600.0), mean(3, 600.0), mean(6, 480.0)]) {
-            assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
-        }
-        assert!(crossed_permutation(&[stratum], 199, 0).expect("a p-value") <= 0.05, "all seeds gain");
-    }
-
-    #[test]
-    fn strata_are_averaged() {
-        let (a, b) = (alternating(3, 40), alternating(3, 40));
-        let one = CrossedDifference::of(std::slice::from_ref(&a), 2000, 0).expect("a difference");
-        let two = CrossedDifference::of(&[a, b], 2000, 0).expect("a difference");
-        assert!((one.value - two.value).abs() < 1e-12);
-        let ratio = two.variance.sentences / one.variance.sentences;
-        assert!((ratio - 0.5).abs() < 0.05, "{ratio}");
-    }
-
-    #[test]
-    fn what_does_not_fit_is_an_error() {
-        assert!(Stratum::new(vec![1, 2], &[]).is_err());
-        assert!(Stratum::new(vec![1], &[vec![0.0]]).is_err());
-        assert!(Stratum::new(vec![0, 0], &[vec![0.0; 2]]).is_err());
-        assert!(Stratum::new(vec![1, 2], &[vec![0.0; 3]]).is_err());
-        assert!(Stratum::new(vec![1, 2], &[vec![0.0, f64::NAN]]).is_err());
-        let scored = |gains: &[Option<Vec<f64>>]| Scored { words: vec![1, 1], gains: gains.to_vec() };
-        let gains = Some(vec![0.0; 2]);
-        assert!(
-            Stratum::partly_crossed(vec![scored(&[gains.clone(), None])]).is_err(),
-            "a seed without a text"
-        );
-        let idle = vec![scored(std::slice::from_ref(&gains)), scored(&[None])];
-        assert!(Stratum::partly_crossed(idle).is_err(), "a text without a seed");
-        let uneven = vec![scored(std::slice::from_ref(&gains)), scored(&[gains.clone(), gains.clone()])];
-        assert!(Stratum::partly_crossed(uneven).is_err());
-        assert!(CrossedDifference::of(&[], 1, 0).is_err() && crossed_permutation(&[], 1, 0).is_err());
-        assert!(CrossedDifference::of(&[alternating(2, 9), alternating(3, 9)], 1, 0).is_err());
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@
 
 use serde::Serialize;
 
-use crate::crossed::{CrossedDifference, SWAPS, Stratum, crossed_permutation, half_width};
+use crate::crossed::{CrossedDifference, SWAPS, Stratum, VarianceParts, crossed_permutation, half_width};
 use crate::distribution::{normal_cdf, normal_quantile};
 use crate::error::ScoreError;
 use crate::multiple::holm;
@@ -194,9 +194,9 @@ impl Design {
         let of_sentences = self.of_sentence / n_sentences + interaction;
         let of_seeds = self.of_seed / n_seeds;
         let error = (of_seeds + of_sentences).sqrt();
-        // What the interval's rule does not subtract of the interaction.
-        let variances = [of_seeds + interaction / (n_seeds - 1.0), of_sentences];
-        let half = |confidence| half_width(confidence, variances, [seeds - 1, sentences - 1]);
+        let parts =
+            VarianceParts { seeds: Some(of_seeds + interaction), sentences: of_sentences, interaction };
+        let half = |confidence| half_width(confidence, &parts, [seeds - 1, sentences - 1]);
         let differs = self.value >= half(1.0 - alpha) + normal_quantile(POWER) * error;
         // Both ends of the interval must lie within the margin.
         let room = margin - half(1.0 - 2.0 * ALPHA);
@@ -285,7 +285,8 @@ mod tests {
             let decides = |sentences: &usize| design.decides(seeds, *sentences, margin, ALPHA);
             let sentences = (1_000..).step_by(100).find(decides).expect("a number of sentences");
             let error = (design.of_sentence / sentences as f64).sqrt();
-            let half = |confidence| half_width(confidence, [0.0, error * error], [seeds - 1, sentences - 1]);
+            let parts = VarianceParts { seeds: Some(0.0), sentences: error * error, interaction: 0.0 };
+            let half = |confidence| half_width(confidence, &parts, [seeds - 1, sentences - 1]);
             let stream = frostline_random::Stream::new(7, "studies");
             let studies = 20_000;
             let decided = (0..studies).filter(|&study| {

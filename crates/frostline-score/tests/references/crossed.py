@@ -55,8 +55,9 @@ def crossed():
         shared = (of_seed - of_mean) / (seeds - 1)
         between = float(by_seed.var(ddof=1) / seeds)
         # The limits of the rule, from the means of the runs.
-        parts = max(between - shared.mean() * (seeds - 2) / (seeds - 1), 0), of_mean.mean() + 2 / words.sum() ** 2
-        half = lambda alpha: np.sqrt(sum(stats.t.isf(alpha / 2, df) ** 2 * part for df, part in zip((seeds - 1, sentences - 1), parts)))
+        alone = of_mean.mean() + 2 / words.sum() ** 2
+        squares = lambda alpha: [stats.t.isf(alpha / 2, df) ** 2 for df in (seeds - 1, sentences - 1)]
+        half = lambda alpha: np.sqrt(max(np.dot(squares(alpha), [0, alone]), np.dot(squares(alpha), [between, alone - shared.mean()])))
         value = float(by_seed.mean())
         p = optimize.brentq(lambda alpha: half(alpha) - abs(value), 1e-12, 1 - 1e-12)
         p_values = [permutation(words, gains, np.random.default_rng(seed)) for seed in range(RUNS)]
