@@ -13,6 +13,13 @@ use crate::table::Value;
 /// An interval of a saving that is wider than this and holds zero says nothing.
 const MOST_WIDTH: f64 = 0.04;
 
+/// How far the share of processor time that is saved may be from that of time, as a part of it: what one thread does while
+/// others are idle counts less in processor time, and waiting for memory together with others counts more.
+///
+/// # Source
+/// Steps in turns on two kinds of processor, alone and beside other work (`docs/protocol.md`).
+const DOUBT: f64 = 0.125;
+
 /// A policy's steps.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct StepCost {
@@ -125,7 +132,9 @@ impl StepCosts {
                     cpu_ms: by_cpu_time.then(|| median(one.compared(true), 0.95).value),
                     measured,
                     hardware: Hardware::of(&times.made_by),
-                    ratio: base.map(|base| ratio(one.compared(by_cpu_time), base.compared(by_cpu_time))),
+                    ratio: base.map(|base| {
+                        in_time(ratio(one.compared(by_cpu_time), base.compared(by_cpu_time)), by_cpu_time)
+                    }),
                     rounds: one.step_ms.len(),
                     peak_rss_mib: one.peak_rss_mib,
                     saved_mib: base.and_then(|base| Some(base.peak_rss_mib? - one.peak_rss_mib?)),
@@ -158,6 +167,12 @@ impl StepCosts {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+}
+
+/// A ratio of times, given what was compared: one of processor time is less sure.
+pub(crate) fn in_time(ratio: Estimate, by_cpu_time: bool) -> Estimate {
+    let doubt = if by_cpu_time { DOUBT * (1.0 - ratio.value).abs() } else { 0.0 };
+    Estimate { low: ratio.low - doubt, high: ratio.high + doubt, ..ratio }
 }
 
 fn ratio(own: &[f64], other: &[f64]) -> Estimate {

@@ -123,6 +123,28 @@ fn savings_on_a_busy_machine_are_of_processor_time() {
     assert_eq!(told([(busy, true), (busy, false)]), ("30.0 2.8".into(), [1, 1, 5], both));
 }
 
+/// It is not quite time, so an eighth of the saving is added to each side of its interval.
+#[test]
+fn savings_of_processor_time_are_less_sure() {
+    let (sweep, records) = whole();
+    let ends = |cpu: bool| {
+        let mut all = times(&sweep);
+        for times in &mut all {
+            times.load = Load { others: Some(0.75), ..Load::default() };
+            times.policies.iter_mut().for_each(|one| one.cpu_ms = cpu.then(|| one.step_ms.clone()));
+        }
+        let files = Report::timed(&sweep, &records, &all).files().expect("a report");
+        let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+        let groups = json["groups"].as_array().expect("groups");
+        let group = groups.iter().find(|group| group["policy"] == "first-4").expect("a group");
+        ["value", "low", "high"].map(|end| group["measured_step"]["ratio"][end].as_f64().expect("a number"))
+    };
+    let ([value, low, high], [same, lower, higher]) = (ends(false), ends(true));
+    let doubt = 0.125 * (1.0 - value);
+    assert_eq!(value, same);
+    assert!((low - lower - doubt).abs() < 1e-9 && (higher - high - doubt).abs() < 1e-9, "{low} {lower}");
+}
+
 /// Training times of cells hold whatever else the machine did: no ratio of them is a saving, in no file.
 #[test]
 fn training_times_of_cells_are_no_savings() {

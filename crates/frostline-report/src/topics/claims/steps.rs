@@ -5,7 +5,7 @@
 use frostline_score::{Estimate, MeanInterval, median};
 
 use crate::study::hardware::Hardware;
-use crate::study::turns::{RoundRatios, StepCost};
+use crate::study::turns::{RoundRatios, StepCost, in_time};
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison, place};
 use crate::topics::claims::verdict::Wanted;
@@ -104,6 +104,7 @@ fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wan
     let value = measured.iter().map(|(share, _, ratio)| share * ratio.value).sum::<f64>();
     let low = value - half(&|ratio| ratio.value - ratio.low);
     let high = value + half(&|ratio| ratio.high - ratio.value);
+    let Estimate { low, high, .. } = in_time(Estimate { value, low, high }, ratios[0].by_cpu_time);
     let interval = Some([low, high]).filter(|ends| ends.iter().all(|end| end.is_finite()));
     let interval = interval.map(|ends| ends.map(|end| 100.0 * (end - 1.0)));
     PairedComparison {
