@@ -81,7 +81,7 @@ fn a_refused_report_or_a_note_that_cannot_be_kept_leaves_no_job() {
         let ended = submitted(&world);
         assert_eq!(ended.code, Some(3), "{ended:?}");
         assert_eq!(calls(&world, "scancel"), [jobs], "{ended:?}");
-        let shown = format!("what was submitted, {}, is cancelled", jobs.replace(' ', ", "));
+        let shown = format!("jobs {} were submitted and have been cancelled", jobs.replace(' ', ", "));
         assert!(ended.err.contains(&shown), "{}", ended.err);
     }
 }

@@ -17,7 +17,7 @@ const MOST_WIDTH: f64 = 0.04;
 /// others are idle counts less in processor time, and waiting for memory together with others counts more.
 ///
 /// # Source
-/// Steps in turns on two kinds of processor, alone and beside other work (`docs/protocol.md`).
+/// Steps in turns alone and beside other work (`docs/protocol.md`).
 const DOUBT: f64 = 0.125;
 
 /// A policy's steps.

@@ -135,8 +135,8 @@ impl Submission {
                 let jobs: Vec<String> = submitted.numbers().collect();
                 let shown = jobs.join(", ");
                 Err(error.context(match engine::cancel(&jobs) {
-                    Ok(()) => format!("what was submitted, {shown}, is cancelled"),
-                    Err(why) => format!("{shown} is submitted and could not be cancelled ({why:#})"),
+                    Ok(()) => format!("jobs {shown} were submitted and have been cancelled"),
+                    Err(why) => format!("jobs {shown} were submitted and could not be cancelled ({why:#})"),
                 }))
             }
         }
@@ -188,8 +188,9 @@ impl Notes {
         Ok(Self { path, all })
     }
 
-    /// Notes a submission, in place of what was noted of its array.
+    /// Notes a submission, in place of what was noted of its array and beside what others have noted meanwhile.
     fn keep(&mut self, new: &Submitted) -> anyhow::Result<()> {
+        *self = Self::read(self.path.parent().expect("it lies in a folder"))?;
         self.all.retain(|one| one.array != new.array);
         self.all.push(new.clone());
         let text = serde_json::to_string_pretty(&self.all)? + "\n";

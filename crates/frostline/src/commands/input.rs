@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 /// A JSON value on standard input.
 #[derive(Args)]
 pub(super) struct Input {
-    /// End where standard input is closed: who waits for the answer has ended, by whatever signal.
+    /// End when standard input is closed: whoever waits for the answer has ended, by whatever signal.
     #[arg(long, hide = true)]
     while_open: bool,
 }

@@ -85,7 +85,7 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     if study.groups_of(lang).any(|group| number(group, |cost| cost.cpu_ms).is_some()) {
         page.paragraph(
             "The machine was busy, so savings are of **processor time**: what all threads of a step used together, which can \
-             be more than the step took. That is not quite time, so their intervals are wider by an eighth of the saving.",
+             be more than the step took. That is not quite time, so an eighth of the saving is added to each side of their intervals.",
         );
     }
     if study.groups_of(lang).any(|group| predicted(group).memory_mib.is_some()) {

@@ -129,9 +129,12 @@ fn inputs(out: &mut dyn Write, places: &Places) -> Result<()> {
     Ok(())
 }
 
-/// Its folder in the cache, if there is one.
+/// Its folder in the cache, if that is the one that is read: folders that were given come first.
 fn cached(name: &str, places: &Places) -> Option<PathBuf> {
     let cache = places.cache.as_deref()?;
+    if [&places.data, &places.models].into_iter().flatten().any(|given| given.join(name).exists()) {
+        return None;
+    }
     ["treebanks", "encoders"]
         .map(|kind| cache.join(kind).join(name))
         .into_iter()
