@@ -58,6 +58,14 @@ impl StepCost {
             .then(|| RoundRatios { measured: self.measured, by_round: by_round() })
     }
 
+    /// How far its ratio to another may be from that of times: each saving against the baseline may be off on its own. Nothing
+    /// where time itself was compared.
+    pub fn doubt_over(&self, other: &Self) -> f64 {
+        let (Some(_), Some(own), Some(other)) = (self.cpu_ms, self.ratio, other.ratio) else { return 0.0 };
+        let [own, other] = [own.value, other.value];
+        DOUBT * ((1.0 - own).abs() + (1.0 - other).abs() * own / other) / other
+    }
+
     /// The share of a baseline step's time that is saved.
     pub fn saving(&self) -> Option<Estimate> {
         self.ratio.map(|ratio| Estimate {
@@ -133,7 +141,8 @@ impl StepCosts {
                     measured,
                     hardware: Hardware::of(&times.made_by),
                     ratio: base.map(|base| {
-                        in_time(ratio(one.compared(by_cpu_time), base.compared(by_cpu_time)), by_cpu_time)
+                        let found = ratio(one.compared(by_cpu_time), base.compared(by_cpu_time));
+                        widened(found, if by_cpu_time { DOUBT * (1.0 - found.value).abs() } else { 0.0 })
                     }),
                     rounds: one.step_ms.len(),
                     peak_rss_mib: one.peak_rss_mib,
@@ -169,9 +178,8 @@ impl StepCosts {
     }
 }
 
-/// A ratio of times, given what was compared: one of processor time is less sure.
-pub(crate) fn in_time(ratio: Estimate, by_cpu_time: bool) -> Estimate {
-    let doubt = if by_cpu_time { DOUBT * (1.0 - ratio.value).abs() } else { 0.0 };
+/// A ratio of times that may be so much more or less.
+pub(crate) fn widened(ratio: Estimate, doubt: f64) -> Estimate {
     Estimate { low: ratio.low - doubt, high: ratio.high + doubt, ..ratio }
 }
 

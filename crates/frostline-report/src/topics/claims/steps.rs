@@ -5,7 +5,7 @@
 use frostline_score::{Estimate, MeanInterval, median};
 
 use crate::study::hardware::Hardware;
-use crate::study::turns::{RoundRatios, StepCost, in_time};
+use crate::study::turns::{RoundRatios, StepCost, widened};
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison, place};
 use crate::topics::claims::verdict::Wanted;
@@ -19,6 +19,8 @@ struct Ratio {
     by_cpu_time: bool,
     hardware: Hardware,
     ratios: RoundRatios,
+    /// See [`StepCost::doubt_over`].
+    doubt: f64,
 }
 
 /// One row per comparison and one per language that has several, then one for all; nothing unless the steps of every
@@ -73,6 +75,7 @@ fn ratios(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<
                 by_cpu_time: costs[0].cpu_ms.is_some(),
                 hardware: costs[0].hardware.clone(),
                 ratios: costs[0].over(costs[1])?,
+                doubt: costs[0].doubt_over(costs[1]),
             });
         }
     }
@@ -104,7 +107,7 @@ fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wan
     let value = measured.iter().map(|(share, _, ratio)| share * ratio.value).sum::<f64>();
     let low = value - half(&|ratio| ratio.value - ratio.low);
     let high = value + half(&|ratio| ratio.high - ratio.value);
-    let Estimate { low, high, .. } = in_time(Estimate { value, low, high }, ratios[0].by_cpu_time);
+    let Estimate { low, high, .. } = widened(Estimate { value, low, high }, mean(&|one| one.doubt));
     let interval = Some([low, high]).filter(|ends| ends.iter().all(|end| end.is_finite()));
     let interval = interval.map(|ends| ends.map(|end| 100.0 * (end - 1.0)));
     PairedComparison {
