@@ -458,8 +458,8 @@ impl Round<'_> {
         }
     }
 
-    /// What is done several times a second, however many events there are: workers whose time is over are killed, and idle ones are given a job that has
-    /// become free.
+    /// What is done several times a second, however many events there are: workers whose time is over are killed, and idle ones
+    /// are given a job that has become free.
     fn look_around(&mut self) -> Result<()> {
         self.kill_overdue();
         for number in 1..=self.workers.len() {

@@ -110,7 +110,8 @@ impl Submission {
     /// Writes the scripts, submits both jobs and notes each at once, so that they can be cancelled. Where the second is
     /// refused, or one cannot be noted, they are cancelled.
     pub fn submit(&self, program: &Path) -> anyhow::Result<Submitted> {
-        let mut notes = Notes::read(&self.folder)?;
+        // Nothing is submitted that could not be noted.
+        noted(&self.folder)?;
         let limit = engine::array_limit()?;
         ensure!(
             self.workers <= limit,
@@ -126,9 +127,9 @@ impl Submission {
         let array = engine::submit(&work)?;
         let [_, report] = self.commands(&array);
         let mut submitted = Submitted { array, report: None, workers: self.workers };
-        match notes.keep(&submitted).and_then(|()| {
+        match note(&self.folder, &submitted).and_then(|()| {
             submitted.report = Some(engine::submit(&report).context("the report's job was refused")?);
-            notes.keep(&submitted)
+            note(&self.folder, &submitted)
         }) {
             Ok(()) => Ok(submitted),
             Err(error) => {
@@ -164,36 +165,25 @@ fn script(options: &SlurmArgs, command: &str) -> String {
 
 /// The submissions of a sweep's folder.
 pub(super) fn submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
-    Ok(Notes::read(&sweep.join("slurm"))?.all)
+    noted(&sweep.join("slurm"))
 }
 
-/// The submissions of a folder, as its file has them.
-struct Notes {
-    path: PathBuf,
-    all: Vec<Submitted>,
+/// The submissions that a folder's file has.
+fn noted(folder: &Path) -> anyhow::Result<Vec<Submitted>> {
+    let path = folder.join("jobs.json");
+    let damaged = "damaged; `squeue --me` shows your jobs; cancel those of this sweep, and delete the file";
+    match frostline_files::read_text(&path, MOST_BYTES) {
+        Ok(text) => serde_json::from_str(&text).with_context(|| format!("{}: {damaged}", path.display())),
+        Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
-impl Notes {
-    fn read(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join("jobs.json");
-        let all = match frostline_files::read_text(&path, MOST_BYTES) {
-            Ok(text) => {
-                let damaged =
-                    "damaged; `squeue --me` shows your jobs; cancel those of this sweep, and delete the file";
-                serde_json::from_str(&text).with_context(|| format!("{}: {damaged}", path.display()))?
-            }
-            Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Self { path, all })
-    }
-
-    /// Notes a submission, in place of what was noted of its array and beside what others have noted meanwhile.
-    fn keep(&mut self, new: &Submitted) -> anyhow::Result<()> {
-        *self = Self::read(self.path.parent().expect("it lies in a folder"))?;
-        self.all.retain(|one| one.array != new.array);
-        self.all.push(new.clone());
-        let text = serde_json::to_string_pretty(&self.all)? + "\n";
-        Ok(frostline_files::write(&self.path, text.as_bytes())?)
-    }
+/// Notes a submission, in place of what was noted of its array and beside what others have noted meanwhile.
+fn note(folder: &Path, new: &Submitted) -> anyhow::Result<()> {
+    let mut all = noted(folder)?;
+    all.retain(|one| one.array != new.array);
+    all.push(new.clone());
+    let text = serde_json::to_string_pretty(&all)? + "\n";
+    Ok(frostline_files::write(&folder.join("jobs.json"), text.as_bytes())?)
 }
