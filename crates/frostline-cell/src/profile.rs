@@ -22,6 +22,27 @@ pub struct Profile {
     pub limits: Limits,
     /// The parts, what is left over as the last one.
     pub parts: Vec<Part>,
+    /// The least that these operations can take.
+    pub at_limits: AtLimits,
+}
+
+/// A step in which each operation is as fast as its limit allows, one after the other, and in which nothing else takes time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct AtLimits {
+    /// What products do, in GFLOP.
+    pub gflop: f64,
+    /// The time of products at the rate of a large one, in milliseconds.
+    pub products_ms: f64,
+    /// What all else reads and writes, in 10⁶ bytes.
+    pub mb: f64,
+    /// The time of all else at the memory's rate, in milliseconds. What was faster, since its operands are in a cache, counts
+    /// with its own time.
+    pub memory_ms: f64,
+    /// The sum of both times as a share of a step without timers, in percent.
+    pub percent_of_step: f64,
+    /// The rate of such a step as a share of a large product's in the precision of linear layers, in percent: more is not
+    /// possible in a step.
+    pub percent_of_peak: f64,
 }
 
 /// What the machine does at most, measured in the same run with the same threads.
@@ -147,7 +168,40 @@ impl Profile {
             .collect();
         let rest = step_ms - parts.iter().map(|part| part.step_ms).sum::<f64>();
         parts.push(part("everything else", 0, rest, None));
-        Self { step_ms, untimed_step_ms: untimed.iter().sum::<f64>() / steps, limits, parts }
+        let untimed_step_ms = untimed.iter().sum::<f64>() / steps;
+        let at_limits = AtLimits::of(&parts, &limits, untimed_step_ms);
+        Self { step_ms, untimed_step_ms, limits, parts, at_limits }
+    }
+}
+
+impl AtLimits {
+    /// From the parts of a step that takes so long without timers.
+    fn of(parts: &[Part], limits: &Limits, step_ms: f64) -> Self {
+        let mut sum = Self::default();
+        for part in parts {
+            match &part.work {
+                Some(Work::Arithmetic { gflop, percent_of_limit, .. }) => {
+                    sum.gflop += gflop;
+                    sum.products_ms += part.step_ms * percent_of_limit / 100.0;
+                }
+                Some(Work::Memory { mb, percent_of_limit, .. }) => {
+                    sum.mb += mb;
+                    sum.memory_ms += part.step_ms * percent_of_limit.min(100.0) / 100.0;
+                }
+                None => {}
+            }
+        }
+        // 10⁹ per second are 10⁶ per millisecond.
+        let peak_ms = 1e3 * sum.gflop / limits.product_gflops;
+        sum.percent_of_step = 100.0 * sum.step_ms() / step_ms;
+        sum.percent_of_peak = 100.0 * peak_ms / sum.step_ms();
+        sum
+    }
+
+    /// The time of the step, in milliseconds.
+    #[must_use]
+    pub fn step_ms(&self) -> f64 {
+        self.products_ms + self.memory_ms
     }
 }
 
@@ -220,7 +274,7 @@ pub fn table(profile: &Profile) -> String {
         };
         out.push('\n');
     }
-    let Profile { step_ms, untimed_step_ms, limits, .. } = profile;
+    let Profile { step_ms, untimed_step_ms, limits, at_limits, .. } = profile;
     let Limits { product_gflops, f32_gflops, memory_gb_per_s } = limits;
     let overhead = 100.0 * (step_ms / untimed_step_ms - 1.0);
     let _ = writeln!(out, "{:<28} {step_ms:>9.3} {:>5.1} %", "step", 100.0);
@@ -229,11 +283,20 @@ pub fn table(profile: &Profile) -> String {
         "{:<28} {untimed_step_ms:>9.3}         the same steps without timers, which cost {overhead:.1} %",
         "step without timers"
     );
+    let AtLimits { percent_of_step, percent_of_peak, .. } = at_limits;
+    let _ = writeln!(
+        out,
+        "{:<28} {:>9.3} {percent_of_step:>5.1} % of a step without timers",
+        "step at its limits",
+        at_limits.step_ms()
+    );
     let _ = writeln!(
         out,
         "\nlimits       {product_gflops:.0} GFLOP/s: the fastest large product in the precision of linear layers; {f32_gflops:.0} in \
          f32, for attention\n             {memory_gb_per_s:.1} GB/s: reading and writing memory outside of the caches; what is in a \
-         cache can be faster"
+         cache can be faster\n             {percent_of_peak:.0} % of the products' peak: a step whose operations all reach their limits, one after the \
+         other;\n             this step reaches {:.0} %",
+        percent_of_peak * percent_of_step / 100.0
     );
     out
 }
@@ -289,6 +352,28 @@ mod tests {
             found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9)
         };
         assert!(found.len() == 3 && found.iter().zip(&expected).all(close), "{found:?}");
+    }
+
+    #[test]
+    fn a_step_at_its_limits_is_the_sum_of_its_operations() {
+        let found = example().at_limits;
+        // 3.2 GFLOP at 400 GFLOP/s and 0.4 at 200 are 10 ms in four steps; 80 MB at 20 GB/s are 4. A step without timers takes
+        // 9.5 ms. 3.6 GFLOP at 400 GFLOP/s would take 9 ms.
+        let expected = [0.9, 2.5, 20.0, 1.0, 100.0 * 3.5 / 9.5, 100.0 * 2.25 / 3.5];
+        let AtLimits { gflop, products_ms, mb, memory_ms, percent_of_step, percent_of_peak } = found;
+        let found = [gflop, products_ms, mb, memory_ms, percent_of_step, percent_of_peak];
+        assert!(
+            found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_cache_makes_faster_than_memory_counts_with_its_own_time() {
+        let limits = Limits { memory_gb_per_s: 5.0, ..LIMITS };
+        let all = [(Operation::AdamW, counted(1, 8, 0, 20_000_000))];
+        let found = Profile::of(&all, [&[9.0], &[10.0]], limits).at_limits;
+        assert_eq!((found.memory_ms, found.percent_of_step, found.percent_of_peak), (8.0, 80.0, 0.0));
     }
 
     #[test]

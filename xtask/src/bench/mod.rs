@@ -7,6 +7,7 @@ mod agenda;
 mod compare;
 mod device;
 mod grid;
+mod limits;
 mod machine;
 mod measure;
 mod ours;

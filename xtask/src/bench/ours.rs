@@ -11,8 +11,9 @@ use frostline_record::{Plan, Record, SCHEMA, Sweep};
 use crate::bench::Pace;
 use crate::bench::agenda::{Agenda, Task};
 use crate::bench::compare::Suite;
+use crate::bench::limits::Profiled;
 use crate::bench::places::Encoder;
-use crate::bench::process::{Answer, Refusal, answer, last_lines};
+use crate::bench::process::{Answer, Refusal, answer, last_lines, object};
 use crate::bench::stored::Figures;
 use crate::limit::Limit;
 use frostline_sweep::Program;
@@ -77,8 +78,15 @@ impl<'a> Ours<'a> {
         treebank: &Path,
     ) -> std::result::Result<Answer, Refusal> {
         match task.suite {
-            Suite::Steps | Suite::Device => {
-                self.answer(self.step(task, encoder, treebank).args(task.setting.flags))
+            Suite::Device => self.answer(&mut self.step(task, encoder, treebank)),
+            Suite::Steps => {
+                let mut answer = self.answer(&mut self.step(task, encoder, treebank))?;
+                if matches!(self.backend(), Backend::Flex | Backend::Amx) {
+                    let mut command = self.step(task, encoder, treebank);
+                    let profiled: Profiled = object(command.args(["--profile", "--json"]), self.limit())?;
+                    answer.figures.extend(profiled.figures());
+                }
+                Ok(answer)
             }
             Suite::Reading => {
                 self.answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
@@ -134,6 +142,7 @@ impl<'a> Ours<'a> {
         if task.scale.first > 0 {
             command.args(["--first", &task.scale.first.to_string()]);
         }
+        command.args(task.setting.flags);
         command
     }
 

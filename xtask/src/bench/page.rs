@@ -129,7 +129,12 @@ fn about(suite: Suite) -> &'static str {
     match suite {
         Suite::Steps => {
             "Full training steps on UD English EWT: fetching the batch, forward, backward, clipping, AdamW. The\n\
-             mean over the timed steps of each process; the median over rounds is shown."
+             mean over the timed steps of each process; the median over rounds is shown.\n\n\
+             *Share of a step's limit* is from `frostline bench step --profile` in the same run, which measures the peak of\n\
+             products and the memory's rate between its steps. At its limit, each operation takes as long as its products at\n\
+             that peak, or its reading and writing at that rate, one operation after the other and nothing else; what is\n\
+             faster than memory, since it is in a cache, counts as it was. Attention's products are in f32. *At the limit* is\n\
+             the largest share of the peak that a step can have. A row shows one round, that with the median share."
         }
         Suite::Device => {
             "Full training steps on UD English EWT on a GPU, whose work is waited for at the end of each step; the peer on the\n\
@@ -163,6 +168,7 @@ fn about(suite: Suite) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::limits;
     use crate::bench::stored::tests::{measured, row, side};
     use frostline_sweep::args::Backend;
 
@@ -173,6 +179,9 @@ mod tests {
         let mut alone = row("2026-01-03T03-04-05Z", "first-4", &[60.0], &[]);
         alone.encoder = "distilbert-base-multilingual-cased".into();
         alone.random_init = true;
+        for round in &mut alone.ours.rounds {
+            round.extend(limits::tests::profiled(137.5).figures());
+        }
         let mut run = row("2026-01-02T03-04-05Z", "none", &[], &[]);
         (run.suite, run.comparison) = (Suite::Runs, "run-f32-study".into());
         (run.ours, run.peer) = (side("f32", &[1.0]), side("study", &[1.0]));

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use crate::bench::stored::Figures;
 use crate::limit::Limit;
 
@@ -26,8 +29,13 @@ pub(crate) enum Refusal {
     TimeOver,
 }
 
-/// Runs a command to its end, which the limit may bring, and reads the JSON object on its last line.
+/// Runs a command to its end, which the limit may bring, and reads the numbers and texts of the JSON object on its last line.
 pub(crate) fn answer(command: &mut Command, limit: &Limit) -> Result<Answer, Refusal> {
+    object(command, limit).map(Answer::of)
+}
+
+/// Runs a command to its end, which the limit may bring, and reads the JSON object on its last line.
+pub(crate) fn object<T: DeserializeOwned>(command: &mut Command, limit: &Limit) -> Result<T, Refusal> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = limit.output(command);
     let output = output.map_err(|error| Refusal::Failed(format!("{name} cannot be started: {error}")))?;
@@ -42,24 +50,29 @@ pub(crate) fn answer(command: &mut Command, limit: &Limit) -> Result<Answer, Ref
     parse(&output.stdout).map_err(|reason| Refusal::Failed(format!("{name}: {reason}")))
 }
 
-fn parse(stdout: &[u8]) -> Result<Answer, String> {
+fn parse<T: DeserializeOwned>(stdout: &[u8]) -> Result<T, String> {
     let text = String::from_utf8_lossy(stdout);
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let object: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(line).map_err(|_| format!("its last line is not a JSON object: `{line}`"))?;
-    let mut answer = Answer::default();
-    for (key, value) in object {
-        match value {
-            serde_json::Value::Number(number) => {
-                answer.figures.extend(number.as_f64().map(|number| (key, number)));
+    serde_json::from_str(line).map_err(|_| format!("its last line is not the expected JSON object: `{line}`"))
+}
+
+impl Answer {
+    /// The numbers and texts of an object.
+    fn of(object: BTreeMap<String, Value>) -> Self {
+        let mut answer = Self::default();
+        for (key, value) in object {
+            match value {
+                Value::Number(number) => {
+                    answer.figures.extend(number.as_f64().map(|number| (key, number)));
+                }
+                Value::String(text) => {
+                    answer.words.insert(key, text);
+                }
+                _ => {}
             }
-            serde_json::Value::String(text) => {
-                answer.words.insert(key, text);
-            }
-            _ => {}
         }
+        answer
     }
-    Ok(answer)
 }
 
 /// The end of a process's output, in one line.
@@ -79,10 +92,11 @@ mod tests {
     fn the_last_line_counts() {
         let text =
             b"loading\n{\"steps\": 3}\n{\"step_ms_mean\": 1.5, \"torch\": \"2\", \"accuracy\": null}\n\n";
-        let answer = parse(text).expect("an answer");
+        let answer = parse(text).map(Answer::of).expect("an answer");
         assert_eq!(answer.figures, Figures::from([("step_ms_mean".into(), 1.5)]));
         assert_eq!(answer.words["torch"], "2");
-        assert_eq!(parse(b"ready\n").expect_err("no JSON"), "its last line is not a JSON object: `ready`");
+        let refusal = parse::<BTreeMap<String, Value>>(b"ready\n").expect_err("no JSON");
+        assert_eq!(refusal, "its last line is not the expected JSON object: `ready`");
     }
 
     #[test]

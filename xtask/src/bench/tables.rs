@@ -4,6 +4,7 @@ use clap::ValueEnum as _;
 
 use crate::bench::compare::{Measure, Suite, bar_of};
 use crate::bench::grid::Grid;
+use crate::bench::limits;
 use crate::bench::spread::{Spread, figure};
 use crate::bench::stored::{Measured, Row, Run, Side};
 use frostline_sweep::args::Backend;
@@ -35,6 +36,10 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
         let grid = shares_of_peak(measured, suite, &rows);
         if !grid.is_empty() {
             tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid });
+        }
+        let grid = shares_of_limit(measured, &rows);
+        if !grid.is_empty() {
+            tables.push(Table { suite, title: "Share of a step's limit".into(), grid });
         }
         for (key, title) in [("accuracy", "Dev accuracy, %"), ("test_accuracy", "Test accuracy, %")] {
             let scores = accuracies(measured, &rows, key);
@@ -144,6 +149,16 @@ fn shares_of_peak(measured: &Measured, suite: Suite, rows: &[&Row]) -> Grid {
             peak.map_or_else(dash, |peak| format!("{:.0}", 100.0 * speed / peak)),
             machine(measured, row),
         ]);
+    }
+    grid
+}
+
+/// Our steps beside what they would take at the machine's limits, where they were profiled.
+fn shares_of_limit(measured: &Measured, rows: &[&Row]) -> Grid {
+    let mut grid = limits::grid();
+    for row in unique(measured, rows) {
+        let name = [encoder(row), policy(row), ours(row)];
+        limits::row(&row.ours, name, machine(measured, row)).into_iter().for_each(|row| grid.push(row));
     }
     grid
 }
