@@ -220,6 +220,10 @@ unsafe fn transposed<const BF16: bool, const FMA: bool>(
     let all = words::<BF16>(k);
     for start in (0..all).step_by(SIDE) {
         let here = SIDE.min(all - start);
+        if start.is_multiple_of(LANES) {
+            // The rows of the next strip.
+            (LANES..2 * LANES).for_each(|row| prefetch(from.wrapping_add(row * stride + start)));
+        }
         for first in (0..LANES).step_by(SIDE) {
             let from = from.wrapping_add(first * stride + start);
             let out = out.wrapping_add(start * LANES + first);

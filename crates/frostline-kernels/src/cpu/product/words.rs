@@ -115,6 +115,13 @@ fn prefetch_row(row: *const f32, width: usize) {
     }
 }
 
+/// Prefetches `lines` cache lines of each of the sixteen rows that come after the sixteen from `row` on. A transpose reads a
+/// line of each of sixteen rows, then the next line of each, and waits for the second-level cache otherwise.
+#[inline(always)]
+fn prefetch_next_rows(row: *const f32, stride: usize, lines: usize) {
+    (ROWS_AHEAD..ROWS_AHEAD + 16).for_each(|r| prefetch_row(row.wrapping_add(r * stride), 16 * lines));
+}
+
 /// A panel of f32 words.
 ///
 /// # Safety
@@ -257,6 +264,7 @@ pub unsafe fn transposed_f32<const ROUNDED: bool>(
             let mut block = [_mm512_setzero_si512(); 16];
             // SAFETY: lanes from k on are masked and not read; `out` has `width` words per element of k.
             unsafe {
+                prefetch_next_rows(from.wrapping_add(i * stride + at), stride, 1);
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
                     let mask = mask((k - at) as isize);
                     let row = from.wrapping_add((i + r) * stride + at);
@@ -292,6 +300,7 @@ unsafe fn transposed_bf16(
             let mut block = [_mm512_setzero_si512(); 16];
             // SAFETY: lanes from k on are masked and not read; `out` has `width` words per pair.
             unsafe {
+                prefetch_next_rows(from.wrapping_add(i * stride + at), stride, 2);
                 for (r, line) in block.iter_mut().enumerate().take(rows.saturating_sub(i)) {
                     *line = pairs_at(from.wrapping_add((i + r) * stride + at), (k - at) as isize);
                 }
