@@ -3,6 +3,7 @@
 //! One task is one sentence; it loops over the heads with scratch buffers that stay in cache.
 
 use std::mem::MaybeUninit;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 
@@ -44,6 +45,21 @@ fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
     pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
 }
 
+/// Works on the part of every sentence, on those of the longest ones first: a long one that begins when all others are done
+/// would keep all threads but one waiting.
+fn longest_first<T: Send>(pack: &Pack, parts: impl Iterator<Item = T>, work: impl Fn(usize, T) + Sync) {
+    let mut left: Vec<(usize, T)> = parts.enumerate().collect();
+    left.sort_by_key(|&(sentence, _)| pack.offsets()[sentence + 1] - pack.offsets()[sentence]);
+    let threads = rayon::current_num_threads().min(left.len());
+    let left = Mutex::new(left);
+    let next = || left.lock().expect("nothing panics while it is locked").pop();
+    (0..threads).into_par_iter().with_max_len(1).for_each(|_| {
+        while let Some((sentence, part)) = next() {
+            work(sentence, part);
+        }
+    });
+}
+
 /// The context \[N, H\], and what the backward pass needs.
 pub fn forward(
     q: &[f32],
@@ -59,21 +75,16 @@ pub fn forward(
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    context
-        .cut(lengths(pack, h))
-        .into_par_iter()
-        .zip(probabilities.cut(sizes))
-        .enumerate()
-        .with_max_len(1)
-        .for_each(|(sentence, (context, probabilities))| {
-            let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
-            let at = rows.start * h..rows.end * h;
-            let identities = &pack.rows().identities()[rows];
-            let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
-            // SAFETY: they have the sizes of a sentence, and all of it is written.
-            let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
-            forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
-        });
+    let parts = context.cut(lengths(pack, h)).into_iter().zip(probabilities.cut(sizes));
+    longest_first(pack, parts, |sentence, (context, probabilities)| {
+        let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
+        let at = rows.start * h..rows.end * h;
+        let identities = &pack.rows().identities()[rows];
+        let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
+        // SAFETY: they have the sizes of a sentence, and all of it is written.
+        let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
+        forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
+    });
     (context.finish(), SavedAttention { probabilities: probabilities.finish() })
 }
 
@@ -138,22 +149,17 @@ pub fn backward(
             Some(start)
         })
         .collect();
-    dq.cut(lengths(pack, h))
-        .into_par_iter()
-        .zip(dk.cut(lengths(pack, h)))
-        .zip(dv.cut(lengths(pack, h)))
-        .enumerate()
-        .with_max_len(1)
-        .for_each(|(sentence, ((dq, dk), dv))| {
-            let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
-            let at = rows.start * h..rows.end * h;
-            let identities = &pack.rows().identities()[rows];
-            let probabilities = &saved.probabilities[starts[sentence]..];
-            let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
-            // SAFETY: as in the forward pass.
-            let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });
-            backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
-        });
+    let [dq, dk, dv] = [dq, dk, dv].map(|out| out.cut(lengths(pack, h)).into_iter());
+    longest_first(pack, dq.zip(dk).zip(dv), |sentence, ((dq, dk), dv)| {
+        let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
+        let at = rows.start * h..rows.end * h;
+        let identities = &pack.rows().identities()[rows];
+        let probabilities = &saved.probabilities[starts[sentence]..];
+        let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
+        // SAFETY: as in the forward pass.
+        let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });
+        backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
+    });
     out.map(Fresh::finish)
 }
 
