@@ -40,8 +40,7 @@ pub struct AtLimits {
     pub memory_ms: f64,
     /// The sum of both times as a share of a step without timers, in percent.
     pub percent_of_step: f64,
-    /// The rate of such a step as a share of a large product's in the precision of linear layers, in percent: more is not
-    /// possible in a step.
+    /// The rate of such a step as a share of a large product's in the precision of linear layers, in percent.
     pub percent_of_peak: f64,
 }
 
