@@ -30,68 +30,35 @@ impl Profiled {
     }
 }
 
-/// A step and its limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Limited {
-    step_ms: f64,
-    /// Products, and the rate of a large one.
-    gflop: f64,
-    product_gflops: f64,
-    products_ms: f64,
-    /// What all else reads and writes, and the memory's rate.
-    mb: f64,
-    memory_gb_per_s: f64,
-    memory_ms: f64,
-}
-
-impl Limited {
-    fn of(figures: &Figures) -> Option<Self> {
-        let of = |key: &str| figures.get(&format!("profile.{key}")).copied();
-        Some(Self {
-            step_ms: of("untimed_step_ms")?,
-            gflop: of("gflop")?,
-            product_gflops: of("product_gflops")?,
-            products_ms: of("products_ms")?,
-            mb: of("mb")?,
-            memory_gb_per_s: of("memory_gb_per_s")?,
-            memory_ms: of("memory_ms")?,
-        })
-    }
-
-    fn limit_ms(&self) -> f64 {
-        self.products_ms + self.memory_ms
-    }
-
-    fn share(&self) -> f64 {
-        self.limit_ms() / self.step_ms
-    }
-
-    /// Of the products' peak, for a step of this time.
-    fn share_of_peak(&self, step_ms: f64) -> f64 {
-        1e3 * self.gflop / step_ms / self.product_gflops
-    }
-}
+/// The columns of numbers: their headings, and the keys of what they show.
+const NUMBERS: [(&str, &str); 7] = [
+    ("Gflop>", "gflop"),
+    ("peak, Gflop/s>", "product_gflops"),
+    ("products at peak, ms>", "products_ms"),
+    ("MB>", "mb"),
+    ("memory, GB/s>", "memory_gb_per_s"),
+    ("all else at that, ms>", "memory_ms"),
+    ("step, ms>", "untimed_step_ms"),
+];
 
 /// An empty table.
 pub(crate) fn grid() -> Grid {
-    let heads =
-        ["encoder", "frozen", "ours", "Gflop>", "peak, Gflop/s>", "at peak, ms>", "MB>", "memory, GB/s>"];
-    let rest = ["at that, ms>", "limit, ms>", "step, ms>", "share of limit, %>"];
-    let heads = heads.into_iter().chain(rest);
-    Grid::new(heads.chain(["share of peak, %>", "at the limit, %>", "machine"]))
+    let numbers = NUMBERS.into_iter().map(|(head, _)| head);
+    let shares = ["share of limit, %>", "share of peak, %>", "share of peak at the limit, %>", "machine"];
+    Grid::new(["encoder", "frozen", "ours"].into_iter().chain(numbers).chain(shares))
 }
 
 /// The row of a side, where its steps were profiled: the round with the median share, so that a row's figures belong together.
 pub(crate) fn row(side: &Side, name: [String; 3], machine: String) -> Option<Vec<String>> {
-    let mut rounds: Vec<Limited> = side.rounds.iter().filter_map(Limited::of).collect();
-    rounds.sort_by(|a, b| a.share().total_cmp(&b.share()));
-    let found = rounds.get(rounds.len().saturating_sub(1) / 2)?;
-    let Limited { step_ms, gflop, product_gflops, products_ms, mb, memory_gb_per_s, memory_ms } = *found;
-    let limit_ms = found.limit_ms();
-    let numbers = [gflop, product_gflops, products_ms, mb, memory_gb_per_s, memory_ms, limit_ms, step_ms];
-    let shares = [found.share(), found.share_of_peak(step_ms), found.share_of_peak(limit_ms)];
-    let shares = shares.map(|share| format!("{:.0}", 100.0 * share));
-    Some(name.into_iter().chain(numbers.map(figure)).chain(shares).chain([machine]).collect())
+    let of = |round: &Figures, key: &str| round.get(&format!("profile.{key}")).copied();
+    let share = |round: &Figures| of(round, "percent_of_step");
+    let mut rounds: Vec<&Figures> = side.rounds.iter().filter(|round| share(round).is_some()).collect();
+    rounds.sort_by(|a, b| share(a).partial_cmp(&share(b)).expect("shares are numbers"));
+    let round = rounds.get(rounds.len().saturating_sub(1) / 2)?;
+    let numbers: Option<Vec<f64>> = NUMBERS.iter().map(|(_, key)| of(round, key)).collect();
+    let [of_limit, most] = [share(round)?, of(round, "percent_of_peak")?];
+    let shares = [of_limit, of_limit * most / 100.0, most].map(|percent| format!("{percent:.0}"));
+    Some(name.into_iter().chain(numbers?.into_iter().map(figure)).chain(shares).chain([machine]).collect())
 }
 
 #[cfg(test)]
@@ -103,7 +70,9 @@ pub(crate) mod tests {
         let text = format!(
             r#"{{"steps": 3, "profile": {{"step_ms": 1.0, "untimed_step_ms": {step_ms}, "parts": [],
                 "limits": {{"product_gflops": 200.0, "memory_gb_per_s": 40.0}},
-                "at_limits": {{"gflop": 20.0, "products_ms": 100.0, "mb": 400.0, "memory_ms": 10.0}}}}}}"#
+                "at_limits": {{"gflop": 20.0, "products_ms": 100.0, "mb": 400.0, "memory_ms": 10.0,
+                    "percent_of_step": {}, "percent_of_peak": 90.9}}}}}}"#,
+            11_000.0 / step_ms
         );
         serde_json::from_str(&text).expect("a profile")
     }
@@ -120,8 +89,8 @@ pub(crate) mod tests {
         };
         let name = ["tiny", "none", "f32"].map(String::from);
         let found = row(&side, name.clone(), "A".into()).expect("a row");
-        // 100 + 10 of 137.5 ms; 20 Gflop at 200 Gflop/s are 100 ms.
-        let expected = ["20.0", "200", "100", "400", "40.0", "10.0", "110", "138", "80", "73", "91", "A"];
+        // The second of three shares: 110 of 137.5 ms.
+        let expected = ["20.0", "200", "100", "400", "40.0", "10.0", "138", "80", "73", "91", "A"];
         assert_eq!(found[3..], expected);
         let without = Side { rounds: vec![Figures::from([("step_ms_mean".into(), 1.0)])], ..side };
         assert_eq!(row(&without, name, "A".into()), None);

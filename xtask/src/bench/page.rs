@@ -133,8 +133,8 @@ fn about(suite: Suite) -> &'static str {
              *Share of a step's limit* is from `frostline bench step --profile` in the same run, which measures the peak of\n\
              products and the memory's rate between its steps. At its limit, each operation takes as long as its products at\n\
              that peak, or its reading and writing at that rate, one operation after the other and nothing else; what is\n\
-             faster than memory, since it is in a cache, counts as it was. Attention's products are in f32. *At the limit* is\n\
-             the share of the peak that such a step has. A row shows one round, that with the median share."
+             faster than memory, since it is in a cache, counts as it was. Attention's products are in f32. *Share of peak at\n\
+             the limit* is that of such a step, the most that can be reached. A row shows one round, that with the median share."
         }
         Suite::Device => {
             "Full training steps on UD English EWT on a GPU, whose work is waited for at the end of each step; the peer on the\n\

@@ -3,6 +3,7 @@
 //! One task is one sentence; it loops over the heads with scratch buffers that stay in cache.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
@@ -45,17 +46,22 @@ fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
     pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
 }
 
-/// Works on the part of every sentence, on those of the longest ones first: a long one that begins when all others are done
-/// would keep all threads but one waiting.
-fn longest_first<T: Send>(pack: &Pack, parts: impl Iterator<Item = T>, work: impl Fn(usize, T) + Sync) {
-    let mut left: Vec<(usize, T)> = parts.enumerate().collect();
-    left.sort_by_key(|&(sentence, _)| pack.offsets()[sentence + 1] - pack.offsets()[sentence]);
+/// Works on the rows of every sentence with its part, on the longest sentences first: a long one that begins when all others are
+/// done would keep all threads but one waiting.
+fn longest_first<T: Send>(
+    pack: &Pack,
+    parts: impl Iterator<Item = T>,
+    work: impl Fn(Range<usize>, T) + Sync,
+) {
+    let rows = pack.offsets().windows(2).map(|pair| pair[0]..pair[1]);
+    let mut left: Vec<(Range<usize>, T)> = rows.zip(parts).collect();
+    left.sort_by_key(|(rows, _)| rows.len());
     let threads = rayon::current_num_threads().min(left.len());
     let left = Mutex::new(left);
     let next = || left.lock().expect("nothing panics while it is locked").pop();
     (0..threads).into_par_iter().with_max_len(1).for_each(|_| {
-        while let Some((sentence, part)) = next() {
-            work(sentence, part);
+        while let Some((rows, part)) = next() {
+            work(rows, part);
         }
     });
 }
@@ -76,8 +82,7 @@ pub fn forward(
     let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
     let parts = context.cut(lengths(pack, h)).into_iter().zip(probabilities.cut(sizes));
-    longest_first(pack, parts, |sentence, (context, probabilities)| {
-        let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
+    longest_first(pack, parts, |rows, (context, probabilities)| {
         let at = rows.start * h..rows.end * h;
         let identities = &pack.rows().identities()[rows];
         let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
@@ -141,20 +146,15 @@ pub fn backward(
     let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len()));
     let [dq, dk, dv] = &mut out;
-    let starts: Vec<usize> = sizes(pack, heads)
-        .into_iter()
-        .scan(0, |at, size| {
-            let start = *at;
-            *at += size;
-            Some(start)
-        })
-        .collect();
+    let probabilities = sizes(pack, heads).into_iter().scan(&saved.probabilities[..], |left, size| {
+        let part;
+        (part, *left) = left.split_at(size);
+        Some(part)
+    });
     let [dq, dk, dv] = [dq, dk, dv].map(|out| out.cut(lengths(pack, h)).into_iter());
-    longest_first(pack, dq.zip(dk).zip(dv), |sentence, ((dq, dk), dv)| {
-        let rows = pack.offsets()[sentence]..pack.offsets()[sentence + 1];
+    longest_first(pack, dq.zip(dk).zip(dv).zip(probabilities), |rows, (((dq, dk), dv), probabilities)| {
         let at = rows.start * h..rows.end * h;
         let identities = &pack.rows().identities()[rows];
-        let probabilities = &saved.probabilities[starts[sentence]..];
         let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
         // SAFETY: as in the forward pass.
         let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });

@@ -557,8 +557,8 @@ impl Ahead {
     }
 }
 
-/// Asks for a cache line, where the processor has an instruction for it. A panel is more than the first-level cache holds, but
-/// products are faster than with lines asked for in the second-level cache alone.
+/// Asks for a line in the first-level cache, where the processor has an instruction for it. A panel does not fit into that
+/// cache, but no product was faster with the second-level cache asked for.
 #[inline(always)]
 pub fn prefetch(at: *const f32) {
     // SAFETY: a prefetch never faults, wherever it points.

@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use super::blocked::ROWS_AHEAD;
+use super::blocked::{ROWS_AHEAD, prefetch};
 
 /// The mask of the first n lanes.
 #[inline(always)]
@@ -109,10 +109,7 @@ pub unsafe fn panel<const BF16: bool>(
 /// Prefetches a row's part of a panel.
 #[inline(always)]
 fn prefetch_row(row: *const f32, width: usize) {
-    for at in (0..width).step_by(16) {
-        // SAFETY: a prefetch never faults, wherever it points.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(at).cast()) }
-    }
+    (0..width).step_by(16).for_each(|at| prefetch(row.wrapping_add(at)));
 }
 
 /// Prefetches `lines` cache lines of each of the sixteen rows that come after the sixteen from `row` on. A transpose reads a
