@@ -7,7 +7,9 @@ use burn::prelude::*;
 use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock};
+use crate::{
+    AddNorm, Defer, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock,
+};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
@@ -208,6 +210,12 @@ pub trait Kernels: Backend {
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
         stock::adamw(updates, squares, clip)
+    }
+
+    /// How updates as those of [`Kernels::k_adamw`] are put off, where a backend can compute them beside the next step.
+    #[must_use]
+    fn k_defers() -> Option<Defer<Self>> {
+        None
     }
 
     /// How a table is made of which a step updates only the rows that it reads; nothing where a backend updates whole tables.

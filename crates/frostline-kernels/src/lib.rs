@@ -23,11 +23,11 @@ mod gpu;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
-pub use awake::awake;
+pub use awake::{aside, awake};
 pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
 pub use kernels::{Kernels, Train};
 pub use numbers::{Index, Rows, Shared, Values, share};
-pub use options::{AdamW, AddNorm, LazyTable, MakeLazyTable, Update, Updated, clipping};
+pub use options::{AdamW, AddNorm, Defer, Deferred, LazyTable, MakeLazyTable, Update, Updated, clipping};
 pub use pack::{Pack, Picked};

@@ -1,5 +1,7 @@
 //! Arguments of operations: updates of parameters, and what follows a linear layer.
 
+use std::sync::Arc;
+
 use burn::prelude::*;
 
 use crate::{Dropout, Rows};
@@ -61,6 +63,25 @@ pub struct Update<B: Backend> {
 
 /// A parameter and its moments after an update.
 pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
+
+/// Updates that were put off. They are computed one by one in their order, by threads that have nothing else to do
+/// ([`awake`](crate::awake)) and by whoever needs one.
+pub trait Deferred<B: Backend>: Send + Sync {
+    /// Computes the next update that nobody has begun. Says whether there was one.
+    fn advance(&self) -> bool;
+
+    /// A parameter after its update, by the update's place. Waits for it and computes others meanwhile.
+    fn parameter(&self, at: usize) -> Tensor<B, 1>;
+
+    /// Takes a parameter's moments after its update, by the update's place. Waits for it and computes others meanwhile.
+    ///
+    /// # Panics
+    /// If they were taken before.
+    fn moments(&self, at: usize) -> [Tensor<B, 1>; 2];
+}
+
+/// Puts off updates, whose gradients are first multiplied by [`clipping`] of the sums of squares and the largest norm.
+pub type Defer<B> = fn(Vec<Update<B>>, &Tensor<B, 1>, Option<f64>) -> Arc<dyn Deferred<B>>;
 
 /// What gradients whose squares have these sums are multiplied with, so that their global norm is at most `clip`.
 ///

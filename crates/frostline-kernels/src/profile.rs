@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -119,9 +120,23 @@ pub struct Counted {
     pub floats: u64,
 }
 
+impl AddAssign for Counted {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.elapsed_ns += other.elapsed_ns;
+        self.flop += other.flop;
+        self.floats += other.floats;
+    }
+}
+
 /// Switches timing on or off, for operations that begin from now on.
 pub fn switch(on: bool) {
     HERE.on.store(on, Relaxed);
+}
+
+/// Whether operations that begin now are timed.
+pub(crate) fn is_on() -> bool {
+    HERE.on.load(Relaxed)
 }
 
 /// What was counted since the last call, which begins anew.

@@ -119,7 +119,7 @@ impl<B: Kernels> Network<B> {
     /// The device of the model.
     #[must_use]
     pub fn device(&self) -> B::Device {
-        self.heads[0].classifier.bias.val().device()
+        self.heads[0].classifier.bias.lazy_device()
     }
 }
 

@@ -2,13 +2,14 @@
 //! LayerNorms, and no state for what is frozen.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_freeze::{Group, LayerDecay};
-use frostline_kernels::{AdamW, Kernels, Train, Update, clipping};
+use frostline_kernels::{AdamW, Deferred, Kernels, Train, Update, clipping};
 use frostline_model::Network;
 use frostline_record::OptimizerSettings;
 
@@ -26,7 +27,12 @@ pub struct Optimizer<B: Backend> {
     moments: AllMoments<B>,
     /// The word table, where the model has only the rows that a step reads.
     word_table: Option<WordTable>,
+    /// The last step's updates, where they were put off, with each parameter's steps.
+    deferred: Option<PutOff<B>>,
 }
+
+/// Updates that were put off, and of each the parameter with its steps.
+type PutOff<B> = (Arc<dyn Deferred<B>>, Vec<(ParamId, u64)>);
 
 /// What follows from a parameter's path.
 #[derive(Clone, Copy)]
@@ -44,7 +50,14 @@ impl<B: Kernels> Optimizer<B> {
     #[must_use]
     pub fn new(settings: OptimizerSettings, depth: usize) -> Self {
         let rates = LayerDecay::new(settings.layer_decay, depth);
-        Self { settings, rates, places: HashMap::new(), moments: HashMap::new(), word_table: None }
+        Self {
+            settings,
+            rates,
+            places: HashMap::new(),
+            moments: HashMap::new(),
+            word_table: None,
+            deferred: None,
+        }
     }
 
     /// Parameters that have state.
@@ -60,9 +73,26 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
+        self.take_step(lr, model, gradients, false)
+    }
+
+    /// As [`Optimizer::step`]; with `defers`, parameters are updated when they are read, or before by who
+    /// [advances](Optimizer::deferred) the updates.
+    pub(crate) fn take_step<A, M>(
+        &mut self,
+        lr: f64,
+        model: M,
+        gradients: GradientsParams,
+        defers: bool,
+    ) -> (M, Norms<B>)
+    where
+        A: Train + AutodiffBackend<InnerBackend = B>,
+        M: Module<A>,
+    {
         let mut taken = Taken { gradients, all: Vec::new() };
         let model = model.map(&mut taken);
         let Taken { mut all, .. } = taken;
+        self.settle();
         if all.is_empty() {
             return (model, Norms::NONE);
         }
@@ -81,7 +111,7 @@ impl<B: Kernels> Optimizer<B> {
             let Part { id, shape, parameter, gradient } = all.remove(at);
             let rule = self.rule(lr, self.places[&id], table.next_step());
             table.update(&rule, clipping(&squares, clip), gradient);
-            after.insert(id, (shape, parameter));
+            after.insert(id, (shape, After::Done(parameter)));
         }
         self.word_table = word_table;
         let mut kept = Vec::with_capacity(all.len());
@@ -97,13 +127,34 @@ impl<B: Kernels> Optimizer<B> {
             Update { rule: self.rule(lr, self.places[&id], steps + 1), parameter, gradient, moments }
         });
         let updates = updates.collect();
-        for ((id, shape, steps), (parameter, values)) in
-            kept.into_iter().zip(B::k_adamw(updates, &squares, clip))
-        {
-            self.moments.insert(id, Moments { steps, values });
-            after.insert(id, (shape, parameter));
+        if let Some(defer) = B::k_defers().filter(|_| defers) {
+            let deferred = defer(updates, &squares, clip);
+            for (at, (id, shape, _)) in kept.iter().enumerate() {
+                after.insert(*id, (shape.clone(), After::Deferred(Arc::clone(&deferred), at)));
+            }
+            self.deferred = Some((deferred, kept.into_iter().map(|(id, _, steps)| (id, steps)).collect()));
+        } else {
+            for ((id, shape, steps), (parameter, values)) in
+                kept.into_iter().zip(B::k_adamw(updates, &squares, clip))
+            {
+                self.moments.insert(id, Moments { steps, values });
+                after.insert(id, (shape, After::Done(parameter)));
+            }
         }
         (model.map(&mut Put { after }), norms)
+    }
+
+    /// The updates that the last step has put off, unless all of them are done and read.
+    pub(crate) fn deferred(&self) -> Option<Weak<dyn Deferred<B>>> {
+        self.deferred.as_ref().map(|(deferred, _)| Arc::downgrade(deferred))
+    }
+
+    /// Finishes the updates that were put off.
+    fn settle(&mut self) {
+        let Some((deferred, all)) = self.deferred.take() else { return };
+        for (at, (id, steps)) in all.into_iter().enumerate() {
+            self.moments.insert(id, Moments { steps, values: deferred.moments(at) });
+        }
     }
 
     /// Takes the word table out of the model where it learns, and puts it back where it does not.
@@ -112,7 +163,7 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
         if !model.encoder.embeddings.word.is_require_grad() {
-            return self.give_back(model);
+            return self.put_back(model);
         }
         let (None, Some(make)) = (&self.word_table, B::k_lazy_table()) else { return model };
         let (model, table) = WordTable::take(model, make, &mut self.moments);
@@ -132,8 +183,16 @@ impl<B: Kernels> Optimizer<B> {
         }
     }
 
-    /// Puts the word table back into the model, with all its rows up to date.
+    /// Finishes the updates that were put off, and puts the word table back into the model, with all its rows up to date.
     pub(crate) fn give_back<A>(&mut self, model: Network<A>) -> Network<A>
+    where
+        A: Train + AutodiffBackend<InnerBackend = B>,
+    {
+        self.settle();
+        self.put_back(model)
+    }
+
+    fn put_back<A>(&mut self, model: Network<A>) -> Network<A>
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
@@ -172,7 +231,8 @@ impl<B: Kernels> Optimizer<B> {
         &self,
         model: &M,
     ) -> BTreeMap<String, SavedMoments> {
-        assert!(self.word_table.is_none(), "the word table is given back before a run is saved");
+        let is_whole = self.word_table.is_none() && self.deferred.is_none();
+        assert!(is_whole, "the word table is given back before a run is saved");
         let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
         ids(model)
             .into_iter()
@@ -293,6 +353,8 @@ struct Taken<B: Backend> {
 impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some(gradient) = self.gradients.remove::<A::InnerBackend, D>(parameter.id) else {
+            // An update that was put off ends with its last parameter.
+            let _ = parameter.val();
             return parameter;
         };
         let (id, tensor, _) = parameter.consume();
@@ -305,15 +367,110 @@ impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
     }
 }
 
+/// A parameter after a step.
+enum After<B: Backend> {
+    Done(Tensor<B, 1>),
+    /// To be computed when it is read: one of these updates.
+    Deferred(Arc<dyn Deferred<B>>, usize),
+}
+
 /// Puts them back.
 struct Put<B: Backend> {
-    after: HashMap<ParamId, (Shape, Tensor<B, 1>)>,
+    after: HashMap<ParamId, (Shape, After<B>)>,
 }
 
 impl<A: Train> ModuleMapper<A> for Put<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
-        let Some((shape, tensor)) = self.after.remove(&parameter.id) else { return parameter };
-        let tensor = Tensor::from_inner(tensor.reshape(shape)).require_grad();
-        Param::initialized(parameter.id, tensor)
+        let Some((shape, after)) = self.after.remove(&parameter.id) else { return parameter };
+        let (id, to) = (parameter.id, shape.clone());
+        let whole = move |tensor: Tensor<A::InnerBackend, 1>, learns| {
+            Tensor::from_inner(tensor.reshape(to.clone())).set_require_grad(learns)
+        };
+        match after {
+            After::Done(tensor) => Param::initialized(id, whole(tensor, true)),
+            After::Deferred(deferred, at) => {
+                let read = move |_: &A::Device, learns| whole(deferred.parameter(at), learns);
+                Param::uninitialized(id, read, parameter.lazy_device(), true, shape)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::{Autodiff, Flex};
+
+    use super::*;
+
+    type Ad = Autodiff<Flex>;
+
+    #[derive(Module, Debug)]
+    struct Two<B: Backend> {
+        first: Param<Tensor<B, 2>>,
+        second: Param<Tensor<B, 2>>,
+    }
+
+    impl Two<Ad> {
+        fn new() -> Self {
+            let parameter = |first: f32| {
+                let values =
+                    std::array::from_fn(|row| std::array::from_fn(|at| first + (9 * row + at) as f32));
+                let values: [[f32; 9]; 3] = values;
+                Param::initialized(
+                    ParamId::new(),
+                    Tensor::from_floats(values, &Default::default()).require_grad(),
+                )
+            };
+            Self { first: parameter(-7.0), second: parameter(0.5) }
+        }
+
+        fn values(&self) -> [Vec<f32>; 2] {
+            [&self.first, &self.second]
+                .map(|parameter| parameter.val().to_data().into_vec().expect("numbers"))
+        }
+
+        /// Where the parameters lie in memory.
+        fn places(&self) -> [*const f32; 2] {
+            [&self.first, &self.second].map(|parameter| {
+                let tensor = parameter.val().inner().into_primitive().tensor();
+                tensor.as_slice::<f32>().expect("numbers").as_ptr()
+            })
+        }
+    }
+
+    /// Takes steps of which every third one does not read the second parameter, and keeps a copy of the model on the way.
+    /// Gives the model's values, the copy's and the state, after the model was seen to stay where it is in memory.
+    fn trained(defers: bool) -> ([[Vec<f32>; 2]; 2], BTreeMap<String, SavedMoments>) {
+        let mut optimizer = Optimizer::<Flex>::new(OptimizerSettings::default(), 1);
+        let (mut model, mut kept, mut before) = (Two::new(), None, None);
+        for step in 0..12 {
+            let mut loss = model.first.val().powi_scalar(2).sum();
+            if step % 3 != 1 {
+                loss = loss + model.second.val().sin().sum();
+            }
+            let gradients = GradientsParams::from_grads(loss.backward(), &model);
+            (model, _) = optimizer.take_step(0.01, model, gradients, defers);
+            assert_eq!(optimizer.deferred().is_some(), defers, "whether updates are put off");
+            if step == 4 {
+                kept = Some(model.clone());
+            }
+            if step > 6 && step % 2 == 0 {
+                let places = model.places();
+                assert_eq!(*before.get_or_insert(places), places, "an update copies a parameter");
+            }
+        }
+        optimizer.settle();
+        assert!(optimizer.deferred().is_none());
+        let saved = optimizer.save(&model);
+        ([model.values(), kept.expect("a copy").values()], saved)
+    }
+
+    #[test]
+    fn updates_that_are_put_off_change_no_bit() {
+        let (now, later) = (trained(false), trained(true));
+        assert_eq!(now, later);
+        let ([model, kept], saved) = now;
+        assert_ne!(model, kept);
+        assert_eq!([saved["first"].0, saved["second"].0], [12, 8], "the steps of each parameter");
     }
 }

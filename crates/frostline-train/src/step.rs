@@ -1,5 +1,7 @@
 //! One training step: forward, and backward and update where something learns from the batch.
 
+use std::sync::Weak;
+
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
 use frostline_kernels::{Train, awake};
@@ -49,15 +51,18 @@ impl Step<'_> {
         let subwords = self.parts.iter().map(|part| part.input.pack().len()).max().unwrap_or(0);
         let is_shared = subwords * self.encoder.hidden * self.encoder.intermediate >= SHARED_FROM;
         if !is_shared || B::k_queues() {
-            return self.compute(model, optimizer);
+            return self.compute(model, optimizer, false);
         }
-        awake(|| self.compute(model, optimizer))
+        let deferred = optimizer.deferred();
+        let advance = || deferred.as_ref().and_then(Weak::upgrade).is_some_and(|updates| updates.advance());
+        awake(advance, || self.compute(model, optimizer, true))
     }
 
     fn compute<B: Train>(
         self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
+        defers: bool,
     ) -> (Network<B>, Taken<B::InnerBackend>) {
         let Self { encoder, head, weight, mut parts, pass, lr, learns } = self;
         let model = optimizer.lend(model, &mut parts);
@@ -84,7 +89,8 @@ impl Step<'_> {
         let Some(gradients) = gradients else {
             return (model, Taken { loss, norms: Norms::NONE, updated: false });
         };
-        let (model, norms) = trace_span!("update").in_scope(|| optimizer.step(lr, model, gradients));
+        let (model, norms) =
+            trace_span!("update").in_scope(|| optimizer.take_step(lr, model, gradients, defers));
         (model, Taken { loss, norms, updated: true })
     }
 }

@@ -132,9 +132,10 @@ fn about(suite: Suite) -> &'static str {
              mean over the timed steps of each process; the median over rounds is shown.\n\n\
              *Share of a step's limit* is from `frostline bench step --profile` in the same run, which measures the peak of\n\
              products and the memory's rate between its steps. At its limit, each operation takes as long as its products at\n\
-             that peak, or its reading and writing at that rate, one operation after the other and nothing else; what is\n\
-             faster than memory, since it is in a cache, counts as it was. Attention's products are in f32. *Share of peak at\n\
-             the limit* is that of such a step, the most that can be reached. A row shows one round, that with the median share."
+             that peak, or its reading and writing at that rate, one operation after the other and nothing else, but AdamW\n\
+             beside the next step on half of the threads; what is faster than memory, since it is in a cache, counts as it\n\
+             was. Attention's products are in f32. *Share of peak at the limit* is that of such a step, the most that can be\n\
+             reached. A row shows one round, that with the median share."
         }
         Suite::Device => {
             "Full training steps on UD English EWT on a GPU, whose work is waited for at the end of each step; the peer on the\n\

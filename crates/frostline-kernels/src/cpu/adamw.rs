@@ -37,6 +37,17 @@ impl Step<'_> {
             moments: [first, second],
         })
     }
+
+    /// Updates the parameter and its moments in place, on this thread.
+    pub fn compute(self) {
+        let _timed = timed(Operation::AdamW, 0, 7 * self.parameter.len());
+        self.chunks().for_each(Step::compute_chunk);
+    }
+
+    fn compute_chunk(self) {
+        let Self { constants, parameter, gradient, moments: [first, second] } = self;
+        step_chunk(constants, parameter, gradient, first, second);
+    }
 }
 
 /// Updates parameters and moments in place. All numbers are shared between the threads together, since most tensors are small.
@@ -44,10 +55,7 @@ pub fn step(steps: Vec<Step<'_>>) {
     let numbers: usize = steps.iter().map(|step| step.parameter.len()).sum();
     let _timed = timed(Operation::AdamW, 0, 7 * numbers);
     let chunks: Vec<Step<'_>> = steps.into_iter().flat_map(Step::chunks).collect();
-    chunks.into_par_iter().with_min_len(MIN_TASKS).for_each(|step| {
-        let Step { constants, parameter, gradient, moments: [first, second] } = step;
-        step_chunk(constants, parameter, gradient, first, second);
-    });
+    chunks.into_par_iter().with_min_len(MIN_TASKS).for_each(Step::compute_chunk);
 }
 
 /// The constants of one update, precomputed in f32.

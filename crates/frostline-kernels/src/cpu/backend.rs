@@ -1,6 +1,8 @@
 //! The operations as burn backends: `Flex` for evaluation and updates, `Autodiff<Flex>` for
 //! training, whose backward passes are in `gradients`.
 
+use std::sync::Arc;
+
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::flex::FlexTensor;
@@ -10,6 +12,7 @@ use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
 use super::adamw::StepConstants;
+use super::deferred::{Ready, Updates};
 use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
@@ -18,7 +21,8 @@ use super::lazy::Table;
 use super::tensors::{Tracked, contiguous, data, flex, whole};
 use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
 use crate::options::clipping;
-use crate::{Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
+use crate::profile;
+use crate::{Defer, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())
@@ -30,8 +34,21 @@ fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, 
     tensor
 }
 
-fn wrap<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<B, D> {
+pub(super) fn wrap<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<B, D> {
     Tensor::from_primitive(TensorPrimitive::Float(tensor))
+}
+
+/// Updates as they are computed.
+fn ready(
+    updates: Vec<Update<Flex>>,
+    squares: &Tensor<Flex, 1>,
+    clip: Option<f64>,
+) -> impl Iterator<Item = Ready> {
+    let scale = clipping(squares, clip);
+    updates.into_iter().map(move |Update { rule, parameter, gradient, moments: [first, second] }| {
+        let written = [parameter, first, second].map(|tensor| whole(raw(tensor)));
+        (StepConstants::new(&rule, scale), raw(gradient), written)
+    })
 }
 
 /// Finishes an operation: with saved state where a gradient is needed, without it elsewhere.
@@ -162,12 +179,7 @@ impl Kernels for Flex {
         squares: &Tensor<Self, 1>,
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
-        let scale = clipping(squares, clip);
-        let ready = |Update { rule, parameter, gradient, moments: [first, second] }: Update<Self>| {
-            let written = [parameter, first, second].map(|tensor| whole(raw(tensor)));
-            (StepConstants::new(&rule, scale), raw(gradient), written)
-        };
-        let mut all: Vec<_> = updates.into_iter().map(ready).collect();
+        let mut all: Vec<_> = ready(updates, squares, clip).collect();
         let steps = all.iter_mut().map(|(constants, gradient, [parameter, first, second])| adamw::Step {
             constants: *constants,
             parameter: parameter.storage_mut(),
@@ -177,6 +189,12 @@ impl Kernels for Flex {
         adamw::step(steps.collect());
         let written = all.into_iter().map(|(_, _, written)| written);
         written.map(|[parameter, first, second]| (wrap(parameter), [wrap(first), wrap(second)])).collect()
+    }
+
+    fn k_defers() -> Option<Defer<Self>> {
+        // With timers, each operation is timed on its own.
+        let is_timed = profile::is_on();
+        (!is_timed).then_some(|updates, squares, clip| Arc::new(Updates::new(ready(updates, squares, clip))))
     }
 
     fn k_lazy_table() -> Option<MakeLazyTable> {

@@ -6,6 +6,7 @@
 mod adamw;
 mod attention;
 mod backend;
+mod deferred;
 mod fresh;
 mod gather;
 mod gelu;
