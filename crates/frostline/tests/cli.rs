@@ -241,7 +241,7 @@ fn params_count_what_learns_and_predict_what_it_saves() {
     }
 }
 
-/// The parts of a step are all of it, and their products are those of the cost model.
+/// The parts of a step are all of it, and their products are those of the cost model; the first of four does not count.
 #[test]
 fn a_step_is_shown_in_parts() {
     let folder = workplace();
@@ -251,7 +251,6 @@ fn a_step_is_shown_in_parts() {
         let words: Vec<&str> = step.split_whitespace().chain(more.split_whitespace()).collect();
         String::from_utf8(printed(folder.path(), &words)).expect("text")
     };
-    // The first step of those that are timed does not count, and steps of one length are alike.
     let found: Value = serde_json::from_str(&run("--warmup 0 --length 20 --profile --json")).expect("JSON");
     let parts = found["profile"]["parts"].as_array().expect("parts");
     assert_eq!((&found["steps"], parts.len()), (&3.into(), 13), "{found}");

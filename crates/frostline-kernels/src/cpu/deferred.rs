@@ -11,8 +11,7 @@ use burn::backend::flex::FlexTensor;
 use burn::prelude::*;
 
 use super::adamw::{Step, StepConstants};
-use super::backend::wrap;
-use super::tensors::data;
+use super::tensors::{data, wrap};
 use crate::Deferred;
 
 /// An update: its constants, the gradient, and the parameter and its two moments in buffers of their own.

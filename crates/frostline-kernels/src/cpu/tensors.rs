@@ -2,7 +2,8 @@
 
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, Flex};
-use burn::prelude::TensorData;
+use burn::prelude::*;
+use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
 /// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
@@ -26,6 +27,11 @@ pub fn data(tensor: &FlexTensor) -> &[f32] {
 /// A tensor of these elements.
 pub fn flex<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape))
+}
+
+/// A tensor of any backend.
+pub fn wrap<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<B, D> {
+    Tensor::from_primitive(TensorPrimitive::Float(tensor))
 }
 
 /// The shape of a matrix.
