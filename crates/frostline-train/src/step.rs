@@ -67,6 +67,7 @@ impl Step<'_> {
         let Self { encoder, head, weight, mut parts, pass, lr, learns } = self;
         let model = optimizer.lend(model, &mut parts);
         let labels: usize = parts.iter().map(|part| part.labels.len()).sum();
+        let is_whole = parts.len() == 1;
         let mut loss: Option<Tensor<B::InnerBackend, 1>> = None;
         let mut gradients: Option<GradientsParams> = None;
         for mut part in parts.into_iter().filter(|part| !part.labels.is_empty()) {
@@ -79,7 +80,8 @@ impl Step<'_> {
             if learns {
                 let weighted = if weight == 1.0 { mean } else { mean.mul_scalar(weight) };
                 let backward = || GradientsParams::from_grads(weighted.backward(), &model);
-                let own = trace_span!("backward").in_scope(backward);
+                let own = trace_span!("backward")
+                    .in_scope(|| if is_whole { B::k_backward(backward) } else { backward() });
                 gradients = Some(match gradients {
                     None => own,
                     Some(before) => added(&model, [before, own]),

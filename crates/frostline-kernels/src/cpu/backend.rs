@@ -8,8 +8,6 @@ use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
-use burn::tensor::TensorPrimitive;
-use burn::tensor::ops::FloatTensor;
 
 use super::adamw::StepConstants;
 use super::deferred::{Ready, Updates};
@@ -18,8 +16,8 @@ use super::gradients::{
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
 };
 use super::lazy::Table;
-use super::tensors::{Tracked, contiguous, data, flex, whole};
-use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product};
+use super::tensors::{Tracked, contiguous, data, flex, whole, wrap};
+use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product, squares};
 use crate::options::clipping;
 use crate::profile;
 use crate::{Defer, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
@@ -32,10 +30,6 @@ fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, 
     let mut tensor = tensor.into_primitive().tensor();
     tensor.primitive = contiguous(tensor.primitive);
     tensor
-}
-
-pub(super) fn wrap<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<B, D> {
-    Tensor::from_primitive(TensorPrimitive::Float(tensor))
 }
 
 /// Updates as they are computed.
@@ -170,8 +164,7 @@ impl Kernels for Flex {
 
     fn k_squares(tensors: &[Tensor<Self, 1>]) -> Tensor<Self, 1> {
         let raw: Vec<FlexTensor> = tensors.iter().map(|tensor| raw(tensor.clone())).collect();
-        let sums = adamw::sums_of_squares(&raw.iter().map(data).collect::<Vec<_>>());
-        wrap(flex(sums.into_iter().map(|sum| sum as f32).collect(), [tensors.len()]))
+        wrap(flex(squares::of(&raw).into_iter().map(|sum| sum as f32).collect(), [tensors.len()]))
     }
 
     fn k_adamw(
@@ -376,6 +369,10 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
             at,
         };
         finish!(ScaledOp, C, [x.node, factors.node], state, flex(out, shape))
+    }
+
+    fn k_backward<T>(backward: impl FnOnce() -> T) -> T {
+        squares::asked_for(backward)
     }
 
     fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {

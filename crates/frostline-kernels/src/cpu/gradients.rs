@@ -10,7 +10,7 @@ use burn::tensor::DType;
 use burn::tensor::ops::FloatTensorOps as _;
 
 use super::tensors::{Tracked, contiguous, data, flex, shape2, whole};
-use super::{attention, gather, gelu, linear, mix, norm};
+use super::{attention, gather, gelu, linear, mix, norm, squares};
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Index, Pack, Precision, Rows};
 
@@ -67,6 +67,24 @@ fn register_input<const T: usize>(
     gradients.register::<Flex>(parent.node.id, sum);
 }
 
+/// Gives the weights \[I, O\] of layers their gradients, which follow from the layers' input x \[N, I\] and the gradients of their
+/// outputs \[N, O\].
+fn register_weights(
+    gradients: &mut Gradients,
+    parents: &[Tracked],
+    precision: Precision,
+    x: &FlexTensor,
+    (of_outputs, o): (&[&[f32]], usize),
+) {
+    let [_, i] = shape2(x);
+    let found = linear::backward_weights(precision, data(x), of_outputs, o);
+    let found: Vec<FlexTensor> = found.into_iter().map(|found| flex(found, [i, o])).collect();
+    squares::note(&found);
+    for (parent, found) in parents.iter().zip(found) {
+        register(gradients, parent, found);
+    }
+}
+
 /// Gives a layer's bias the gradient that follows from that of its output.
 fn register_bias(gradients: &mut Gradients, parent: &Tracked, gradient: &FlexTensor) {
     let [_, o] = shape2(gradient);
@@ -93,10 +111,8 @@ impl Backward<Flex, 3> for LinearOp {
             register_input(gradients, &parent, precision, [(&gradient, &weight)]);
         }
         if let (Some(parent), Some(x)) = (weight_parent, x) {
-            let ([_, o], [_, i]) = (shape2(&gradient), shape2(&x));
-            for of_weight in linear::backward_weights(precision, data(&x), &[data(&gradient)], o) {
-                register(gradients, &parent, flex(of_weight, [i, o]));
-            }
+            let [_, o] = shape2(&gradient);
+            register_weights(gradients, &[parent], precision, &x, (&[data(&gradient)], o));
         }
         if let Some(parent) = bias_parent {
             register_bias(gradients, &parent, &gradient);
@@ -229,14 +245,10 @@ impl Backward<Flex, 7> for SelfAttentionOp {
             register_input::<3>(gradients, &parent, precision, terms);
         }
         if let Some(x) = x {
-            let [_, i] = shape2(&x);
             let wanted = [w1, w2, w3].into_iter().zip(&of_qkv);
             let (parents, of_layers): (Vec<_>, Vec<_>) =
                 wanted.filter_map(|(parent, of_layer)| Some((parent?, data(of_layer)))).unzip();
-            let found = linear::backward_weights(precision, data(&x), &of_layers, h);
-            for (parent, found) in parents.iter().zip(found) {
-                register(gradients, parent, flex(found, [i, h]));
-            }
+            register_weights(gradients, &parents, precision, &x, (&of_layers, h));
         }
         for (parent, of_layer) in [b1, b2, b3].into_iter().zip(&of_qkv) {
             if let Some(parent) = parent {

@@ -19,6 +19,7 @@ mod norm;
 mod product;
 mod simd;
 mod square;
+mod squares;
 mod tensors;
 mod tile;
 

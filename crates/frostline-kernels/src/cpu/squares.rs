@@ -1,0 +1,98 @@
+//! Sums of the squares of gradients, for their norm: of a weight as soon as it has its gradient, which then still is in cache.
+
+use std::cell::RefCell;
+
+use burn::backend::flex::FlexTensor;
+
+use super::adamw::sums_of_squares;
+use super::tensors::data;
+
+thread_local! {
+    /// The gradients whose sums are known, where somebody will ask for them. To hold a tensor means that its buffer is neither
+    /// written nor given to another one.
+    static KNOWN: RefCell<Option<Vec<(FlexTensor, f64)>>> = const { RefCell::new(None) };
+}
+
+/// Runs a backward pass after which somebody asks for the sums of squares of all gradients.
+pub fn asked_for<T>(backward: impl FnOnce() -> T) -> T {
+    KNOWN.set(Some(Vec::new()));
+    backward()
+}
+
+/// Computes the sums of gradients that were just computed, if somebody will ask for them.
+pub fn note(gradients: &[FlexTensor]) {
+    KNOWN.with_borrow_mut(|known| {
+        let Some(known) = known else { return };
+        let sums = sums_of_squares(&gradients.iter().map(data).collect::<Vec<_>>());
+        known.extend(gradients.iter().cloned().zip(sums));
+    });
+}
+
+/// The sums of squares of tensors.
+pub fn of(tensors: &[FlexTensor]) -> Vec<f64> {
+    let known = KNOWN.take().unwrap_or_default();
+    let place = |tensor: &FlexTensor| (data(tensor).as_ptr(), data(tensor).len());
+    let found = |tensor| known.iter().find(|(other, _)| place(other) == place(tensor)).map(|(_, sum)| *sum);
+    let found: Vec<Option<f64>> = tensors.iter().map(found).collect();
+    let others: Vec<&[f32]> =
+        tensors.iter().zip(&found).filter(|(_, sum)| sum.is_none()).map(|(tensor, _)| data(tensor)).collect();
+    let mut others = sums_of_squares(&others).into_iter();
+    found.into_iter().map(|sum| sum.or_else(|| others.next()).expect("a sum for each tensor")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::tensors::{flex, whole};
+
+    fn gradient(length: usize, first: f32) -> FlexTensor {
+        flex((0..length).map(|at| first + at as f32 / 7.0).collect(), [length])
+    }
+
+    fn known() -> Option<usize> {
+        KNOWN.with_borrow(|known| known.as_ref().map(Vec::len))
+    }
+
+    /// The sums' bits, all computed at once.
+    fn sums(tensors: &[FlexTensor]) -> Vec<u64> {
+        bits(sums_of_squares(&tensors.iter().map(data).collect::<Vec<_>>()))
+    }
+
+    fn bits(sums: Vec<f64>) -> Vec<u64> {
+        sums.into_iter().map(f64::to_bits).collect()
+    }
+
+    #[test]
+    fn sums_on_the_way_have_the_bits_of_those_at_the_end_and_are_kept_until_then() {
+        let all = [gradient(20_000, 0.1), gradient(3, -5.0), gradient(9000, 2.0)];
+        asked_for(|| {
+            note(&all[2..]);
+            note(&all[..1]);
+        });
+        assert_eq!(known(), Some(2));
+        assert_eq!(bits(of(&all)), sums(&all));
+        assert_eq!(known(), None);
+        note(&all);
+        assert_eq!((known(), bits(of(&all))), (None, sums(&all)));
+    }
+
+    #[test]
+    fn what_was_written_or_dropped_since_is_not_mistaken_for_what_was_summed() {
+        let mut written = gradient(100, 1.0);
+        asked_for(|| {
+            note(std::slice::from_ref(&written));
+            (0..20).for_each(|at| note(&[gradient(100, at as f32)]));
+        });
+        written = whole(written);
+        written.storage_mut::<f32>()[7] = 100.0;
+        let all = [written, gradient(100, 9.5), gradient(100, 3.0)];
+        assert_eq!(bits(of(&all)), sums(&all));
+    }
+
+    #[test]
+    fn sums_that_nobody_asked_for_are_dropped_with_the_next_backward_pass() {
+        asked_for(|| note(&[gradient(5, 1.0)]));
+        asked_for(|| note(&[gradient(6, 1.0), gradient(7, 1.0)]));
+        assert_eq!(known(), Some(2));
+    }
+}
