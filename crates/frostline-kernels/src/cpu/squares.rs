@@ -1,6 +1,7 @@
 //! Sums of the squares of gradients, for their norm: of a weight as soon as it has its gradient, which then still is in cache.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use burn::backend::flex::FlexTensor;
 
@@ -31,13 +32,15 @@ pub fn note(gradients: &[FlexTensor]) {
 /// The sums of squares of tensors.
 pub fn of(tensors: &[FlexTensor]) -> Vec<f64> {
     let known = KNOWN.take().unwrap_or_default();
-    let place = |tensor: &FlexTensor| (data(tensor).as_ptr(), data(tensor).len());
-    let found = |tensor| known.iter().find(|(other, _)| place(other) == place(tensor)).map(|(_, sum)| *sum);
-    let found: Vec<Option<f64>> = tensors.iter().map(found).collect();
-    let others: Vec<&[f32]> =
-        tensors.iter().zip(&found).filter(|(_, sum)| sum.is_none()).map(|(tensor, _)| data(tensor)).collect();
-    let mut others = sums_of_squares(&others).into_iter();
-    found.into_iter().map(|sum| sum.or_else(|| others.next()).expect("a sum for each tensor")).collect()
+    let known: HashMap<*const [f32], f64> =
+        known.iter().map(|(tensor, sum)| (std::ptr::from_ref(data(tensor)), *sum)).collect();
+    let all = tensors.iter().map(|tensor| (data(tensor), known.get(&std::ptr::from_ref(data(tensor)))));
+    let all: Vec<(&[f32], Option<&f64>)> = all.collect();
+    let others = all.iter().filter(|(_, sum)| sum.is_none()).map(|(numbers, _)| *numbers);
+    let mut others = sums_of_squares(&others.collect::<Vec<_>>()).into_iter();
+    all.iter()
+        .map(|(_, sum)| sum.copied().or_else(|| others.next()).expect("a sum for each tensor"))
+        .collect()
 }
 
 #[cfg(test)]
