@@ -11,32 +11,18 @@ const AT_MOST: Duration = Duration::from_millis(5);
 /// Does work that a pool's threads share in many small parts, while those that have nothing to do stay awake. Rayon's threads fall
 /// asleep after some 30 µs, and a training step would wake them dozens of times.
 ///
-/// [`aside`] threads first do other work, as long as there is some: `part` does a part of it that takes at most about a
-/// millisecond, and says whether there was one. That is for work that waits for memory, which these threads do almost as fast as
-/// all of them.
-///
 /// Computes the same as `work` alone. It pays where the parts are worth sharing: where one thread does nearly all of the work, the
 /// others look for it in vain.
-pub fn awake<T>(part: impl Fn() -> bool + Sync, work: impl FnOnce() -> T) -> T {
+pub fn awake<T>(work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     rayon::in_place_scope(|scope| {
-        let (part, done) = (&part, &done);
-        for thread in 1..rayon::current_num_threads() {
-            scope.spawn(move |_| {
-                while thread <= aside() && part() {}
-                look(done);
-            });
+        for _ in 1..rayon::current_num_threads() {
+            scope.spawn(|_| look(&done));
         }
         let result = work();
         done.store(true, Ordering::Release);
         result
     })
-}
-
-/// The threads of the caller's pool that first do other work while the pool is [`awake`]: half of them.
-#[must_use]
-pub fn aside() -> usize {
-    rayon::current_num_threads() / 2
 }
 
 /// Does what the pool has to do, until there has long been nothing.
@@ -66,19 +52,18 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
             let sum =
                 || (0..100).map(|part| (0..1000u64).into_par_iter().map(|i| i * part).sum::<u64>()).sum();
-            let found: u64 = pool.install(|| awake(|| false, sum));
+            let found: u64 = pool.install(|| awake(sum));
             assert_eq!(found, 4950 * 499_500, "{threads} threads");
             // One within another, and longer than any thread looks for work.
             let slow = || std::thread::sleep(2 * AT_MOST);
-            assert_eq!(pool.install(|| awake(|| false, || awake(|| false, || (slow(), sum()).1))), found);
+            assert_eq!(pool.install(|| awake(|| awake(|| (slow(), sum()).1))), found);
         }
     }
 
     #[test]
     fn a_panic_ends_it() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
-        let ended =
-            catch_unwind(AssertUnwindSafe(|| pool.install(|| awake(|| false, || panic!("the work fails")))));
+        let ended = catch_unwind(AssertUnwindSafe(|| pool.install(|| awake(|| panic!("the work fails")))));
         assert!(ended.is_err());
     }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod aside;
 mod awake;
 pub mod backend;
 mod built;
@@ -23,7 +24,8 @@ mod gpu;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
-pub use awake::{aside, awake};
+pub use aside::{aside, begin_aside};
+pub use awake::awake;
 pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;

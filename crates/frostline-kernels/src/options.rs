@@ -64,8 +64,8 @@ pub struct Update<B: Backend> {
 /// A parameter and its moments after an update.
 pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
 
-/// Updates that were put off. They are computed one by one in their order, by threads that have nothing else to do
-/// ([`awake`](crate::awake)) and by whoever needs one.
+/// Updates that were put off. They are computed one by one in their order, by threads that are set aside for it
+/// ([`begin_aside`](crate::begin_aside)) and by whoever needs one.
 pub trait Deferred<B: Backend>: Send + Sync {
     /// Computes the next update that nobody has begun. Says whether there was one.
     fn advance(&self) -> bool;

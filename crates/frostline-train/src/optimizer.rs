@@ -2,7 +2,7 @@
 //! LayerNorms, and no state for what is frozen.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
@@ -77,7 +77,7 @@ impl<B: Kernels> Optimizer<B> {
     }
 
     /// As [`Optimizer::step`]; with `defers`, parameters are updated when they are read, or before by who
-    /// [advances](Optimizer::deferred) the updates.
+    /// advances the [updates](Optimizer::deferred).
     pub(crate) fn take_step<A, M>(
         &mut self,
         lr: f64,
@@ -144,9 +144,9 @@ impl<B: Kernels> Optimizer<B> {
         (model.map(&mut Put { after }), norms)
     }
 
-    /// The updates that the last step has put off, unless all of them are done and read.
-    pub(crate) fn deferred(&self) -> Option<Weak<dyn Deferred<B>>> {
-        self.deferred.as_ref().map(|(deferred, _)| Arc::downgrade(deferred))
+    /// The updates that the last step has put off.
+    pub(crate) fn deferred(&self) -> Option<&Arc<dyn Deferred<B>>> {
+        self.deferred.as_ref().map(|(deferred, _)| deferred)
     }
 
     /// Finishes the updates that were put off.
@@ -232,7 +232,7 @@ impl<B: Kernels> Optimizer<B> {
         model: &M,
     ) -> BTreeMap<String, SavedMoments> {
         let is_whole = self.word_table.is_none() && self.deferred.is_none();
-        assert!(is_whole, "the word table is given back before a run is saved");
+        assert!(is_whole, "the model is given back before a run is saved");
         let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
         ids(model)
             .into_iter()

@@ -1,10 +1,8 @@
 //! One training step: forward, and backward and update where something learns from the batch.
 
-use std::sync::Weak;
-
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
-use frostline_kernels::{Train, awake};
+use frostline_kernels::{Train, awake, begin_aside};
 use frostline_model::{EncoderConfig, Network, Pass};
 use tracing::trace_span;
 
@@ -53,9 +51,9 @@ impl Step<'_> {
         if !is_shared || B::k_queues() {
             return self.compute(model, optimizer, false);
         }
-        let deferred = optimizer.deferred();
-        let advance = || deferred.as_ref().and_then(Weak::upgrade).is_some_and(|updates| updates.advance());
-        awake(advance, || self.compute(model, optimizer, true))
+        let after = awake(|| self.compute(model, optimizer, true));
+        optimizer.deferred().into_iter().for_each(begin_aside);
+        after
     }
 
     fn compute<B: Train>(

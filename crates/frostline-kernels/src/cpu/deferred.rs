@@ -1,4 +1,4 @@
-//! AdamW updates that are computed parameter by parameter, by threads that have nothing else to do and by whoever needs one.
+//! AdamW updates that are computed parameter by parameter, by threads that are set aside for it and by whoever needs one.
 //!
 //! An update reads and writes memory and hardly computes, and one thread reads almost as fast as all of them. So it costs
 //! less beside products, which hardly read, than before them.
@@ -40,8 +40,13 @@ struct State {
 
 impl Updates {
     /// Those of these parameters.
+    ///
+    /// # Panics
+    /// If a parameter, its gradient and its moments differ in size: who waits for an update relies on its success.
     pub fn new(all: impl Iterator<Item = Ready>) -> Self {
         let one = |(constants, gradient, [parameter, first, second]): Ready| {
+            let sizes = [&gradient, &first, &second].map(|tensor| data(tensor).len());
+            assert_eq!(sizes, [data(&parameter).len(); 3], "a gradient, its moments and their parameter");
             let state = State { parameter, moments: Some([first, second]), due: Some((constants, gradient)) };
             One { is_done: AtomicBool::new(false), state: Mutex::new(state) }
         };

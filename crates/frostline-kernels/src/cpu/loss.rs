@@ -14,6 +14,7 @@ const ROWS: usize = 32;
 pub fn forward(logits: &[f32], labels: &[u32]) -> (f32, Vec<f32>) {
     let _timed = timed(Operation::Loss, 0, 2 * logits.len());
     let c = logits.len() / labels.len().max(1);
+    assert_eq!(logits.len(), c * labels.len(), "a row of logits for each label");
     if c == 0 {
         return (0.0, Vec::new());
     }
