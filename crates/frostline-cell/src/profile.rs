@@ -28,7 +28,7 @@ pub struct Profile {
 }
 
 /// A step in which each operation is as fast as its limit allows, and in which nothing else takes time: one operation after the
-/// other, but updates beside the next step on some of the threads.
+/// other, but updates overlapped with the next step on some of the threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AtLimits {
     /// What products do, in GFLOP.
@@ -55,8 +55,8 @@ pub struct Limits {
     pub f32_gflops: f64,
     /// What is read from and written to memory, in 10⁹ bytes per second.
     pub memory_gb_per_s: f64,
-    /// The share of the threads that updates occupy, above 0 and at most 1: [`frostline_kernels::aside`].
-    pub aside: f64,
+    /// The share of the threads that updates occupy, above 0 and at most 1: [`frostline_kernels::background_threads`].
+    pub background_share: f64,
 }
 
 /// A part of a step.
@@ -100,7 +100,7 @@ pub enum Work {
 }
 
 /// So many steps are timed one after the other, and then as many are not. The first of them do not count, since the step before
-/// may have put off work to them.
+/// may have deferred work to them.
 const TOGETHER: usize = 8;
 
 /// Takes the steps of a run twice, with a new model each time. In the first run half of the steps are timed, in the second one
@@ -201,7 +201,8 @@ impl AtLimits {
                 }
                 Some(Work::Memory { mb, percent_of_limit, .. }) => {
                     sum.mb += mb;
-                    let threads = if part.name == Operation::AdamW.name() { limits.aside } else { 1.0 };
+                    let threads =
+                        if part.name == Operation::AdamW.name() { limits.background_share } else { 1.0 };
                     sum.memory_ms += threads * part.step_ms * percent_of_limit.min(100.0) / 100.0;
                 }
                 None => {}
@@ -296,7 +297,7 @@ pub fn table(profile: &Profile) -> String {
     let _ = writeln!(out, "{:<28} {step_ms:>9.3} {:>5.1} %", "step", 100.0);
     let _ = writeln!(
         out,
-        "{:<28} {untimed_step_ms:>9.3} {change:>+6.1} % with updates beside the next step",
+        "{:<28} {untimed_step_ms:>9.3} {change:>+6.1} % with updates overlapping the next step",
         "step without timers"
     );
     let AtLimits { percent_of_step, percent_of_peak, .. } = at_limits;
@@ -311,7 +312,7 @@ pub fn table(profile: &Profile) -> String {
         "\nlimits       {product_gflops:.0} GFLOP/s: the fastest large product in the precision of linear layers; {f32_gflops:.0} in \
          f32, for attention\n             {memory_gb_per_s:.1} GB/s: reading and writing memory outside of the caches; what is in a \
          cache can be faster\n             {percent_of_peak:.0} % of the products' peak: a step whose operations all reach their limits, with \
-         updates beside\n             the next step; this step reaches {:.0} %",
+         updates\n             overlapping the next step; this step reaches {:.0} %",
         percent_of_peak * percent_of_step / 100.0
     );
     out
@@ -322,7 +323,7 @@ mod tests {
     use super::*;
 
     const LIMITS: Limits =
-        Limits { product_gflops: 400.0, f32_gflops: 200.0, memory_gb_per_s: 20.0, aside: 0.5 };
+        Limits { product_gflops: 400.0, f32_gflops: 200.0, memory_gb_per_s: 20.0, background_share: 0.5 };
 
     fn counted(calls: u64, elapsed_ms: u64, flop: u64, floats: u64) -> Counted {
         Counted { calls, elapsed_ns: elapsed_ms * 1_000_000, flop, floats }

@@ -218,7 +218,7 @@ pub trait Kernels: Backend {
         stock::adamw(updates, squares, clip)
     }
 
-    /// How updates as those of [`Kernels::k_adamw`] are put off, where a backend can compute them beside the next step.
+    /// How updates as those of [`Kernels::k_adamw`] are deferred, where a backend can overlap them with the next step.
     #[must_use]
     fn k_defers() -> Option<Defer<Self>> {
         None

@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 
-mod aside;
 mod awake;
 pub mod backend;
+mod background;
 mod built;
 #[cfg(feature = "flex")]
 pub mod conformance;
@@ -24,8 +24,8 @@ mod gpu;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
-pub use aside::{aside, begin_aside};
 pub use awake::awake;
+pub use background::{background_threads, compute_in_background};
 pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;

@@ -64,8 +64,8 @@ pub struct Update<B: Backend> {
 /// A parameter and its moments after an update.
 pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
 
-/// Updates that were put off. They are computed one by one in their order, by threads that are set aside for it
-/// ([`begin_aside`](crate::begin_aside)) and by whoever needs one.
+/// Deferred updates. They are computed one by one in their order, in the background
+/// ([`compute_in_background`](crate::compute_in_background)) and by whoever reads one.
 pub trait Deferred<B: Backend>: Send + Sync {
     /// Computes the next update that nobody has begun. Says whether there was one.
     fn advance(&self) -> bool;
@@ -80,7 +80,7 @@ pub trait Deferred<B: Backend>: Send + Sync {
     fn moments(&self, at: usize) -> [Tensor<B, 1>; 2];
 }
 
-/// Puts off updates, whose gradients are first multiplied by [`clipping`] of the sums of squares and the largest norm.
+/// Defers updates, whose gradients are first multiplied by [`clipping`] of the sums of squares and the largest norm.
 pub type Defer<B> = fn(Vec<Update<B>>, &Tensor<B, 1>, Option<f64>) -> Arc<dyn Deferred<B>>;
 
 /// What gradients whose squares have these sums are multiplied with, so that their global norm is at most `clip`.

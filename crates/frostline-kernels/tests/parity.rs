@@ -261,8 +261,8 @@ proptest! {
                 close("moment", &values(a), &values(b))?;
             }
         }
-        // Updates that are put off have the same bits, whoever computes them and in whichever order they are read.
-        let defer = Flex::k_defers().expect("flex puts updates off");
+        // Deferred updates have the same bits, whoever computes them and in whichever order they are read.
+        let defer = Flex::k_defers().expect("flex defers updates");
         let deferred = defer(updates(), &squares, clip);
         std::thread::scope(|scope| {
             for _ in 0..seed % 3 {

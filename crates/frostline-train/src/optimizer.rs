@@ -27,12 +27,12 @@ pub struct Optimizer<B: Backend> {
     moments: AllMoments<B>,
     /// The word table, where the model has only the rows that a step reads.
     word_table: Option<WordTable>,
-    /// The last step's updates, where they were put off, with each parameter's steps.
-    deferred: Option<PutOff<B>>,
+    /// The last step's updates, where they were deferred.
+    deferred: Option<DeferredStep<B>>,
 }
 
-/// Updates that were put off, and of each the parameter with its steps.
-type PutOff<B> = (Arc<dyn Deferred<B>>, Vec<(ParamId, u64)>);
+/// Deferred updates, and the parameter of each with its steps.
+type DeferredStep<B> = (Arc<dyn Deferred<B>>, Vec<(ParamId, u64)>);
 
 /// What follows from a parameter's path.
 #[derive(Clone, Copy)]
@@ -92,7 +92,7 @@ impl<B: Kernels> Optimizer<B> {
         let mut taken = Taken { gradients, all: Vec::new() };
         let model = model.map(&mut taken);
         let Taken { mut all, .. } = taken;
-        self.settle();
+        self.finish_deferred();
         if all.is_empty() {
             return (model, Norms::NONE);
         }
@@ -144,13 +144,13 @@ impl<B: Kernels> Optimizer<B> {
         (model.map(&mut Put { after }), norms)
     }
 
-    /// The updates that the last step has put off.
+    /// The updates that the last step has deferred.
     pub(crate) fn deferred(&self) -> Option<&Arc<dyn Deferred<B>>> {
         self.deferred.as_ref().map(|(deferred, _)| deferred)
     }
 
-    /// Finishes the updates that were put off.
-    fn settle(&mut self) {
+    /// Finishes deferred updates and takes their moments.
+    fn finish_deferred(&mut self) {
         let Some((deferred, all)) = self.deferred.take() else { return };
         for (at, (id, steps)) in all.into_iter().enumerate() {
             self.moments.insert(id, Moments { steps, values: deferred.moments(at) });
@@ -183,12 +183,12 @@ impl<B: Kernels> Optimizer<B> {
         }
     }
 
-    /// Finishes the updates that were put off, and puts the word table back into the model, with all its rows up to date.
+    /// Finishes deferred updates, and puts the word table back into the model, with all its rows up to date.
     pub(crate) fn give_back<A>(&mut self, model: Network<A>) -> Network<A>
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
-        self.settle();
+        self.finish_deferred();
         self.put_back(model)
     }
 
@@ -353,7 +353,7 @@ struct Taken<B: Backend> {
 impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some(gradient) = self.gradients.remove::<A::InnerBackend, D>(parameter.id) else {
-            // An update that was put off ends with its last parameter.
+            // Who reads all parameters leaves no reference to deferred updates, so that the next ones are in place.
             let _ = parameter.val();
             return parameter;
         };
@@ -450,7 +450,7 @@ mod tests {
             }
             let gradients = GradientsParams::from_grads(loss.backward(), &model);
             (model, _) = optimizer.take_step(0.01, model, gradients, defers);
-            assert_eq!(optimizer.deferred().is_some(), defers, "whether updates are put off");
+            assert_eq!(optimizer.deferred().is_some(), defers, "whether updates are deferred");
             if step == 4 {
                 kept = Some(model.clone());
             }
@@ -459,14 +459,14 @@ mod tests {
                 assert_eq!(*before.get_or_insert(places), places, "an update copies a parameter");
             }
         }
-        optimizer.settle();
+        optimizer.finish_deferred();
         assert!(optimizer.deferred().is_none());
         let saved = optimizer.save(&model);
         ([model.values(), kept.expect("a copy").values()], saved)
     }
 
     #[test]
-    fn updates_that_are_put_off_change_no_bit() {
+    fn deferred_updates_have_the_same_bits() {
         let (now, later) = (trained(false), trained(true));
         assert_eq!(now, later);
         let ([model, kept], saved) = now;

@@ -2,7 +2,7 @@
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
-use frostline_kernels::{Train, awake, begin_aside};
+use frostline_kernels::{Train, awake, compute_in_background};
 use frostline_model::{EncoderConfig, Network, Pass};
 use tracing::trace_span;
 
@@ -52,7 +52,7 @@ impl Step<'_> {
             return self.compute(model, optimizer, false);
         }
         let after = awake(|| self.compute(model, optimizer, true));
-        optimizer.deferred().into_iter().for_each(begin_aside);
+        optimizer.deferred().into_iter().for_each(compute_in_background);
         after
     }
 

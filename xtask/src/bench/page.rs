@@ -133,7 +133,7 @@ fn about(suite: Suite) -> &'static str {
              *Share of a step's limit* is from `frostline bench step --profile` in the same run, which measures the peak of\n\
              products and the memory's rate between its steps. At its limit, each operation takes as long as its products at\n\
              that peak, or its reading and writing at that rate, one operation after the other and nothing else, but AdamW\n\
-             beside the next step on half of the threads; what is faster than memory, since it is in a cache, counts as it\n\
+             overlaps the next step on half of the threads; what is faster than memory, since it is in a cache, counts as it\n\
              was. Attention's products are in f32. *Share of peak at the limit* is that of such a step, the most that can be\n\
              reached. A row shows one round, that with the median share."
         }

@@ -1,10 +1,10 @@
-//! AdamW updates that are computed parameter by parameter, by threads that are set aside for it and by whoever needs one.
+//! AdamW updates that are computed parameter by parameter, in the background and by whoever reads one.
 //!
-//! An update reads and writes memory and hardly computes, and one thread reads almost as fast as all of them. So it costs
-//! less beside products, which hardly read, than before them.
+//! An update reads and writes memory and hardly computes, so it costs less while other threads compute products, which hardly
+//! read memory, than before them.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
@@ -19,22 +19,17 @@ pub type Ready = (StepConstants, FlexTensor, [FlexTensor; 3]);
 
 /// Updates of parameters, in the order in which they are computed.
 pub struct Updates {
-    all: Vec<One>,
+    all: Vec<Mutex<State>>,
     /// How many were begun.
     begun: AtomicUsize,
 }
 
-struct One {
-    is_done: AtomicBool,
-    state: Mutex<State>,
-}
-
-/// The tensors of an update, the first three with buffers of their own: a parameter and its moments.
+/// The tensors of an update, a parameter and its moments with buffers of their own.
 struct State {
     parameter: FlexTensor,
     /// Until they are taken.
     moments: Option<[FlexTensor; 2]>,
-    /// Until it is done.
+    /// Until it is computed.
     due: Option<(StepConstants, FlexTensor)>,
 }
 
@@ -42,43 +37,41 @@ impl Updates {
     /// Those of these parameters.
     ///
     /// # Panics
-    /// If a parameter, its gradient and its moments differ in size: who waits for an update relies on its success.
+    /// If a parameter, its gradient and its moments differ in size.
     pub fn new(all: impl Iterator<Item = Ready>) -> Self {
         let one = |(constants, gradient, [parameter, first, second]): Ready| {
             let sizes = [&gradient, &first, &second].map(|tensor| data(tensor).len());
             assert_eq!(sizes, [data(&parameter).len(); 3], "a gradient, its moments and their parameter");
-            let state = State { parameter, moments: Some([first, second]), due: Some((constants, gradient)) };
-            One { is_done: AtomicBool::new(false), state: Mutex::new(state) }
+            Mutex::new(State { parameter, moments: Some([first, second]), due: Some((constants, gradient)) })
         };
         Self { all: all.map(one).collect(), begun: AtomicUsize::new(0) }
     }
 
-    /// An update, when it is done. Computes others meanwhile.
-    fn done(&self, at: usize) -> MutexGuard<'_, State> {
-        while !self.all[at].is_done.load(Ordering::Acquire) {
-            if !self.advance() {
-                std::hint::spin_loop();
+    /// An update, when it is computed. Computes others meanwhile.
+    fn computed(&self, at: usize) -> MutexGuard<'_, State> {
+        loop {
+            let state = match self.all[at].try_lock() {
+                Ok(state) => Some(state).filter(|state| state.due.is_none()),
+                Err(TryLockError::WouldBlock) => None,
+                Err(TryLockError::Poisoned(_)) => panic!("an update failed"),
+            };
+            match state {
+                Some(state) => return state,
+                None if self.advance() => {}
+                None => std::hint::spin_loop(),
             }
         }
-        self.all[at].state()
     }
 }
 
-impl One {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn compute(&self) {
-        let mut state = self.state();
-        let State { parameter, moments: Some([first, second]), due } = &mut *state else { return };
-        if let Some((constants, gradient)) = due.take() {
+impl State {
+    fn compute(&mut self) {
+        let Self { parameter, moments, due } = self;
+        if let (Some([first, second]), Some((constants, gradient))) = (moments, due.take()) {
             let moments = [first.storage_mut(), second.storage_mut()];
             Step { constants, parameter: parameter.storage_mut(), gradient: data(&gradient), moments }
                 .compute();
         }
-        drop(state);
-        self.is_done.store(true, Ordering::Release);
     }
 }
 
@@ -88,14 +81,14 @@ impl Deferred<Flex> for Updates {
             return false;
         }
         let next = self.all.get(self.begun.fetch_add(1, Ordering::Relaxed));
-        next.inspect(|one| one.compute()).is_some()
+        next.inspect(|one| one.lock().expect("no update fails").compute()).is_some()
     }
 
     fn parameter(&self, at: usize) -> Tensor<Flex, 1> {
-        wrap(self.done(at).parameter.clone())
+        wrap(self.computed(at).parameter.clone())
     }
 
     fn moments(&self, at: usize) -> [Tensor<Flex, 1>; 2] {
-        self.done(at).moments.take().expect("moments are taken once").map(wrap)
+        self.computed(at).moments.take().expect("moments are taken once").map(wrap)
     }
 }

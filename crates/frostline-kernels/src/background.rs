@@ -1,4 +1,4 @@
-//! Updates beside other work. They wait for memory, and half of the threads read it almost as fast as all of them.
+//! Deferred updates in the background. They wait for memory, which half of the threads can read almost as fast as all of them.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use burn::prelude::Backend;
 
 use crate::Deferred;
 
-/// The threads of the caller's pool that compute updates while the others do something else: half of them.
+/// How many threads of the caller's pool compute deferred updates while the others do something else: half of them.
 #[must_use]
-pub fn aside() -> usize {
+pub fn background_threads() -> usize {
     rayon::current_num_threads() / 2
 }
 
-/// Lets [`aside`] threads compute updates until all are begun, or until nobody can read them any more. Where other work keeps
-/// these threads, or there are none, updates are computed by who reads them.
-pub fn begin_aside<B: Backend>(updates: &Arc<dyn Deferred<B>>) {
-    for _ in 0..aside() {
+/// Computes updates in the background on [`background_threads`], until all are begun or nobody holds them any more. Where these
+/// threads have other work, or there are none, an update is computed when it is read.
+pub fn compute_in_background<B: Backend>(updates: &Arc<dyn Deferred<B>>) {
+    for _ in 0..background_threads() {
         let updates = Arc::downgrade(updates);
         rayon::spawn(move || while updates.upgrade().is_some_and(|updates| updates.advance()) {});
     }
@@ -61,7 +61,7 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         let updates: Arc<dyn Deferred<Flex>> =
             Arc::new(Counted { left: AtomicUsize::new(1000), begun: Arc::clone(&begun) });
-        pool.install(|| begin_aside(&updates));
+        pool.install(|| compute_in_background(&updates));
         let since = Instant::now();
         while !is_enough(begun.load(Ordering::Relaxed)) {
             assert!(since.elapsed() < Duration::from_secs(60), "nothing is computed");
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_computed_while_somebody_can_read_them() {
+    fn updates_are_computed_where_there_is_a_thread_for_them() {
         assert_eq!(begun(1, |_| true), 0);
         for threads in [2, 5] {
             assert_eq!(begun(threads, |begun| begun == 1000), 1000, "{threads} threads");
