@@ -135,7 +135,8 @@ pub fn switch(on: bool) {
 }
 
 /// Whether operations that begin now are timed.
-pub(crate) fn is_on() -> bool {
+#[must_use]
+pub fn is_on() -> bool {
     HERE.on.load(Relaxed)
 }
 
