@@ -297,7 +297,7 @@ pub fn table(profile: &Profile) -> String {
     let _ = writeln!(out, "{:<28} {step_ms:>9.3} {:>5.1} %", "step", 100.0);
     let _ = writeln!(
         out,
-        "{:<28} {untimed_step_ms:>9.3} {change:>+6.1} % with updates overlapping the next step",
+        "{:<28} {untimed_step_ms:>9.3} {change:>+6.1} % with gradients of weights and updates overlapping other work",
         "step without timers"
     );
     let AtLimits { percent_of_step, percent_of_peak, .. } = at_limits;

@@ -191,10 +191,13 @@ pub trait Kernels: Backend {
         stock::cross_entropy(logits, labels)
     }
 
-    /// Runs a backward pass after which the inner backend is asked for its gradients' [squares](Kernels::k_squares): a backend can sum
-    /// them on the way.
-    fn k_backward<T>(backward: impl FnOnce() -> T) -> T {
-        backward()
+    /// The backward pass of a loss. With `wants_squares`, the inner backend is asked for its gradients'
+    /// [squares](Kernels::k_squares) next, and can sum them on the way.
+    fn k_backward(loss: &Tensor<Self, 1>, _wants_squares: bool) -> Self::Gradients
+    where
+        Self: AutodiffBackend,
+    {
+        loss.backward()
     }
 
     /// The sum of the squares of each tensor, in a fixed order. There is at least one.

@@ -77,9 +77,8 @@ impl Step<'_> {
             loss = Some(loss.map_or(own.clone(), |sum| sum + own));
             if learns {
                 let weighted = if weight == 1.0 { mean } else { mean.mul_scalar(weight) };
-                let backward = || GradientsParams::from_grads(weighted.backward(), &model);
                 let own = trace_span!("backward")
-                    .in_scope(|| if is_whole { B::k_backward(backward) } else { backward() });
+                    .in_scope(|| GradientsParams::from_grads(B::k_backward(&weighted, is_whole), &model));
                 gradients = Some(match gradients {
                     None => own,
                     Some(before) => added(&model, [before, own]),

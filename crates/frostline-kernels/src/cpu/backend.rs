@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+
 use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
+use burn::tensor::backend::AutodiffBackend;
 
 use super::adamw::StepConstants;
 use super::deferred::{Ready, Updates};
@@ -17,7 +19,7 @@ use super::gradients::{
 };
 use super::lazy::Table;
 use super::tensors::{Tracked, contiguous, data, flex, whole, wrap};
-use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product, squares};
+use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product, squares, weights};
 use crate::options::clipping;
 use crate::profile;
 use crate::{Defer, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
@@ -371,8 +373,9 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         finish!(ScaledOp, C, [x.node, factors.node], state, flex(out, shape))
     }
 
-    fn k_backward<T>(backward: impl FnOnce() -> T) -> T {
-        squares::asked_for(backward)
+    fn k_backward(loss: &Tensor<Self, 1>, wants_squares: bool) -> <Self as AutodiffBackend>::Gradients {
+        squares::ask(wants_squares);
+        weights::overlapped(|| loss.backward())
     }
 
     fn k_cross_entropy(logits: Tensor<Self, 2>, labels: &Index) -> Tensor<Self, 1> {

@@ -22,7 +22,16 @@ pub struct Part<'a, T> {
 impl<T: Copy + Send + Sync> Fresh<T> {
     /// A buffer of this many elements.
     pub fn new(length: usize) -> Self {
-        Self { values: Vec::with_capacity(length), length, taken: AtomicUsize::new(0) }
+        Self::within(Vec::new(), length)
+    }
+
+    /// A buffer of this many elements in the place of another one, if that is large enough.
+    pub fn within(mut values: Vec<T>, length: usize) -> Self {
+        values.clear();
+        if values.capacity() < length {
+            values = Vec::with_capacity(length);
+        }
+        Self { values, length, taken: AtomicUsize::new(0) }
     }
 
     /// Parts of this size; the last one may be shorter.
@@ -98,7 +107,13 @@ mod tests {
         for part in fresh.cut([2, 0, 3]) {
             fill(part, 7u8);
         }
-        assert_eq!(fresh.finish(), [7; 5]);
+        let before = fresh.finish();
+        assert_eq!(before, [7; 5]);
+        for length in [3, 40] {
+            let mut fresh = Fresh::within(before.clone(), length);
+            fresh.chunks(2).for_each(|part| fill(part, 9));
+            assert_eq!(fresh.finish(), vec![9; length]);
+        }
         assert!(Fresh::<u8>::new(0).finish().is_empty());
     }
 

@@ -7,11 +7,10 @@ use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
 use burn::prelude::Shape;
 use burn::tensor::DType;
-use burn::tensor::ops::FloatTensorOps as _;
 
 use super::tensors::{Tracked, contiguous, data, flex, shape2, whole};
-use super::{attention, gather, gelu, linear, mix, norm, squares};
-use crate::profile::{Operation, timed};
+use super::weights::{Layers, register};
+use super::{attention, gather, gelu, linear, mix, norm};
 use crate::{Dropout, Index, Pack, Precision, Rows};
 
 /// Consumes the gradient of an operation's output.
@@ -31,18 +30,6 @@ macro_rules! parents {
             })
         })
     };
-}
-
-/// Gives a parent a gradient, which is added to what it has of the operations after this one.
-fn register(gradients: &mut Gradients, parent: &Tracked, gradient: FlexTensor) {
-    let sum = match gradients.remove(parent) {
-        None => gradient,
-        Some(before) => {
-            let _timed = timed(Operation::Additions, 0, 3 * gradient.layout().num_elements());
-            Flex::float_add(gradient, before)
-        }
-    };
-    gradients.register::<Flex>(parent.node.id, sum);
 }
 
 /// Gives a parent its gradient as the input x \[N, I\] of layers with O outputs; terms are the gradient of an output and a
@@ -67,30 +54,6 @@ fn register_input<const T: usize>(
     gradients.register::<Flex>(parent.node.id, sum);
 }
 
-/// Gives the weights \[I, O\] of layers their gradients, which follow from the layers' input x \[N, I\] and the gradients of their
-/// outputs \[N, O\].
-fn register_weights(
-    gradients: &mut Gradients,
-    parents: &[Tracked],
-    precision: Precision,
-    x: &FlexTensor,
-    (of_outputs, o): (&[&[f32]], usize),
-) {
-    let [_, i] = shape2(x);
-    let found = linear::backward_weights(precision, data(x), of_outputs, o);
-    let found: Vec<FlexTensor> = found.into_iter().map(|found| flex(found, [i, o])).collect();
-    squares::note(&found);
-    for (parent, found) in parents.iter().zip(found) {
-        register(gradients, parent, found);
-    }
-}
-
-/// Gives a layer's bias the gradient that follows from that of its output.
-fn register_bias(gradients: &mut Gradients, parent: &Tracked, gradient: &FlexTensor) {
-    let [_, o] = shape2(gradient);
-    register(gradients, parent, flex(linear::backward_bias(data(gradient), o), [o]));
-}
-
 #[derive(Debug)]
 pub(super) struct LinearOp;
 #[derive(Clone, Debug)]
@@ -107,15 +70,9 @@ impl Backward<Flex, 3> for LinearOp {
         let gradient = gradient(&ops, gradients);
         let LinearState { x, weight, precision } = ops.state;
         let [x_parent, weight_parent, bias_parent] = parents!(ops);
+        Layers::new(precision, x, [&gradient], [[weight_parent], [bias_parent]]).register(gradients);
         if let (Some(parent), Some(weight)) = (x_parent, weight) {
             register_input(gradients, &parent, precision, [(&gradient, &weight)]);
-        }
-        if let (Some(parent), Some(x)) = (weight_parent, x) {
-            let [_, o] = shape2(&gradient);
-            register_weights(gradients, &[parent], precision, &x, (&[data(&gradient)], o));
-        }
-        if let Some(parent) = bias_parent {
-            register_bias(gradients, &parent, &gradient);
         }
     }
 }
@@ -239,21 +196,12 @@ impl Backward<Flex, 7> for SelfAttentionOp {
         let SelfAttentionState { x, weights, attention, precision } = ops.state;
         let of_qkv = attention.backward(&gradient).map(|found| flex(found, [n, h]));
         let [x_parent, w1, w2, w3, b1, b2, b3] = parents!(ops);
+        let parameters = [[w1, w2, w3], [b1, b2, b3]];
+        Layers::new(precision, x, of_qkv.each_ref(), parameters).register(gradients);
         if let (Some(parent), Some(weights)) = (x_parent, weights) {
             // The order of the terms is part of every result.
             let terms = [2, 1, 0].map(|at: usize| (&of_qkv[at], &weights[at]));
             register_input::<3>(gradients, &parent, precision, terms);
-        }
-        if let Some(x) = x {
-            let wanted = [w1, w2, w3].into_iter().zip(&of_qkv);
-            let (parents, of_layers): (Vec<_>, Vec<_>) =
-                wanted.filter_map(|(parent, of_layer)| Some((parent?, data(of_layer)))).unzip();
-            register_weights(gradients, &parents, precision, &x, (&of_layers, h));
-        }
-        for (parent, of_layer) in [b1, b2, b3].into_iter().zip(&of_qkv) {
-            if let Some(parent) = parent {
-                register_bias(gradients, &parent, of_layer);
-            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
-use super::product::{Left, Right, add, products, sum};
+use super::product::{Left, Right, add, products, room, sum};
 use super::simd::dispatched;
 use crate::Precision;
 use crate::profile::{Operation, Timed, timed};
@@ -21,7 +21,8 @@ pub fn forward<const T: usize>(precision: Precision, x: &[f32], layers: [Layer<'
     let n = x.len() / i;
     let _timed = timed(Operation::Products, 2 * n * T * o * i, n * i + T * (i * o + n * o));
     let rights = layers.map(|(weight, bias)| (Right::Plain(weight), Some(bias)));
-    products(precision, [n, o, i], Left::Plain(x), &rights).try_into().expect("one output for each layer")
+    let outs = products(precision, [n, o, i], Left::Plain(x), &rights, room(T, [n, o]));
+    outs.try_into().expect("one output for each layer")
 }
 
 /// The gradient of x, whose layers' outputs have gradients \[N, O\]: the sum of `gradient Wᵀ`, \[N, I\]. Terms are a
@@ -51,13 +52,20 @@ fn sizes_of_x(terms: &[(&[f32], &[f32])], o: usize) -> ([usize; 3], Timed) {
     ([n, i, o], timed(Operation::InputGradients, 2 * count * n * o * i, count * (n * o + i * o) + n * i))
 }
 
-/// The gradients of the weights of layers with one input: `xᵀ gradient`, \[I, O\] each. There is at least one.
-pub fn backward_weights(precision: Precision, x: &[f32], gradients: &[&[f32]], o: usize) -> Vec<Vec<f32>> {
+/// The gradients of the weights of layers with one input: `xᵀ gradient`, \[I, O\] each, written to `outs`, which have room for
+/// them. There is at least one.
+pub fn backward_weights(
+    precision: Precision,
+    x: &[f32],
+    gradients: &[&[f32]],
+    o: usize,
+    outs: Vec<Vec<f32>>,
+) -> Vec<Vec<f32>> {
     let (count, n) = (gradients.len(), gradients[0].len() / o);
     let i = x.len() / n.max(1);
     let _timed = timed(Operation::WeightGradients, 2 * n * count * o * i, n * i + count * (n * o + i * o));
     let rights: Vec<_> = gradients.iter().map(|gradient| (Right::Plain(gradient), None)).collect();
-    products(precision, [i, o, n], Left::Transposed(x), &rights)
+    products(precision, [i, o, n], Left::Transposed(x), &rights, outs)
 }
 
 /// The gradient of the bias: the sum of rows, in chunks of fixed size and fixed order, \[O\].

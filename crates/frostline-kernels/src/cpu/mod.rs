@@ -16,12 +16,14 @@ mod linear;
 mod loss;
 mod mix;
 mod norm;
+mod overlap;
 mod product;
 mod simd;
 mod square;
 mod squares;
 mod tensors;
 mod tile;
+mod weights;
 
 pub use product::{has_matrix_unit, in_matrix_unit, with_matrix_unit};
 

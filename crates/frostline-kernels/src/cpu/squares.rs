@@ -14,19 +14,39 @@ thread_local! {
     static KNOWN: RefCell<Option<Vec<(FlexTensor, f64)>>> = const { RefCell::new(None) };
 }
 
-/// Runs a backward pass after which somebody asks for the sums of squares of all gradients.
-pub fn asked_for<T>(backward: impl FnOnce() -> T) -> T {
-    KNOWN.set(Some(Vec::new()));
-    backward()
+/// Gradients and their sums of squares, if these are wanted.
+pub struct Summed {
+    pub gradients: Vec<FlexTensor>,
+    sums: Vec<f64>,
 }
 
-/// Computes the sums of gradients that were just computed, if somebody will ask for them.
-pub fn note(gradients: &[FlexTensor]) {
+/// Says whether somebody will ask for the sums of squares of all gradients of the backward pass that follows.
+pub fn ask(wanted: bool) {
+    KNOWN.set(wanted.then(Vec::new));
+}
+
+/// Whether somebody will.
+pub fn are_wanted() -> bool {
+    KNOWN.with_borrow(Option::is_some)
+}
+
+/// Gradients that were just computed, on any thread, with their sums if these are `wanted`.
+pub fn summed(gradients: Vec<FlexTensor>, wanted: bool) -> Summed {
+    let sums = if wanted { sums_of(&gradients) } else { Vec::new() };
+    Summed { gradients, sums }
+}
+
+/// Keeps sums until somebody asks for them on this thread.
+pub fn note(found: &Summed) {
     KNOWN.with_borrow_mut(|known| {
-        let Some(known) = known else { return };
-        let sums = sums_of_squares(&gradients.iter().map(data).collect::<Vec<_>>());
-        known.extend(gradients.iter().cloned().zip(sums));
+        if let Some(known) = known {
+            known.extend(found.gradients.iter().cloned().zip(found.sums.iter().copied()));
+        }
     });
+}
+
+fn sums_of(tensors: &[FlexTensor]) -> Vec<f64> {
+    sums_of_squares(&tensors.iter().map(data).collect::<Vec<_>>())
 }
 
 /// The sums of squares of tensors.
@@ -56,9 +76,13 @@ mod tests {
         KNOWN.with_borrow(|known| known.as_ref().map(Vec::len))
     }
 
+    fn noted(gradients: &[FlexTensor]) {
+        note(&summed(gradients.to_vec(), are_wanted()));
+    }
+
     /// The sums' bits, all computed at once.
     fn sums(tensors: &[FlexTensor]) -> Vec<u64> {
-        bits(sums_of_squares(&tensors.iter().map(data).collect::<Vec<_>>()))
+        bits(sums_of(tensors))
     }
 
     fn bits(sums: Vec<f64>) -> Vec<u64> {
@@ -68,24 +92,22 @@ mod tests {
     #[test]
     fn sums_on_the_way_have_the_bits_of_those_at_the_end_and_are_kept_until_then() {
         let all = [gradient(20_000, 0.1), gradient(3, -5.0), gradient(9000, 2.0)];
-        asked_for(|| {
-            note(&all[2..]);
-            note(&all[..1]);
-        });
+        ask(true);
+        noted(&all[2..]);
+        noted(&all[..1]);
         assert_eq!(known(), Some(2));
         assert_eq!(bits(of(&all)), sums(&all));
         assert_eq!(known(), None);
-        note(&all);
+        noted(&all);
         assert_eq!((known(), bits(of(&all))), (None, sums(&all)));
     }
 
     #[test]
     fn what_was_written_or_dropped_since_is_not_mistaken_for_what_was_summed() {
         let mut written = gradient(100, 1.0);
-        asked_for(|| {
-            note(std::slice::from_ref(&written));
-            (0..20).for_each(|at| note(&[gradient(100, at as f32)]));
-        });
+        ask(true);
+        noted(std::slice::from_ref(&written));
+        (0..20).for_each(|at| noted(&[gradient(100, at as f32)]));
         written = whole(written);
         written.storage_mut::<f32>()[7] = 100.0;
         let all = [written, gradient(100, 9.5), gradient(100, 3.0)];
@@ -94,8 +116,13 @@ mod tests {
 
     #[test]
     fn sums_that_nobody_asked_for_are_dropped_with_the_next_backward_pass() {
-        asked_for(|| note(&[gradient(5, 1.0)]));
-        asked_for(|| note(&[gradient(6, 1.0), gradient(7, 1.0)]));
+        ask(true);
+        noted(&[gradient(5, 1.0)]);
+        ask(true);
+        noted(&[gradient(6, 1.0), gradient(7, 1.0)]);
         assert_eq!(known(), Some(2));
+        ask(false);
+        noted(&[gradient(8, 1.0)]);
+        assert_eq!(known(), None);
     }
 }

@@ -41,7 +41,7 @@ const STRETCH: usize = 448;
 const ROWS_TIMES_K: usize = 1 << 20;
 /// Below this many multiplications, some 20 µs of one thread with AVX-512, the product runs on one thread: waking another
 /// one can take as long.
-const PARALLEL_FROM: usize = 1 << 21;
+pub const PARALLEL_FROM: usize = 1 << 21;
 
 /// What an instruction set does on its own. Words of [`NR`] columns lie in strips: word p of all columns of a strip, then
 /// word p + 1; one strip after the other.
@@ -193,6 +193,28 @@ struct Line([u32; 16]);
 thread_local! {
     /// The block of a panel that this thread works on.
     static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    /// Buffers of left operands' words, kept for the next products. The allocator has pages of its own for each thread, and would hold
+    /// more of them.
+    static SPARE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How many buffers a thread keeps: as many as a product has left operands.
+const SPARES: usize = 3;
+
+/// A buffer of this many lines.
+fn lines(length: usize) -> Fresh<Line> {
+    Fresh::within(SPARE.with_borrow_mut(Vec::pop).unwrap_or_default(), length)
+}
+
+impl<const BF16: bool> Drop for Words<'_, BF16> {
+    fn drop(&mut self) {
+        let owned = std::mem::take(&mut self.owned);
+        SPARE.with_borrow_mut(|spare| {
+            if owned.capacity() > 0 && spare.len() < SPARES {
+                spare.push(owned);
+            }
+        });
+    }
 }
 
 /// Writes all elements of the sums, whose products are of one size. A left operand of several products is converted once.
@@ -212,7 +234,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
         return;
     }
     let terms: usize = sums.iter().map(|sum| sum.terms.len()).sum();
-    let threads = if terms * m * n * k < PARALLEL_FROM { 1 } else { rayon::current_num_threads() };
+    let threads = if super::is_shared(terms * m * n * k) { rayon::current_num_threads() } else { 1 };
     let words: Vec<_> = lefts.iter().map(|left| Words::<BF16>::of::<E>(*left, m, k, threads > 1)).collect();
     // Passes of equal length, since a short last one would rewrite all of `out` for little work. Counted in pairs, if there
     // are pairs, so that it does not depend on the engine; the matrix unit has an order of its own.
@@ -261,7 +283,7 @@ const fn words_of<E: Engine, const BF16: bool>(k: usize) -> usize {
 /// sixteen is.
 struct Words<'a, const BF16: bool> {
     /// Owns converted words.
-    _owned: Vec<Line>,
+    owned: Vec<Line>,
     /// Borrows unconverted words.
     _borrowed: &'a [f32],
     start: *const u32,
@@ -289,7 +311,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             Left::Plain(data) if !BF16 => {
                 assert_eq!(data.len(), m * k);
                 Self {
-                    _owned: vec![],
+                    owned: vec![],
                     _borrowed: data,
                     start: data.as_ptr().cast(),
                     layout: Layout::Rows,
@@ -300,7 +322,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             Left::Plain(data) => {
                 assert_eq!(data.len(), m * k);
                 let rows = if matches!(E::PLAIN, Layout::Blocks) { m.next_multiple_of(16) } else { m };
-                let mut owned = Fresh::new((rows * length).div_ceil(16));
+                let mut owned = lines((rows * length).div_ceil(16));
                 let task = |(out, rows): (Part<'_, Line>, &[f32])| {
                     // SAFETY: the words of all rows are written, and where that is not all of the part, zeros before them.
                     let out = unsafe { room(out, rows.len() == RW * k) };
@@ -315,7 +337,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             }
             Left::Transposed(data) => {
                 assert_eq!(data.len(), m * k);
-                let mut owned = Fresh::new(m.div_ceil(AW) * AW / 16 * length);
+                let mut owned = lines(m.div_ceil(AW) * AW / 16 * length);
                 let task = |(number, out): (usize, Part<'_, Line>)| {
                     let row = number * AW;
                     let here = AW.min(m - row);
@@ -335,7 +357,7 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
     }
 
     fn owning(owned: Vec<Line>, layout: Layout, length: usize, smallest: u32) -> Self {
-        Self { start: owned.as_ptr().cast(), _owned: owned, _borrowed: &[], layout, length, smallest }
+        Self { start: owned.as_ptr().cast(), owned, _borrowed: &[], layout, length, smallest }
     }
 
     /// Distance between rows, and between neighbours along k.

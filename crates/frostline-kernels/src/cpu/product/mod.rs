@@ -69,18 +69,24 @@ impl Sum<'_> {
     }
 }
 
+/// Room for so many outputs \[m, n\].
+pub fn room(count: usize, [m, n]: [usize; 2]) -> Vec<Vec<f32>> {
+    (0..count).map(|_| Vec::with_capacity(m * n)).collect()
+}
+
 /// The products of a left operand and right ones of one size, row-major \[m, n\] each, plus a bias in every row if there is
-/// one.
+/// one. They are written to `outs`, which have [`room`] for them.
 ///
 /// # Panics
-/// If an operand's size does not match m, n and k.
+/// If the size of an operand or an output does not match m, n and k.
 pub fn products(
     precision: Precision,
     [m, n, k]: [usize; 3],
     left: Left<'_>,
     rights: &[(Right<'_>, Option<&[f32]>)],
+    mut outs: Vec<Vec<f32>>,
 ) -> Vec<Vec<f32>> {
-    let mut outs: Vec<Vec<f32>> = rights.iter().map(|_| Vec::with_capacity(m * n)).collect();
+    assert_eq!(outs.len(), rights.len(), "an output for each product");
     let terms: Vec<_> = rights.iter().map(|(right, _)| [(0, *right)]).collect();
     let mut sums = Vec::with_capacity(rights.len());
     for ((out, terms), (_, bias)) in outs.iter_mut().zip(&terms).zip(rights) {
@@ -185,6 +191,11 @@ fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'
             _ => blocked::products::<lanes::Portable, BF16>(sizes, lefts, sums),
         }
     }
+}
+
+/// Whether several threads share products of so many multiplications.
+pub fn is_shared(multiplications: usize) -> bool {
+    multiplications >= blocked::PARALLEL_FROM
 }
 
 /// Whether this processor multiplies in this precision faster than in f32. Elsewhere it computes bf16 with the same bits, and
