@@ -2,7 +2,7 @@
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
-use frostline_kernels::{Train, awake, compute_in_background};
+use frostline_kernels::{Kernels as _, Train, awake, compute_in_background};
 use frostline_model::{EncoderConfig, Network, Pass};
 use tracing::trace_span;
 
@@ -46,14 +46,23 @@ impl Step<'_> {
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> (Network<B>, Taken<B::InnerBackend>) {
-        let subwords = self.parts.iter().map(|part| part.input.pack().len()).max().unwrap_or(0);
-        let is_shared = subwords * self.encoder.hidden * self.encoder.intermediate >= SHARED_FROM;
-        if !is_shared || B::k_queues() {
+        if !self.is_shared::<B>() {
             return self.compute(model, optimizer, false);
         }
         let after = awake(|| self.compute(model, optimizer, true));
         optimizer.deferred().into_iter().for_each(compute_in_background);
         after
+    }
+
+    /// Whether the step ends before its updates, which overlap what follows.
+    pub fn leaves_updates<B: Train>(&self) -> bool {
+        self.learns && self.is_shared::<B>() && B::InnerBackend::k_defers().is_some()
+    }
+
+    /// Whether its work is worth sharing by threads that stay awake meanwhile.
+    fn is_shared<B: Train>(&self) -> bool {
+        let subwords = self.parts.iter().map(|part| part.input.pack().len()).max().unwrap_or(0);
+        subwords * self.encoder.hidden * self.encoder.intermediate >= SHARED_FROM && !B::k_queues()
     }
 
     fn compute<B: Train>(

@@ -79,13 +79,20 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = optimizer.give_back(model);
         let model = optimizer.take_table(model);
         let masks = Stream::new(settings.seed, "dropout").child(round);
-        let clock = Clock::start();
-        let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);
         let pass = pass::training(masks, encoder, policy, settings);
         let learns = policy.learns_through(task.head);
-        let step =
-            Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns };
-        let (model, taken) = step.take(model, optimizer);
+        let step = |at: usize| {
+            let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);
+            Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns }
+        };
+        // In training, the updates of a step overlap the next one. So one on another batch leaves those that the timed step has to make.
+        let before = step((at + 1) % self.batches.len());
+        let model = match before.leaves_updates::<B>() {
+            true => before.take(model, optimizer).0,
+            false => model,
+        };
+        let clock = Clock::start();
+        let (model, taken) = step(at).take(model, optimizer);
         wait(&model);
         let time = clock.elapsed();
         self.models[*place] = Some(model);
@@ -93,6 +100,56 @@ impl<'a, B: Train> Turns<'a, B> {
         match loss.is_finite() {
             true => Ok(time),
             false => Err(TrainError::Diverged { step: 1, loss, lr: 0.0 }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::{Autodiff, Flex};
+    use frostline_align::{Aligner, VocabOptions};
+    use frostline_model::{HeadShape, RandomInit, Vocabulary};
+
+    use super::*;
+    use crate::{Dataset, Run, Split, TaggedSentence, Unit};
+
+    /// Updates of each parameter after one round, of sentences of so many words.
+    fn updates(policy: &str, words: usize) -> Vec<u64> {
+        let text = r#"{"model_type": "distilbert", "vocab_size": 5, "dim": 64, "n_layers": 1, "n_heads": 2,
+            "hidden_dim": 1024, "max_position_embeddings": 256}"#;
+        let encoder = EncoderConfig::parse(text, "test").expect("a config");
+        let aligner = Aligner::from_vocab("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", &VocabOptions::default())
+            .expect("a vocabulary");
+        let sentences = vec![TaggedSentence { words: vec!["a"; words], tags: vec!["DET"; words] }; 4];
+        let split = Split { name: "train", sentences: &sentences, unit: Unit::Words };
+        let tags = ["DET".to_string(), "NOUN".to_string()];
+        let mut train = Dataset::build(&split, &aligner, &tags).expect("a dataset");
+        let vocabulary = Vocabulary::full(5);
+        train.compact(&vocabulary);
+        let policy = ResolvedPolicy::parse(policy, 1).expect("a policy");
+        let draw = RandomInit::new(5, 0.02);
+        let model = Network::<Autodiff<Flex>>::build(
+            &encoder,
+            &vocabulary,
+            &[HeadShape::linear(2)],
+            [&draw, &draw],
+            &Default::default(),
+        );
+        let settings = Settings::default();
+        let task = Run::task((&train).into(), (&train).into());
+        let taker = TurnTaker { settings: &settings, encoder: &encoder, policy: &policy, task, model: 0 };
+        let mut turns = Turns::new(vec![taker], vec![model.expect("a model")], vec![vec![0, 1], vec![2, 3]]);
+        turns.round(0).expect("a round");
+        let model = turns.models[0].take().expect("a model");
+        let model = turns.optimizers[0].give_back(model);
+        turns.optimizers[0].save(&model).into_values().map(|(steps, _)| steps).collect()
+    }
+
+    #[test]
+    fn a_timed_step_makes_the_updates_that_one_before_has_left() {
+        for policy in ["none", "all"] {
+            assert!(updates(policy, 254).iter().all(|&steps| steps == 2), "{policy}");
+            assert!(updates(policy, 3).iter().all(|&steps| steps == 1), "a small step leaves none: {policy}");
         }
     }
 }
