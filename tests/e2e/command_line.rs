@@ -113,6 +113,27 @@ fn a_greedy_search_freezes_the_best_block_of_each_round() {
 }
 
 #[test]
+fn a_greedy_search_continues_while_its_command_is_there() {
+    let world = world();
+    world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 3}"#);
+    let continues = || frostline_record::Sweep::read(&world.path("out")).expect("the sweep").search_continues;
+    let search = ["--policies", "greedy", "--lang", "en", "--seeds", "1"];
+    let begun = Ended::of(world.sweep(&search).arg("--begin"));
+    assert_eq!((begun.code, continues()), (Some(0), false), "nobody stays to add cells: {begun:?}");
+
+    world.script(&[("en blocks-1 seed 1", Deed::Fail)]);
+    let stopped = Ended::of(&mut world.sweep(&search));
+    assert_eq!((stopped.code, world.records().len(), continues()), (Some(1), 4, false), "{stopped:?}");
+    assert!(stopped.out.contains("greedy    stops here: en blocks-1 seed 1 has no result"), "{stopped:?}");
+
+    // The search needs no result of `none`.
+    world.script(&[("en none seed 1", Deed::Fail)]);
+    std::fs::remove_dir_all(world.path("out")).expect("the first sweep");
+    let ended = Ended::of(&mut world.sweep(&search));
+    assert_eq!((ended.code, world.records().len(), continues()), (Some(1), 7, false), "{ended:?}");
+}
+
+#[test]
 fn a_whole_sweep() {
     let world = world();
     let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));

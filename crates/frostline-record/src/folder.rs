@@ -90,7 +90,7 @@ pub struct Sweep {
     /// The published figures that the plan names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// Whether a greedy search adds cells once all of these have results.
+    /// Whether a command is there that adds cells for a greedy search once all of these have results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub search_continues: bool,
 }

@@ -289,6 +289,13 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
+    /// Says in `sweep.json` that this command adds no cells.
+    pub(crate) fn end_search(&self, claims: &Claims) -> Result<()> {
+        let _writing = claims.hold(&self.path)?;
+        let sweep = Sweep::read(&self.path).environment()?;
+        Sweep { search_continues: false, ..sweep }.write(&self.path).environment()
+    }
+
     /// Removes the prefix files, unless the plan keeps them or cells that read them run or still have to be run, perhaps those
     /// of another command. Other files there are left alone.
     pub(crate) fn clear_prefixes(&self, cache: &PrefixCache, outcome: &Outcome) {

@@ -231,11 +231,11 @@ impl Snapshot {
         }
     }
 
-    /// Whether nobody runs a cell and none is left to be run, except those that failed, with which a search stops.
+    /// Whether all cells are recorded and no search adds more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let Counts { cells, done, failed, .. } = self.counts;
-        done + failed == cells && (!self.search_continues || failed > 0)
+        done + failed == cells && !self.search_continues
     }
 }
 

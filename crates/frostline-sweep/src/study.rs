@@ -122,11 +122,16 @@ impl Study {
         place.folder.join("sweeps").join(format!("{}-{hash}", self.plan.name))
     }
 
-    /// The contents of `sweep.json`.
-    pub(crate) fn sweep(&self, cells: Vec<Cell>) -> Sweep {
+    /// Whether a round of a search follows the current one.
+    pub(crate) fn search_continues(&self) -> bool {
+        self.search.as_ref().is_some_and(Search::continues)
+    }
+
+    /// The contents of `sweep.json`. `stays` says whether this command stays to make further rounds of a search.
+    pub(crate) fn sweep(&self, cells: Vec<Cell>, stays: bool) -> Sweep {
         let (plan, overrides, reference) =
             (self.plan.clone(), self.overrides.clone(), self.reference.clone());
-        let search_continues = self.search.as_ref().is_some_and(Search::continues);
+        let search_continues = stays && self.search_continues();
         Sweep { schema: SCHEMA, plan, overrides, cells, reference, search_continues }
     }
 }

@@ -65,6 +65,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     }
     let claims = Claims::of("frostline sweep", args.sharing.lease());
     let asked_jobs = study.plan.jobs;
+    let stays = !args.begin && !args.cluster.detach;
 
     // Once, except in a greedy search, where the records of a round decide the cells of the next one.
     loop {
@@ -74,7 +75,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         study.plan.jobs = packing::jobs(asked_jobs, &cells, &out, &program, args);
         let folder = match args.verify {
             true => Folder::temporary(cells)?,
-            false => Folder::open(&out, study.sweep(cells), &claims)?,
+            false => Folder::open(&out, study.sweep(cells, stays), &claims)?,
         };
         if args.begin {
             return Ok(folder.introduce_work());
@@ -86,7 +87,12 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             ExecutorKind::Local => here(args, &study, &folder, &program, &claims)?,
             ExecutorKind::Slurm => match slurm::run(args, &folder, &program)? {
                 slurm::Round::Ended(outcome) => outcome,
-                slurm::Round::Detached => return Ok(Ending::Done),
+                slurm::Round::Detached => {
+                    if study.search_continues() {
+                        folder.end_search(&claims)?;
+                    }
+                    return Ok(Ending::Done);
+                }
             },
         };
         let complete = !args.verify && !outcome.interrupted;
@@ -95,6 +101,9 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             && study.next_round(folder.cells(), |cell| folder.record(cell))?
         {
             continue;
+        }
+        if complete && study.search_continues() {
+            folder.end_search(&claims)?;
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete {

@@ -20,7 +20,7 @@ Examples:
 Keys: up and down select a cell; a, r, f, w and d show all cells or those that are running, failed, waiting or done; q \
 ends it.
 
-Exit codes: 0 ended by a key, or with --json when all cells are recorded; 1 with --json where some failed; 2 bad \
+Exit codes: 0 ended by a key, or with --json when all cells are recorded and no search adds more; 1 with --json where some failed; 2 bad \
 arguments; 3 environment (no sweep).")]
 pub struct WatchArgs {
     /// The sweep's folder
@@ -29,7 +29,7 @@ pub struct WatchArgs {
     /// Print the present state and end
     #[arg(long)]
     pub once: bool,
-    /// Print one JSON object per event until all cells are recorded; with --once, the present state as one object
+    /// Print one JSON object per event until all cells are recorded and no search adds more; with --once, the present state as one object
     #[arg(long)]
     pub json: bool,
     /// The time from one look at the folder to the next; longer where a look takes long

@@ -138,8 +138,9 @@ mod tests {
         let failed = CellState::Failed { error: "no memory".into() };
         for (states, continues, ends) in [
             ([done.clone(), done.clone()], true, false),
-            ([done.clone(), failed], true, true),
+            ([done.clone(), failed.clone()], true, false),
             ([done.clone(), done.clone()], false, true),
+            ([done.clone(), failed], false, true),
         ] {
             let look = Snapshot { search_continues: continues, ..snapshot(&states) };
             let told = Changes::of(Path::new("study")).since(&look);

@@ -30,7 +30,7 @@ pub fn watch(args: &WatchArgs) -> Result<Ending> {
     }
 }
 
-/// Prints what changes, until all cells are recorded.
+/// Prints what changes, until all cells are recorded and no search adds more.
 fn notices(args: &WatchArgs, watched: Watched) -> Result<Ending> {
     let mut changes = Changes::of(&args.folder);
     let mut failed = false;
