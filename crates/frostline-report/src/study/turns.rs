@@ -58,12 +58,16 @@ impl StepCost {
             .then(|| RoundRatios { measured: self.measured, by_round: by_round() })
     }
 
-    /// How far its ratio to another may be from that of times: each saving against the baseline may be off on its own. Nothing
-    /// where time itself was compared.
+    /// How far its ratio to another may be from that of times: each saving against the baseline may be off on its own, or the saving
+    /// against the other where there is no baseline. Nothing where time itself was compared.
     pub fn doubt_over(&self, other: &Self) -> f64 {
-        let (Some(_), Some(own), Some(other)) = (self.cpu_ms, self.ratio, other.ratio) else { return 0.0 };
-        let [own, other] = [own.value, other.value];
-        DOUBT * ((1.0 - own).abs() + (1.0 - other).abs() * own / other) / other
+        match (self.cpu_ms, self.ratio, other.ratio) {
+            (None, ..) => 0.0,
+            (Some(_), Some(Estimate { value: own, .. }), Some(Estimate { value: other, .. })) => {
+                DOUBT * ((1.0 - own).abs() + (1.0 - other).abs() * own / other) / other
+            }
+            _ => DOUBT * (1.0 - self.compared_ms() / other.compared_ms()).abs(),
+        }
     }
 
     /// The share of a baseline step's time that is saved.
@@ -194,5 +198,38 @@ pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
         None => Value::Missing,
         Some(_) if group.policy == BASELINE => "baseline".into(),
         Some(cost) => cost.saving_shown(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A policy whose step takes so long, and so much as that of the baseline.
+    fn cost(step_ms: f64, ratio: Option<f64>, by_cpu_time: bool) -> StepCost {
+        let [node, backend, device, isa] = ["", "flex", "cpu", "avx2"].map(String::from);
+        StepCost {
+            step_ms,
+            by_round: vec![step_ms],
+            cpu_ms: by_cpu_time.then_some(step_ms),
+            measured: 0,
+            hardware: Hardware { node, backend, device, isa, threads: 2 },
+            ratio: ratio.map(|value| Estimate { value, low: value, high: value }),
+            rounds: 1,
+            peak_rss_mib: None,
+            saved_mib: None,
+        }
+    }
+
+    #[test]
+    fn a_ratio_of_processor_times_is_in_doubt_by_an_eighth_of_what_both_save() {
+        let doubt = |a: StepCost, b: StepCost| (a.doubt_over(&b) * 1e9).round() / 1e9;
+        let (saving, half) = (|cpu| cost(8.0, Some(0.8), cpu), |cpu| cost(5.0, Some(0.5), cpu));
+        assert_eq!(doubt(saving(false), half(false)), 0.0, "time itself");
+        // 0.8 and 0.5 may be off by an eighth of 0.2 and of 0.5, and so may their ratio, 1.6.
+        assert_eq!(doubt(saving(true), half(true)), DOUBT * (0.2 + 1.6 * 0.5) / 0.5);
+        assert_eq!(doubt(saving(true), cost(10.0, Some(1.0), true)), DOUBT * 0.2, "over the baseline");
+        // Without a baseline, the saving against each other.
+        assert_eq!(doubt(cost(8.0, None, true), cost(5.0, None, true)), DOUBT * 0.6);
     }
 }

@@ -68,9 +68,10 @@ impl Topic for Claims {
              accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
              difference of anything else, or without stored predictions, has Student's over seeds. Training times are \
              compared by steps that policies took in turns, where all of them did, and by their processor time where the \
-             machine was busy: the interval is that of the median \
-             ratio over rounds, and seeds have no part in it. A test is **supported** where the whole interval is where \
-             the test wants it, **contradicted** where the whole interval is elsewhere, and **not decided** \
+             machine was busy: the interval is that of the median ratio over rounds, on each side of which an \
+             eighth of the savings is added for processor time, and seeds have no part in it. A test is \
+             **supported** where the whole interval is where the test wants it, **contradicted** where the whole \
+             interval is elsewhere, and **not decided** \
              otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
              than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
              same share, Wilson's interval over all cells takes the place of Student's. \

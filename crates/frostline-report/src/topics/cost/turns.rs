@@ -14,7 +14,8 @@ pub(super) const READING: &str = "**Time saving** is how much less time a traini
      training, the policies of a language took steps in turns: in one process, on the same batches, in an order drawn for \
      each round, so that whatever else the machine did slowed all of them. It is 1 minus the median of the rounds' \
      ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). On a busy machine these are ratios of the \
-     steps' processor time, since steps of a few milliseconds wait for a processor as long whatever they compute. \
+     steps' processor time, since steps of a few milliseconds wait for a processor as long whatever they compute; an eighth of the saving is \
+     then added to each side of its interval. \
      *not measurable here*: the interval \
      includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, as where what learns changes on the \
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
