@@ -109,3 +109,18 @@ fn a_killed_worker_fails_its_cell() {
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.out.contains("7 cells here already"), "{}", again.out);
 }
+
+#[test]
+fn what_was_left_after_a_record_is_removed_unless_somebody_holds_the_cell() {
+    let world = crate::world();
+    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    let cell = world.cell("en none seed 1");
+    let (left, mine) = (cell.join("record.json.0123456789abcdef.part"), cell.join("record.json.part"));
+    for path in [&left, &mine] {
+        std::fs::write(path, "{}").expect("a file");
+    }
+    let again = Ended::of(&mut world.sweep(&[]));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.out.contains("8 cells here already"), "{}", again.out);
+    assert!(!left.exists() && mine.exists() && cell.join("record.json").exists());
+}

@@ -110,7 +110,7 @@ impl<'a> Folder<'a> {
             Self { path: path.into(), cells, done: HashSet::new(), temporary: None, logs, _held: held };
         folder.create()?;
         let writing = claims.hold(path)?;
-        folder.find_done();
+        folder.find_done(claims);
         // The report warns of times measured with several jobs at once, even if an earlier command measured them.
         if let Some(before) = Sweep::read(path).ok().filter(|_| folder.done() > 0) {
             let jobs = if folder.done() == folder.cells.len() { 0 } else { sweep.plan.jobs };
@@ -128,7 +128,7 @@ impl<'a> Folder<'a> {
         let mut folder =
             Self { path: path.into(), cells, done: HashSet::new(), temporary: None, logs, _held: None };
         folder.create()?;
-        folder.find_done();
+        folder.find_done(claims);
         Ok(folder)
     }
 
@@ -152,13 +152,15 @@ impl<'a> Folder<'a> {
         frostline_files::create_own_folder(&self.logs).environment()
     }
 
-    /// Finds the cells that are done, names those whose record is damaged, and removes the checkpoints of those that were killed
-    /// between their record and the removal of these.
-    fn find_done(&mut self) {
+    /// Finds the cells that are done, names those whose record is damaged, and removes what is left of those that were killed
+    /// after their record: checkpoints, and the name under which it was written.
+    fn find_done(&mut self, claims: &Claims) {
         for cell in &self.cells {
             match stored(&self.path, cell) {
                 Ok(Some(true)) => {
-                    remove_checkpoints(&Sweep::cell_folder(&self.path, cell));
+                    let folder = Sweep::cell_folder(&self.path, cell);
+                    remove_checkpoints(&folder);
+                    claims.clear(&folder);
                     self.done.insert(cell.id.clone());
                 }
                 Ok(_) => {}

@@ -74,6 +74,13 @@ impl Claims {
             }
         }
     }
+
+    /// Removes what killed processes left in a folder that nobody needs to hold any more, unless somebody does.
+    pub(crate) fn clear(&self, folder: &Path) {
+        if !leftovers(folder).is_empty() {
+            let _ = self.try_hold(folder);
+        }
+    }
 }
 
 /// A folder's own files, which only this process writes as long as this value exists.
@@ -110,17 +117,25 @@ fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
     )
 }
 
-/// Removes what killed processes left in a folder that this one holds, and in the folders in it unless these have holders of
-/// their own. Where that fails, it only takes space.
+/// Removes what killed processes left in a folder that this one holds. Where that fails, it only takes space.
 fn clear_leftovers(folder: &Path) {
+    leftovers(folder).iter().for_each(|path| drop(frostline_files::remove(path)));
+}
+
+/// What killed processes left in a folder, and in the folders in it unless these have holders of their own.
+fn leftovers(folder: &Path) -> Vec<PathBuf> {
     // The sweep's own folder: cells, report and timings are claimed one by one.
     let is_shared = folder.join("cells").is_dir();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let of_entry = |entry: fs::DirEntry| {
         let name = entry.file_name();
         if !is_shared && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            clear_leftovers(&entry.path());
+            leftovers(&entry.path())
         } else if name.to_str().is_some_and(|name| is_part(name) || is_attempt(name)) {
-            let _ = frostline_files::remove(&entry.path());
+            vec![entry.path()]
+        } else {
+            Vec::new()
         }
-    }
+    };
+    entries.flat_map(of_entry).collect()
 }
