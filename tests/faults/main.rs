@@ -32,7 +32,7 @@ struct Place {
 }
 
 /// What a finished sweep left: for each cell its result and the hashes of its files.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Found {
     results: BTreeMap<String, String>,
     files: BTreeMap<PathBuf, String>,

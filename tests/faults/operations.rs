@@ -90,7 +90,10 @@ fn survives(fault: &str, reference: &Found) -> bool {
     let mut found = place.finished();
     found.report.retain(|name| name != "report/mine.md");
     found.files.remove(Path::new("cells/mine"));
-    assert_eq!(found, *reference, "{fault}");
+    // A cell does not fail for want of a model's card: `frostline export` writes one where it is missing.
+    let mut expected = reference.clone();
+    expected.files.retain(|path, _| !path.ends_with("model/README.md") || found.files.contains_key(path));
+    assert_eq!(found, expected, "{fault}");
     for name in foreign {
         let text = fs::read_to_string(place.path(name)).ok();
         assert_eq!(text.as_deref(), Some(*name), "{fault}: {name} was touched");
