@@ -6,7 +6,7 @@ use burn::prelude::Backend;
 
 use crate::Deferred;
 
-/// How many threads of the caller's pool compute deferred updates while the others do something else: half of them.
+/// How many threads of the caller's pool work in the background while the others do something else: half of them.
 #[must_use]
 pub fn background_threads() -> usize {
     rayon::current_num_threads() / 2

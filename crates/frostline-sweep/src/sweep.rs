@@ -88,9 +88,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             ExecutorKind::Slurm => match slurm::run(args, &folder, &program)? {
                 slurm::Round::Ended(outcome) => outcome,
                 slurm::Round::Detached => {
-                    if study.search_continues() {
-                        folder.end_search(&claims)?;
-                    }
+                    end_search(&study, &folder, &claims)?;
                     return Ok(Ending::Done);
                 }
             },
@@ -102,8 +100,8 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         {
             continue;
         }
-        if complete && study.search_continues() {
-            folder.end_search(&claims)?;
+        if complete {
+            end_search(&study, &folder, &claims)?;
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete {
@@ -116,6 +114,11 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         }
         return Ok(folder.close(&outcome, args.cluster.executor));
     }
+}
+
+/// Takes back that this command adds cells, where a search stops before its last round.
+fn end_search(study: &Study, folder: &Folder<'_>, claims: &Claims) -> Result<()> {
+    if study.search_continues() { folder.end_search(claims) } else { Ok(()) }
 }
 
 /// The way to the program. Where it chooses the backend, it is asked at once.

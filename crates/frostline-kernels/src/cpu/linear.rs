@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
-use super::product::{Left, Right, add, products, room, sum};
+use super::product::{Left, Right, add, outputs, products, sum};
 use super::simd::dispatched;
 use crate::Precision;
 use crate::profile::{Operation, Timed, timed};
@@ -21,7 +21,7 @@ pub fn forward<const T: usize>(precision: Precision, x: &[f32], layers: [Layer<'
     let n = x.len() / i;
     let _timed = timed(Operation::Products, 2 * n * T * o * i, n * i + T * (i * o + n * o));
     let rights = layers.map(|(weight, bias)| (Right::Plain(weight), Some(bias)));
-    let outs = products(precision, [n, o, i], Left::Plain(x), &rights, room(T, [n, o]));
+    let outs = products(precision, [n, o, i], Left::Plain(x), &rights, outputs(T, [n, o]));
     outs.try_into().expect("one output for each layer")
 }
 
@@ -52,8 +52,8 @@ fn sizes_of_x(terms: &[(&[f32], &[f32])], o: usize) -> ([usize; 3], Timed) {
     ([n, i, o], timed(Operation::InputGradients, 2 * count * n * o * i, count * (n * o + i * o) + n * i))
 }
 
-/// The gradients of the weights of layers with one input: `xᵀ gradient`, \[I, O\] each, written to `outs`, which have room for
-/// them. There is at least one.
+/// The gradients of the weights of layers with one input: `xᵀ gradient`, \[I, O\] each, written to `outs`, as
+/// [`outputs`] makes them. There is at least one.
 pub fn backward_weights(
     precision: Precision,
     x: &[f32],

@@ -11,7 +11,7 @@ use burn::tensor::ops::FloatTensorOps as _;
 
 use super::linear;
 use super::overlap::Overlap;
-use super::product::{in_matrix_unit, is_shared, room, with_matrix_unit};
+use super::product::{in_matrix_unit, is_shared, outputs, with_matrix_unit};
 use super::squares::{self, Summed};
 use super::tensors::{Tracked, data, flex, shape2};
 use crate::Precision;
@@ -93,7 +93,7 @@ struct Task {
     of_weights: Vec<FlexTensor>,
     /// Those whose layer's bias has one.
     of_biases: Vec<FlexTensor>,
-    /// Room for the weights' gradients. It comes from the thread that will free it, whose allocator keeps it.
+    /// The weights' gradients to be. They come from the thread that will free them, whose allocator keeps them.
     outs: Vec<Vec<f32>>,
     /// Whether somebody will ask for the gradients' sums of squares.
     wants_squares: bool,
@@ -114,7 +114,7 @@ impl Layers {
         let ((of_weights, mut parents), (of_biases, others)) = (wanted(weights), wanted(biases));
         parents.extend(others);
         let sizes = [x.as_ref().map_or(0, |x| shape2(x)[1]), shape2(of_outputs[0])[1]];
-        let outs = room(of_weights.len(), sizes);
+        let outs = outputs(of_weights.len(), sizes);
         let wants_squares = squares::are_wanted();
         Self { task: Task { precision, sizes, x, of_weights, of_biases, outs, wants_squares }, parents }
     }

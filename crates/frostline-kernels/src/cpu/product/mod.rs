@@ -69,13 +69,13 @@ impl Sum<'_> {
     }
 }
 
-/// Room for so many outputs \[m, n\].
-pub fn room(count: usize, [m, n]: [usize; 2]) -> Vec<Vec<f32>> {
+/// Empty vectors with the capacity of so many outputs \[m, n\].
+pub fn outputs(count: usize, [m, n]: [usize; 2]) -> Vec<Vec<f32>> {
     (0..count).map(|_| Vec::with_capacity(m * n)).collect()
 }
 
 /// The products of a left operand and right ones of one size, row-major \[m, n\] each, plus a bias in every row if there is
-/// one. They are written to `outs`, which have [`room`] for them.
+/// one. They are written to `outs`, as [`outputs`] makes them.
 ///
 /// # Panics
 /// If the size of an operand or an output does not match m, n and k.
