@@ -78,32 +78,57 @@ fn detect() -> Isa {
     Isa::Portable
 }
 
-/// Defines a function whose body is compiled for each [`Isa`]; inside, the constant `FMA` is true
-/// where fused multiply-add is an instruction.
+/// Defines a function whose body is compiled for each [`Isa`]. A first parameter without a type is the body's alone: it has the
+/// instruction set, a value of a type S that implements [`Simd`](crate::cpu::vector::Simd).
 macro_rules! dispatched {
-    ($(#[$meta:meta])* pub fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
-        $(#[$meta])*
-        #[allow(clippy::too_many_arguments)]
-        pub fn $name($($arg: $type),*) {
+    ($(#[$meta:meta])* pub fn $name:ident($simd:ident $(, $arg:ident: $type:ty)* $(,)?) $body:block) => {
+        $crate::dispatch::dispatched! {
+            @ [$(#[$meta])*] $name, $($arg: $type),*;
+            /// For an instruction set.
             #[inline(always)]
             #[allow(clippy::too_many_arguments, unused_variables)]
-            fn body<const FMA: bool>($($arg: $type),*) $body
+            fn body<S: $crate::cpu::vector::Simd>($simd: S $(, $arg: $type)*) $body
+            $crate::cpu::vector::Avx512::new(), $crate::cpu::vector::Avx2::new(),
+            $crate::cpu::vector::Plain::<true>, $crate::cpu::vector::Plain::<false>
+        }
+    };
+    ($(#[$meta:meta])* pub fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
+        $crate::dispatch::dispatched! {
+            @ [$(#[$meta])*] $name, $($arg: $type),*;
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn body((): () $(, $arg: $type)*) $body
+            (), (), (), ()
+        }
+    };
+    (@ [$($meta:tt)*] $name:ident, $($arg:ident: $type:ty),*; $body:item
+        $avx512:expr, $avx2:expr, $neon:expr, $portable:expr) => {
+        $($meta)*
+        #[allow(clippy::too_many_arguments)]
+        pub fn $name($($arg: $type),*) {
+            $body
             /// The body for this instruction set.
             ///
             /// # Safety
             /// The processor must have the enabled features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx512($($arg: $type),*) { body::<true>($($arg),*) }
+            #[allow(clippy::too_many_arguments, unused_unsafe)]
+            fn avx512($($arg: $type),*) {
+                // SAFETY: these are the features.
+                body(unsafe { $avx512 }, $($arg),*)
+            }
             /// The body for this instruction set.
             ///
             /// # Safety
             /// The processor must have the enabled features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx2($($arg: $type),*) { body::<true>($($arg),*) }
+            #[allow(clippy::too_many_arguments, unused_unsafe)]
+            fn avx2($($arg: $type),*) {
+                // SAFETY: these are the features.
+                body(unsafe { $avx2 }, $($arg),*)
+            }
             match $crate::dispatch::isa() {
                 // SAFETY: `isa` returns this set only if the processor has all its features.
                 #[cfg(target_arch = "x86_64")]
@@ -112,8 +137,8 @@ macro_rules! dispatched {
                 #[cfg(target_arch = "x86_64")]
                 $crate::dispatch::Isa::Avx2 => unsafe { avx2($($arg),*) },
                 #[cfg(target_arch = "aarch64")]
-                $crate::dispatch::Isa::Neon => body::<true>($($arg),*),
-                _ => body::<false>($($arg),*),
+                $crate::dispatch::Isa::Neon => body($neon, $($arg),*),
+                $crate::dispatch::Isa::Portable => body($portable, $($arg),*),
             }
         }
     };

@@ -60,6 +60,13 @@ impl RowMask {
     pub fn factor(self, channel: usize) -> f32 {
         if hash32(self.key, channel as u32) >= self.threshold { self.scale } else { 0.0 }
     }
+
+    /// The key, the hash below which a unit is dropped, and the factor of the others.
+    #[cfg(feature = "flex")]
+    #[inline(always)]
+    pub(crate) const fn words(self) -> (u32, u32, f32) {
+        (self.key, self.threshold, self.scale)
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::simd::{LANES, dispatched, fma};
+use super::simd::LANES;
+use super::vector::Simd;
 use crate::AdamW;
+use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 
 const CHUNK: usize = 1 << 13;
@@ -92,19 +94,19 @@ impl StepConstants {
 
 dispatched! {
     /// The update of a few elements.
-    pub fn step_chunk(rule: StepConstants, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+    pub fn step_chunk(simd, rule: StepConstants, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
         let n = parameter.len();
         let (gradient, first, second) = (&gradient[..n], &mut first[..n], &mut second[..n]);
         for i in 0..n {
             let g = gradient[i] * rule.gradient_scale;
-            [parameter[i], first[i], second[i]] = updated::<FMA>(&rule, g, [parameter[i], first[i], second[i]]);
+            [parameter[i], first[i], second[i]] = updated(simd, &rule, g, [parameter[i], first[i], second[i]]);
         }
     }
 }
 
 dispatched! {
     /// Several updates of a few elements without a gradient, in order.
-    pub fn replay(rules: &[StepConstants], parameter: &mut [f32], first: &mut [f32], second: &mut [f32]) {
+    pub fn replay(simd, rules: &[StepConstants], parameter: &mut [f32], first: &mut [f32], second: &mut [f32]) {
         let parts = parameter.chunks_mut(TOGETHER).zip(first.chunks_mut(TOGETHER)).zip(second.chunks_mut(TOGETHER));
         for ((parameter, first), second) in parts {
             let n = parameter.len();
@@ -115,7 +117,7 @@ dispatched! {
             let [p, m, v] = &mut values;
             for rule in rules {
                 for i in 0..TOGETHER {
-                    [p[i], m[i], v[i]] = updated::<FMA>(rule, 0.0, [p[i], m[i], v[i]]);
+                    [p[i], m[i], v[i]] = updated(simd, rule, 0.0, [p[i], m[i], v[i]]);
                 }
             }
             for (part, values) in [parameter, first, second].into_iter().zip(&values) {
@@ -127,11 +129,11 @@ dispatched! {
 
 /// A number and its two moments after an update with the gradient g.
 #[inline(always)]
-fn updated<const FMA: bool>(rule: &StepConstants, g: f32, [p, m, v]: [f32; 3]) -> [f32; 3] {
-    let m = fma::<FMA>(m, rule.beta1, rule.rest1 * g);
-    let v = fma::<FMA>(v, rule.beta2, rule.rest2 * g * g);
-    let root = fma::<FMA>(v.sqrt(), rule.root_scale, rule.eps);
-    [fma::<FMA>(m / root, rule.move_by, p * rule.keep), m, v]
+fn updated<S: Simd>(simd: S, rule: &StepConstants, g: f32, [p, m, v]: [f32; 3]) -> [f32; 3] {
+    let m = simd.fma(m, rule.beta1, rule.rest1 * g);
+    let v = simd.fma(v, rule.beta2, rule.rest2 * g * g);
+    let root = simd.fma(v.sqrt(), rule.root_scale, rule.eps);
+    [simd.fma(m / root, rule.move_by, p * rule.keep), m, v]
 }
 
 /// Sums of squares in f64, each over chunks of fixed size, in order. All chunks are shared between the threads together, since

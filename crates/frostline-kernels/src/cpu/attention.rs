@@ -9,9 +9,12 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::fresh::{Fresh, as_room};
-use super::simd::{LANES, dispatched, exp, greatest, total};
+use super::simd::LANES;
 use super::square::{SIDE, turn};
-use super::tile::{StridedMatrix, product};
+use super::tile::{Left, product};
+use super::vector::{Lanes, Simd, exp};
+use crate::dispatch::dispatched;
+use crate::dropout::RowMask;
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Pack};
 
@@ -96,7 +99,7 @@ pub fn forward(
 dispatched! {
     /// Forward over one sentence; all of `context` and `probabilities` is written.
     pub fn forward_sentence(
-        q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, identities: &[u64], dropout: Dropout,
+        simd, q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, identities: &[u64], dropout: Dropout,
         context: &mut [MaybeUninit<f32>], probabilities: &mut [MaybeUninit<f32>],
     ) {
         let (l, d) = (identities.len(), h / heads);
@@ -106,24 +109,20 @@ dispatched! {
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
         for head in 0..heads {
             let at = head * d;
-            transpose_head::<FMA>(&k[at..], h, l, d, wide, &mut keys);
+            transpose_head::<S>(&k[at..], h, l, d, wide, &mut keys);
             let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
-            let queries = StridedMatrix { data: &q[at..], row: h, col: 1 };
-            product::<FMA>([l, wide, d], queries, (&keys, wide), (&mut *probabilities, wide));
+            product(simd, [l, wide, d], Left::Rows(&q[at..], h), (&keys, wide), (&mut *probabilities, wide));
             // SAFETY: the product wrote all of it.
             let probabilities = unsafe { probabilities.assume_init_mut() };
             for row in probabilities.chunks_exact_mut(wide) {
-                softmax::<FMA>(row, l, scale);
+                softmax(simd, row, l, scale);
             }
+            let masks = |row| dropout.row(identities[row], head as u64 + 1);
             let weights = if dropout.is_off() { &*probabilities } else {
-                fill_mask(&mut dropped, wide, head, identities, dropout);
-                for (dropped, probability) in dropped.iter_mut().zip(&*probabilities) {
-                    *dropped *= probability;
-                }
+                after_dropout(simd, probabilities, wide, masks, &mut dropped);
                 &dropped
             };
-            let weights = StridedMatrix { data: weights, row: wide, col: 1 };
-            product::<FMA>([l, d, l], weights, (&v[at..], h), (&mut context[at..], h));
+            product(simd, [l, d, l], Left::Rows(weights, wide), (&v[at..], h), (&mut context[at..], h));
         }
     }
 }
@@ -166,7 +165,7 @@ pub fn backward(
 dispatched! {
     /// Backward over one sentence; all of `dq`, `dk` and `dv` is written.
     pub fn backward_sentence(
-        gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize,
+        simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize,
         identities: &[u64], dropout: Dropout, probabilities: &[f32],
         dq: &mut [MaybeUninit<f32>], dk: &mut [MaybeUninit<f32>], dv: &mut [MaybeUninit<f32>],
     ) {
@@ -175,47 +174,34 @@ dispatched! {
         let scale = 1.0 / (d as f32).sqrt();
         let mut values = vec![0f32; d * wide];
         let mut scores = vec![0f32; l * wide];
-        let [mut mask, mut dropped] = [(); 2].map(|()| vec![0f32; if dropout.is_off() { 0 } else { l * wide }]);
+        let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
         for head in 0..heads {
             let at = head * d;
+            let masks = |row| dropout.row(identities[row], head as u64 + 1);
             let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
             let weights = if dropout.is_off() { probabilities } else {
-                fill_mask(&mut mask, wide, head, identities, dropout);
-                for ((dropped, probability), factor) in dropped.iter_mut().zip(probabilities).zip(&mask) {
-                    *dropped = probability * factor;
-                }
+                after_dropout(simd, probabilities, wide, masks, &mut dropped);
                 &dropped
             };
-            let weights = StridedMatrix { data: weights, row: 1, col: wide };
-            product::<FMA>([l, d, l], weights, (&gradient[at..], h), (&mut dv[at..], h));
-            transpose_head::<FMA>(&v[at..], h, l, d, wide, &mut values);
-            let gradients = StridedMatrix { data: &gradient[at..], row: h, col: 1 };
+            product(simd, [l, d, l], Left::Columns(weights, wide), (&gradient[at..], h), (&mut dv[at..], h));
+            transpose_head::<S>(&v[at..], h, l, d, wide, &mut values);
             // SAFETY: a product writes numbers.
-            product::<FMA>([l, wide, d], gradients, (&values, wide), (unsafe { as_room(&mut scores) }, wide));
-            // Without dropout, the mask is empty.
-            for (score, factor) in scores.iter_mut().zip(&mask) {
-                *score *= factor;
+            let room = unsafe { as_room(&mut scores) };
+            product(simd, [l, wide, d], Left::Rows(&gradient[at..], h), (&values, wide), (room, wide));
+            let rows = scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide));
+            for (row, (scores, probabilities)) in rows.enumerate() {
+                let mask = (!dropout.is_off()).then(|| masks(row));
+                softmax_backward(simd, mask, scores, probabilities, scale);
             }
-            for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
-                softmax_backward(scores, probabilities, scale);
-            }
-            let rows = StridedMatrix { data: &scores, row: wide, col: 1 };
-            product::<FMA>([l, d, l], rows, (&k[at..], h), (&mut dq[at..], h));
-            product::<FMA>([l, d, l], StridedMatrix { row: 1, col: wide, ..rows }, (&q[at..], h), (&mut dk[at..], h));
+            product(simd, [l, d, l], Left::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
+            product(simd, [l, d, l], Left::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
         }
     }
 }
 
 /// The transpose of one head's \[l, d\], padded with zeros to \[d, wide\].
 #[inline(always)]
-fn transpose_head<const FMA: bool>(
-    data: &[f32],
-    stride: usize,
-    l: usize,
-    d: usize,
-    wide: usize,
-    out: &mut [f32],
-) {
+fn transpose_head<S: Simd>(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
     assert!((l - 1) * stride + d <= data.len() && (d - 1) * wide + l <= out.len(), "a head [{l}, {d}]");
     let channels = if l < SIDE { 0 } else { d - d % SIDE };
     for row in (0..l).step_by(SIDE).filter(|_| channels > 0) {
@@ -225,7 +211,13 @@ fn transpose_head<const FMA: bool>(
             let from = data.as_ptr().wrapping_add(row * stride + channel);
             let to = out.as_mut_ptr().wrapping_add(channel * wide + row).cast();
             // SAFETY: the square is inside both, as was asserted; with FMA, the caller is compiled for AVX2.
-            unsafe { turn::<FMA>(from, stride, to, wide) };
+            unsafe {
+                if S::FMA {
+                    turn::<true>(from, stride, to, wide);
+                } else {
+                    turn::<false>(from, stride, to, wide);
+                }
+            }
         }
     }
     for row in 0..l {
@@ -237,55 +229,69 @@ fn transpose_head<const FMA: bool>(
 
 /// Softmax over the first `l` of a row times `scale`; the padding becomes 0.
 #[inline(always)]
-fn softmax<const FMA: bool>(row: &mut [f32], l: usize, scale: f32) {
-    row[l..].fill(f32::NEG_INFINITY);
+fn softmax<S: Simd>(simd: S, row: &mut [f32], l: usize, scale: f32) {
     let (chunks, _) = row.as_chunks_mut::<LANES>();
-    let mut tops = [f32::NEG_INFINITY; LANES];
-    for chunk in &*chunks {
-        for (top, &value) in tops.iter_mut().zip(chunk) {
-            *top = if value > *top { value } else { *top };
-        }
+    let (zero, lowest) = (simd.splat(0.0), simd.splat(f32::NEG_INFINITY));
+    let left = |number: usize| l - number * LANES;
+    let mut tops = lowest;
+    for (number, chunk) in chunks.iter().enumerate() {
+        tops = simd.lanes(*chunk).first(left(number), lowest).greater(tops);
     }
-    let top = greatest(tops);
-    let mut sums = [0f32; LANES];
+    let (top, scale) = (simd.splat(tops.greatest()), simd.splat(scale));
+    let mut sums = zero;
     for (number, chunk) in chunks.iter_mut().enumerate() {
-        let left = (l - number * LANES) as u32;
-        for (lane, (value, sum)) in chunk.iter_mut().zip(&mut sums).enumerate() {
-            let power = exp::<FMA>((*value - top) * scale);
-            *value = if (lane as u32) < left { power } else { 0.0 };
-            *sum += *value;
-        }
+        let powers = exp(simd, simd.lanes(*chunk).minus(top).times(scale)).first(left(number), zero);
+        sums = sums.plus(powers);
+        *chunk = powers.array();
     }
-    let inverse = 1.0 / total(sums);
-    for value in chunks.as_flattened_mut() {
-        *value *= inverse;
+    let inverse = simd.splat(1.0 / sums.total());
+    for chunk in chunks {
+        *chunk = simd.lanes(*chunk).times(inverse).array();
     }
 }
 
-/// From the gradient of a row of softmax that of its scores, before `scale`. Where the probabilities are 0 it is 0.
+/// A head's probabilities after dropout, given the mask of each row.
 #[inline(always)]
-fn softmax_backward(row: &mut [f32], probabilities: &[f32], scale: f32) {
+fn after_dropout<S: Simd>(
+    simd: S,
+    probabilities: &[f32],
+    wide: usize,
+    masks: impl Fn(usize) -> RowMask,
+    out: &mut [f32],
+) {
+    let rows = out.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide));
+    for (row, (out, probabilities)) in rows.enumerate() {
+        let (mask, (chunks, _)) = (masks(row), probabilities.as_chunks::<LANES>());
+        let (out, _) = out.as_chunks_mut::<LANES>();
+        for (number, (out, chunk)) in out.iter_mut().zip(chunks).enumerate() {
+            *out = simd.lanes(*chunk).times(simd.factors(mask, number * LANES)).array();
+        }
+    }
+}
+
+/// From the gradient of a row of softmax after dropout that of its scores, before `scale`. Where the probabilities are 0 it
+/// is 0.
+#[inline(always)]
+fn softmax_backward<S: Simd>(
+    simd: S,
+    mask: Option<RowMask>,
+    row: &mut [f32],
+    probabilities: &[f32],
+    scale: f32,
+) {
     let (chunks, _) = row.as_chunks_mut::<LANES>();
     let (probabilities, _) = probabilities.as_chunks::<LANES>();
-    let mut sums = [0f32; LANES];
-    for (chunk, probabilities) in chunks.iter().zip(probabilities) {
-        for ((sum, value), probability) in sums.iter_mut().zip(chunk).zip(probabilities) {
-            *sum += value * probability;
+    let mut sums = simd.splat(0.0);
+    for (number, (chunk, probabilities)) in chunks.iter_mut().zip(probabilities).enumerate() {
+        let mut values = simd.lanes(*chunk);
+        if let Some(mask) = mask {
+            values = values.times(simd.factors(mask, number * LANES));
+            *chunk = values.array();
         }
+        sums = sums.plus(values.times(simd.lanes(*probabilities)));
     }
-    let mean = total(sums);
+    let (mean, scale) = (simd.splat(sums.total()), simd.splat(scale));
     for (chunk, probabilities) in chunks.iter_mut().zip(probabilities) {
-        *chunk = std::array::from_fn(|lane| (chunk[lane] - mean) * probabilities[lane] * scale);
-    }
-}
-
-/// The factors of one head's rows under dropout.
-#[inline(always)]
-fn fill_mask(out: &mut [f32], wide: usize, head: usize, identities: &[u64], dropout: Dropout) {
-    for (row, &identity) in out.chunks_exact_mut(wide).zip(identities) {
-        let mask = dropout.row(identity, head as u64 + 1);
-        for (channel, factor) in row.iter_mut().enumerate() {
-            *factor = mask.factor(channel);
-        }
+        *chunk = simd.lanes(*chunk).minus(mean).times(simd.lanes(*probabilities)).times(scale).array();
     }
 }

@@ -6,7 +6,9 @@ use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
 use super::fresh::Fresh;
-use super::simd::{dispatched, erf, exp};
+use super::simd::LANES;
+use super::vector::{Lanes, Simd, erf, exp};
+use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 
 const CHUNK: usize = 1 << 13;
@@ -48,24 +50,60 @@ pub fn backward(slope: &[f32], gradient: &mut [f32]) {
         .for_each(|(gradient, slope)| multiply_chunk(slope, gradient));
 }
 
+/// 2 Φ(x).
+#[inline(always)]
+fn twice_normal<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
+    simd.splat(1.0).plus(erf(simd, x.times(simd.splat(std::f32::consts::FRAC_1_SQRT_2))))
+}
+
+/// x Φ(x).
+#[inline(always)]
+fn gelu<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 1] {
+    [simd.splat(0.5).times(x).times(twice_normal(simd, x))]
+}
+
+/// x Φ(x), and Φ(x) + x φ(x).
+#[inline(always)]
+fn gelu_with_slope<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 2] {
+    let all = |value| simd.splat(value);
+    let twice = twice_normal(simd, x);
+    let density = all(0.398_942_3).times(exp(simd, all(-0.5).times(x).times(x)));
+    [all(0.5).times(x).times(twice), all(0.5).times(twice).plus(x.times(density))]
+}
+
+/// Writes what a function makes of each sixteen elements; of the last ones, with zeros after them. A macro, because the compiler
+/// may leave what is called twice a function of its own, without the instruction set.
+macro_rules! write_each {
+    ($simd:ident, $function:ident, $x:ident, $outs:expr) => {
+        let mut outs = $outs;
+        let (chunks, rest) = $x.as_chunks::<LANES>();
+        let whole = $x.len() - rest.len();
+        for (chunk, at) in chunks.iter().zip((0..whole).step_by(LANES)) {
+            for (out, values) in outs.iter_mut().zip($function($simd, $simd.lanes(*chunk))) {
+                out[at..at + LANES].write_copy_of_slice(&values.array());
+            }
+        }
+        if !rest.is_empty() {
+            let mut last = [0f32; LANES];
+            last[..rest.len()].copy_from_slice(rest);
+            for (out, values) in outs.iter_mut().zip($function($simd, $simd.lanes(last))) {
+                out[whole..].write_copy_of_slice(&values.array()[..rest.len()]);
+            }
+        }
+    };
+}
+
 dispatched! {
     /// Forward over a few elements, all of which are written.
-    pub fn forward_chunk(x: &[f32], out: &mut [MaybeUninit<f32>]) {
-        for (out, &x) in out.iter_mut().zip(x) {
-            out.write(0.5 * x * (1.0 + erf::<FMA>(x * std::f32::consts::FRAC_1_SQRT_2)));
-        }
+    pub fn forward_chunk(simd, x: &[f32], out: &mut [MaybeUninit<f32>]) {
+        write_each!(simd, gelu, x, [out]);
     }
 }
 
 dispatched! {
     /// Forward over a few elements with their slopes, all of which are written.
-    pub fn slope_chunk(x: &[f32], out: &mut [MaybeUninit<f32>], slope: &mut [MaybeUninit<f32>]) {
-        for ((out, slope), &x) in out.iter_mut().zip(slope).zip(x) {
-            let twice = 1.0 + erf::<FMA>(x * std::f32::consts::FRAC_1_SQRT_2);
-            let density = 0.398_942_3 * exp::<FMA>(-0.5 * x * x);
-            out.write(0.5 * x * twice);
-            slope.write(0.5 * twice + x * density);
-        }
+    pub fn slope_chunk(simd, x: &[f32], out: &mut [MaybeUninit<f32>], slope: &mut [MaybeUninit<f32>]) {
+        write_each!(simd, gelu_with_slope, x, [out, slope]);
     }
 }
 

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
 use super::product::{Left, Right, add, outputs, products, sum};
-use super::simd::dispatched;
 use crate::Precision;
+use crate::dispatch::dispatched;
 use crate::profile::{Operation, Timed, timed};
 
 const ROWS: usize = 32;

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
 use super::fresh::Fresh;
-use super::simd::{dispatched, sum};
+use super::vector::sum;
+use crate::dispatch::dispatched;
 
 /// Elements whose products are summed at a time.
 const CHUNK: usize = 1 << 13;
@@ -60,8 +61,8 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 dispatched! {
     /// The sum of the products of a few elements.
-    pub fn dot_chunk(a: &[f32], b: &[f32], out: &mut f32) {
-        *out = sum([a, b], |[a, b]| a * b);
+    pub fn dot_chunk(simd, a: &[f32], b: &[f32], out: &mut f32) {
+        *out = sum(simd, [a, b], |[a, b]| a * b);
     }
 }
 

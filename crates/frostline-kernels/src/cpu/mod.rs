@@ -23,6 +23,7 @@ mod square;
 mod squares;
 mod tensors;
 mod tile;
+mod vector;
 mod weights;
 
 pub use product::{has_matrix_unit, in_matrix_unit, with_matrix_unit};

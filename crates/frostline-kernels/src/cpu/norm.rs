@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
 use super::fresh::Fresh;
-use super::simd::{dispatched, sum};
+use super::vector::sum;
+use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Rows};
 
@@ -68,7 +69,7 @@ pub fn forward(
 dispatched! {
     /// Forward over a few rows; all of `y`, `normal` and `inverse` is written.
     pub fn forward_rows(
-        x: &[f32], residual: Option<&[f32]>, gamma: &[f32], beta: &[f32], eps: f32,
+        simd, x: &[f32], residual: Option<&[f32]>, gamma: &[f32], beta: &[f32], eps: f32,
         dropout: Dropout, identities: &[u64],
         y: &mut [MaybeUninit<f32>], normal: &mut [MaybeUninit<f32>], inverse: &mut [MaybeUninit<f32>],
     ) {
@@ -93,13 +94,13 @@ dispatched! {
                     *normal += residual;
                 }
             }
-            let mean = sum([normal], |[x]| x) / h as f32;
-            let variance = sum([normal], |[x]| (x - mean) * (x - mean)) / h as f32;
+            let mean = sum(simd, [normal], |[x]| x) / h as f32;
+            let variance = sum(simd, [normal], |[x]| (x - mean) * (x - mean)) / h as f32;
             let scale = 1.0 / (variance + eps).sqrt();
             inverse[row].write(scale);
             for i in 0..h {
                 normal[i] = (normal[i] - mean) * scale;
-                y[i].write(super::simd::fma::<FMA>(normal[i], gamma[i], beta[i]));
+                y[i].write(simd.fma(normal[i], gamma[i], beta[i]));
             }
         }
     }
@@ -156,14 +157,14 @@ pub fn backward(
 dispatched! {
     /// The gradient of the normalised sum over a few rows, all of which are written.
     pub fn backward_rows(
-        gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], out: &mut [MaybeUninit<f32>],
+        simd, gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], out: &mut [MaybeUninit<f32>],
     ) {
         let h = gamma.len();
         for (row, &scale) in inverse.iter().enumerate() {
             let at = row * h..(row + 1) * h;
             let (gradient, normal, out) = (&gradient[at.clone()][..h], &normal[at.clone()][..h], &mut out[at][..h]);
-            let mean = sum([gradient, gamma], |[gradient, gamma]| gradient * gamma) / h as f32;
-            let slope = sum([gradient, gamma, normal], |[gradient, gamma, normal]| gradient * gamma * normal) / h as f32;
+            let mean = sum(simd, [gradient, gamma], |[gradient, gamma]| gradient * gamma) / h as f32;
+            let slope = sum(simd, [gradient, gamma, normal], |[gradient, gamma, normal]| gradient * gamma * normal) / h as f32;
             for i in 0..h {
                 out[i].write(scale * (gradient[i] * gamma[i] - mean - normal[i] * slope));
             }
@@ -173,12 +174,12 @@ dispatched! {
 
 dispatched! {
     /// Adds a few rows to the gradients of gamma and beta.
-    pub fn affine_rows(gradient: &[f32], normal: &[f32], gamma: &mut [f32], beta: &mut [f32]) {
+    pub fn affine_rows(simd, gradient: &[f32], normal: &[f32], gamma: &mut [f32], beta: &mut [f32]) {
         let h = gamma.len();
         let beta = &mut beta[..h];
         for (gradient, normal) in gradient.chunks_exact(h).zip(normal.chunks_exact(h)) {
             for i in 0..h {
-                gamma[i] = super::simd::fma::<FMA>(gradient[i], normal[i], gamma[i]);
+                gamma[i] = simd.fma(gradient[i], normal[i], gamma[i]);
                 beta[i] += gradient[i];
             }
         }

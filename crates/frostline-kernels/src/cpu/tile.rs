@@ -1,20 +1,19 @@
 //! Small matrix products inside one attention head, where the set-up of a general GEMM would cost more
 //! than the arithmetic. Every element is summed over k in ascending order.
 
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
-use super::simd::{LANES, fma};
+use super::simd::LANES;
+use super::vector::{Lanes, Simd};
 
-/// Rows of a tile: enough sums to hide the latency of a multiply-add, few enough for 16 registers
-/// of half the width.
-const TALL: usize = 6;
-
-/// A read-only matrix with arbitrary strides.
+/// The left operand of a product \[m, k\].
 #[derive(Clone, Copy)]
-pub struct StridedMatrix<'a> {
-    pub data: &'a [f32],
-    pub row: usize,
-    pub col: usize,
+pub enum Left<'a> {
+    /// Rows so far apart.
+    Rows(&'a [f32], usize),
+    /// Columns so far apart: a transpose.
+    Columns(&'a [f32], usize),
 }
 
 /// Writes `out[m, n] = a[m, k] b[k, n]`; rows of `b` and `out` are contiguous, `b_row` and `out_row` apart.
@@ -22,24 +21,32 @@ pub struct StridedMatrix<'a> {
 /// # Panics
 /// If a size is 0, or a matrix ends before its last element.
 #[inline(always)]
-pub fn product<const FMA: bool>(
+pub fn product<S: Simd>(
+    simd: S,
     [m, n, k]: [usize; 3],
-    a: StridedMatrix<'_>,
+    a: Left<'_>,
     (b, b_row): (&[f32], usize),
     (out, out_row): (&mut [MaybeUninit<f32>], usize),
 ) {
-    assert!((m - 1) * a.row + (k - 1) * a.col < a.data.len(), "the left operand of a product [{m}, {k}]");
+    let (data, [across, along]) = match a {
+        Left::Rows(data, apart) => (data, [apart, 1]),
+        Left::Columns(data, apart) => (data, [1, apart]),
+    };
+    assert!((m - 1) * across + (k - 1) * along < data.len(), "the left operand of a product [{m}, {k}]");
     assert!((k - 1) * b_row + n <= b.len(), "the right operand of a product [{k}, {n}]");
     assert!((m - 1) * out_row + n <= out.len(), "the output of a product [{m}, {n}]");
+    let [rows, vectors] = S::TILE;
     // Tiles of almost the same height, since few rows are too few sums.
-    let tall = m.div_ceil(m.div_ceil(TALL));
+    let tall = m.div_ceil(m.div_ceil(rows));
     let whole = n - n % LANES;
-    for j in (0..whole).step_by(LANES) {
+    let mut j = 0;
+    while j < whole {
+        let wide = if vectors > 1 && j + 2 * LANES <= whole { 2 } else { 1 };
         for i in (0..m).step_by(tall) {
             let tile = Tile {
-                a: a.data.as_ptr().wrapping_add(i * a.row),
-                row: a.row,
-                col: a.col,
+                a: data.as_ptr().wrapping_add(i * across),
+                across,
+                along,
                 b: b.as_ptr().wrapping_add(j),
                 b_row,
                 out: out.as_mut_ptr().wrapping_add(i * out_row + j).cast(),
@@ -47,33 +54,32 @@ pub fn product<const FMA: bool>(
             };
             // SAFETY: rows below m and columns below n are inside the three matrices, as was asserted.
             unsafe {
-                match tall.min(m - i) {
-                    1 => tile.compute::<FMA, 1>(k),
-                    2 => tile.compute::<FMA, 2>(k),
-                    3 => tile.compute::<FMA, 3>(k),
-                    4 => tile.compute::<FMA, 4>(k),
-                    5 => tile.compute::<FMA, 5>(k),
-                    _ => tile.compute::<FMA, TALL>(k),
+                match (a, wide) {
+                    (Left::Rows(..), 1) => tile.rows::<S, false, 1>(simd, tall.min(m - i), k),
+                    (Left::Rows(..), _) => tile.rows::<S, false, 2>(simd, tall.min(m - i), k),
+                    (Left::Columns(..), 1) => tile.rows::<S, true, 1>(simd, tall.min(m - i), k),
+                    (Left::Columns(..), _) => tile.rows::<S, true, 2>(simd, tall.min(m - i), k),
                 }
             }
         }
+        j += wide * LANES;
     }
     for i in 0..m {
         for j in whole..n {
             let mut sum = 0f32;
             for p in 0..k {
-                sum = fma::<FMA>(a.data[i * a.row + p * a.col], b[p * b_row + j], sum);
+                sum = simd.fma(data[i * across + p * along], b[p * b_row + j], sum);
             }
             out[i * out_row + j].write(sum);
         }
     }
 }
 
-/// Some rows and [`LANES`] columns of a product, by the places of their first elements.
+/// Some rows and vectors of columns of a product, by the places of their first elements.
 struct Tile {
     a: *const f32,
-    row: usize,
-    col: usize,
+    across: usize,
+    along: usize,
     b: *const f32,
     b_row: usize,
     out: *mut f32,
@@ -81,27 +87,66 @@ struct Tile {
 }
 
 impl Tile {
-    /// Computes R rows.
+    /// Computes `rows` rows, at most eight, of C vectors. `TRANSPOSED` says that rows of `a` are neighbours.
     ///
     /// # Safety
-    /// R rows and k columns of `a`, k rows of `b` and R rows of `out` must be valid, with no other access to `out`.
+    /// These rows and k columns of `a`, k rows of `b` and the rows of `out` must be valid, with no other access to `out`.
     #[inline(always)]
-    unsafe fn compute<const FMA: bool, const R: usize>(self, k: usize) {
-        let mut sums = [[0f32; LANES]; R];
-        for p in 0..k {
-            // SAFETY: the caller guarantees the elements.
-            let b = unsafe { *self.b.add(p * self.b_row).cast::<[f32; LANES]>() };
-            for (r, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: as above.
-                let a = unsafe { *self.a.add(r * self.row + p * self.col) };
-                for (sum, b) in sums.iter_mut().zip(b) {
-                    *sum = fma::<FMA>(a, b, *sum);
-                }
+    unsafe fn rows<S: Simd, const TRANSPOSED: bool, const C: usize>(self, simd: S, rows: usize, k: usize) {
+        // SAFETY: the caller guarantees the elements.
+        unsafe {
+            match rows {
+                1 => self.compute::<S, TRANSPOSED, 1, C>(simd, k),
+                2 => self.compute::<S, TRANSPOSED, 2, C>(simd, k),
+                3 => self.compute::<S, TRANSPOSED, 3, C>(simd, k),
+                4 => self.compute::<S, TRANSPOSED, 4, C>(simd, k),
+                5 => self.compute::<S, TRANSPOSED, 5, C>(simd, k),
+                6 => self.compute::<S, TRANSPOSED, 6, C>(simd, k),
+                7 => self.compute::<S, TRANSPOSED, 7, C>(simd, k),
+                _ => self.compute::<S, TRANSPOSED, 8, C>(simd, k),
             }
         }
+    }
+
+    /// Computes R rows of C vectors.
+    ///
+    /// # Safety
+    /// As for [`rows`](Self::rows).
+    #[inline(always)]
+    unsafe fn compute<S: Simd, const TRANSPOSED: bool, const R: usize, const C: usize>(
+        self,
+        simd: S,
+        k: usize,
+    ) {
+        let mut sums = [[simd.splat(0.0); C]; R];
+        // The compiler would compute the place of each row from the one before.
+        let places: [usize; R] = if TRANSPOSED {
+            std::array::from_fn(|r| r)
+        } else {
+            black_box(std::array::from_fn(|r| r * self.across))
+        };
+        let (mut a, mut b) = (self.a, self.b);
+        for _ in 0..k {
+            let mut right = [simd.splat(0.0); C];
+            for (c, right) in right.iter_mut().enumerate() {
+                // SAFETY: the caller guarantees the elements.
+                *right = simd.lanes(unsafe { *b.wrapping_add(c * LANES).cast() });
+            }
+            for (sums, place) in sums.iter_mut().zip(places) {
+                // SAFETY: as above.
+                let left = simd.splat(unsafe { *a.wrapping_add(place) });
+                for (sum, right) in sums.iter_mut().zip(right) {
+                    *sum = left.fma(right, *sum);
+                }
+            }
+            a = a.wrapping_add(if TRANSPOSED { self.along } else { 1 });
+            b = b.wrapping_add(self.b_row);
+        }
         for (r, sums) in sums.iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { *self.out.add(r * self.out_row).cast() = *sums };
+            for (c, sum) in sums.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { *self.out.wrapping_add(r * self.out_row + c * LANES).cast() = sum.array() };
+            }
         }
     }
 }
@@ -119,14 +164,20 @@ mod tests {
             let a: Vec<f32> = (0..k * across).map(value).collect();
             let b: Vec<f32> = (0..k * b_row).map(|at| value(at + 5)).collect();
             // The left operand is a transpose.
-            let a = StridedMatrix { data: &a, row: 1, col: across };
+            let (values, a) = (&a, Left::Columns(&a, across));
             let mut out = vec![f32::NAN; m * out_row];
             // SAFETY: a product writes numbers.
-            product::<false>([m, n, k], a, (&b, b_row), (unsafe { as_room(&mut out) }, out_row));
+            product(
+                crate::cpu::vector::Plain::<false>,
+                [m, n, k],
+                a,
+                (&b, b_row),
+                (unsafe { as_room(&mut out) }, out_row),
+            );
             for (at, found) in out.iter().enumerate() {
                 let (i, j) = (at / out_row, at % out_row);
                 let sum = (0..k)
-                    .fold(0.0, |sum, p| a.data[i + p * across].mul_add(b[p * b_row + j.min(n - 1)], sum));
+                    .fold(0.0, |sum, p| values[i + p * across].mul_add(b[p * b_row + j.min(n - 1)], sum));
                 let expected = if j < n { sum } else { f32::NAN };
                 assert_eq!(found.to_bits(), expected.to_bits(), "[{i}, {j}] of [{m}, {n}, {k}]");
             }
