@@ -298,7 +298,10 @@ impl Step {
         let product_gflops = if self.precision == Precision::F32 { f32_gflops } else { peak(self.precision) };
         let [background, threads] =
             [frostline_kernels::background_threads().max(1), rayon::current_num_threads()];
-        let background_share = background as f64 / threads as f64;
+        let background_share = match B::InnerBackend::k_computes_updates(self.precision) {
+            true => 0.0,
+            false => background as f64 / threads as f64,
+        };
         Limits { product_gflops, f32_gflops, memory_gb_per_s: profile::memory_gb_per_s(), background_share }
     }
 }

@@ -28,7 +28,7 @@ pub struct Profile {
 }
 
 /// A step in which each operation is as fast as its limit allows, and in which nothing else takes time: one operation after the
-/// other, but updates overlapped with the next step on some of the threads.
+/// other, but updates overlapped with the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AtLimits {
     /// What products do, in GFLOP.
@@ -55,7 +55,8 @@ pub struct Limits {
     pub f32_gflops: f64,
     /// What is read from and written to memory, in 10⁹ bytes per second.
     pub memory_gb_per_s: f64,
-    /// The share of the threads that updates occupy, above 0 and at most 1: [`frostline_kernels::background_threads`].
+    /// The share of the threads that updates occupy, from 0 to 1: [`frostline_kernels::background_threads`], or 0 where products
+    /// compute them.
     pub background_share: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Deferred updates in the background. They wait for memory, which half of the threads can read almost as fast as all of them.
+//! Deferred updates in the background, until the next step's products compute them. They wait for memory, which half of the threads
+//! can read almost as fast as all of them.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ pub fn background_threads() -> usize {
     rayon::current_num_threads() / 2
 }
 
-/// Computes updates in the background on [`background_threads`], until all are begun or nobody holds them any more. Where these
-/// threads have other work, or there are none, an update is computed when it is read.
+/// Computes updates in the background on [`background_threads`], until all are begun, others compute them or nobody holds them any
+/// more. Where these threads have other work, or there are none, an update is computed when it is read.
 pub fn compute_in_background<B: Backend>(updates: &Arc<dyn Deferred<B>>) {
     for _ in 0..background_threads() {
         let updates = Arc::downgrade(updates);

@@ -227,6 +227,12 @@ pub trait Kernels: Backend {
         None
     }
 
+    /// Whether products in this precision compute deferred updates on the way, which then take hardly any time of their own.
+    #[must_use]
+    fn k_computes_updates(_precision: Precision) -> bool {
+        false
+    }
+
     /// How a table is made of which a step updates only the rows that it reads; nothing where a backend updates whole tables.
     #[must_use]
     fn k_lazy_table() -> Option<MakeLazyTable> {

@@ -64,10 +64,10 @@ pub struct Update<B: Backend> {
 /// A parameter and its moments after an update.
 pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
 
-/// Deferred updates. They are computed one by one in their order, in the background
-/// ([`compute_in_background`](crate::compute_in_background)) and by whoever reads one.
+/// Deferred updates. They are computed in their order, in the background
+/// ([`compute_in_background`](crate::compute_in_background)), by the backend's next products and by whoever reads one.
 pub trait Deferred<B: Backend>: Send + Sync {
-    /// Computes the next update that nobody has begun. Says whether there was one.
+    /// Computes a part of the next update that nobody has begun. Says whether there was one, and products do not compute the rest.
     fn advance(&self) -> bool;
 
     /// A parameter after its update, by the update's place. Waits for it and computes others meanwhile.

@@ -40,12 +40,6 @@ impl Step<'_> {
         })
     }
 
-    /// Updates the parameter and its moments in place, on this thread.
-    pub fn compute(self) {
-        let _timed = timed(Operation::AdamW, 0, 7 * self.parameter.len());
-        self.chunks().for_each(Step::compute_chunk);
-    }
-
     fn compute_chunk(self) {
         let Self { constants, parameter, gradient, moments: [first, second] } = self;
         step_chunk(constants, parameter, gradient, first, second);

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::fresh::{Fresh, as_room};
+use super::prefetch::prefetch;
 use super::simd::LANES;
 use super::square::{SIDE, turn};
 use super::tile::{Left, product};
@@ -109,6 +110,9 @@ dispatched! {
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
         for head in 0..heads {
             let at = head * d;
+            if head + 1 < heads {
+                [q, k, v].iter().for_each(|data| prefetch_head(&data[at + d..], h, d));
+            }
             transpose_head::<S>(&k[at..], h, l, d, wide, &mut keys);
             let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
             product(simd, [l, wide, d], Left::Rows(&q[at..], h), (&keys, wide), (&mut *probabilities, wide));
@@ -177,6 +181,9 @@ dispatched! {
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
         for head in 0..heads {
             let at = head * d;
+            if head + 1 < heads {
+                [gradient, q, k, v].iter().for_each(|data| prefetch_head(&data[at + d..], h, d));
+            }
             let masks = |row| dropout.row(identities[row], head as u64 + 1);
             let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
             let weights = if dropout.is_off() { probabilities } else {
@@ -196,6 +203,14 @@ dispatched! {
             product(simd, [l, d, l], Left::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
             product(simd, [l, d, l], Left::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
         }
+    }
+}
+
+/// Prefetches one head's \[l, d\].
+#[inline(always)]
+fn prefetch_head(data: &[f32], stride: usize, d: usize) {
+    for row in data.chunks(stride) {
+        (0..d).step_by(16).for_each(|at| prefetch(row.as_ptr().wrapping_add(at)));
     }
 }
 

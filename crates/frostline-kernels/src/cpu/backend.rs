@@ -1,8 +1,6 @@
 //! The operations as burn backends: `Flex` for evaluation and updates, `Autodiff<Flex>` for
 //! training, whose backward passes are in `gradients`.
 
-use std::sync::Arc;
-
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::flex::FlexTensor;
@@ -188,7 +186,11 @@ impl Kernels for Flex {
     fn k_defers() -> Option<Defer<Self>> {
         // With timers, each operation is timed on its own.
         let is_timed = profile::is_on();
-        (!is_timed).then_some(|updates, squares, clip| Arc::new(Updates::new(ready(updates, squares, clip))))
+        (!is_timed).then_some(|updates, squares, clip| Updates::defer(ready(updates, squares, clip)))
+    }
+
+    fn k_computes_updates(precision: Precision) -> bool {
+        product::computes_updates(precision)
     }
 
     fn k_lazy_table() -> Option<MakeLazyTable> {

@@ -17,6 +17,7 @@ mod loss;
 mod mix;
 mod norm;
 mod overlap;
+mod prefetch;
 mod product;
 mod simd;
 mod square;

@@ -80,6 +80,7 @@ unsafe impl Engine for Amx {
     const PLAIN: Layout = Layout::Blocks;
     const TRANSPOSED: Layout = Layout::Blocks;
     const AT_ONCE: usize = AT_ONCE;
+    const AHEAD: usize = 0;
 
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
         let length = k.next_multiple_of(AT_ONCE) / 2;

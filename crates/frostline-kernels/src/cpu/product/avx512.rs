@@ -9,6 +9,11 @@ use std::sync::OnceLock;
 use super::blocked::{AW, Engine, Layout, MR, NR, Tile, with_rows};
 use super::lanes;
 use super::words::{as_bf16, convert, mask, panel, transposed, transposed_f32};
+use crate::cpu::prefetch::Gradually;
+
+/// What a tile prefetches for each word along k: three quarters of a cache line. With half a line, not all updates of a layer have
+/// their turn in bf16; with a whole one, products wait for memory.
+pub const AHEAD: usize = 12;
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
 pub struct Avx512;
@@ -40,6 +45,7 @@ unsafe impl Engine for Avx512 {
     const PLAIN: Layout = Layout::Rows;
     const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
+    const AHEAD: usize = AHEAD;
 
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
         for row in 0..rows {
@@ -95,6 +101,7 @@ unsafe impl Engine for Avx512Widened {
     const PLAIN: Layout = Layout::Rows;
     const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
+    const AHEAD: usize = AHEAD;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
@@ -144,6 +151,12 @@ unsafe impl Engine for Avx512Widened {
     }
 }
 
+/// What a tile prefetches.
+#[inline(always)]
+const fn ahead(tile: &Tile) -> Gradually {
+    Gradually::from(tile.ahead, AHEAD, tile.a.cast())
+}
+
 /// Writes a tile's sums. This is a macro because functions with target features cannot be forced
 /// inline, and a call would pass all sums through memory.
 macro_rules! store {
@@ -171,11 +184,12 @@ macro_rules! store {
 #[target_feature(enable = "avx512f")]
 unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
     let mut sums = [[_mm512_setzero_ps(); 4]; R];
-    let (mut a, mut b) = (tile.a, tile.b);
+    let (mut a, mut b, mut ahead) = (tile.a, tile.b, ahead(tile));
     // SAFETY: the caller guarantees the pointers.
     unsafe {
         prefetch::<R>(tile);
         for _ in 0..tile.length {
+            ahead.prefetch();
             let mut right = [_mm512_setzero_ps(); 4];
             for (j, right) in right.iter_mut().enumerate() {
                 *right = _mm512_load_ps(b.add(16 * j).cast());
@@ -206,11 +220,12 @@ unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn tile_bf16<const R: usize>(tile: &Tile) {
     let mut sums = [[_mm512_setzero_ps(); 4]; R];
-    let (mut a, mut b) = (tile.a, tile.b);
+    let (mut a, mut b, mut ahead) = (tile.a, tile.b, ahead(tile));
     // SAFETY: the caller guarantees the pointers.
     unsafe {
         prefetch::<R>(tile);
         for _ in 0..tile.length {
+            ahead.prefetch();
             let mut right = [as_bf16(_mm512_setzero_si512()); 4];
             for (j, right) in right.iter_mut().enumerate() {
                 *right = as_bf16(_mm512_load_si512(b.add(16 * j).cast()));

@@ -17,12 +17,15 @@
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
 use super::{Left, Right, Start, Sum};
+use crate::cpu::deferred::{self, BetweenTiles};
 use crate::cpu::fresh::{Fresh, Part};
+use crate::cpu::prefetch::prefetch;
 
 /// Columns of a panel of the right operand.
 pub const NR: usize = 64;
@@ -64,6 +67,9 @@ pub unsafe trait Engine {
     const TRANSPOSED: Layout;
     /// bf16 along k that are multiplied at once. A row or column has as many zeros at its end as make a multiple of it.
     const AT_ONCE: usize;
+    /// How many f32 a tile prefetches for each word along k, on request: so many that the updates of a layer are computed between
+    /// the tiles of the one before. 0 if it prefetches nothing.
+    const AHEAD: usize;
 
     /// Converts up to [`RW`] rows of k f32 into words of pairs of bf16, laid out as [`Engine::PLAIN`].
     ///
@@ -183,6 +189,8 @@ pub struct Tile {
     pub add: bool,
     /// Whether a sum of products of bf16 may be below the normal numbers, where it becomes zero.
     pub flush: bool,
+    /// Memory to prefetch, [`Engine::AHEAD`] f32 for each word along k.
+    pub ahead: Option<NonNull<f32>>,
 }
 
 /// One cache line of words, so that whole-register loads are aligned.
@@ -253,7 +261,9 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
+    let updates = if E::AHEAD > 0 { deferred::under_way() } else { None };
     let task = |task: usize| {
+        let mut updates = updates.as_deref().map(BetweenTiles::new);
         PANEL.with_borrow_mut(|panel| {
             panel.resize(stretch * NR / 16, Line([0; 16]));
             let (first, at) = (task / all * rows, task % all);
@@ -261,7 +271,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
             // SAFETY: the caller guarantees the instruction set; a task has its own rows and columns of one output.
             unsafe {
                 E::begin();
-                jobs[at / panels].run::<E>(at % panels * NR, rows, panel);
+                jobs[at / panels].run::<E>(at % panels * NR, rows, panel, &mut updates);
                 E::end();
             }
         });
@@ -439,7 +449,13 @@ impl<const BF16: bool> Job<'_, BF16> {
     /// # Safety
     /// The processor must have the engine's instruction set, this thread must be prepared for it, and no other task may use the
     /// same elements of the output.
-    unsafe fn run<E: Engine>(&self, j: usize, rows: Range<usize>, panel: &mut [Line]) {
+    unsafe fn run<E: Engine>(
+        &self,
+        j: usize,
+        rows: Range<usize>,
+        panel: &mut [Line],
+        updates: &mut Option<BetweenTiles<'_>>,
+    ) {
         let Self { n, k, stretch, .. } = *self;
         debug_assert!(rows.end <= self.m);
         let per_word = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 };
@@ -498,10 +514,11 @@ impl<const BF16: bool> Job<'_, BF16> {
                             bias: bias.as_ptr().wrapping_add(strip),
                             add: from > 0 || term > 0 || matches!(self.start, Start::Out),
                             flush,
+                            ahead: None,
                         };
                         // SAFETY: the caller guarantees the instruction set; the strip's block of `length` words was just
                         // written, and its columns are inside `out`.
-                        unsafe { column::<E, BF16>(words, tile, block.clone(), &mut ahead) };
+                        unsafe { column::<E, BF16>(words, tile, block.clone(), &mut ahead, updates) };
                     }
                 }
             }
@@ -536,10 +553,14 @@ unsafe fn column<E: Engine, const BF16: bool>(
     mut tile: Tile,
     rows: Range<usize>,
     ahead: &mut Ahead,
+    updates: &mut Option<BetweenTiles<'_>>,
 ) {
     let (a, c) = (tile.a, tile.c);
     for i in rows.clone().step_by(E::TILE_ROWS) {
         ahead.prefetch();
+        if let Some(updates) = updates {
+            tile.ahead = updates.next(E::AHEAD * tile.length);
+        }
         tile.rows = E::TILE_ROWS.min(rows.end - i);
         tile.a = a.wrapping_add(words.row(i));
         tile.c = c.wrapping_add(i * tile.n);
@@ -577,18 +598,4 @@ impl Ahead {
         }
         self.row = end;
     }
-}
-
-/// Asks for a line in the first-level cache, where the processor has an instruction for it. A panel does not fit into that
-/// cache, but no product was faster with the second-level cache asked for.
-#[inline(always)]
-pub fn prefetch(at: *const f32) {
-    // SAFETY: a prefetch never faults, wherever it points.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }

@@ -20,6 +20,7 @@ mod words;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
+use self::blocked::Engine as _;
 use super::fresh::as_room;
 use super::simd::{Isa, isa};
 use crate::Precision;
@@ -207,6 +208,22 @@ pub fn is_native(precision: Precision) -> bool {
         Precision::Bf16 => in_matrix_unit() || (isa() == Isa::Avx512 && avx512::is_fast_in_bf16()),
         _ => false,
     }
+}
+
+/// Whether products in this precision compute deferred updates between their tiles.
+pub fn computes_updates(precision: Precision) -> bool {
+    let ahead = match isa() {
+        #[cfg(target_arch = "x86_64")]
+        _ if precision == Precision::Bf16 && in_matrix_unit() => amx::Amx::AHEAD,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => avx512::AHEAD,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => lanes::Avx2::AHEAD,
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => lanes::Neon::AHEAD,
+        Isa::Portable => lanes::Portable::AHEAD,
+    };
+    ahead > 0
 }
 
 /// The name of what the kernels run on, in records.

@@ -3,7 +3,8 @@
 
 use core::arch::x86_64::*;
 
-use super::blocked::{ROWS_AHEAD, prefetch};
+use super::blocked::ROWS_AHEAD;
+use crate::cpu::prefetch::prefetch;
 
 /// The mask of the first n lanes.
 #[inline(always)]
