@@ -30,6 +30,40 @@ fn prefetch_near(at: *const f32) {
     let _ = at;
 }
 
+/// A part of an operand that is needed next: its rows are prefetched tile by tile, so that they are in cache when they are converted.
+pub struct Ahead {
+    from: *const f32,
+    /// Elements between rows.
+    stride: usize,
+    rows: usize,
+    /// Cache lines of a row.
+    lines: usize,
+    /// Over how many tiles the rows are spread, and at which of them this is.
+    tiles: usize,
+    tile: usize,
+    /// The next row to prefetch.
+    row: usize,
+}
+
+impl Ahead {
+    /// Rows of so many elements, `stride` apart, over so many tiles.
+    pub const fn new(from: *const f32, stride: usize, [rows, length]: [usize; 2], tiles: usize) -> Self {
+        Self { from, stride, rows, lines: length.div_ceil(16), tiles, tile: 0, row: 0 }
+    }
+
+    /// Prefetches one tile's share of the rows.
+    #[inline]
+    pub fn prefetch(&mut self) {
+        self.tile += 1;
+        let end = self.rows.min(self.rows * self.tile / self.tiles);
+        for row in self.row..end {
+            let row = self.from.wrapping_add(row * self.stride);
+            (0..self.lines).for_each(|line| prefetch(row.wrapping_add(16 * line)));
+        }
+        self.row = end;
+    }
+}
+
 /// Memory that is prefetched little by little, so that prefetches do not wait for each other.
 pub struct Gradually {
     at: *const f32,

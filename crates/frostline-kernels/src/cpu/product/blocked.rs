@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use super::{Left, Right, Start, Sum};
 use crate::cpu::deferred::{self, BetweenTiles};
 use crate::cpu::fresh::{Fresh, Part};
-use crate::cpu::prefetch::prefetch;
+use crate::cpu::prefetch::Ahead;
 
 /// Columns of a panel of the right operand.
 pub const NR: usize = 64;
@@ -538,7 +538,7 @@ impl<const BF16: bool> Job<'_, BF16> {
             Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
             Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
         };
-        Ahead { from, stride, rows, lines: length.div_ceil(16), tiles, tile: 0, row: 0 }
+        Ahead::new(from, stride, [rows, length], tiles)
     }
 }
 
@@ -567,35 +567,5 @@ unsafe fn column<E: Engine, const BF16: bool>(
         // SAFETY: the caller guarantees the instruction set; the tile's elements are inside `out`, and no other task uses
         // them; its words are inside the left operand and the buffer.
         unsafe { E::tile::<BF16>(&tile) }
-    }
-}
-
-/// The part of the right operand that is needed next: its rows are prefetched tile by tile, so that they are in cache when the
-/// panel is converted.
-struct Ahead {
-    from: *const f32,
-    /// Elements between rows.
-    stride: usize,
-    rows: usize,
-    /// Cache lines of a row.
-    lines: usize,
-    /// Over how many tiles the rows are spread, and at which of them this is.
-    tiles: usize,
-    tile: usize,
-    /// The next row to prefetch.
-    row: usize,
-}
-
-impl Ahead {
-    /// Prefetches one tile's share of the rows.
-    #[inline]
-    fn prefetch(&mut self) {
-        self.tile += 1;
-        let end = self.rows.min(self.rows * self.tile / self.tiles);
-        for row in self.row..end {
-            let row = self.from.wrapping_add(row * self.stride);
-            (0..self.lines).for_each(|line| prefetch(row.wrapping_add(16 * line)));
-        }
-        self.row = end;
     }
 }
