@@ -15,13 +15,12 @@ use burn::backend::flex::FlexTensor;
 use burn::prelude::*;
 
 use super::adamw::{StepConstants, step_chunk};
+use super::prefetch::LINE;
 use super::tensors::{data, wrap};
 use crate::Deferred;
 
 /// Numbers that a thread takes at once where nothing prefetches them.
 const CHUNK: usize = 1 << 13;
-/// Numbers of a cache line.
-const LINE: usize = 16;
 /// Tensors of an update: a parameter, its gradient and its moments.
 const TENSORS: usize = 4;
 

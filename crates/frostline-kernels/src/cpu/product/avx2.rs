@@ -7,13 +7,13 @@
 use core::arch::x86_64::*;
 use std::hint::black_box;
 
-use super::blocked::{MR, Tile};
-use crate::cpu::prefetch::Gradually;
+use super::blocked::{MR, Prefetches, Tile};
+use crate::cpu::prefetch::{Gradually, Lines};
 
 /// Columns of a strip.
 const STRIP: usize = 16;
-/// What a tile prefetches for each word along k: an eighth of a cache line, since it has a quarter of the columns of AVX-512's.
-pub const AHEAD: usize = 2;
+/// What a tile prefetches: a quarter of what AVX-512's does, which has four times the columns.
+pub const PREFETCHES: Prefetches = Prefetches { updates: 2, every: 16 };
 /// How often the loop is written out.
 const TIMES: usize = 4;
 
@@ -53,7 +53,8 @@ unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R
     debug_assert!(tile.along == ALONG && (ALONG == 1 || tile.across == 1));
     let mut sums = [[_mm256_setzero_ps(); 2]; R];
     let (mut a, mut b) = (tile.a, tile.b);
-    let mut ahead = Gradually::from(tile.ahead, TIMES * AHEAD, tile.a.cast());
+    let mut updates = Gradually::from(tile.updates, TIMES * PREFETCHES.updates, tile.a.cast());
+    let mut operand = tile.operand.unwrap_or(Lines::in_cache(tile.a.cast()));
     // A macro, because a closure has no target features.
     macro_rules! add {
         ($number:literal) => {
@@ -69,8 +70,11 @@ unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R
             }
         };
     }
-    for _ in 0..tile.length / TIMES {
-        ahead.prefetch();
+    for time in 0..tile.length / TIMES {
+        updates.prefetch();
+        if time % (PREFETCHES.every / TIMES) == 0 {
+            operand.prefetch();
+        }
         add!(0);
         add!(1);
         add!(2);

@@ -6,14 +6,13 @@
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use super::blocked::{AW, Engine, Layout, MR, NR, Tile, with_rows};
+use super::blocked::{AW, Engine, Layout, MR, NR, Prefetches, Tile, with_rows};
 use super::lanes;
 use super::words::{as_bf16, convert, mask, panel, transposed, transposed_f32};
-use crate::cpu::prefetch::Gradually;
+use crate::cpu::prefetch::{Gradually, Lines};
 
-/// What a tile prefetches for each word along k: three quarters of a cache line. With half a line, not all updates of a layer have
-/// their turn in bf16; with a whole one, products wait for memory.
-pub const AHEAD: usize = 12;
+/// What a tile prefetches. With 8 numbers of updates, not all updates of a layer have their turn in bf16; with 16, products wait.
+pub const PREFETCHES: Prefetches = Prefetches { updates: 12, every: 4 };
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
 pub struct Avx512;
@@ -45,7 +44,7 @@ unsafe impl Engine for Avx512 {
     const PLAIN: Layout = Layout::Rows;
     const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
-    const AHEAD: usize = AHEAD;
+    const PREFETCHES: Option<Prefetches> = Some(PREFETCHES);
 
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
         for row in 0..rows {
@@ -101,7 +100,7 @@ unsafe impl Engine for Avx512Widened {
     const PLAIN: Layout = Layout::Rows;
     const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
-    const AHEAD: usize = AHEAD;
+    const PREFETCHES: Option<Prefetches> = Some(PREFETCHES);
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
@@ -151,10 +150,19 @@ unsafe impl Engine for Avx512Widened {
     }
 }
 
-/// What a tile prefetches.
-#[inline(always)]
-const fn ahead(tile: &Tile) -> Gradually {
-    Gradually::from(tile.ahead, AHEAD, tile.a.cast())
+/// Multiplies along k, word by word of so many elements, and prefetches meanwhile.
+macro_rules! along_k {
+    ($tile:ident, $elements:literal, $step:block) => {
+        let mut updates = Gradually::from($tile.updates, PREFETCHES.updates, $tile.a.cast());
+        let mut operand = $tile.operand.unwrap_or(Lines::in_cache($tile.a.cast()));
+        for p in 0..$tile.length {
+            updates.prefetch();
+            if p % (PREFETCHES.every / $elements) == 0 {
+                operand.prefetch();
+            }
+            $step
+        }
+    };
 }
 
 /// Writes a tile's sums. This is a macro because functions with target features cannot be forced
@@ -184,12 +192,11 @@ macro_rules! store {
 #[target_feature(enable = "avx512f")]
 unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
     let mut sums = [[_mm512_setzero_ps(); 4]; R];
-    let (mut a, mut b, mut ahead) = (tile.a, tile.b, ahead(tile));
+    let (mut a, mut b) = (tile.a, tile.b);
     // SAFETY: the caller guarantees the pointers.
     unsafe {
         prefetch::<R>(tile);
-        for _ in 0..tile.length {
-            ahead.prefetch();
+        along_k!(tile, 1, {
             let mut right = [_mm512_setzero_ps(); 4];
             for (j, right) in right.iter_mut().enumerate() {
                 *right = _mm512_load_ps(b.add(16 * j).cast());
@@ -208,7 +215,7 @@ unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
             }
             a = a.wrapping_add(tile.along);
             b = b.wrapping_add(NR);
-        }
+        });
         store!(tile, sums);
     }
 }
@@ -220,12 +227,11 @@ unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn tile_bf16<const R: usize>(tile: &Tile) {
     let mut sums = [[_mm512_setzero_ps(); 4]; R];
-    let (mut a, mut b, mut ahead) = (tile.a, tile.b, ahead(tile));
+    let (mut a, mut b) = (tile.a, tile.b);
     // SAFETY: the caller guarantees the pointers.
     unsafe {
         prefetch::<R>(tile);
-        for _ in 0..tile.length {
-            ahead.prefetch();
+        along_k!(tile, 2, {
             let mut right = [as_bf16(_mm512_setzero_si512()); 4];
             for (j, right) in right.iter_mut().enumerate() {
                 *right = as_bf16(_mm512_load_si512(b.add(16 * j).cast()));
@@ -238,7 +244,7 @@ unsafe fn tile_bf16<const R: usize>(tile: &Tile) {
             }
             a = a.wrapping_add(tile.along);
             b = b.wrapping_add(NR);
-        }
+        });
         store!(tile, sums);
     }
 }

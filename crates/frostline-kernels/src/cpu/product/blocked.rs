@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use super::{Left, Right, Start, Sum};
 use crate::cpu::deferred::{self, BetweenTiles};
 use crate::cpu::fresh::{Fresh, Part};
-use crate::cpu::prefetch::Ahead;
+use crate::cpu::prefetch::{Ahead, Lines};
 
 /// Columns of a panel of the right operand.
 pub const NR: usize = 64;
@@ -67,9 +67,8 @@ pub unsafe trait Engine {
     const TRANSPOSED: Layout;
     /// bf16 along k that are multiplied at once. A row or column has as many zeros at its end as make a multiple of it.
     const AT_ONCE: usize;
-    /// How many f32 a tile prefetches for each word along k, on request: so many that the updates of a layer are computed between
-    /// the tiles of the one before. 0 if it prefetches nothing.
-    const AHEAD: usize;
+    /// What a tile prefetches on request, if it does.
+    const PREFETCHES: Option<Prefetches>;
 
     /// Converts up to [`RW`] rows of k f32 into words of pairs of bf16, laid out as [`Engine::PLAIN`].
     ///
@@ -132,6 +131,16 @@ pub unsafe trait Engine {
     unsafe fn tile<const BF16: bool>(tile: &Tile);
 }
 
+/// What a tile prefetches along k.
+#[derive(Clone, Copy)]
+pub struct Prefetches {
+    /// How many f32 of updates for each word: so many that those of a layer are computed between the tiles of the one before, and so
+    /// few that products do not wait for memory.
+    pub updates: usize,
+    /// For how many elements one line of the next operand.
+    pub every: usize,
+}
+
 /// Computes with the number of a tile's rows, up to [`MR`], as a constant.
 macro_rules! with_rows {
     ($tile:expr, $R:ident => $body:expr) => {
@@ -189,8 +198,10 @@ pub struct Tile {
     pub add: bool,
     /// Whether a sum of products of bf16 may be below the normal numbers, where it becomes zero.
     pub flush: bool,
-    /// Memory to prefetch, [`Engine::AHEAD`] f32 for each word along k.
-    pub ahead: Option<NonNull<f32>>,
+    /// Numbers of updates to prefetch: see [`Prefetches`].
+    pub updates: Option<NonNull<f32>>,
+    /// The next operand's lines to prefetch.
+    pub operand: Option<Lines>,
 }
 
 /// One cache line of words, so that whole-register loads are aligned.
@@ -261,7 +272,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
-    let updates = if E::AHEAD > 0 { deferred::under_way() } else { None };
+    let updates = E::PREFETCHES.and_then(|_| deferred::under_way());
     let task = |task: usize| {
         let mut updates = updates.as_deref().map(BetweenTiles::new);
         PANEL.with_borrow_mut(|panel| {
@@ -497,7 +508,7 @@ impl<const BF16: bool> Job<'_, BF16> {
                     may_be_subnormal(words.smallest, strips.min().unwrap_or(u32::MAX))
                 };
                 let tiles = rows.len().div_ceil(E::TILE_ROWS) * cols.div_ceil(E::STRIP);
-                let mut ahead = self.ahead(term, j, at + per_word * stretch, per_word * stretch, tiles);
+                let mut ahead = self.ahead(term, j, at + per_word * stretch, per_word * stretch);
                 for first in rows.clone().step_by(E::ROWS) {
                     let block = first..rows.end.min(first.saturating_add(E::ROWS));
                     for strip in (0..cols).step_by(E::STRIP) {
@@ -514,11 +525,12 @@ impl<const BF16: bool> Job<'_, BF16> {
                             bias: bias.as_ptr().wrapping_add(strip),
                             add: from > 0 || term > 0 || matches!(self.start, Start::Out),
                             flush,
-                            ahead: None,
+                            updates: None,
+                            operand: None,
                         };
                         // SAFETY: the caller guarantees the instruction set; the strip's block of `length` words was just
                         // written, and its columns are inside `out`.
-                        unsafe { column::<E, BF16>(words, tile, block.clone(), &mut ahead, updates) };
+                        unsafe { column::<E, BF16>(words, tile, block.clone(), tiles, &mut ahead, updates) };
                     }
                 }
             }
@@ -527,7 +539,7 @@ impl<const BF16: bool> Job<'_, BF16> {
 
     /// The block after the one of a term that ends at `at`: the next one of the same columns, or the first one of the next
     /// term, or of the next panel.
-    fn ahead(&self, term: usize, j: usize, at: usize, depth: usize, tiles: usize) -> Ahead {
+    fn ahead(&self, term: usize, j: usize, at: usize, depth: usize) -> Ahead {
         let (term, j, at) = match () {
             () if at < self.k => (term, j, at),
             () if term + 1 < self.terms.len() => (term + 1, j, 0),
@@ -538,7 +550,7 @@ impl<const BF16: bool> Job<'_, BF16> {
             Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
             Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
         };
-        Ahead::new(from, stride, [rows, length], tiles)
+        Ahead::new(from, stride, [rows, length])
     }
 }
 
@@ -552,14 +564,18 @@ unsafe fn column<E: Engine, const BF16: bool>(
     words: &Words<'_, BF16>,
     mut tile: Tile,
     rows: Range<usize>,
+    tiles: usize,
     ahead: &mut Ahead,
     updates: &mut Option<BetweenTiles<'_>>,
 ) {
     let (a, c) = (tile.a, tile.c);
     for i in rows.clone().step_by(E::TILE_ROWS) {
-        ahead.prefetch();
-        if let Some(updates) = updates {
-            tile.ahead = updates.next(E::AHEAD * tile.length);
+        if let Some(Prefetches { updates: numbers, every }) = E::PREFETCHES {
+            let elements = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 } * tile.length;
+            tile.operand = ahead.next(elements / every);
+            tile.updates = updates.as_mut().and_then(|updates| updates.next(numbers * tile.length));
+        } else {
+            ahead.prefetch(tiles);
         }
         tile.rows = E::TILE_ROWS.min(rows.end - i);
         tile.a = a.wrapping_add(words.row(i));

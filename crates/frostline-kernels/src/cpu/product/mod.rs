@@ -212,18 +212,17 @@ pub fn is_native(precision: Precision) -> bool {
 
 /// Whether products in this precision compute deferred updates between their tiles.
 pub fn computes_updates(precision: Precision) -> bool {
-    let ahead = match isa() {
+    match isa() {
         #[cfg(target_arch = "x86_64")]
-        _ if precision == Precision::Bf16 && in_matrix_unit() => amx::Amx::AHEAD,
+        _ if precision == Precision::Bf16 && in_matrix_unit() => amx::Amx::PREFETCHES.is_some(),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::AHEAD,
+        Isa::Avx512 => avx512::Avx512::PREFETCHES.is_some(),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => lanes::Avx2::AHEAD,
+        Isa::Avx2 => lanes::Avx2::PREFETCHES.is_some(),
         #[cfg(target_arch = "aarch64")]
-        Isa::Neon => lanes::Neon::AHEAD,
-        Isa::Portable => lanes::Portable::AHEAD,
-    };
-    ahead > 0
+        Isa::Neon => lanes::Neon::PREFETCHES.is_some(),
+        Isa::Portable => lanes::Portable::PREFETCHES.is_some(),
+    }
 }
 
 /// The name of what the kernels run on, in records.
