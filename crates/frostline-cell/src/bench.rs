@@ -298,7 +298,7 @@ impl Step {
         let product_gflops = if self.precision == Precision::F32 { f32_gflops } else { peak(self.precision) };
         let [background, threads] =
             [frostline_kernels::background_threads().max(1), rayon::current_num_threads()];
-        let background_share = match B::InnerBackend::k_computes_updates(self.precision) {
+        let background_share = match B::InnerBackend::k_computes_updates() {
             true => 0.0,
             false => background as f64 / threads as f64,
         };

@@ -227,9 +227,9 @@ pub trait Kernels: Backend {
         None
     }
 
-    /// Whether products in this precision compute deferred updates on the way, which then take hardly any time of their own.
+    /// Whether products compute deferred updates on the way, which then take hardly any time of their own.
     #[must_use]
-    fn k_computes_updates(_precision: Precision) -> bool {
+    fn k_computes_updates() -> bool {
         false
     }
 

@@ -189,8 +189,8 @@ impl Kernels for Flex {
         (!is_timed).then_some(|updates, squares, clip| Updates::defer(ready(updates, squares, clip)))
     }
 
-    fn k_computes_updates(precision: Precision) -> bool {
-        product::computes_updates(precision)
+    fn k_computes_updates() -> bool {
+        product::compute_updates()
     }
 
     fn k_lazy_table() -> Option<MakeLazyTable> {

@@ -272,7 +272,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
-    let updates = E::PREFETCHES.and_then(|_| deferred::under_way());
+    let updates = if super::compute_updates() { deferred::under_way() } else { None };
     let task = |task: usize| {
         let mut updates = updates.as_deref().map(BetweenTiles::new);
         PANEL.with_borrow_mut(|panel| {
@@ -572,7 +572,7 @@ unsafe fn column<E: Engine, const BF16: bool>(
     for i in rows.clone().step_by(E::TILE_ROWS) {
         if let Some(Prefetches { updates: numbers, every }) = E::PREFETCHES {
             let elements = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 } * tile.length;
-            tile.operand = ahead.next(elements / every);
+            tile.operand = ahead.next(elements.div_ceil(every));
             tile.updates = updates.as_mut().and_then(|updates| updates.next(numbers * tile.length));
         } else {
             ahead.prefetch(tiles);

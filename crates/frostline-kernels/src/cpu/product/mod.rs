@@ -210,19 +210,19 @@ pub fn is_native(precision: Precision) -> bool {
     }
 }
 
-/// Whether products in this precision compute deferred updates between their tiles.
-pub fn computes_updates(precision: Precision) -> bool {
-    match isa() {
+/// Whether products that this thread asks for compute deferred updates between their tiles. With the matrix unit those of f32 do
+/// not either: they are few.
+pub fn compute_updates() -> bool {
+    let prefetches = match isa() {
         #[cfg(target_arch = "x86_64")]
-        _ if precision == Precision::Bf16 && in_matrix_unit() => amx::Amx::PREFETCHES.is_some(),
+        Isa::Avx512 => avx512::Avx512::PREFETCHES,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::Avx512::PREFETCHES.is_some(),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => lanes::Avx2::PREFETCHES.is_some(),
+        Isa::Avx2 => lanes::Avx2::PREFETCHES,
         #[cfg(target_arch = "aarch64")]
-        Isa::Neon => lanes::Neon::PREFETCHES.is_some(),
-        Isa::Portable => lanes::Portable::PREFETCHES.is_some(),
-    }
+        Isa::Neon => lanes::Neon::PREFETCHES,
+        Isa::Portable => lanes::Portable::PREFETCHES,
+    };
+    prefetches.is_some() && !in_matrix_unit()
 }
 
 /// The name of what the kernels run on, in records.
