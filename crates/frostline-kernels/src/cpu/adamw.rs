@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::simd::LANES;
-use super::vector::Simd;
+use super::vector::{LANES, Simd};
 use crate::AdamW;
 use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 
-const CHUNK: usize = 1 << 13;
+/// Numbers that a thread takes at once.
+pub const CHUNK: usize = 1 << 13;
 const MIN_TASKS: usize = 8;
 /// Numbers whose updates are replayed together, with their moments in registers.
 const TOGETHER: usize = 2 * LANES;

@@ -9,13 +9,11 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::fresh::{Fresh, as_room};
-use super::prefetch::prefetch;
-use super::simd::LANES;
+use super::prefetch::{LINE, prefetch};
 use super::square::{SIDE, turn};
 use super::tile::{Left, product};
-use super::vector::{Lanes, Simd, exp};
+use super::vector::{LANES, Lanes, Simd, exp};
 use crate::dispatch::dispatched;
-use crate::dropout::RowMask;
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Pack};
 
@@ -121,9 +119,11 @@ dispatched! {
             for row in probabilities.chunks_exact_mut(wide) {
                 softmax(simd, row, l, scale);
             }
-            let masks = |row| dropout.row(identities[row], head as u64 + 1);
             let weights = if dropout.is_off() { &*probabilities } else {
-                after_dropout(simd, probabilities, wide, masks, &mut dropped);
+                fill_mask(simd, &mut dropped, wide, head, identities, dropout);
+                for (dropped, probability) in dropped.iter_mut().zip(&*probabilities) {
+                    *dropped *= probability;
+                }
                 &dropped
             };
             product(simd, [l, d, l], Left::Rows(weights, wide), (&v[at..], h), (&mut context[at..], h));
@@ -178,16 +178,18 @@ dispatched! {
         let scale = 1.0 / (d as f32).sqrt();
         let mut values = vec![0f32; d * wide];
         let mut scores = vec![0f32; l * wide];
-        let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
+        let [mut mask, mut dropped] = [(); 2].map(|()| vec![0f32; if dropout.is_off() { 0 } else { l * wide }]);
         for head in 0..heads {
             let at = head * d;
             if head + 1 < heads {
                 [gradient, q, k, v].iter().for_each(|data| prefetch_head(&data[at + d..], h, d));
             }
-            let masks = |row| dropout.row(identities[row], head as u64 + 1);
             let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
             let weights = if dropout.is_off() { probabilities } else {
-                after_dropout(simd, probabilities, wide, masks, &mut dropped);
+                fill_mask(simd, &mut mask, wide, head, identities, dropout);
+                for ((dropped, probability), factor) in dropped.iter_mut().zip(probabilities).zip(&mask) {
+                    *dropped = probability * factor;
+                }
                 &dropped
             };
             product(simd, [l, d, l], Left::Columns(weights, wide), (&gradient[at..], h), (&mut dv[at..], h));
@@ -195,10 +197,12 @@ dispatched! {
             // SAFETY: a product writes numbers.
             let room = unsafe { as_room(&mut scores) };
             product(simd, [l, wide, d], Left::Rows(&gradient[at..], h), (&values, wide), (room, wide));
-            let rows = scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide));
-            for (row, (scores, probabilities)) in rows.enumerate() {
-                let mask = (!dropout.is_off()).then(|| masks(row));
-                softmax_backward(simd, mask, scores, probabilities, scale);
+            // Without dropout, the mask is empty.
+            for (score, factor) in scores.iter_mut().zip(&mask) {
+                *score *= factor;
+            }
+            for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
+                softmax_backward(simd, scores, probabilities, scale);
             }
             product(simd, [l, d, l], Left::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
             product(simd, [l, d, l], Left::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
@@ -210,7 +214,7 @@ dispatched! {
 #[inline(always)]
 fn prefetch_head(data: &[f32], stride: usize, d: usize) {
     for row in data.chunks(stride) {
-        (0..d).step_by(16).for_each(|at| prefetch(row.as_ptr().wrapping_add(at)));
+        (0..d).step_by(LINE).for_each(|at| prefetch(row.as_ptr().wrapping_add(at)));
     }
 }
 
@@ -250,63 +254,51 @@ fn softmax<S: Simd>(simd: S, row: &mut [f32], l: usize, scale: f32) {
     let left = |number: usize| l - number * LANES;
     let mut tops = lowest;
     for (number, chunk) in chunks.iter().enumerate() {
-        tops = simd.lanes(*chunk).first(left(number), lowest).greater(tops);
+        tops = simd.load(*chunk).keep_first(left(number), lowest).max(tops);
     }
-    let (top, scale) = (simd.splat(tops.greatest()), simd.splat(scale));
+    let (top, scale) = (simd.splat(tops.reduce_max()), simd.splat(scale));
     let mut sums = zero;
     for (number, chunk) in chunks.iter_mut().enumerate() {
-        let powers = exp(simd, simd.lanes(*chunk).minus(top).times(scale)).first(left(number), zero);
-        sums = sums.plus(powers);
-        *chunk = powers.array();
+        let powers = exp(simd, simd.load(*chunk).sub(top).mul(scale)).keep_first(left(number), zero);
+        sums = sums.add(powers);
+        *chunk = powers.to_array();
     }
-    let inverse = simd.splat(1.0 / sums.total());
+    let inverse = simd.splat(1.0 / sums.reduce_sum());
     for chunk in chunks {
-        *chunk = simd.lanes(*chunk).times(inverse).array();
+        *chunk = simd.load(*chunk).mul(inverse).to_array();
     }
 }
 
-/// A head's probabilities after dropout, given the mask of each row.
+/// From the gradient of a row of softmax that of its scores, before `scale`. Where the probabilities are 0 it is 0.
 #[inline(always)]
-fn after_dropout<S: Simd>(
-    simd: S,
-    probabilities: &[f32],
-    wide: usize,
-    masks: impl Fn(usize) -> RowMask,
-    out: &mut [f32],
-) {
-    let rows = out.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide));
-    for (row, (out, probabilities)) in rows.enumerate() {
-        let (mask, (chunks, _)) = (masks(row), probabilities.as_chunks::<LANES>());
-        let (out, _) = out.as_chunks_mut::<LANES>();
-        for (number, (out, chunk)) in out.iter_mut().zip(chunks).enumerate() {
-            *out = simd.lanes(*chunk).times(simd.factors(mask, number * LANES)).array();
-        }
-    }
-}
-
-/// From the gradient of a row of softmax after dropout that of its scores, before `scale`. Where the probabilities are 0 it
-/// is 0.
-#[inline(always)]
-fn softmax_backward<S: Simd>(
-    simd: S,
-    mask: Option<RowMask>,
-    row: &mut [f32],
-    probabilities: &[f32],
-    scale: f32,
-) {
+fn softmax_backward<S: Simd>(simd: S, row: &mut [f32], probabilities: &[f32], scale: f32) {
     let (chunks, _) = row.as_chunks_mut::<LANES>();
     let (probabilities, _) = probabilities.as_chunks::<LANES>();
     let mut sums = simd.splat(0.0);
-    for (number, (chunk, probabilities)) in chunks.iter_mut().zip(probabilities).enumerate() {
-        let mut values = simd.lanes(*chunk);
-        if let Some(mask) = mask {
-            values = values.times(simd.factors(mask, number * LANES));
-            *chunk = values.array();
-        }
-        sums = sums.plus(values.times(simd.lanes(*probabilities)));
+    for (chunk, probabilities) in chunks.iter().zip(probabilities) {
+        sums = sums.add(simd.load(*chunk).mul(simd.load(*probabilities)));
     }
-    let (mean, scale) = (simd.splat(sums.total()), simd.splat(scale));
+    let (mean, scale) = (simd.splat(sums.reduce_sum()), simd.splat(scale));
     for (chunk, probabilities) in chunks.iter_mut().zip(probabilities) {
-        *chunk = simd.lanes(*chunk).minus(mean).times(simd.lanes(*probabilities)).times(scale).array();
+        *chunk = simd.load(*chunk).sub(mean).mul(simd.load(*probabilities)).mul(scale).to_array();
+    }
+}
+
+/// The factors of one head's rows under dropout.
+#[inline(always)]
+fn fill_mask<S: Simd>(
+    simd: S,
+    out: &mut [f32],
+    wide: usize,
+    head: usize,
+    identities: &[u64],
+    dropout: Dropout,
+) {
+    for (row, &identity) in out.chunks_exact_mut(wide).zip(identities) {
+        let mask = dropout.row(identity, head as u64 + 1);
+        let (chunks, _) = row.as_chunks_mut::<LANES>();
+        for (number, chunk) in chunks.iter_mut().enumerate() {
+            *chunk = simd.factors(mask, number * LANES).to_array();
+        }
     }
 }

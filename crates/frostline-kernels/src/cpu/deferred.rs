@@ -14,13 +14,11 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::prelude::*;
 
-use super::adamw::{StepConstants, step_chunk};
+use super::adamw::{CHUNK, StepConstants, step_chunk};
 use super::prefetch::LINE;
 use super::tensors::{data, wrap};
 use crate::Deferred;
 
-/// Numbers that a thread takes at once where nothing prefetches them.
-const CHUNK: usize = 1 << 13;
 /// Tensors of an update: a parameter, its gradient and its moments.
 const TENSORS: usize = 4;
 

@@ -6,8 +6,7 @@ use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
 use super::fresh::Fresh;
-use super::simd::LANES;
-use super::vector::{Lanes, Simd, erf, exp};
+use super::vector::{LANES, Lanes, Simd, erf, exp};
 use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 
@@ -53,13 +52,13 @@ pub fn backward(slope: &[f32], gradient: &mut [f32]) {
 /// 2 Φ(x).
 #[inline(always)]
 fn twice_normal<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
-    simd.splat(1.0).plus(erf(simd, x.times(simd.splat(std::f32::consts::FRAC_1_SQRT_2))))
+    simd.splat(1.0).add(erf(simd, x.mul(simd.splat(std::f32::consts::FRAC_1_SQRT_2))))
 }
 
 /// x Φ(x).
 #[inline(always)]
 fn gelu<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 1] {
-    [simd.splat(0.5).times(x).times(twice_normal(simd, x))]
+    [simd.splat(0.5).mul(x).mul(twice_normal(simd, x))]
 }
 
 /// x Φ(x), and Φ(x) + x φ(x).
@@ -67,8 +66,8 @@ fn gelu<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 1] {
 fn gelu_with_slope<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 2] {
     let all = |value| simd.splat(value);
     let twice = twice_normal(simd, x);
-    let density = all(0.398_942_3).times(exp(simd, all(-0.5).times(x).times(x)));
-    [all(0.5).times(x).times(twice), all(0.5).times(twice).plus(x.times(density))]
+    let density = all(0.398_942_3).mul(exp(simd, all(-0.5).mul(x).mul(x)));
+    [all(0.5).mul(x).mul(twice), all(0.5).mul(twice).add(x.mul(density))]
 }
 
 /// Writes what a function makes of each sixteen elements; of the last ones, with zeros after them. A macro, because the compiler
@@ -79,15 +78,15 @@ macro_rules! write_each {
         let (chunks, rest) = $x.as_chunks::<LANES>();
         let whole = $x.len() - rest.len();
         for (chunk, at) in chunks.iter().zip((0..whole).step_by(LANES)) {
-            for (out, values) in outs.iter_mut().zip($function($simd, $simd.lanes(*chunk))) {
-                out[at..at + LANES].write_copy_of_slice(&values.array());
+            for (out, values) in outs.iter_mut().zip($function($simd, $simd.load(*chunk))) {
+                out[at..at + LANES].write_copy_of_slice(&values.to_array());
             }
         }
         if !rest.is_empty() {
             let mut last = [0f32; LANES];
             last[..rest.len()].copy_from_slice(rest);
-            for (out, values) in outs.iter_mut().zip($function($simd, $simd.lanes(last))) {
-                out[whole..].write_copy_of_slice(&values.array()[..rest.len()]);
+            for (out, values) in outs.iter_mut().zip($function($simd, $simd.load(last))) {
+                out[whole..].write_copy_of_slice(&values.to_array()[..rest.len()]);
             }
         }
     };

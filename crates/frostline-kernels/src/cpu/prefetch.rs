@@ -22,7 +22,7 @@ pub fn prefetch(at: *const f32) {
 
 /// Asks for a line in the second-level cache.
 #[inline(always)]
-fn prefetch_near(at: *const f32) {
+fn prefetch_l2(at: *const f32) {
     // SAFETY: as above.
     #[cfg(target_arch = "x86_64")]
     unsafe {
@@ -111,12 +111,12 @@ impl Lines {
 }
 
 /// Memory that is prefetched little by little, so that prefetches do not wait for each other.
-pub struct Gradually {
+pub struct Stream {
     at: *const f32,
     step: usize,
 }
 
-impl Gradually {
+impl Stream {
     /// From a place on, `step` f32 at a time. Where there is no place, a line that is in cache is asked for again and again, which
     /// costs less than to ask whether there is one.
     #[inline(always)]
@@ -129,7 +129,7 @@ impl Gradually {
 
     #[inline(always)]
     pub fn prefetch(&mut self) {
-        prefetch_near(self.at);
+        prefetch_l2(self.at);
         self.at = self.at.wrapping_add(self.step);
     }
 }

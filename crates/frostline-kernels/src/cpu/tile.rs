@@ -4,8 +4,7 @@
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
-use super::simd::LANES;
-use super::vector::{Lanes, Simd};
+use super::vector::{LANES, Lanes, Simd};
 
 /// The left operand of a product \[m, k\].
 #[derive(Clone, Copy)]
@@ -130,13 +129,13 @@ impl Tile {
             let mut right = [simd.splat(0.0); C];
             for (c, right) in right.iter_mut().enumerate() {
                 // SAFETY: the caller guarantees the elements.
-                *right = simd.lanes(unsafe { *b.wrapping_add(c * LANES).cast() });
+                *right = simd.load(unsafe { *b.wrapping_add(c * LANES).cast() });
             }
             for (sums, place) in sums.iter_mut().zip(places) {
                 // SAFETY: as above.
                 let left = simd.splat(unsafe { *a.wrapping_add(place) });
                 for (sum, right) in sums.iter_mut().zip(right) {
-                    *sum = left.fma(right, *sum);
+                    *sum = left.mul_add(right, *sum);
                 }
             }
             a = a.wrapping_add(if TRANSPOSED { self.along } else { 1 });
@@ -145,7 +144,7 @@ impl Tile {
         for (r, sums) in sums.iter().enumerate() {
             for (c, sum) in sums.iter().enumerate() {
                 // SAFETY: as above.
-                unsafe { *self.out.wrapping_add(r * self.out_row + c * LANES).cast() = sum.array() };
+                unsafe { *self.out.wrapping_add(r * self.out_row + c * LANES).cast() = sum.to_array() };
             }
         }
     }

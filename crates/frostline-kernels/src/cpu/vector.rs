@@ -6,8 +6,11 @@
 // Constants have the digits that their sources print.
 #![allow(clippy::excessive_precision)]
 
-use super::simd::{LANES, fma};
+use super::fma::fma;
 use crate::dropout::RowMask;
+
+/// Numbers at once, and partial sums of a sum whose order is fixed.
+pub const LANES: usize = 16;
 
 /// An instruction set. A value proves that this processor has it.
 pub trait Simd: Copy {
@@ -21,7 +24,7 @@ pub trait Simd: Copy {
     /// The number in all lanes.
     fn splat(self, value: f32) -> Self::Lanes;
     /// These numbers.
-    fn lanes(self, numbers: [f32; LANES]) -> Self::Lanes;
+    fn load(self, numbers: [f32; LANES]) -> Self::Lanes;
     /// The [factors](RowMask::factor) of the units from `channel` on.
     fn factors(self, mask: RowMask, channel: usize) -> Self::Lanes;
 
@@ -35,25 +38,25 @@ pub trait Simd: Copy {
 /// Sixteen numbers in registers.
 pub trait Lanes: Copy {
     /// The numbers.
-    fn array(self) -> [f32; LANES];
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-    fn times(self, other: Self) -> Self;
-    fn over(self, other: Self) -> Self;
+    fn to_array(self) -> [f32; LANES];
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
     /// `self * factor + summand`, rounded once.
-    fn fma(self, factor: Self, summand: Self) -> Self;
+    fn mul_add(self, factor: Self, summand: Self) -> Self;
     /// The greater number of each lane: the other's where they are equal or one is NaN.
-    fn greater(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
     /// The lesser number of each lane: the other's where they are equal or one is NaN.
-    fn lesser(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
     /// The first `n` lanes, and the others of `other`.
-    fn first(self, n: usize, other: Self) -> Self;
+    fn keep_first(self, n: usize, other: Self) -> Self;
     /// 2ⁿ, where n is the whole number in the lowest bits.
     fn power_of_two(self) -> Self;
     /// The sum of all lanes: the lower half plus the upper one, then again.
-    fn total(self) -> f32;
+    fn reduce_sum(self) -> f32;
     /// The greatest lane, of which none is NaN.
-    fn greatest(self) -> f32;
+    fn reduce_max(self) -> f32;
 }
 
 /// e^x to about 2 ulp; inputs are clamped to the range of f32.
@@ -65,13 +68,13 @@ pub fn exp<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
     let all = |value| simd.splat(value);
     // Adding 1.5 * 2^23 rounds to the nearest whole number.
     let round = all(12_582_912.0);
-    let x = all(88.0).lesser(all(-87.0).greater(x));
-    let rounded = x.fma(all(std::f32::consts::LOG2_E), round);
-    let n = rounded.minus(round);
-    let r = n.fma(all(2.121_944_4e-4), n.fma(all(-0.693_359_375), x));
+    let x = all(88.0).min(all(-87.0).max(x));
+    let rounded = x.mul_add(all(std::f32::consts::LOG2_E), round);
+    let n = rounded.sub(round);
+    let r = n.mul_add(all(2.121_944_4e-4), n.mul_add(all(-0.693_359_375), x));
     let p = [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1];
     let p = polynomial(simd, 1.987_569_1e-4, p, r);
-    p.times(r).fma(r, r).plus(all(1.0)).times(rounded.power_of_two())
+    p.mul(r).mul_add(r, r).add(all(1.0)).mul(rounded.power_of_two())
 }
 
 /// The error function to about 1e-7.
@@ -81,19 +84,19 @@ pub fn exp<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
 #[inline(always)]
 pub fn erf<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
     const END: f32 = 3.832_506_9;
-    let x = simd.splat(END).lesser(simd.splat(-END).greater(x));
-    let s = x.times(x);
+    let x = simd.splat(END).min(simd.splat(-END).max(x));
+    let s = x.mul(x);
     let p =
         [2.770_681_6e-8, -2.101_024e-6, -5.692_506_5e-5, -7.349_906_5e-4, -2.954_600_1e-3, -1.609_603_2e-2];
     let q = [-2.133_740_2e-4, -1.682_827_2e-3, -7.373_329e-3, -1.426_473_9e-2];
     let [p, q] = [polynomial(simd, -2.726_142_2e-10, p, s), polynomial(simd, -1.456_607_3e-5, q, s)];
-    x.times(p).over(q)
+    x.mul(p).div(q)
 }
 
 /// A polynomial of x by Horner's rule, from the coefficient of its highest power.
 #[inline(always)]
 fn polynomial<S: Simd, const N: usize>(simd: S, highest: f32, others: [f32; N], x: S::Lanes) -> S::Lanes {
-    others.into_iter().fold(simd.splat(highest), |sum, other| sum.fma(x, simd.splat(other)))
+    others.into_iter().fold(simd.splat(highest), |sum, other| sum.mul_add(x, simd.splat(other)))
 }
 
 /// Sums `f` of the elements of some slices of one length at each place, in [`LANES`] interleaved partial sums: one order on
@@ -126,7 +129,7 @@ pub fn sum<S: Simd, const N: usize>(simd: S, slices: [&[f32]; N], f: impl Fn([f3
     for (sum, value) in lanes.iter_mut().zip(rest) {
         *sum += value;
     }
-    simd.lanes(lanes).total()
+    simd.load(lanes).reduce_sum()
 }
 
 /// Loops over arrays, with a multiply-add in one instruction or without.
@@ -166,7 +169,7 @@ impl<const FMA: bool> Simd for Plain<FMA> {
     }
 
     #[inline(always)]
-    fn lanes(self, numbers: [f32; LANES]) -> Array<FMA> {
+    fn load(self, numbers: [f32; LANES]) -> Array<FMA> {
         Array(numbers)
     }
 
@@ -178,47 +181,47 @@ impl<const FMA: bool> Simd for Plain<FMA> {
 
 impl<const FMA: bool> Lanes for Array<FMA> {
     #[inline(always)]
-    fn array(self) -> [f32; LANES] {
+    fn to_array(self) -> [f32; LANES] {
         self.0
     }
 
     #[inline(always)]
-    fn plus(self, other: Self) -> Self {
+    fn add(self, other: Self) -> Self {
         self.with(other, |a, b| a + b)
     }
 
     #[inline(always)]
-    fn minus(self, other: Self) -> Self {
+    fn sub(self, other: Self) -> Self {
         self.with(other, |a, b| a - b)
     }
 
     #[inline(always)]
-    fn times(self, other: Self) -> Self {
+    fn mul(self, other: Self) -> Self {
         self.with(other, |a, b| a * b)
     }
 
     #[inline(always)]
-    fn over(self, other: Self) -> Self {
+    fn div(self, other: Self) -> Self {
         self.with(other, |a, b| a / b)
     }
 
     #[inline(always)]
-    fn fma(self, factor: Self, summand: Self) -> Self {
+    fn mul_add(self, factor: Self, summand: Self) -> Self {
         Self(std::array::from_fn(|lane| fma::<FMA>(self.0[lane], factor.0[lane], summand.0[lane])))
     }
 
     #[inline(always)]
-    fn greater(self, other: Self) -> Self {
+    fn max(self, other: Self) -> Self {
         self.with(other, |a, b| if a > b { a } else { b })
     }
 
     #[inline(always)]
-    fn lesser(self, other: Self) -> Self {
+    fn min(self, other: Self) -> Self {
         self.with(other, |a, b| if a < b { a } else { b })
     }
 
     #[inline(always)]
-    fn first(self, n: usize, other: Self) -> Self {
+    fn keep_first(self, n: usize, other: Self) -> Self {
         Self(std::array::from_fn(|lane| if lane < n { self.0[lane] } else { other.0[lane] }))
     }
 
@@ -228,12 +231,12 @@ impl<const FMA: bool> Lanes for Array<FMA> {
     }
 
     #[inline(always)]
-    fn total(self) -> f32 {
+    fn reduce_sum(self) -> f32 {
         self.joined(|a, b| a + b)
     }
 
     #[inline(always)]
-    fn greatest(self) -> f32 {
+    fn reduce_max(self) -> f32 {
         self.joined(|a, b| if a > b { a } else { b })
     }
 }
@@ -297,6 +300,16 @@ mod x86 {
         };
     }
 
+    /// [`hash32`](frostline_random::hash32) of a key and each counter.
+    macro_rules! hashed {
+        ($counter:expr, $key:expr, $all:ident, $mul:ident, $xor:ident, $shift:ident) => {{
+            let x = $xor($mul($counter, $all(0x9E37_79B9)), $all($key));
+            let x = $mul($xor(x, $shift::<16>(x)), $all(0x7FEB_352D));
+            let x = $mul($xor(x, $shift::<15>(x)), $all(0x846C_A68B));
+            $xor(x, $shift::<16>(x))
+        }};
+    }
+
     /// Joins the lanes of eight in halves.
     macro_rules! joined {
         ($eight:expr, $join:ident) => {{
@@ -319,7 +332,7 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn lanes(self, numbers: [f32; LANES]) -> One {
+        fn load(self, numbers: [f32; LANES]) -> One {
             // SAFETY: as above, and there are sixteen numbers.
             One(unsafe { _mm512_loadu_ps(numbers.as_ptr()) })
         }
@@ -332,28 +345,23 @@ mod x86 {
                 let all = |value: u32| _mm512_set1_epi32(value as i32);
                 let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
                 let counter = _mm512_add_epi32(all(channel as u32), lanes);
-                let x = _mm512_xor_si512(_mm512_mullo_epi32(counter, all(0x9E37_79B9)), all(key));
-                let x = _mm512_xor_si512(x, _mm512_srli_epi32::<16>(x));
-                let x = _mm512_mullo_epi32(x, all(0x7FEB_352D));
-                let x = _mm512_xor_si512(x, _mm512_srli_epi32::<15>(x));
-                let x = _mm512_mullo_epi32(x, all(0x846C_A68B));
-                let x = _mm512_xor_si512(x, _mm512_srli_epi32::<16>(x));
+                let x = hashed!(counter, key, all, _mm512_mullo_epi32, _mm512_xor_si512, _mm512_srli_epi32);
                 One(_mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(x, all(threshold)), _mm512_set1_ps(factor)))
             }
         }
     }
 
     impl Lanes for One {
-        each!(plus(other) = _mm512_add_ps, 0);
-        each!(minus(other) = _mm512_sub_ps, 0);
-        each!(times(other) = _mm512_mul_ps, 0);
-        each!(over(other) = _mm512_div_ps, 0);
-        each!(fma(factor, summand) = _mm512_fmadd_ps, 0);
-        each!(greater(other) = _mm512_max_ps, 0);
-        each!(lesser(other) = _mm512_min_ps, 0);
+        each!(add(other) = _mm512_add_ps, 0);
+        each!(sub(other) = _mm512_sub_ps, 0);
+        each!(mul(other) = _mm512_mul_ps, 0);
+        each!(div(other) = _mm512_div_ps, 0);
+        each!(mul_add(factor, summand) = _mm512_fmadd_ps, 0);
+        each!(max(other) = _mm512_max_ps, 0);
+        each!(min(other) = _mm512_min_ps, 0);
 
         #[inline(always)]
-        fn array(self) -> [f32; LANES] {
+        fn to_array(self) -> [f32; LANES] {
             let mut numbers = [0f32; LANES];
             // SAFETY: the processor has the instruction, and there are sixteen numbers.
             unsafe { _mm512_storeu_ps(numbers.as_mut_ptr(), self.0) }
@@ -361,7 +369,7 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn first(self, n: usize, other: Self) -> Self {
+        fn keep_first(self, n: usize, other: Self) -> Self {
             let mask = ((1u32 << n.min(LANES)) - 1) as u16;
             // SAFETY: as above.
             Self(unsafe { _mm512_mask_mov_ps(other.0, mask, self.0) })
@@ -377,15 +385,15 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn total(self) -> f32 {
+        fn reduce_sum(self) -> f32 {
             // SAFETY: as above.
-            unsafe { Two(_mm512_castps512_ps256(self.0), _mm512_extractf32x8_ps::<1>(self.0)) }.total()
+            unsafe { Two(_mm512_castps512_ps256(self.0), _mm512_extractf32x8_ps::<1>(self.0)) }.reduce_sum()
         }
 
         #[inline(always)]
-        fn greatest(self) -> f32 {
+        fn reduce_max(self) -> f32 {
             // SAFETY: as above.
-            unsafe { Two(_mm512_castps512_ps256(self.0), _mm512_extractf32x8_ps::<1>(self.0)) }.greatest()
+            unsafe { Two(_mm512_castps512_ps256(self.0), _mm512_extractf32x8_ps::<1>(self.0)) }.reduce_max()
         }
     }
 
@@ -401,7 +409,7 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn lanes(self, numbers: [f32; LANES]) -> Two {
+        fn load(self, numbers: [f32; LANES]) -> Two {
             // SAFETY: as above, and there are sixteen numbers.
             unsafe { Two(_mm256_loadu_ps(numbers.as_ptr()), _mm256_loadu_ps(numbers.as_ptr().add(8))) }
         }
@@ -413,12 +421,8 @@ mod x86 {
                 ($channel:expr) => {{
                     let all = |value: u32| _mm256_set1_epi32(value as i32);
                     let counter = _mm256_add_epi32(all($channel as u32), eight_lanes());
-                    let x = _mm256_xor_si256(_mm256_mullo_epi32(counter, all(0x9E37_79B9)), all(key));
-                    let x = _mm256_xor_si256(x, _mm256_srli_epi32::<16>(x));
-                    let x = _mm256_mullo_epi32(x, all(0x7FEB_352D));
-                    let x = _mm256_xor_si256(x, _mm256_srli_epi32::<15>(x));
-                    let x = _mm256_mullo_epi32(x, all(0x846C_A68B));
-                    let x = _mm256_xor_si256(x, _mm256_srli_epi32::<16>(x));
+                    let x =
+                        hashed!(counter, key, all, _mm256_mullo_epi32, _mm256_xor_si256, _mm256_srli_epi32);
                     let stays = _mm256_cmpeq_epi32(_mm256_max_epu32(x, all(threshold)), x);
                     _mm256_and_ps(_mm256_castsi256_ps(stays), _mm256_set1_ps(factor))
                 }};
@@ -439,16 +443,16 @@ mod x86 {
     }
 
     impl Lanes for Two {
-        each!(plus(other) = _mm256_add_ps, 0, 1);
-        each!(minus(other) = _mm256_sub_ps, 0, 1);
-        each!(times(other) = _mm256_mul_ps, 0, 1);
-        each!(over(other) = _mm256_div_ps, 0, 1);
-        each!(fma(factor, summand) = _mm256_fmadd_ps, 0, 1);
-        each!(greater(other) = _mm256_max_ps, 0, 1);
-        each!(lesser(other) = _mm256_min_ps, 0, 1);
+        each!(add(other) = _mm256_add_ps, 0, 1);
+        each!(sub(other) = _mm256_sub_ps, 0, 1);
+        each!(mul(other) = _mm256_mul_ps, 0, 1);
+        each!(div(other) = _mm256_div_ps, 0, 1);
+        each!(mul_add(factor, summand) = _mm256_fmadd_ps, 0, 1);
+        each!(max(other) = _mm256_max_ps, 0, 1);
+        each!(min(other) = _mm256_min_ps, 0, 1);
 
         #[inline(always)]
-        fn array(self) -> [f32; LANES] {
+        fn to_array(self) -> [f32; LANES] {
             let mut numbers = [0f32; LANES];
             // SAFETY: the processor has the instruction, and there are sixteen numbers.
             unsafe {
@@ -459,7 +463,7 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn first(self, n: usize, other: Self) -> Self {
+        fn keep_first(self, n: usize, other: Self) -> Self {
             // SAFETY: as above.
             unsafe {
                 let below = _mm256_sub_epi32(_mm256_set1_epi32(n.min(LANES) as i32), eight_lanes());
@@ -482,13 +486,13 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn total(self) -> f32 {
+        fn reduce_sum(self) -> f32 {
             // SAFETY: as above.
             unsafe { joined!(_mm256_add_ps(self.1, self.0), _mm_add_ps) }
         }
 
         #[inline(always)]
-        fn greatest(self) -> f32 {
+        fn reduce_max(self) -> f32 {
             // SAFETY: as above.
             unsafe { joined!(_mm256_max_ps(self.1, self.0), _mm_max_ps) }
         }
@@ -503,20 +507,20 @@ mod tests {
     dispatched! {
         /// e^x and erf(x), and what dropout and lanes make of them.
         pub fn functions(simd, x: &[f32; LANES], out: &mut [[f32; LANES]; 5]) {
-            let x = simd.lanes(*x);
+            let x = simd.load(*x);
             let mask = crate::Dropout::new(0.3, 11).row(5, 2);
-            let sum = simd.splat(x.total()).plus(simd.splat(x.greatest()));
-            *out = [exp(simd, x), erf(simd, x), simd.factors(mask, 40), sum, x.first(5, sum)].map(Lanes::array);
+            let sum = simd.splat(x.reduce_sum()).add(simd.splat(x.reduce_max()));
+            *out = [exp(simd, x), erf(simd, x), simd.factors(mask, 40), sum, x.keep_first(5, sum)].map(Lanes::to_array);
         }
     }
 
     /// The same without the processor's registers.
     fn plain<const FMA: bool>(x: &[f32; LANES]) -> [[f32; LANES]; 5] {
         let simd = Plain::<FMA>;
-        let x = simd.lanes(*x);
+        let x = simd.load(*x);
         let mask = crate::Dropout::new(0.3, 11).row(5, 2);
-        let sum = simd.splat(x.total()).plus(simd.splat(x.greatest()));
-        [exp(simd, x), erf(simd, x), simd.factors(mask, 40), sum, x.first(5, sum)].map(Lanes::array)
+        let sum = simd.splat(x.reduce_sum()).add(simd.splat(x.reduce_max()));
+        [exp(simd, x), erf(simd, x), simd.factors(mask, 40), sum, x.keep_first(5, sum)].map(Lanes::to_array)
     }
 
     #[test]
@@ -545,7 +549,7 @@ mod tests {
         ];
         for (x, reference) in known {
             assert!(
-                (erf(Plain::<false>, Plain::<false>.splat(x)).array()[0] - reference).abs() < 3e-7,
+                (erf(Plain::<false>, Plain::<false>.splat(x)).to_array()[0] - reference).abs() < 3e-7,
                 "erf({x})"
             );
         }

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use super::avx512;
 use super::blocked::{Engine, Layout, Prefetches, Tile};
 use super::words::{convert, panel, rows_of_transpose, transposed};
-use crate::cpu::simd::{Isa, isa};
+use crate::dispatch::{Isa, isa};
 
 /// Rows, and columns, of a register of the matrix unit.
 const SIDE: usize = 16;

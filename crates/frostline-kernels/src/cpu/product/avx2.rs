@@ -8,7 +8,7 @@ use core::arch::x86_64::*;
 use std::hint::black_box;
 
 use super::blocked::{MR, Prefetches, Tile};
-use crate::cpu::prefetch::{Gradually, Lines};
+use crate::cpu::prefetch::{Lines, Stream};
 
 /// Columns of a strip.
 const STRIP: usize = 16;
@@ -53,7 +53,7 @@ unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R
     debug_assert!(tile.along == ALONG && (ALONG == 1 || tile.across == 1));
     let mut sums = [[_mm256_setzero_ps(); 2]; R];
     let (mut a, mut b) = (tile.a, tile.b);
-    let mut updates = Gradually::from(tile.updates, TIMES * PREFETCHES.updates, tile.a.cast());
+    let mut updates = Stream::from(tile.updates, TIMES * PREFETCHES.updates, tile.a.cast());
     let mut operand = tile.operand.unwrap_or(Lines::in_cache(tile.a.cast()));
     // A macro, because a closure has no target features.
     macro_rules! add {

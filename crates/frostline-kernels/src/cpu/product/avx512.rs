@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::blocked::{AW, Engine, Layout, MR, NR, Prefetches, Tile, with_rows};
 use super::lanes;
 use super::words::{as_bf16, convert, mask, panel, transposed, transposed_f32};
-use crate::cpu::prefetch::{Gradually, Lines};
+use crate::cpu::prefetch::{Lines, Stream};
 
 /// What a tile prefetches. With 8 numbers of updates, not all updates of a layer have their turn in bf16; with 16, products wait.
 pub const PREFETCHES: Prefetches = Prefetches { updates: 12, every: 4 };
@@ -153,7 +153,7 @@ unsafe impl Engine for Avx512Widened {
 /// Multiplies along k, word by word of so many elements, and prefetches meanwhile.
 macro_rules! along_k {
     ($tile:ident, $elements:literal, $step:block) => {
-        let mut updates = Gradually::from($tile.updates, PREFETCHES.updates, $tile.a.cast());
+        let mut updates = Stream::from($tile.updates, PREFETCHES.updates, $tile.a.cast());
         let mut operand = $tile.operand.unwrap_or(Lines::in_cache($tile.a.cast()));
         for p in 0..$tile.length {
             updates.prefetch();

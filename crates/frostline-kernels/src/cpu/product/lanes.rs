@@ -12,8 +12,8 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
 use super::blocked::{Engine, Layout, MR, Prefetches, ROWS_AHEAD, Tile, with_rows};
+use crate::cpu::fma::fma;
 use crate::cpu::prefetch::prefetch;
-use crate::cpu::simd::fma;
 use crate::cpu::square::{SIDE, turn};
 
 /// Columns of a strip.

@@ -22,8 +22,8 @@ use std::mem::MaybeUninit;
 
 use self::blocked::Engine as _;
 use super::fresh::as_room;
-use super::simd::{Isa, isa};
 use crate::Precision;
+use crate::dispatch::{Isa, isa};
 
 /// The left operand, \[m, k\].
 #[derive(Clone, Copy)]

@@ -1,6 +1,4 @@
-//! What kernels for all instruction sets share.
-
-pub use crate::dispatch::{Isa, isa};
+//! A multiply-add that is rounded once on every processor.
 
 /// `a * b + c` rounded once, whether or not that is one instruction.
 #[inline(always)]
@@ -28,6 +26,3 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
     let odd = if bits & 1 == 0 && error != 0.0 && error.is_finite() { bits.wrapping_add(step) } else { bits };
     f64::from_bits(odd) as f32
 }
-
-/// Lanes of a fixed-order sum.
-pub const LANES: usize = 16;
