@@ -20,7 +20,9 @@ use super::tensors::{data, wrap};
 use crate::Deferred;
 
 /// Tensors of an update: a parameter, its gradient and its moments.
-const TENSORS: usize = 4;
+pub const TENSORS: usize = 4;
+/// After so many looks, some 50 µs, a thread that waits for an update gives way to other programs.
+const GIVE_WAY: u32 = 1 << 10;
 
 /// An update: its constants, the gradient, and the parameter and its two moments in buffers of their own.
 pub type Ready = (StepConstants, FlexTensor, [FlexTensor; 3]);
@@ -96,8 +98,9 @@ impl Updates {
         self.ends.last().is_none_or(|&end| self.taken.load(Ordering::Relaxed) >= end)
     }
 
-    /// Takes the next numbers of an update, at most so many whole lines.
+    /// Takes the next numbers of an update, at most so many, of whole lines.
     fn take(&self, numbers: usize) -> Option<Chunk<'_>> {
+        debug_assert!(numbers > 0 && numbers.is_multiple_of(LINE), "{numbers} numbers are no whole lines");
         loop {
             let at = self.taken.load(Ordering::Relaxed);
             let place = self.ends.partition_point(|&end| end <= at);
@@ -113,9 +116,13 @@ impl Updates {
     /// An update, when it is computed. Computes others meanwhile.
     fn computed(&self, at: usize) -> &One {
         let one = &self.all[at];
+        let mut looks = 0_u32;
         while one.left.load(Ordering::Acquire) > 0 {
+            looks += 1;
             match self.take(CHUNK) {
                 Some(chunk) => chunk.compute(),
+                // Whoever computes the last numbers may wait for this processor.
+                None if looks.is_multiple_of(GIVE_WAY) => std::thread::yield_now(),
                 None => std::hint::spin_loop(),
             }
         }
@@ -165,10 +172,13 @@ impl Chunk<'_> {
     }
 }
 
-/// The updates that products of this thread compute between their tiles, while there are any that nobody has taken.
-pub fn under_way() -> Option<Arc<Updates>> {
+/// The updates that products of this thread compute between their tiles, while there are any that nobody has taken. The background
+/// leaves them to a product that can compute `most` of a layer's.
+pub fn under_way(most: bool) -> Option<Arc<Updates>> {
     let updates = LAST.with_borrow(Weak::upgrade).filter(|updates| !updates.are_taken())?;
-    updates.between_tiles.store(true, Ordering::Relaxed);
+    if most {
+        updates.between_tiles.store(true, Ordering::Relaxed);
+    }
     Some(updates)
 }
 
@@ -269,7 +279,7 @@ mod tests {
             }
             assert!(updates.all[at].gradient.lock().expect("a gradient").is_none(), "its memory is free");
         }
-        assert!(updates.are_taken() && under_way().is_none());
+        assert!(updates.are_taken() && under_way(true).is_none());
     }
 
     fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -293,25 +303,22 @@ mod tests {
         }
     }
 
+    /// A product of so many rows.
+    fn product(precision: Precision, m: usize) -> Vec<Vec<f32>> {
+        let [n, k] = [512, 256];
+        let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+        let terms = [(Right::Plain(&b[..]), None)];
+        products(precision, [m, n, k], Left::Plain(&a), &terms, outputs(1, [m, n]))
+    }
+
     #[test]
     fn products_compute_updates_between_their_tiles() {
-        let [m, n, k] = [128, 512, 256];
-        let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
         for (threads, precision) in [(1, Precision::F32), (2, Precision::F32), (3, Precision::Bf16)] {
             on(threads, || {
-                let product = || {
-                    products(
-                        precision,
-                        [m, n, k],
-                        Left::Plain(&a),
-                        &[(Right::Plain(&b), None)],
-                        outputs(1, [m, n]),
-                    )
-                };
-                let alone = product();
+                let alone = product(precision, 128);
                 let updates = deferred();
                 for _ in 0..20 {
-                    assert_eq!(product(), alone, "an update changes no product");
+                    assert_eq!(product(precision, 128), alone, "an update changes no product");
                 }
                 #[cfg(target_arch = "x86_64")]
                 if crate::dispatch::isa() != crate::dispatch::Isa::Portable {
@@ -323,8 +330,16 @@ mod tests {
     }
 
     #[test]
+    fn the_background_goes_on_beside_products_of_few_rows() {
+        let updates = deferred();
+        product(Precision::F32, 16);
+        assert!(updates.advance());
+        are_updated(&updates);
+    }
+
+    #[test]
     fn updates_that_nobody_holds_are_computed_by_nobody() {
         drop(deferred());
-        assert!(under_way().is_none());
+        assert!(under_way(true).is_none());
     }
 }

@@ -12,7 +12,7 @@ use crate::cpu::prefetch::{Lines, Stream};
 
 /// Columns of a strip.
 const STRIP: usize = 16;
-/// What a tile prefetches: a quarter of what AVX-512's does, which has four times the columns.
+/// What a tile prefetches: of an operand a quarter of what AVX-512's does, which has four times the columns.
 pub const PREFETCHES: Prefetches = Prefetches { updates: 2, every: 16 };
 /// How often the loop is written out.
 const TIMES: usize = 4;

@@ -272,7 +272,12 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
-    let updates = if super::compute_updates() { deferred::under_way() } else { None };
+    let prefetches = E::PREFETCHES.filter(|_| !super::in_matrix_unit());
+    let updates = prefetches.and_then(|Prefetches { updates, .. }| {
+        // What the tiles of one strip prefetch, and what there is to prefetch for as many updates as the strip has elements.
+        let prefetched = m.div_ceil(E::TILE_ROWS) * updates * words_of::<E, BF16>(k);
+        deferred::under_way(2 * prefetched >= deferred::TENSORS * E::STRIP * k)
+    });
     let task = |task: usize| {
         let mut updates = updates.as_deref().map(BetweenTiles::new);
         PANEL.with_borrow_mut(|panel| {
