@@ -11,6 +11,8 @@ mod error;
 mod evaluate;
 mod event;
 mod finished;
+#[cfg(test)]
+mod fixture;
 mod freezer;
 mod grown;
 mod history;

@@ -116,3 +116,62 @@ fn added<B: Train>(model: &Network<B>, parts: [GradientsParams; 2]) -> Gradients
     }
     sum.grads()
 }
+
+#[cfg(test)]
+mod tests {
+    use frostline_freeze::ResolvedPolicy;
+    use frostline_kernels::Precision;
+    use frostline_model::{fingerprints, set_trainable};
+    use frostline_random::Stream;
+
+    use super::*;
+    use crate::fixture::{Fixture, Processor};
+    use crate::{Settings, pass};
+
+    /// Hashes of all parameters and moments after some steps, whose updates are deferred or not.
+    fn after(
+        defers: bool,
+        name: &str,
+        precision: Precision,
+        accumulate: usize,
+    ) -> impl PartialEq + Send + use<> {
+        let Fixture { encoder, train, model } = Fixture::new(254);
+        let policy = ResolvedPolicy::parse(name, 1).expect("a policy");
+        let mut settings = Settings::default();
+        settings.train.precision = precision;
+        let mut optimizer = Optimizer::new(settings.optimizer.clone(), 1);
+        let mut model = set_trainable(model, |path| !policy.freezes(path));
+        for number in 0..5_usize {
+            let masks = Stream::new(7, "dropout").child(number as u64);
+            let pass = pass::training(masks, &encoder, &policy, &settings);
+            let batch: Vec<usize> = (number..number + 2 * accumulate).map(|sentence| sentence % 4).collect();
+            let parts = Batch::parts(&encoder, (&train).into(), &batch, accumulate);
+            let step =
+                Step { encoder: &encoder, head: 0, weight: 1.0, parts, pass: &pass, lr: 1e-3, learns: true };
+            assert!(step.leaves_updates::<Processor>(), "{name}, {accumulate} parts");
+            model = match defers {
+                true => step.take(model, &mut optimizer).0,
+                false => step.compute(model, &mut optimizer, false).0,
+            };
+        }
+        let model = optimizer.give_back(model);
+        (fingerprints(&model), optimizer.save(&model))
+    }
+
+    #[test]
+    fn deferred_updates_change_no_bit() {
+        for (name, precision, accumulate) in [
+            ("none", Precision::F32, 1),
+            ("none", Precision::F32, 2),
+            ("none+embeddings", Precision::Bf16, 1),
+            ("head-only", Precision::F32, 1),
+        ] {
+            let expected = after(false, name, precision, accumulate);
+            for threads in 1..=3 {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+                let found = pool.install(|| after(true, name, precision, accumulate));
+                assert!(found == expected, "{name}, {precision:?}, {accumulate} parts, {threads} threads");
+            }
+        }
+    }
+}

@@ -106,39 +106,18 @@ impl<'a, B: Train> Turns<'a, B> {
 
 #[cfg(test)]
 mod tests {
-    use burn::backend::{Autodiff, Flex};
-    use frostline_align::{Aligner, VocabOptions};
-    use frostline_model::{HeadShape, RandomInit, Vocabulary};
-
     use super::*;
-    use crate::{Dataset, Run, Split, TaggedSentence, Unit};
+    use crate::Run;
+    use crate::fixture::Fixture;
 
     /// Updates of each parameter after one round, of sentences of so many words.
     fn updates(policy: &str, words: usize) -> Vec<u64> {
-        let text = r#"{"model_type": "distilbert", "vocab_size": 5, "dim": 64, "n_layers": 1, "n_heads": 2,
-            "hidden_dim": 1024, "max_position_embeddings": 256}"#;
-        let encoder = EncoderConfig::parse(text, "test").expect("a config");
-        let aligner = Aligner::from_vocab("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", &VocabOptions::default())
-            .expect("a vocabulary");
-        let sentences = vec![TaggedSentence { words: vec!["a"; words], tags: vec!["DET"; words] }; 4];
-        let split = Split { name: "train", sentences: &sentences, unit: Unit::Words };
-        let tags = ["DET".to_string(), "NOUN".to_string()];
-        let mut train = Dataset::build(&split, &aligner, &tags).expect("a dataset");
-        let vocabulary = Vocabulary::full(5);
-        train.compact(&vocabulary);
+        let Fixture { encoder, train, model } = Fixture::new(words);
         let policy = ResolvedPolicy::parse(policy, 1).expect("a policy");
-        let draw = RandomInit::new(5, 0.02);
-        let model = Network::<Autodiff<Flex>>::build(
-            &encoder,
-            &vocabulary,
-            &[HeadShape::linear(2)],
-            [&draw, &draw],
-            &Default::default(),
-        );
         let settings = Settings::default();
         let task = Run::task((&train).into(), (&train).into());
         let taker = TurnTaker { settings: &settings, encoder: &encoder, policy: &policy, task, model: 0 };
-        let mut turns = Turns::new(vec![taker], vec![model.expect("a model")], vec![vec![0, 1], vec![2, 3]]);
+        let mut turns = Turns::new(vec![taker], vec![model], vec![vec![0, 1], vec![2, 3]]);
         turns.round(0).expect("a round");
         let model = turns.models[0].take().expect("a model");
         let model = turns.optimizers[0].give_back(model);
