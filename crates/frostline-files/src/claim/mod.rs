@@ -255,7 +255,8 @@ pub enum Commit {
 }
 
 /// Gives a finished file its name, if the claim is still held and the name is free. A file that has the name is replaced
-/// only if it does not `count`. Whatever happens, `part` is gone afterwards.
+/// only if it does not `count`. `part` is removed; where that fails the commit stands, and [`is_part`](crate::is_part) tells
+/// the file that is left by its name.
 ///
 /// # Errors
 /// If the file system fails.
@@ -280,8 +281,8 @@ pub fn commit(
         files.rename(part, name).map(|_| Commit::Done)
     };
     let committed = commit();
-    let removed = files.remove(part);
-    committed.and_then(|commit| removed.map(|()| commit))
+    let _ = files.remove(part);
+    committed
 }
 
 #[cfg(test)]

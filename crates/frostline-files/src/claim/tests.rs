@@ -266,6 +266,21 @@ fn a_record_that_does_not_count_is_replaced() {
 }
 
 #[test]
+fn a_record_stands_though_its_part_cannot_be_removed() {
+    let (folder, file) = folder();
+    let [part, name] = ["part", "record"].map(|name| folder.path().join(name));
+    let (claim, _) = claimed(&claimant("one"), &file);
+    fs::write(&part, "good").expect("written");
+    let between = Between::new("remove", || {
+        fs::remove_file(&part).expect("gone");
+        fs::create_dir(&part).expect("a folder, which is not removed as a file");
+    });
+    assert_eq!(commit(&between, &claim, &part, &name, || true).expect("recorded"), Commit::Done);
+    assert!(part.exists());
+    assert_eq!(fs::read_to_string(&name).expect("there"), "good");
+}
+
+#[test]
 fn names_of_attempts_are_known() {
     let me = Owner::this_process("a test", LEASE);
     let private = beside(Path::new(CLAIM), &me.token, "");
