@@ -79,6 +79,14 @@ fn value_out_of_range() {
 }
 
 #[test]
+fn value_out_of_range_in_the_plan() {
+    let world = world();
+    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
+    world.write("plan.toml", &format!("{plan}\n[settings.optimizer]\nlr = -1\n"));
+    insta::assert_snapshot!(refused(&world, &["--seeds", "7"]));
+}
+
+#[test]
 fn a_setting_that_every_stage_overrides() {
     let world = world();
     let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");

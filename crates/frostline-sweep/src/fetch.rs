@@ -81,7 +81,7 @@ fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
     // A path to an existing folder is read as it is.
     let is_path = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();
     let is_local = |name: &String| is_embedded(name) || is_path(name);
-    let grid = plan.cells().plan()?;
+    let grid = plan.cells().map_err(|error| source.blame(error)).plan()?;
     let encoders = grid.variants().map(|settings| settings.encoder.name);
     let datasets = plan.treebanks.values().filter(|name| !is_local(name)).cloned();
     let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use frostline_record::{Plan, Reference, ReferenceError};
+use frostline_record::{Plan, PlanError, Reference, ReferenceError};
 
 use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result};
@@ -118,6 +118,16 @@ impl PlanText {
             Some((path, text)) if !is_beside => Reference::parse(text, path).map(Some),
             _ => Reference::of_plan(plan, self.path.as_deref().unwrap_or(Path::new(""))),
         }
+    }
+
+    /// An error in the settings, with the plan's name before it if they are so in the plan. What a command has changed is not.
+    pub(crate) fn blame(&self, error: PlanError) -> anyhow::Error {
+        let written = Plan::parse(&self.text, &self.shown);
+        let own = written.and_then(|plan| plan.check_effect(plan.grid.keys().map(String::as_str)));
+        if own.is_err_and(|own| own.to_string() == error.to_string()) {
+            return anyhow!("{}: {error}", self.shown);
+        }
+        error.into()
     }
 }
 

@@ -48,7 +48,8 @@ impl Study {
             plan.assign(assignment).plan()?;
         }
         check_assigned_once(&overrides).plan()?;
-        plan.check_effect(assigned(&overrides).chain(plan.grid.keys().map(String::as_str))).plan()?;
+        let named = assigned(&overrides).chain(plan.grid.keys().map(String::as_str));
+        plan.check_effect(named).map_err(|error| source.blame(error)).plan()?;
         if args.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
         }
