@@ -56,7 +56,10 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
     };
     let out = |folder: &str| ["--out".to_string(), scratch.join(folder).display().to_string()];
     // The code for other processors, if this one can run it. Whole sweeps on them are part of `test`: `tests/real/bits.rs`.
-    let lesser = |name, isa| step(name, [call("test --workspace --test parity").with("FROSTLINE_ISA", isa)]);
+    let lesser = |name, isa| {
+        let calls = ["test --workspace --test parity", "test --workspace --lib -- cpu::"];
+        step(name, calls.map(|arguments| call(arguments).with("FROSTLINE_ISA", isa)))
+    };
     let doc = call("doc --workspace --no-deps").with("RUSTDOCFLAGS", "-Dwarnings");
     let mut ndarray =
         sweep("--seeds 42 --set train.epochs=2 --policies first-2 --backend ndarray", out("ndarray"));
