@@ -201,7 +201,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(tests, 4);
+        assert_eq!(tests, 6);
     }
 
     #[test]
