@@ -21,7 +21,7 @@ use crate::Deferred;
 
 /// Tensors of an update: a parameter, its gradient and its moments.
 pub const TENSORS: usize = 4;
-/// After so many looks, some 50 µs, a thread that waits for an update gives way to other programs.
+/// After so many looks a thread that waits for an update gives way to other programs.
 const GIVE_WAY: u32 = 1 << 10;
 
 /// An update: its constants, the gradient, and the parameter and its two moments in buffers of their own.

@@ -274,7 +274,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
     let prefetches = E::PREFETCHES.filter(|_| !super::in_matrix_unit());
     let updates = prefetches.and_then(|Prefetches { updates, .. }| {
-        // What the tiles of one strip prefetch, and what there is to prefetch for as many updates as the strip has elements.
+        // Most are at least half: what the tiles of one strip prefetch, against the tensors of as many updates as it has elements.
         let prefetched = m.div_ceil(E::TILE_ROWS) * updates * words_of::<E, BF16>(k);
         deferred::under_way(2 * prefetched >= deferred::TENSORS * E::STRIP * k)
     });
