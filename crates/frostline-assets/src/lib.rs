@@ -8,6 +8,7 @@ mod error;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 mod format;
+mod hashes;
 mod licence;
 mod places;
 mod source;

@@ -139,7 +139,9 @@ impl Place {
     pub(crate) fn source(&self, file: &str) -> Result<crate::Source, AssetError> {
         match self {
             Self::Embedded(name) => crate::Source::of_embedded(&format!("{name}/{file}")),
-            Self::Folder(folder, origin) => crate::Source::of_file(&folder.join(file), *origin),
+            Self::Folder(folder, origin) => {
+                crate::Source::of_known_file(&folder.join(file), *origin, default_cache().as_deref())
+            }
         }
     }
 }

@@ -202,7 +202,9 @@ pub fn verify(input: &Input) -> Result<()> {
         read_pinned(&input.path, &input.sha256)?;
         return Ok(());
     }
-    let now = frostline_assets::Source::of_file(Path::new(&input.path), Origin::Given)?;
+    let cache = frostline_assets::default_cache();
+    let now =
+        frostline_assets::Source::of_known_file(Path::new(&input.path), Origin::Given, cache.as_deref())?;
     if now.sha256 != input.sha256 {
         bail!(
             "{} has changed since the sweep began; start the sweep again to run with the new file",

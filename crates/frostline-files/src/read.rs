@@ -3,6 +3,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::FileError;
 
@@ -67,7 +68,7 @@ pub struct Identity {
     #[cfg(unix)]
     unix: (u64, u64, i128),
     size: u64,
-    modified: Option<std::time::SystemTime>,
+    modified: Option<SystemTime>,
 }
 
 impl Identity {
@@ -89,6 +90,27 @@ impl Identity {
             size: found.len(),
             modified: found.modified().ok(),
         })
+    }
+
+    /// The identity as text, to be compared with that of the same path at another time, also by another program. `None` where a
+    /// later change might not show: if the file was changed in the last seconds, since file systems count time in steps of up to
+    /// two, and where the system does not say when a file's attributes were changed.
+    #[must_use]
+    pub fn lasting(&self) -> Option<String> {
+        #[cfg(unix)]
+        {
+            const STEPS: i128 = 3_000_000_000;
+            let (device, number, changed) = self.unix;
+            let nanoseconds = |time: SystemTime| {
+                time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i128)
+            };
+            let modified = nanoseconds(self.modified?);
+            let last = changed.max(modified);
+            (last + STEPS < nanoseconds(SystemTime::now()))
+                .then(|| format!("{device} {number} {} {modified} {changed}", self.size))
+        }
+        #[cfg(not(unix))]
+        None
     }
 }
 
