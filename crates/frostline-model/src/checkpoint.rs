@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use frostline_files::{open, read_text};
 use half::{bf16, f16};
+use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
@@ -33,7 +33,7 @@ const MOST_HEADER: u64 = 100_000_000;
 ///
 /// # Units
 /// Bytes.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 18;
 
 /// An opened set of weights.
 pub struct Checkpoint {
@@ -56,14 +56,14 @@ struct Tensor {
 /// A file's bytes. They are read where they are needed rather than mapped: pages of a map count as the process's own memory,
 /// and a few rows of a table touch nearly all of its pages.
 enum Bytes {
-    OnDisk(Mutex<File>),
+    OnDisk(File),
     Held(&'static [u8]),
 }
 
 impl Bytes {
     fn len(&self) -> io::Result<u64> {
         match self {
-            Self::OnDisk(file) => Ok(file.lock().unwrap_or_else(PoisonError::into_inner).metadata()?.len()),
+            Self::OnDisk(file) => Ok(file.metadata()?.len()),
             Self::Held(bytes) => Ok(bytes.len() as u64),
         }
     }
@@ -72,13 +72,8 @@ impl Bytes {
     fn get(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::OnDisk(file) => {
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.seek(SeekFrom::Start(range.start as u64))?;
-                let mut bytes = Vec::with_capacity(range.len());
-                file.by_ref().take(range.len() as u64).read_to_end(&mut bytes)?;
-                if bytes.len() < range.len() {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
+                let mut bytes = vec![0; range.len()];
+                read_at(file, &mut bytes, range.start as u64)?;
                 Ok(bytes.into())
             }
             Self::Held(bytes) => Ok(bytes[range].into()),
@@ -169,11 +164,13 @@ impl Checkpoint {
         let parameters = config.parameters(&[]);
         parameters.iter().try_for_each(|(path, shape)| {
             let (stored, _) = self.tensor(path, shape)?;
-            let mut values = Vec::new();
-            pieces(stored.bytes.len()).try_for_each(|piece| {
-                values.clear();
-                stored.read(piece, &mut values)
-            })
+            let pieces: Vec<_> = pieces(stored.bytes.len()).collect();
+            // The first fault in the order of the file, whoever finds one first.
+            let faults = pieces.into_par_iter().map(|piece| {
+                let mut values = vec![0.0; piece.len() / stored.width()];
+                stored.read(piece, &mut values).err()
+            });
+            faults.find_first(Option::is_some).flatten().map_or(Ok(()), Err)
         })
     }
 
@@ -242,9 +239,10 @@ impl Stored<'_> {
     /// If they are of another type than f32, f16 or bf16, one is NaN or infinite, or the file cannot be read.
     fn values(&self) -> Result<Vec<f32>, ModelError> {
         self.check_type()?;
-        let mut values = Vec::with_capacity(self.bytes.len() / self.width());
-        pieces(self.bytes.len()).try_for_each(|piece| self.read(piece, &mut values))?;
-        Ok(values)
+        let mut values = vec![0.0; self.bytes.len() / self.width()];
+        let pieces: Vec<_> = pieces(self.bytes.len()).zip(values.chunks_mut(PIECE / self.width())).collect();
+        let faults = pieces.into_par_iter().map(|(piece, values)| self.read(piece, values).err());
+        faults.find_first(Option::is_some).flatten().map_or(Ok(values), Err)
     }
 
     /// Bytes of a value.
@@ -252,20 +250,17 @@ impl Stored<'_> {
         if self.dtype == Dtype::F32 { size_of::<f32>() } else { size_of::<u16>() }
     }
 
-    /// Appends the values in some of the tensor's bytes.
-    fn read(&self, of: Range<usize>, values: &mut Vec<f32>) -> Result<(), ModelError> {
+    /// The values in some of the tensor's bytes, as many as these bytes hold.
+    fn read(&self, of: Range<usize>, values: &mut [f32]) -> Result<(), ModelError> {
         let bytes = self.file.get(self.bytes.start + of.start..self.bytes.start + of.end);
         let bytes = bytes.map_err(|error| self.fault(format!("cannot be read: {error}")))?;
-        let before = values.len();
         match self.dtype {
-            Dtype::F32 => values.extend(bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four))),
-            Dtype::F16 => {
-                values.extend(bytes.as_chunks().0.iter().map(|two| f16::from_le_bytes(*two).to_f32()));
-            }
+            Dtype::F32 => convert(&bytes, values, f32::from_le_bytes),
+            Dtype::F16 => convert(&bytes, values, |two| f16::from_le_bytes(two).to_f32()),
             // BF16: there is no other.
-            _ => values.extend(bytes.as_chunks().0.iter().map(|two| bf16::from_le_bytes(*two).to_f32())),
+            _ => convert(&bytes, values, |two| bf16::from_le_bytes(two).to_f32()),
         }
-        match values[before..].iter().find(|value| !value.is_finite()) {
+        match values.iter().find(|value| !value.is_finite()) {
             None => Ok(()),
             Some(value) => {
                 Err(self
@@ -296,12 +291,12 @@ impl ParameterSource for Checkpoint {
         let (stored, _) = self.tensor(path, &shape)?;
         stored.check_type()?;
         let width = stored.bytes.len() / shape[0].max(1);
-        let mut out = Vec::with_capacity(rows.len() * shape[1]);
-        for &row in rows {
+        let mut out = vec![0.0; rows.len() * shape[1]];
+        let faults = rows.par_iter().zip(out.par_chunks_mut(shape[1].max(1))).map(|(&row, values)| {
             let from = row as usize * width;
-            stored.read(from..from + width, &mut out)?;
-        }
-        Ok(out)
+            stored.read(from..from + width, values).err()
+        });
+        faults.find_first(Option::is_some).flatten().map_or(Ok(out), Err)
     }
 }
 
@@ -310,14 +305,41 @@ fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
     (0..bytes).step_by(PIECE).map(move |from| from..bytes.min(from + PIECE))
 }
 
+fn convert<const N: usize>(bytes: &[u8], values: &mut [f32], of: impl Fn([u8; N]) -> f32) {
+    values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, bytes)| *value = of(*bytes));
+}
+
+/// Fills a buffer from a place of a file.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, at);
+    #[cfg(windows)]
+    {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let place = at + filled as u64;
+            match std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], place)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => filled += read,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The transpose of a row-major matrix.
 pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    /// Columns that are read together: a line of the cache.
+    const TOGETHER: usize = 16;
     let mut out = vec![0.0; values.len()];
-    for row in 0..rows {
-        for col in 0..cols {
-            out[col * rows + row] = values[row * cols + col];
+    out.par_chunks_mut(TOGETHER * rows.max(1)).zip(0..cols.div_ceil(TOGETHER)).for_each(|(out, part)| {
+        for (row, values) in values.chunks_exact(cols).enumerate() {
+            let values = &values[part * TOGETHER..cols.min((part + 1) * TOGETHER)];
+            for (out, value) in out.chunks_exact_mut(rows).zip(values) {
+                out[row] = *value;
+            }
         }
-    }
+    });
     out
 }
 
@@ -326,7 +348,7 @@ fn on_disk(path: &Path) -> Result<Bytes, ModelError> {
         place: path.display().to_string(),
         reason: error.reason.to_string(),
     })?;
-    Ok(Bytes::OnDisk(Mutex::new(file)))
+    Ok(Bytes::OnDisk(file))
 }
 
 /// The files that an index names, in the same folder.

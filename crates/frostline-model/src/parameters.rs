@@ -1,6 +1,7 @@
 //! Operations on a model's parameters by path: freezing, copying, replacing, comparing.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::prelude::*;
@@ -50,18 +51,29 @@ pub fn snapshot<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Values>
 /// that a training run cannot produce in practice.
 #[must_use]
 pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::new();
-    visit(model, |path, _, data| {
-        // Four independent chains keep the processor busy.
-        let mut chains = [1u64, 2, 3, 4];
-        for quad in data.chunks(4) {
-            for (chain, value) in chains.iter_mut().zip(quad) {
-                *chain = mix64(*chain ^ u64::from(value.to_bits()));
-            }
-        }
-        all.insert(path, chains.into_iter().fold(0, |all, chain| mix64(all ^ chain)));
+    let all = Mutex::new(BTreeMap::new());
+    // A device's values are read by the thread that computes with them; others hash what was read.
+    rayon::in_place_scope(|scope| {
+        visit(model, |path, _, data| {
+            let all = &all;
+            scope.spawn(move |_| {
+                let hash = fingerprint(&data);
+                all.lock().unwrap_or_else(PoisonError::into_inner).insert(path, hash);
+            });
+        });
     });
-    all
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn fingerprint(values: &[f32]) -> u64 {
+    // Four independent chains keep the processor busy.
+    let mut chains = [1u64, 2, 3, 4];
+    for quad in values.chunks(4) {
+        for (chain, value) in chains.iter_mut().zip(quad) {
+            *chain = mix64(*chain ^ u64::from(value.to_bits()));
+        }
+    }
+    chains.into_iter().fold(0, |all, chain| mix64(all ^ chain))
 }
 
 fn visit<B: Backend, M: Module<B>>(model: &M, each: impl FnMut(String, Vec<usize>, Vec<f32>)) {
