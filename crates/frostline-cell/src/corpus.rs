@@ -135,7 +135,8 @@ impl Portion {
 
     /// The labels of this name that occur, sorted.
     pub fn tag_set(&self, labels: &str) -> BTreeSet<&str> {
-        let all = self.labelled(labels).into_iter().flat_map(|sentence| sentence.tagged.tags);
+        let all =
+            self.sentences.iter().flat_map(|&sentence| self.file.document.tags(sentence as usize, labels));
         all.filter(|tag| *tag != "_").collect()
     }
 }

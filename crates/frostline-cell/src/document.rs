@@ -170,8 +170,26 @@ impl Document {
     /// # Panics
     /// Where files of this format do not have such labels.
     pub fn labelled(&self, sentence: usize, labels: &str) -> Labelled<'_> {
+        let numbers = match Labels::of(labels) {
+            Labels::Column(_) | Labels::Feature(_) => {
+                self.rows(sentence).map(|row| self.show(row[NUMBER])).collect()
+            }
+            Labels::Genre | Labels::Sentence => vec!["0"],
+        };
+        Labelled {
+            id: self.id(sentence),
+            numbers,
+            tagged: TaggedSentence { words: self.words(sentence), tags: self.tags(sentence, labels) },
+        }
+    }
+
+    /// The labels of this name of a sentence: one for each word, or a single one.
+    ///
+    /// # Panics
+    /// As [`Document::labelled`].
+    pub fn tags(&self, sentence: usize, labels: &str) -> Vec<&str> {
         let rows = || self.rows(sentence);
-        let tags = match Labels::of(labels) {
+        match Labels::of(labels) {
             Labels::Column(column) => rows().map(|row| self.show(row[column])).collect(),
             Labels::Feature(name) => rows().map(|row| feature(self.show(row[FEATS]), name)).collect(),
             Labels::Genre => vec![self.genre(sentence).unwrap_or("_")],
@@ -179,15 +197,6 @@ impl Document {
                 let label = self.sentences[sentence].label.expect("files of this format label sentences");
                 vec![self.show(label)]
             }
-        };
-        let numbers = match Labels::of(labels) {
-            Labels::Column(_) | Labels::Feature(_) => rows().map(|row| self.show(row[NUMBER])).collect(),
-            Labels::Genre | Labels::Sentence => vec!["0"],
-        };
-        Labelled {
-            id: self.id(sentence),
-            numbers,
-            tagged: TaggedSentence { words: self.words(sentence), tags },
         }
     }
 
