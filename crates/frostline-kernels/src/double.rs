@@ -1,4 +1,4 @@
-//! Products of matrices in f64, with the same bits on every processor.
+//! Products of matrices and exponentials in f64, with the same bits on every processor.
 
 use crate::dispatch::dispatched;
 
@@ -64,6 +64,44 @@ fn tile<const T: usize>(i: usize, j: usize, n: usize, k: usize, a: &[f64], b: &[
     }
 }
 
+dispatched! {
+    /// Replaces numbers by their exponentials, with a relative error below 4·10⁻¹⁶. Below e⁻⁷⁰⁸ they are 0, above e⁷⁰⁹
+    /// that.
+    ///
+    /// # Source
+    /// Cody and Waite's reduction to r in \[-ln 2 / 2, ln 2 / 2\] and Taylor's series there, whose first missing term is
+    /// below 10⁻¹⁷.
+    pub fn exp(values: &mut [f64]) {
+        for value in values {
+            let x = value.clamp(-709.0, 709.0);
+            // The nearest integer appears in the lowest bits of this sum.
+            let shifted = x * std::f64::consts::LOG2_E + SHIFT;
+            let n = shifted - SHIFT;
+            // 21 trailing zeros make n times the high part exact.
+            let r = (x - n * f64::from_bits(0x3fe6_2e42_fee0_0000)) - n * f64::from_bits(0x3dea_39ef_3579_3c76);
+            let mut sum = TAYLOR[0];
+            for term in &TAYLOR[1..] {
+                sum = sum * r + term;
+            }
+            let scale = f64::from_bits((shifted.to_bits() << 52).wrapping_add(0x3ff0_0000_0000_0000));
+            *value = if *value < -708.0 { 0.0 } else { sum * scale };
+        }
+    }
+}
+
+/// 1.5 · 2⁵²: what is added to it is rounded to an integer.
+const SHIFT: f64 = 6_755_399_441_055_744.0;
+/// 1/13! to 1/0!
+const TAYLOR: [f64; 14] = {
+    let mut terms = [1.0; 14];
+    let mut at = 13;
+    while at > 0 {
+        at -= 1;
+        terms[at] = terms[at + 1] / (13 - at) as f64;
+    }
+    terms
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +121,21 @@ mod tests {
                 assert_eq!(*found, expected, "[{m}, {n}, {k}] at {i}, {j}");
             }
         }
+    }
+
+    #[test]
+    fn exponentials_are_right_to_the_last_bits() {
+        let x: Vec<f64> = (0..200_000).map(|at| 1e-3 * at as f64 * -3.54 + 0.37).chain([0.0, -0.0]).collect();
+        let mut found = x.clone();
+        exp(&mut found);
+        for (x, found) in x.iter().zip(found) {
+            let expected = libm::exp(*x);
+            assert!((found - expected).abs() <= 4e-16 * expected, "{x}: {found:e} {expected:e}");
+        }
+        let mut ends = [-708.5, -1e300, f64::NEG_INFINITY, 709.0, 1e300];
+        exp(&mut ends);
+        assert_eq!(ends[..3], [0.0; 3]);
+        assert!(ends[3] > 8.2e307 && ends[3].is_finite() && ends[4] == ends[3], "{ends:?}");
     }
 
     #[test]

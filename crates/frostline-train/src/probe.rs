@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use frostline_kernels::double::{COLUMNS, add_product};
+use frostline_kernels::double::{COLUMNS, add_product, exp};
 use frostline_score::Tally;
 use rayon::prelude::*;
 
@@ -288,13 +288,17 @@ impl Problem<'_> {
             let rows = labels.len();
             // [classes, rows]
             let mut errors = vec![0.0; classes * rows];
-            for (at, (row, &label)) in logits.chunks_exact_mut(linear.columns).zip(labels).enumerate() {
-                let row = &mut row[..classes];
-                let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let own = row[label as usize] - top;
-                row.iter_mut().for_each(|value| *value = libm::exp(*value - top));
+            let mut own = Vec::with_capacity(rows);
+            for (row, &label) in logits.chunks_exact_mut(linear.columns).zip(labels) {
+                let top = row[..classes].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                own.push(row[label as usize] - top);
+                row.iter_mut().for_each(|value| *value -= top);
+            }
+            exp(&mut logits);
+            for (at, (row, &label)) in logits.chunks_exact(linear.columns).zip(labels).enumerate() {
+                let row = &row[..classes];
                 let sum: f64 = row.iter().sum();
-                rest[classes] += libm::log(sum) - own;
+                rest[classes] += libm::log(sum) - own[at];
                 for (class, value) in row.iter().enumerate() {
                     let target = f64::from(u8::from(class == label as usize));
                     let error = value / sum - target;
