@@ -5,6 +5,7 @@
 //! contains it.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
@@ -37,14 +38,15 @@ pub(crate) type Baselines = BTreeMap<String, BTreeMap<String, Baseline>>;
 #[derive(Default)]
 pub(crate) struct Probes(HashMap<String, Option<Baseline>>);
 
-/// The baselines of a cell; `model` has the encoder as it was pretrained.
+/// The baselines of a cell; `pretrained` builds a model whose encoder is as it was pretrained, where no earlier cell fitted
+/// the same probe.
 ///
 /// # Errors
-/// None in practice: where settings cannot be written as JSON.
+/// Where the model cannot be built.
 pub(crate) fn of_cell<B: Kernels>(
     cell: &Cell,
     data: &Data,
-    model: &Network<B>,
+    pretrained: impl FnOnce() -> Result<Network<B>>,
     probes: &mut Probes,
 ) -> Result<Baselines> {
     let settings = &cell.settings;
@@ -58,8 +60,11 @@ pub(crate) fn of_cell<B: Kernels>(
     }
     let drawn = (settings.encoder.init == Init::Random).then_some(settings.seed);
     let key = serde_json::to_string(&(&data.key, drawn))?;
-    let fit = || probe(model, &data.encoder, data.main(), settings);
-    if let Some(probe) = probes.0.entry(key).or_insert_with(fit) {
+    let probe = match probes.0.entry(key) {
+        Entry::Occupied(earlier) => earlier.into_mut(),
+        Entry::Vacant(new) => new.insert(probe(&pretrained()?, &data.encoder, data.main(), settings)),
+    };
+    if let Some(probe) = probe {
         all.entry(data.main().name.to_string()).or_default().insert(PROBE.into(), probe.clone());
     }
     Ok(all)
@@ -110,7 +115,7 @@ fn labelled<'a>(
 }
 
 /// The logistic regression, in f32 features whatever the cell's precision; nothing where no word of train
-/// has a label position. It reads the last block's output also where the cell's heads read a mix of blocks.
+/// has a label position.
 fn probe<B: Kernels>(
     model: &Network<B>,
     encoder: &EncoderConfig,
@@ -119,8 +124,7 @@ fn probe<B: Kernels>(
 ) -> Option<Baseline> {
     let mut settings = settings.clone();
     settings.train.precision = Precision::F32;
-    let model = Network { mix: None, ..model.clone() };
-    let rows = |set: &Dataset| features(&model, encoder, set.into(), &settings);
+    let rows = |set: &Dataset| features(model, encoder, set.into(), &settings);
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);
     let train = sampled(&task.train, most);

@@ -10,7 +10,7 @@ use frostline_files::claim::Commit;
 use frostline_freeze::ResolvedPolicy;
 use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
-use frostline_model::{EncoderConfig, Network, RandomInit};
+use frostline_model::{EncoderConfig, Network, ParameterSource, RandomInit};
 use frostline_record::{
     self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings, read_record,
 };
@@ -169,14 +169,6 @@ fn run_cell<B: Train>(
         }
         tell(event);
     };
-    let clock = Instant::now();
-    let baselines = if *verify {
-        Default::default()
-    } else {
-        let baselines = || baselines::of_cell(cell, &data, &model.valid(), &mut shared.probes);
-        debug_span!("baselines").in_scope(baselines)?
-    };
-    let baselines_ms = ms(clock);
     let begun = history.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
         let last = number + 1 == stages.len();
@@ -188,7 +180,7 @@ fn run_cell<B: Train>(
     if *verify {
         return Ok(None);
     }
-    let _saving = debug_span!("save").entered();
+    let saving = debug_span!("save").entered();
     let clock = Instant::now();
     ensure!(job.is_held(), "another process has this cell now");
     if settings.save.model {
@@ -206,12 +198,23 @@ fn run_cell<B: Train>(
         true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
         false => Vec::new(),
     };
-    if settings.save.model || settings.save.changes {
-        // Both have read them again.
-        shared.verified.check_unchanged(weights())?;
-    }
     let files = SavedFiles::of(folder)?;
-    let mut timing = history.timing([load_ms, baselines_ms], ms(clock), busy.end());
+    let saving_ms = ms(clock);
+    drop(saving);
+    // Nobody waits for them before the first step, and a cell that is resumed computes them once.
+    drop(model);
+    let clock = Instant::now();
+    let fitting = debug_span!("baselines").entered();
+    let pretrained = || {
+        let sources: [&dyn ParameterSource; 2] = [&*source, &head];
+        Ok(Network::<B>::build(&data.encoder, &data.vocabulary, &data.heads, sources, device)?.valid())
+    };
+    let baselines = baselines::of_cell(cell, &data, pretrained, &mut shared.probes)?;
+    drop(fitting);
+    let baselines_ms = ms(clock);
+    // What was saved, measured and fitted has read them again.
+    shared.verified.check_unchanged(weights())?;
+    let mut timing = history.timing([load_ms, baselines_ms], saving_ms, busy.end());
     let reads_prefix = timing.prefix.state.is_read();
     timing.predicted_step_ms = forecast::step_ms(&data, encoder, &stages, made_by, reads_prefix);
     let outcome = Outcome {

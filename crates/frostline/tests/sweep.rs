@@ -137,6 +137,12 @@ fn a_trace_shows_every_step_in_its_epoch_stage_and_cell() {
         let inside = |span: &Span| named(outer).filter(|other| span.within(other)).count() == 1;
         assert!(named(inner).all(inside), "a span `{inner}` is in no span `{outer}`, or in several");
     }
+    for cell in named("cell") {
+        let of_cell = |name: &'static str| named(name).filter(|span| span.within(cell));
+        let baselines = of_cell("baselines").next().expect("baselines");
+        let is_earlier = |epoch: &Span| epoch.time[1] <= baselines.time[0] + 1.0;
+        assert!(of_cell("epoch").all(is_earlier), "the first step waits for baselines");
+    }
     let epoch = events.iter().find(|event| event["name"] == "epoch").expect("an epoch");
     let loss = epoch["args"]["loss_nats"].as_f64().expect("a loss");
     let known = |record: &frostline_record::Record| {
