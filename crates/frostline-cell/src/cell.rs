@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use burn::module::AutodiffModule as _;
@@ -12,7 +12,8 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, ParameterSource, RandomInit};
 use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings, read_record,
+    self as record, Checkpoints, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles,
+    Settings, read_record,
 };
 use frostline_train::{Saved, extras};
 use tracing::field::Empty;
@@ -27,7 +28,10 @@ use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
 use crate::version;
-use crate::{baselines, card, changes, cost, forecast, history, inputs};
+use crate::{baselines, card, changes, cost, forecast, history, inputs, stop};
+
+/// What a cell may lose that ends while it fits its baselines: a checkpoint takes a second or more.
+const WORTH_KEEPING: Duration = Duration::from_secs(60);
 
 /// The record of a finished cell, and what it found; the models beside it are those that it saved.
 ///
@@ -169,10 +173,13 @@ fn run_cell<B: Train>(
         }
         tell(event);
     };
+    let fits_probe = !*verify && shared.probes.is_missing(cell, &data)?;
+    let keeps_last = (fits_probe && job.checkpoints != Checkpoints::NEVER).then_some(WORTH_KEEPING);
     let begun = history.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
         let last = number + 1 == stages.len();
-        let at = StageRun { job, data: &data, encoder, stage, number, machine: &machine, last };
+        let keeps_last = keeps_last.filter(|_| last);
+        let at = StageRun { job, data: &data, encoder, stage, number, machine: &machine, last, keeps_last };
         let finished;
         (model, finished) = at.run(model, saved.take(), &mut history, shared, &mut tell)?;
         history.add_stage(finished);
@@ -209,7 +216,12 @@ fn run_cell<B: Train>(
         let sources: [&dyn ParameterSource; 2] = [&*source, &head];
         Ok(Network::<B>::build(&data.encoder, &data.vocabulary, &data.heads, sources, device)?.valid())
     };
-    let baselines = baselines::of_cell(cell, &data, pretrained, &mut shared.probes)?;
+    let end_if_asked = || {
+        if keeps_last.is_some() {
+            stop::end_if_asked();
+        }
+    };
+    let baselines = baselines::of_cell(cell, &data, pretrained, &mut shared.probes, &end_if_asked)?;
     drop(fitting);
     let baselines_ms = ms(clock);
     // What was saved, measured and fitted has read them again.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use burn::module::AutodiffModule as _;
 use frostline_freeze::{Policy, ResolvedPolicy, Timeline};
 use frostline_model::{HeadKind, Network, Values, fingerprints, snapshot};
@@ -174,7 +176,7 @@ fn a_resumed_run_ends_bit_for_bit_the_same() {
         assert_eq!(files.len() as u64, whole.steps);
         let moments = Stream::new(9, "moments").sample(files.len(), 20);
         run.checkpoints = Checkpoints::NEVER;
-        for at in moments {
+        for at in moments.into_iter().chain([files.len() - 1]) {
             let (saved, note) = Saved::from_bytes(&files[at]).unwrap();
             assert_eq!((saved.step(), note.as_str()), (at as u64 + 1, "a note"));
             // What the model starts with must not matter.
@@ -191,6 +193,16 @@ fn a_resumed_run_ends_bit_for_bit_the_same() {
             assert_eq!(gone_on.untouched_rows.to_bits(), whole.untouched_rows.to_bits());
             assert_eq!(gone_on.freezing, whole.freezing);
         }
+        run.keeps_last = Some(Duration::ZERO);
+        let mut kept = Vec::new();
+        let mut keep = |event: RunEvent<'_>| {
+            if let RunEvent::Checkpoint(saved) = event {
+                kept.push(saved.step());
+            }
+        };
+        let (saved, _) = Saved::from_bytes(&files[0]).unwrap();
+        train(&run, two_headed(&full, HeadKind::Pooler), Some(saved), &mut keep).unwrap();
+        assert_eq!(kept, [whole.steps]);
         let (saved, _) = Saved::from_bytes(&files[0]).unwrap();
         let other = two_headed(&full, HeadKind::Linear);
         let error = train(&run, other, Some(saved), &mut |_: RunEvent<'_>| ()).err().unwrap().to_string();
