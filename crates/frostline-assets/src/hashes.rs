@@ -1,8 +1,10 @@
 //! Hashes of large files, kept in the cache: weights are not hashed again by each program that starts.
 //!
-//! A hash holds for as long as its file is the same one: the same number on the same device, with the same size, contents
-//! changed last at the same time, and attributes too. A program can set the first of these times, not the second.
+//! A hash holds for as long as its file is the same one: it has the same inode number on the same device and the same size, and
+//! its contents and attributes were last changed at the same times. On the file systems of Unix a program can set the first of
+//! these times, but not the second.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use frostline_files::Identity;
@@ -18,7 +20,7 @@ const LARGE: u64 = 16 << 20;
 
 impl Source {
     /// As [`Source::of_file`], but a large file's hash is read from the cache if it was hashed before and nobody has written to
-    /// the file or replaced it since. A cache that cannot be read or written makes no difference but the time.
+    /// the file or replaced it since. A cache that cannot be read or written only costs time.
     ///
     /// # Errors
     /// As for [`Source::of_file`].
@@ -53,25 +55,26 @@ fn lasting(path: &Path) -> Option<String> {
 }
 
 fn read(kept: &Path, identity: &str, origin: Origin) -> Option<Source> {
-    let known: Value = serde_json::from_str(&frostline_files::read_text(kept, 1 << 16).ok()?).ok()?;
+    let sealed = frostline_files::read(kept, 1 << 16).ok()?;
+    let known: Value = serde_json::from_slice(frostline_files::unseal(&sealed)?).ok()?;
     let text = |name: &str| known[name].as_str().map(String::from);
-    let (path, sha256) = (text("path")?, text("sha256")?);
-    let is_hash = sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit());
-    (is_hash && text("identity")? == identity).then_some(())?;
-    Some(Source { path, sha256, bytes: known["bytes"].as_u64()?, origin })
+    (text("identity")? == identity).then_some(())?;
+    Some(Source { path: text("path")?, sha256: text("sha256")?, bytes: known["bytes"].as_u64()?, origin })
 }
 
 fn keep(kept: &Path, identity: &str, found: &Source) -> Result<(), frostline_files::FileError> {
     let Source { path, sha256, bytes, .. } = found;
     let text = json!({ "path": path, "identity": identity, "sha256": sha256, "bytes": bytes }).to_string();
     frostline_files::create_own_folder(kept.parent().unwrap_or(kept))?;
-    frostline_files::write(kept, text.as_bytes())
+    let mut writer = frostline_files::Writer::create_sealed(kept)?;
+    writer.write_all(text.as_bytes()).map_err(frostline_files::FileError::of(kept))?;
+    writer.finish()
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs::{self, File};
-    use std::io::{Seek as _, SeekFrom, Write as _};
+    use std::io::{Seek as _, SeekFrom};
     use std::time::{Duration, SystemTime};
 
     use super::*;
@@ -106,14 +109,25 @@ mod tests {
         let [kept] = entries(&cache).try_into().expect("one");
 
         // What the cache says is what is read.
-        let text = fs::read_to_string(&kept).expect("text");
-        let other = "0".repeat(64);
-        fs::write(&kept, text.replace(&first.sha256, &other)).expect("written");
-        assert_eq!(known().sha256, other);
-        for damaged in ["", "{", "{}", &text.replace(&first.sha256, "../secret")] {
+        let sealed = fs::read(&kept).expect("readable");
+        let inside = frostline_files::unseal(&sealed).expect("a seal").to_vec();
+        let text = String::from_utf8(inside).expect("text").replace(&first.sha256, &"0".repeat(64));
+        fs::write(&kept, [text.as_bytes(), &frostline_files::seal(text.as_bytes())].concat())
+            .expect("written");
+        assert_eq!(known().sha256, "0".repeat(64));
+        let mut flipped = sealed.clone();
+        flipped[sealed.len() / 2] ^= 1;
+        for damaged in [&[], &sealed[1..], &sealed[..sealed.len() - 1], text.as_bytes(), &flipped] {
             fs::write(&kept, damaged).expect("written");
-            assert_eq!(known(), first, "{damaged}");
+            assert_eq!(known(), first);
+            assert_eq!(fs::read(&kept).expect("readable"), sealed, "it is written anew");
         }
+
+        // A folder that cannot be written.
+        let file = folder.path().join("file");
+        fs::write(&file, "").expect("written");
+        let found = Source::of_known_file(&path, Origin::Given, Some(&file));
+        assert_eq!(found.expect("hashed all the same"), first);
 
         // Another byte, with the time of the old contents set again.
         let written = fs::metadata(&path).and_then(|found| found.modified()).expect("a time");

@@ -76,7 +76,7 @@ impl Places {
         let is_name = !name.trim_matches(['.', '/']).is_empty() || Path::new(name).is_absolute();
         for (folder, origin) in candidates {
             if let Some(folder) = folder.filter(|folder| is_name && folder.is_dir()) {
-                return Ok(Place::Folder(folder, origin));
+                return Ok(Place::Folder { folder, origin, cache: self.cache.clone() });
             }
         }
         let mut looked = Vec::new();
@@ -98,7 +98,12 @@ impl Places {
 /// Where a name was found.
 pub(crate) enum Place {
     /// A folder on disk.
-    Folder(PathBuf, Origin),
+    Folder {
+        folder: PathBuf,
+        origin: Origin,
+        /// Where hashes of its files are kept.
+        cache: Option<PathBuf>,
+    },
     /// An embedded folder, such as `embedded:en`.
     Embedded(String),
 }
@@ -107,7 +112,7 @@ impl Place {
     /// The place, for messages and records.
     pub(crate) fn show(&self) -> String {
         match self {
-            Self::Folder(folder, _) => {
+            Self::Folder { folder, .. } => {
                 std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string()
             }
             Self::Embedded(name) => name.clone(),
@@ -118,7 +123,7 @@ impl Place {
     pub(crate) fn files(&self) -> Result<Vec<String>, AssetError> {
         match self {
             Self::Embedded(name) => Ok(embedded::folder(name).into_iter().map(String::from).collect()),
-            Self::Folder(folder, _) => {
+            Self::Folder { folder, .. } => {
                 let mut names = names(folder, Path::is_file)
                     .map_err(|source| AssetError::Io { path: folder.clone(), source })?;
                 names.sort();
@@ -131,7 +136,7 @@ impl Place {
     pub(crate) fn has(&self, file: &str) -> bool {
         match self {
             Self::Embedded(_) => false,
-            Self::Folder(folder, _) => std::fs::symlink_metadata(folder.join(file)).is_ok(),
+            Self::Folder { folder, .. } => std::fs::symlink_metadata(folder.join(file)).is_ok(),
         }
     }
 
@@ -139,8 +144,8 @@ impl Place {
     pub(crate) fn source(&self, file: &str) -> Result<crate::Source, AssetError> {
         match self {
             Self::Embedded(name) => crate::Source::of_embedded(&format!("{name}/{file}")),
-            Self::Folder(folder, origin) => {
-                crate::Source::of_known_file(&folder.join(file), *origin, default_cache().as_deref())
+            Self::Folder { folder, origin, cache } => {
+                crate::Source::of_known_file(&folder.join(file), *origin, cache.as_deref())
             }
         }
     }
