@@ -1,11 +1,11 @@
 //! Operations on a model's parameters by path: freezing, copying, replacing, comparing.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::prelude::*;
 use frostline_random::mix64;
+use rayon::prelude::*;
 
 use crate::ModelError;
 
@@ -51,19 +51,25 @@ pub fn snapshot<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Values>
 /// that a training run cannot produce in practice.
 #[must_use]
 pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64> {
-    let all = Mutex::new(BTreeMap::new());
-    // A device's values are read by the thread that computes with them; others hash what was read.
-    rayon::in_place_scope(|scope| {
-        visit(model, |path, _, data| {
-            let all = &all;
-            scope.spawn(move |_| {
-                let hash = fingerprint(&data);
-                all.lock().unwrap_or_else(PoisonError::into_inner).insert(path, hash);
-            });
-        });
+    let (mut all, mut read, mut numbers) = (BTreeMap::new(), Vec::new(), 0);
+    let hash = |read: &mut Vec<(String, Vec<f32>)>| -> Vec<(String, u64)> {
+        std::mem::take(read).into_par_iter().map(|(path, data)| (path, fingerprint(&data))).collect()
+    };
+    // A device's values are read by the thread that computes with them.
+    visit(model, |path, _, data| {
+        numbers += data.len();
+        read.push((path, data));
+        if numbers >= TOGETHER {
+            all.extend(hash(&mut read));
+            numbers = 0;
+        }
     });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    all.extend(hash(&mut read));
+    all
 }
+
+/// Numbers that are read before they are hashed, unless a single parameter has more.
+const TOGETHER: usize = 4 << 20;
 
 fn fingerprint(values: &[f32]) -> u64 {
     // Four independent chains keep the processor busy.
