@@ -31,9 +31,6 @@ const MOST_WORDS: usize = 100_000;
 /// The most words times labels: with more than 50 labels there are fewer words, so that the time stays.
 const MOST_LOGITS: usize = 5_000_000;
 
-/// Sentences whose features are computed without a pause.
-const SENTENCES: usize = 512;
-
 /// Baselines of every task, by their name.
 pub(crate) type Baselines = BTreeMap<String, BTreeMap<String, Baseline>>;
 
@@ -41,26 +38,8 @@ pub(crate) type Baselines = BTreeMap<String, BTreeMap<String, Baseline>>;
 #[derive(Default)]
 pub(crate) struct Probes(HashMap<String, Option<Baseline>>);
 
-impl Probes {
-    /// What a cell's probe is fitted to.
-    fn key(cell: &Cell, data: &Data) -> Result<String> {
-        let settings = &cell.settings;
-        let drawn = (settings.encoder.init == Init::Random).then_some(settings.seed);
-        Ok(serde_json::to_string(&(&data.key, drawn))?)
-    }
-
-    /// Whether a cell's probe has to be fitted, which takes a while.
-    ///
-    /// # Errors
-    /// None in practice: where settings cannot be written as JSON.
-    pub fn is_missing(&self, cell: &Cell, data: &Data) -> Result<bool> {
-        let is_asked = cell.settings.eval.baselines == Switch::On;
-        Ok(is_asked && !self.0.contains_key(&Self::key(cell, data)?))
-    }
-}
-
 /// The baselines of a cell; `pretrained` builds a model whose encoder is as it was pretrained, where no earlier cell fitted
-/// the same probe. `pause` is called every few seconds.
+/// the same probe.
 ///
 /// # Errors
 /// Where the model cannot be built.
@@ -69,7 +48,6 @@ pub(crate) fn of_cell<B: Kernels>(
     data: &Data,
     pretrained: impl FnOnce() -> Result<Network<B>>,
     probes: &mut Probes,
-    pause: &dyn Fn(),
 ) -> Result<Baselines> {
     let settings = &cell.settings;
     if settings.eval.baselines == Switch::Off {
@@ -80,9 +58,11 @@ pub(crate) fn of_cell<B: Kernels>(
         let words = task.most_frequent.clone().map(|baseline| (MOST_FREQUENT.to_string(), baseline));
         all.insert(task.name.to_string(), words.into_iter().collect());
     }
-    let probe = match probes.0.entry(Probes::key(cell, data)?) {
+    let drawn = (settings.encoder.init == Init::Random).then_some(settings.seed);
+    let key = serde_json::to_string(&(&data.key, drawn))?;
+    let probe = match probes.0.entry(key) {
         Entry::Occupied(earlier) => earlier.into_mut(),
-        Entry::Vacant(new) => new.insert(probe(&pretrained()?, &data.encoder, data.main(), settings, pause)),
+        Entry::Vacant(new) => new.insert(probe(&pretrained()?, &data.encoder, data.main(), settings)),
     };
     if let Some(probe) = probe {
         all.entry(data.main().name.to_string()).or_default().insert(PROBE.into(), probe.clone());
@@ -141,19 +121,10 @@ fn probe<B: Kernels>(
     encoder: &EncoderConfig,
     task: &TaskData,
     settings: &Settings,
-    pause: &dyn Fn(),
 ) -> Option<Baseline> {
     let mut settings = settings.clone();
     settings.train.precision = Precision::F32;
-    let rows = |set: &Dataset| -> Vec<f32> {
-        let mut all = Vec::new();
-        for examples in set.examples.chunks(SENTENCES) {
-            pause();
-            let part = Dataset { examples: examples.to_vec(), unseen_tags: Vec::new() };
-            all.extend(features(model, encoder, (&part).into(), &settings));
-        }
-        all
-    };
+    let rows = |set: &Dataset| features(model, encoder, set.into(), &settings);
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);
     let train = sampled(&task.train, most);

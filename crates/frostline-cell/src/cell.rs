@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use burn::module::AutodiffModule as _;
@@ -12,8 +12,7 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, ParameterSource, RandomInit};
 use frostline_record::{
-    self as record, Checkpoints, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles,
-    Settings, read_record,
+    self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings, read_record,
 };
 use frostline_train::{Saved, extras};
 use tracing::field::Empty;
@@ -28,10 +27,7 @@ use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
 use crate::version;
-use crate::{baselines, card, changes, cost, forecast, history, inputs, stop};
-
-/// What a cell may lose that ends while it fits its baselines: a checkpoint takes a second or more.
-const WORTH_KEEPING: Duration = Duration::from_secs(60);
+use crate::{baselines, card, changes, cost, forecast, history, inputs};
 
 /// The record of a finished cell, and what it found; the models beside it are those that it saved.
 ///
@@ -173,13 +169,10 @@ fn run_cell<B: Train>(
         }
         tell(event);
     };
-    let fits_probe = !*verify && shared.probes.is_missing(cell, &data)?;
-    let keeps_last = (fits_probe && job.checkpoints != Checkpoints::NEVER).then_some(WORTH_KEEPING);
     let begun = history.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(begun) {
         let last = number + 1 == stages.len();
-        let keeps_last = keeps_last.filter(|_| last);
-        let at = StageRun { job, data: &data, encoder, stage, number, machine: &machine, last, keeps_last };
+        let at = StageRun { job, data: &data, encoder, stage, number, machine: &machine, last };
         let finished;
         (model, finished) = at.run(model, saved.take(), &mut history, shared, &mut tell)?;
         history.add_stage(finished);
@@ -205,27 +198,28 @@ fn run_cell<B: Train>(
         true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
         false => Vec::new(),
     };
+    if settings.save.model || settings.save.changes {
+        // Both have read them again.
+        shared.verified.check_unchanged(weights())?;
+    }
     let files = SavedFiles::of(folder)?;
     let saving_ms = ms(clock);
     drop(saving);
-    // Nobody waits for them before the first step, and a cell that is resumed computes them once.
     drop(model);
+    // Baselines come last, so that nobody waits for them before the first step, and a cell that is resumed does not fit them
+    // each time.
     let clock = Instant::now();
     let fitting = debug_span!("baselines").entered();
+    let Shared { verified, probes, .. } = shared;
     let pretrained = || {
         let sources: [&dyn ParameterSource; 2] = [&*source, &head];
-        Ok(Network::<B>::build(&data.encoder, &data.vocabulary, &data.heads, sources, device)?.valid())
+        let model = Network::<B>::build(&data.encoder, &data.vocabulary, &data.heads, sources, device)?;
+        verified.check_unchanged(weights())?;
+        Ok(model.valid())
     };
-    let end_if_asked = || {
-        if keeps_last.is_some() {
-            stop::end_if_asked();
-        }
-    };
-    let baselines = baselines::of_cell(cell, &data, pretrained, &mut shared.probes, &end_if_asked)?;
+    let baselines = baselines::of_cell(cell, &data, pretrained, probes)?;
     drop(fitting);
     let baselines_ms = ms(clock);
-    // What was saved, measured and fitted has read them again.
-    shared.verified.check_unchanged(weights())?;
     let mut timing = history.timing([load_ms, baselines_ms], saving_ms, busy.end());
     let reads_prefix = timing.prefix.state.is_read();
     timing.predicted_step_ms = forecast::step_ms(&data, encoder, &stages, made_by, reads_prefix);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use burn::module::AutodiffModule as _;
@@ -129,8 +129,6 @@ pub(crate) struct StageRun<'a> {
     pub number: usize,
     pub machine: &'a str,
     pub last: bool,
-    /// Whether what follows the stage takes so long that its last step is kept, if the last checkpoint is this old.
-    pub keeps_last: Option<Duration>,
 }
 
 impl StageRun<'_> {
@@ -165,7 +163,6 @@ impl StageRun<'_> {
         run.memory = prefix_cache.as_ref().map_or(0, |place| (place.memory_mib << 20) as usize);
         run.checkpoints = if *verify { Checkpoints::NEVER } else { job.checkpoints };
         run.asked = (!*verify).then_some(&stop::ASKED);
-        run.keeps_last = self.keeps_last;
         let mut listen = |event: RunEvent<'_>| match event {
             RunEvent::Checkpoint(saved) => {
                 // What was learned from altered rows must not be gone on with.

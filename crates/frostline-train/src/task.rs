@@ -1,7 +1,7 @@
 //! What a run works on: its settings, the encoder, what is frozen when, and the tasks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use burn::module::AutodiffModule as _;
 use frostline_freeze::{SettlingRule, Timeline};
@@ -31,8 +31,6 @@ pub struct Run<'a> {
     pub checkpoints: Checkpoints,
     /// Whether a checkpoint is wanted after the running step, whatever `checkpoints` says.
     pub asked: Option<&'a AtomicBool>,
-    /// Whether one is wanted after the last step, if the one before is at least so old: where what follows the run takes long.
-    pub keeps_last: Option<Duration>,
     /// When more freezes during the run, where the policy is adaptive.
     pub settling: Option<SettlingRule>,
     /// Bytes that may hold the output of what has frozen during the run, so that it need not be computed
@@ -75,7 +73,6 @@ impl<'a> Run<'a> {
             before: (0, 0),
             checkpoints: Checkpoints::NEVER,
             asked: None,
-            keeps_last: None,
             settling: None,
             memory: 0,
             waits: false,
@@ -136,7 +133,6 @@ impl<'a> Run<'a> {
     pub(crate) fn checkpoint_is_due(&self, step: u64, last: Instant) -> bool {
         let Checkpoints { steps, minutes } = self.checkpoints;
         self.asked.is_some_and(|asked| asked.load(Ordering::Relaxed))
-            || (step == self.steps() && self.keeps_last.is_some_and(|age| last.elapsed() >= age))
             || (steps > 0 && step.is_multiple_of(steps))
             || (minutes > 0.0 && last.elapsed().as_secs_f64() >= minutes * 60.0)
     }
