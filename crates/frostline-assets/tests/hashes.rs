@@ -1,0 +1,93 @@
+//! Hashes that are kept in the cache.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use frostline_assets::{Origin, Source};
+use frostline_files::Identity;
+
+const LARGE: u64 = 16 << 20;
+
+fn entries(cache: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(cache.join("hashes")).map(|all| all.flatten().map(|entry| entry.path()).collect());
+    all.unwrap_or_default()
+}
+
+/// Waits until a change would show in the file's times.
+fn settle(path: &Path) {
+    while Identity::of(path).expect("there").lasting().is_none() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_kept_hash_holds_until_somebody_writes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, cache) = (folder.path().join("weights"), folder.path().join("cache"));
+    File::create(&path).and_then(|file| file.set_len(LARGE)).expect("written");
+    let known = || Source::of_known_file(&path, Origin::Given, Some(&cache)).expect("readable");
+
+    let first = known();
+    assert!(entries(&cache).is_empty(), "a file that was just written may be written again at the same time");
+    settle(&path);
+    assert_eq!([known(), known()], [first.clone(), first.clone()]);
+    let [kept] = entries(&cache).try_into().expect("one");
+
+    // What the cache says is what is read.
+    let sealed = fs::read(&kept).expect("readable");
+    let inside = frostline_files::unseal(&sealed).expect("a seal").to_vec();
+    let text = String::from_utf8(inside).expect("text").replace(&first.sha256, &"0".repeat(64));
+    fs::write(&kept, [text.as_bytes(), &frostline_files::seal(text.as_bytes())].concat()).expect("written");
+    assert_eq!(known().sha256, "0".repeat(64));
+    let mut flipped = sealed.clone();
+    flipped[sealed.len() / 2] ^= 1;
+    for damaged in [&[], &sealed[1..], &sealed[..sealed.len() - 1], text.as_bytes(), &flipped] {
+        fs::write(&kept, damaged).expect("written");
+        assert_eq!(known(), first);
+        assert_eq!(fs::read(&kept).expect("readable"), sealed, "it is written anew");
+    }
+
+    // A folder that cannot be written.
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("written");
+    let found = Source::of_known_file(&path, Origin::Given, Some(&file));
+    assert_eq!(found.expect("hashed all the same"), first);
+
+    // Another byte, with the time of the old contents set again.
+    let written = fs::metadata(&path).and_then(|found| found.modified()).expect("a time");
+    let mut file = File::options().write(true).open(&path).expect("there");
+    file.seek(SeekFrom::Start(5)).and_then(|_| file.write_all(b"x")).expect("written");
+    file.set_modified(written).expect("set");
+    let second = known();
+    assert_eq!(second, Source::of_file(&path, Origin::Given).expect("readable"));
+    assert_ne!(second.sha256, first.sha256);
+    settle(&path);
+    assert_eq!(known(), second);
+
+    // Another file in its place, with its time.
+    let other = folder.path().join("other");
+    File::create(&other).and_then(|file| file.set_len(LARGE)).expect("written");
+    File::options().write(true).open(&other).and_then(|file| file.set_modified(written)).expect("set");
+    fs::rename(&other, &path).expect("renamed");
+    settle(&path);
+    assert_eq!(known(), first);
+}
+
+#[test]
+fn small_files_and_files_without_a_cache_are_hashed_each_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, cache) = (folder.path().join("small"), folder.path().join("cache"));
+    fs::write(&path, "text").expect("written");
+    let old = SystemTime::now() - Duration::from_secs(1000);
+    File::options().write(true).open(&path).and_then(|file| file.set_modified(old)).expect("set");
+    settle(&path);
+    for cache in [Some(&*cache), None] {
+        let found = Source::of_known_file(&path, Origin::Given, cache).expect("readable");
+        assert_eq!(found, Source::of_file(&path, Origin::Given).expect("readable"));
+    }
+    assert!(entries(&cache).is_empty());
+    assert!(Source::of_known_file(&folder.path().join("none"), Origin::Given, Some(&cache)).is_err());
+}
