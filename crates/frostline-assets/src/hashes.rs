@@ -43,15 +43,15 @@ impl Source {
 
 /// Where a large file's hash is kept, and what file it is.
 fn place(path: &Path, cache: &Path) -> Option<(PathBuf, String)> {
-    let large = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() >= LARGE);
+    let identity = lasting(path)?;
     let absolute = std::path::absolute(path).ok()?;
     let name = sha256(absolute.to_str()?.as_bytes());
-    let kept = cache.join("hashes").join(format!("{}.json", &name[..16]));
-    large.then(|| lasting(path)).flatten().map(|identity| (kept, identity))
+    Some((cache.join("hashes").join(format!("{}.json", &name[..16])), identity))
 }
 
+/// The identity of a large file that has settled.
 fn lasting(path: &Path) -> Option<String> {
-    Identity::of(path).ok()?.lasting()
+    Identity::of(path).ok().filter(|found| found.size() >= LARGE)?.lasting()
 }
 
 fn read(kept: &Path, identity: &str, origin: Origin) -> Option<Source> {

@@ -92,6 +92,15 @@ impl Identity {
         })
     }
 
+    /// The file's size.
+    ///
+    /// # Units
+    /// Bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
     /// The identity as text, to be compared with that of the same path at another time, also by another program. `None` where a
     /// later change might not show: if the file was changed in the last seconds, since file systems count time in steps of up to
     /// two, and where the system does not say when a file's attributes were changed.
@@ -99,14 +108,14 @@ impl Identity {
     pub fn lasting(&self) -> Option<String> {
         #[cfg(unix)]
         {
-            const STEPS: i128 = 3_000_000_000;
+            const SETTLED_NS: i128 = 3_000_000_000;
             let (device, number, changed) = self.unix;
             let nanoseconds = |time: SystemTime| {
                 time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i128)
             };
             let modified = nanoseconds(self.modified?);
             let last = changed.max(modified);
-            (last + STEPS < nanoseconds(SystemTime::now()))
+            (last + SETTLED_NS < nanoseconds(SystemTime::now()))
                 .then(|| format!("{device} {number} {} {modified} {changed}", self.size))
         }
         #[cfg(not(unix))]

@@ -165,12 +165,10 @@ impl Checkpoint {
         parameters.iter().try_for_each(|(path, shape)| {
             let (stored, _) = self.tensor(path, shape)?;
             let pieces: Vec<_> = pieces(stored.bytes.len()).collect();
-            // The first fault in the order of the file, whoever finds one first.
-            let faults = pieces.into_par_iter().map(|piece| {
+            first_fault(pieces.into_par_iter().map(|piece| {
                 let mut values = vec![0.0; piece.len() / stored.width()];
-                stored.read(piece, &mut values).err()
-            });
-            faults.find_first(Option::is_some).flatten().map_or(Ok(()), Err)
+                stored.read(piece, &mut values)
+            }))
         })
     }
 
@@ -241,8 +239,8 @@ impl Stored<'_> {
         self.check_type()?;
         let mut values = vec![0.0; self.bytes.len() / self.width()];
         let pieces: Vec<_> = pieces(self.bytes.len()).zip(values.chunks_mut(PIECE / self.width())).collect();
-        let faults = pieces.into_par_iter().map(|(piece, values)| self.read(piece, values).err());
-        faults.find_first(Option::is_some).flatten().map_or(Ok(values), Err)
+        first_fault(pieces.into_par_iter().map(|(piece, values)| self.read(piece, values)))?;
+        Ok(values)
     }
 
     /// Bytes of a value.
@@ -292,12 +290,18 @@ impl ParameterSource for Checkpoint {
         stored.check_type()?;
         let width = stored.bytes.len() / shape[0].max(1);
         let mut out = vec![0.0; rows.len() * shape[1]];
-        let faults = rows.par_iter().zip(out.par_chunks_mut(shape[1].max(1))).map(|(&row, values)| {
+        let rows = rows.par_iter().zip(out.par_chunks_mut(shape[1].max(1)));
+        first_fault(rows.map(|(&row, values)| {
             let from = row as usize * width;
-            stored.read(from..from + width, values).err()
-        });
-        faults.find_first(Option::is_some).flatten().map_or(Ok(out), Err)
+            stored.read(from..from + width, values)
+        }))?;
+        Ok(out)
     }
+}
+
+/// The first fault in the order of what is read, whichever thread finds one first.
+fn first_fault(read: impl IndexedParallelIterator<Item = Result<(), ModelError>>) -> Result<(), ModelError> {
+    read.find_first(Result::is_err).unwrap_or(Ok(()))
 }
 
 /// So many bytes in pieces.
