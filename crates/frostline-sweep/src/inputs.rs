@@ -9,7 +9,7 @@ use frostline_freeze::ResolvedPolicy;
 use frostline_record::{Cell, Init, Input, Inputs, Settings};
 
 use crate::args::SweepArgs;
-use crate::fault::{Blame as _, Result, environment};
+use crate::fault::{Blame as _, Result};
 use crate::program::Program;
 use crate::study::Study;
 
@@ -54,57 +54,76 @@ const MOST_BLOCKS: u64 = 4096;
 /// Finds, hashes and checks what the study reads. It also replaces the policies `subsets` and `greedy` by sets of
 /// blocks, since the encoder's depth is known only here.
 pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
-    let mut sources = Sources { treebanks: BTreeMap::new(), encoders: BTreeMap::new() };
     check_folders(study, args).plan()?;
     let places = Places::new(args.data.clone(), args.models.clone());
-    for settings in study.grid.variants() {
-        let name = &settings.encoder.name;
-        if !sources.encoders.contains_key(name) {
-            let reads = |s: &Settings| s.encoder.name == *name && s.encoder.init == Init::Pretrained;
-            let weights = study.grid.variants().any(|settings| reads(&settings));
-            let encoder = encoder(&places, name, weights).environment()?;
-            sources.encoders.insert(name.clone(), encoder);
-        }
-    }
-    study.expand_block_sets(&sources.encoders.values().map(|encoder| encoder.blocks).collect())?;
-    check_policies(study, &sources.encoders)?;
+    // Weights are hashed while treebanks are parsed.
+    let (encoders, treebanks) = rayon::join(|| encoders(study, &places), || treebanks(study, &places));
+    let encoders = encoders.environment()?;
+    study.expand_block_sets(&encoders.values().map(|encoder| encoder.blocks).collect())?;
+    check_policies(study, &encoders)?;
+    let treebanks = treebanks.environment()?;
     for settings in study.grid.of_langs() {
         for (name, task) in &settings.tasks {
-            let lang = settings.dataset_of(task);
-            if !sources.treebanks.contains_key(lang) {
+            check_treebank(&treebanks[settings.dataset_of(task)], &settings, name, &task.labels)
+                .environment()?;
+        }
+    }
+    Ok(Sources { treebanks, encoders })
+}
+
+/// The study's encoders, each with weights where a cell reads them.
+fn encoders(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, Encoder>> {
+    let mut found = BTreeMap::new();
+    for settings in study.grid.variants() {
+        let name = &settings.encoder.name;
+        if !found.contains_key(name) {
+            let reads = |s: &Settings| s.encoder.name == *name && s.encoder.init == Init::Pretrained;
+            let weights = study.grid.variants().any(|settings| reads(&settings));
+            found.insert(name.clone(), encoder(places, name, weights)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The datasets of the study's tasks.
+fn treebanks(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, Treebank>> {
+    let mut found = BTreeMap::new();
+    for settings in study.grid.of_langs() {
+        for lang in settings.tasks.values().map(|task| settings.dataset_of(task)) {
+            if !found.contains_key(lang) {
                 let reads = Reads::by(study, lang);
-                let treebank = treebank(&places, &study.plan.treebanks[lang], reads).environment()?;
-                sources.treebanks.insert(lang.into(), treebank);
-            }
-            let treebank = &sources.treebanks[lang];
-            let wanted = format_of(&task.labels);
-            if treebank.format != wanted {
-                return environment(format!(
-                    "{}: the task `{name}` learns `{}`, which {} files have, but these are {} files; give another dataset or other labels",
-                    treebank.name,
-                    task.labels,
-                    wanted.name(),
-                    treebank.format.name()
-                ));
-            }
-            if settings.data.cut_dev > 0.0 && !treebank.files.contains_key("train") {
-                return environment(format!(
-                    "{}: no train file, so no dev split can be cut from it; set data.cut_dev=0, and data.train_from_dev \
-                     decides what is trained on",
-                    treebank.name
-                ));
-            }
-            let cut = settings.data.cut_test > 0.0;
-            if settings.eval.test && !cut && !treebank.files.contains_key("test") {
-                return environment(format!(
-                    "{}: no test split, but `eval.test` asks for its score; add the file, cut one from train with \
-                     data.cut_test=0.1, or set eval.test=false",
-                    treebank.name
-                ));
+                found.insert(lang.into(), treebank(places, &study.plan.treebanks[lang], reads)?);
             }
         }
     }
-    Ok(sources)
+    Ok(found)
+}
+
+/// Checks that a dataset has what a task of a cell needs.
+fn check_treebank(treebank: &Treebank, settings: &Settings, task: &str, labels: &str) -> anyhow::Result<()> {
+    let Treebank { name, files, format, .. } = treebank;
+    let wanted = format_of(labels);
+    if *format != wanted {
+        bail!(
+            "{name}: the task `{task}` learns `{labels}`, which {} files have, but these are {} files; give another dataset or other labels",
+            wanted.name(),
+            format.name()
+        );
+    }
+    if settings.data.cut_dev > 0.0 && !files.contains_key("train") {
+        bail!(
+            "{name}: no train file, so no dev split can be cut from it; set data.cut_dev=0, and data.train_from_dev \
+             decides what is trained on"
+        );
+    }
+    let cut = settings.data.cut_test > 0.0;
+    if settings.eval.test && !cut && !files.contains_key("test") {
+        bail!(
+            "{name}: no test split, but `eval.test` asks for its score; add the file, cut one from train with \
+             data.cut_test=0.1, or set eval.test=false"
+        );
+    }
+    Ok(())
 }
 
 /// Checks that all policies fit their encoders, and says which of them differ in name alone: people who write shares beside numbers
