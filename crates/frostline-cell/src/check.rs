@@ -64,22 +64,30 @@ fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
-    let aligner = corpora.aligner(&cell.inputs, &settings.data)?;
-    inputs::check_ids(&cell.inputs, &aligner.aligner, &encoder)?;
-    if settings.encoder.init == Init::Pretrained {
-        let input = inputs::weights(&cell.inputs, settings)?;
-        match input.path.strip_prefix("embedded:") {
-            Some(_) => {
-                let bytes = frostline_assets::embedded::bytes(&input.path)?;
-                Checkpoint::embedded(bytes, encoder.family, &input.path)?.check(&encoder)?;
-            }
-            None => Checkpoint::open(Path::new(&input.path), encoder.family)?.check(&encoder)?,
+    let weights = || match settings.encoder.init {
+        Init::Pretrained => check_weights(cell, &encoder),
+        Init::Random => Ok(()),
+    };
+    let data = || {
+        let aligner = corpora.aligner(&cell.inputs, &settings.data)?;
+        inputs::check_ids(&cell.inputs, &aligner.aligner, &encoder)?;
+        corpora.tasks(cell)?.iter().try_for_each(|task| check_sentences(settings, task))
+    };
+    let (weights, data) = rayon::join(weights, data);
+    weights.and(data)
+}
+
+/// Whether the encoder's weights have the shapes of its config, and finite values.
+fn check_weights(cell: &Cell, encoder: &EncoderConfig) -> Result<()> {
+    let input = inputs::weights(&cell.inputs, &cell.settings)?;
+    let found = match input.path.starts_with(frostline_assets::embedded::PREFIX) {
+        true => {
+            let bytes = frostline_assets::embedded::bytes(&input.path)?;
+            Checkpoint::embedded(bytes, encoder.family, &input.path)?
         }
-    }
-    for task in corpora.tasks(cell)? {
-        check_sentences(settings, &task)?;
-    }
-    Ok(())
+        false => Checkpoint::open(Path::new(&input.path), encoder.family)?,
+    };
+    Ok(found.check(encoder)?)
 }
 
 /// Whether a task has something to learn from and something to score, and with `strict_tags` the same tags in both.
