@@ -9,8 +9,8 @@ use frostline_record::{Cell, Checkpoints, Event, Job, read_record};
 
 use crate::{Place, RUNNER, encoder, result};
 
-/// Gives a worker one job per cell and calls `between` after the first. Returns the error of each job, if any.
-fn worked(place: &Place, cells: &[Cell], between: impl FnOnce()) -> Vec<Option<String>> {
+/// Gives a worker one job per cell, and `hear` the job's number with each event. Returns the error of each job, if any.
+fn worked(place: &Place, cells: &[Cell], mut hear: impl FnMut(usize, &Event)) -> Vec<Option<String>> {
     let mut worker = Command::new(RUNNER)
         .args(["worker", "--backend", "flex", "--threads", "1"])
         .stdin(Stdio::piped())
@@ -20,7 +20,6 @@ fn worked(place: &Place, cells: &[Cell], between: impl FnOnce()) -> Vec<Option<S
         .expect("a worker");
     let mut input = worker.stdin.take().expect("its input");
     let mut events = BufReader::new(worker.stdout.take().expect("its output")).lines();
-    let mut between = Some(between);
     let mut errors = Vec::new();
     for (number, cell) in cells.iter().enumerate() {
         let folder = place.path(&format!("again-{number}"));
@@ -35,15 +34,14 @@ fn worked(place: &Place, cells: &[Cell], between: impl FnOnce()) -> Vec<Option<S
         };
         writeln!(input, "{}", serde_json::to_string(&job).expect("plain data")).expect("a job");
         errors.push(events.by_ref().find_map(|line| {
-            match serde_json::from_str(&line.expect("a line")).expect("an event") {
+            let event = serde_json::from_str(&line.expect("a line")).expect("an event");
+            hear(number, &event);
+            match event {
                 Event::Done { .. } => Some(None),
                 Event::Failed { error, .. } => Some(Some(error)),
                 _ => None,
             }
         }));
-        if let Some(between) = between.take() {
-            between();
-        }
     }
     drop(input);
     worker.wait().expect("it ends");
@@ -72,9 +70,13 @@ fn an_input_that_changes_between_two_cells_is_noticed_or_not_read_again() {
         );
         let records = place.swept(&words);
         let cells: Vec<Cell> = records.iter().map(|record| record.cell.clone()).collect();
-        assert_eq!(worked(&place, &cells, || {}), [None, None]);
+        assert_eq!(worked(&place, &cells, |_, _| {}), [None, None]);
         let changed = place.path("models/tiny").join(file);
-        let errors = worked(&place, &cells, || flip(&changed));
+        let errors = worked(&place, &cells, |number, event| {
+            if number == 0 && matches!(event, Event::Done { .. }) {
+                flip(&changed);
+            }
+        });
         assert_eq!(errors[0], None);
         match &errors[1] {
             Some(error) => assert!(error.contains(file) && error.contains("changed"), "{file}: {error}"),
@@ -86,4 +88,26 @@ fn an_input_that_changes_between_two_cells_is_noticed_or_not_read_again() {
             }
         }
     }
+}
+
+/// The baselines are computed after training, with weights that are read again.
+#[test]
+fn weights_that_change_while_a_cell_trains_are_not_read_again() {
+    let place = Place::new();
+    encoder(&place.path("models/tiny"));
+    let words = format!(
+        "--models {} --encoder tiny --lang en --seeds 1 --policies head-only --set train.epochs=40 \
+         --set data.first=20",
+        place.path("models").display()
+    );
+    let cells: Vec<Cell> = place.swept(&words).iter().map(|record| record.cell.clone()).collect();
+    let weights = place.path("models/tiny/model.safetensors");
+    let errors = worked(&place, &cells, |_, event| {
+        if matches!(event, Event::Loaded(_)) {
+            flip(&weights);
+        }
+    });
+    let [Some(error)] = &errors[..] else { panic!("no fault: {errors:?}") };
+    assert!(error.contains("model.safetensors was changed while the cell read it"), "{error}");
+    assert!(read_record(&place.path("again-0")).expect("no fault").is_none(), "nothing is recorded");
 }
