@@ -2,7 +2,7 @@
 
 One call trains one tagger: an encoder folder, a treebank folder, a policy, a seed. With --steps it
 times that many training steps after some uncounted ones and scores nothing; with --epochs it is a
-whole run that scores dev after each epoch. The last line of standard output is one JSON object;
+whole run that scores dev after each epoch; with --start it is such a run up to its first step. The last line of standard output is one JSON object;
 everything else goes to standard error.
 
 It follows docs/protocol.md and uses Trainer's defaults for all that is not said there: a peer that
@@ -36,6 +36,7 @@ def arguments():
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--steps", type=int, help="time this many steps; no evaluation")
     length.add_argument("--epochs", type=int, help="a whole run, dev scored after each epoch")
+    length.add_argument("--start", action="store_true", help="time until the first step; no evaluation")
     parser.add_argument("--warmup", type=int, default=5, help="steps before the first one that is timed (with --steps)")
     parser.add_argument("--batch", type=int, default=16, help="sentences per step")
     parser.add_argument("--first", type=int, default=0, help="learn from the first N train sentences; 0 means all")
@@ -191,14 +192,17 @@ def main():
         TrainingArguments,
     )
 
-    tokenizer, config, (train, *dev) = tagging(given, ["dev"] if given.epochs else [])
+    tokenizer, config, (train, *dev) = tagging(given, [] if given.steps else ["dev"])
     if given.random_init:
         model = AutoModelForTokenClassification.from_config(config)
     else:
-        model = AutoModelForTokenClassification.from_pretrained(given.model, config=config)
+        # A saved tagger may know fewer tags.
+        model = AutoModelForTokenClassification.from_pretrained(
+            given.model, config=config, ignore_mismatched_sizes=True
+        )
     freeze(model, given.policy)
 
-    gaps = []
+    gaps, started = [], []
 
     class Clock(TrainerCallback):
         """From the end of one step to the end of the next, so that fetching a batch counts too."""
@@ -209,6 +213,10 @@ def main():
             # A gap over a dev evaluation is no step; with --steps there is none.
             if given.epochs:
                 self.last = None
+
+        def on_step_begin(self, _arguments, _state, control, *_, **__):
+            started.append(time.perf_counter() - STARTED)
+            control.should_training_stop = given.start
 
         def on_step_end(self, _arguments, state, *_, **__):
             wait(given.device)
@@ -263,6 +271,7 @@ def main():
         json.dumps(
             {
                 **summary(gaps, given.warmup if given.steps else 0),
+                "start_s": round(started[0], 3),
                 "peak_rss_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),
                 "wall_s": round(time.perf_counter() - STARTED, 3),
                 "train_s": round(fitted - eval_s, 3),

@@ -45,10 +45,24 @@ impl Limit {
     /// # Errors
     /// If it cannot be started.
     pub(crate) fn output(&self, command: &mut Command) -> io::Result<Option<Output>> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if self.end.is_none() {
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             return command.output().map(Some);
         }
+        self.output_until(command, || false)
+    }
+
+    /// Runs a process to its end, or until `enough` says that it need not go on, and returns what it printed; `None` if the
+    /// limit came first, and ended it.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(crate) fn output_until(
+        &self,
+        command: &mut Command,
+        mut enough: impl FnMut() -> bool,
+    ) -> io::Result<Option<Output>> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if self.is_reached() {
             return Ok(None);
         }
@@ -58,10 +72,14 @@ impl Limit {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            if self.is_reached() {
+            let time_over = self.is_reached();
+            if time_over || enough() {
                 child.kill()?;
-                child.wait()?;
-                return Ok(None);
+                let status = child.wait()?;
+                if time_over {
+                    return Ok(None);
+                }
+                break status;
             }
             std::thread::sleep(POLL);
         };
@@ -111,5 +129,7 @@ mod tests {
             assert_eq!(output.expect("it ends").stdout, b"done\n");
         }
         assert!(Limit::default().output(&mut Command::new("no-such-program")).is_err());
+        let output = Limit::default().output_until(command.arg("60"), || true).expect("it starts");
+        assert!(!output.expect("time is left").status.success());
     }
 }

@@ -15,6 +15,9 @@ pub(crate) enum Suite {
     Reading,
     /// Tagging a test file with a trained model; trains one first, so only on request
     Tagging,
+    /// From the start of the command to its first training step; saves a model first where an encoder has no weights, so
+    /// only on request
+    Starts,
     /// Whole runs with dev scored after each epoch, in time and accuracy
     Runs,
     /// The study's sweeps, cut to half an hour with a peer; only on request
@@ -38,6 +41,10 @@ pub(crate) enum Measure {
     Align,
     /// Tagging, in sentences.
     Tag,
+    /// From the start of the command to its first training step.
+    Start,
+    /// The same where nothing was kept of earlier commands.
+    FirstStart,
     /// Total time, including the start of the process.
     Wall,
     /// Training time, including the computation of a cached prefix.
@@ -54,6 +61,8 @@ impl Measure {
             Self::ParseBytes => "parse_mb_per_s",
             Self::Align => "align_sentences_per_s",
             Self::Tag => "tag_sentences_per_s",
+            Self::Start => "start_s",
+            Self::FirstStart => "first_start_s",
             Self::Wall => "wall_s",
             Self::Train => "train_s",
         }
@@ -66,7 +75,7 @@ impl Measure {
             Self::Memory => "MiB",
             Self::Parse | Self::Align | Self::Tag => "sentences/s",
             Self::ParseBytes => "MB/s",
-            Self::Wall | Self::Train => "s",
+            Self::Start | Self::FirstStart | Self::Wall | Self::Train => "s",
         }
     }
 
@@ -79,6 +88,8 @@ impl Measure {
             Self::ParseBytes => "Parsing, in bytes",
             Self::Align => "Alignment",
             Self::Tag => "Tagging",
+            Self::Start => "Time to the first step",
+            Self::FirstStart => "Time to the first step where nothing was kept of earlier commands",
             Self::Wall => "Time from start to end",
             Self::Train => "Time of training, a cached prefix included",
         }
@@ -101,6 +112,7 @@ impl Suite {
             Self::Device => &[Measure::Step],
             Self::Reading => &[Measure::Parse, Measure::ParseBytes, Measure::Align],
             Self::Tagging => &[Measure::Tag, Measure::Memory],
+            Self::Starts => &[Measure::Start, Measure::FirstStart],
             Self::Runs | Self::ShortSweeps | Self::Sweeps => &[Measure::Wall, Measure::Train],
         }
     }
@@ -112,6 +124,7 @@ impl Suite {
             Self::Device => "Training steps on a GPU",
             Self::Reading => "Reading",
             Self::Tagging => "Using what was trained",
+            Self::Starts => "Starts",
             Self::Runs => "Whole runs",
             Self::ShortSweeps => "Shorter sweeps",
             Self::Sweeps => "Whole sweeps",

@@ -19,6 +19,7 @@ mod rounds;
 mod spread;
 mod stored;
 mod tables;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -129,7 +130,7 @@ fn run(args: &BenchArgs, pace: &Pace, machine: &Machine, runner: &Program, round
     }
 }
 
-/// The requested suites, each once and in order; sweeps, tagging and GPUs only if they are named.
+/// The requested suites, each once and in order; sweeps, tagging, starts and GPUs only if they are named.
 fn suites(args: &BenchArgs) -> Vec<Suite> {
     let mut suites = args.only.clone();
     if suites.is_empty() {

@@ -1,25 +1,30 @@
-//! Our side: the runner's `bench` commands, and whole sweeps with this program.
+//! Our side: the runner's `bench` commands and its sweeps.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use frostline_record::{Plan, Record, SCHEMA, Sweep};
 
 use crate::bench::Pace;
 use crate::bench::agenda::{Agenda, Task};
-use crate::bench::compare::Suite;
+use crate::bench::compare::{Measure, Suite, TAGGING};
 use crate::bench::limits::Profiled;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines, object};
 use crate::bench::stored::Figures;
+use crate::bench::trace;
 use crate::limit::Limit;
 use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
+
+/// The names of a sweep's folder and of its trace.
+const OUT: &str = "out";
+const TRACE: &str = "trace.json";
 
 /// Our side of a run.
 #[derive(Debug)]
@@ -61,7 +66,7 @@ impl<'a> Ours<'a> {
             Suite::Steps | Suite::Device => missing(&self.help, task.setting.flags)
                 .map(|flag| format!("the runner's `bench step` has no `{flag}` yet")),
             Suite::Reading | Suite::Tagging => None,
-            Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
+            Suite::Starts | Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
                 let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
                 let bad = task.setting.plan.iter().find(|assignment| plan.assign(assignment).is_err());
@@ -98,6 +103,7 @@ impl<'a> Ours<'a> {
                 command.args(["--threads", &self.pace.threads.to_string()]);
                 self.answer(command.args(["--backend", &self.runner.backend.to_string()]))
             }
+            Suite::Starts => self.starts(task, &encoder.with_weights(), treebank),
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => self.sweep(task, encoder, treebank),
         }
     }
@@ -150,11 +156,43 @@ impl<'a> Ours<'a> {
     fn sweep(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> std::result::Result<Answer, Refusal> {
         let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
         let (records, wall_s) = self.cells(task, encoder, treebank, &scratch.0, &[])?;
-        Ok(Answer { figures: summed(&records, wall_s), ..Answer::default() })
+        let mut figures = summed(&records, wall_s);
+        figures.extend(trace::parts(&trace::spans(&scratch.0.join(TRACE)), wall_s));
+        Ok(Answer { figures, ..Answer::default() })
     }
 
-    /// Trains the tagger of each encoder that a task tags with, in a folder that is removed when the returned
-    /// value is dropped.
+    /// Starts a sweep with an empty cache and once more, and ends each after its first step.
+    fn starts(
+        &self,
+        task: &Task,
+        encoder: &Encoder,
+        treebank: &Path,
+    ) -> std::result::Result<Answer, Refusal> {
+        let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
+        let mut figures = Figures::new();
+        for measure in [Measure::FirstStart, Measure::Start] {
+            let folder = scratch.0.join(measure.key());
+            let mut command = self.sweep_command(task, encoder, treebank, &folder, &[])?;
+            command.env("FROSTLINE_CACHE", scratch.0.join("cache"));
+            let trace = folder.join(TRACE);
+            let (mut stepped, began) = (None, SystemTime::now());
+            let output = self.limit().output_until(&mut command, || {
+                stepped = trace::first_step(&trace::spans(&trace));
+                stepped.is_some()
+            });
+            let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
+            let output = output.ok_or(Refusal::TimeOver)?;
+            let stepped = stepped.ok_or_else(|| {
+                Refusal::Failed(format!("the sweep took no step: {}", last_lines(&output.stderr)))
+            })?;
+            let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            figures.insert(measure.key().into(), stepped - began.as_secs_f64());
+        }
+        Ok(Answer { figures, ..Answer::default() })
+    }
+
+    /// Trains the tagger of each encoder that a task tags with or needs weights of, in a folder that is removed when
+    /// the returned value is dropped.
     pub(crate) fn train_taggers(
         &self,
         agenda: &Agenda,
@@ -162,18 +200,23 @@ impl<'a> Ours<'a> {
         treebanks: &BTreeMap<String, PathBuf>,
     ) -> Result<Option<Scratch>> {
         let mut scratch = None;
-        for task in agenda.tasks.iter().filter(|task| task.suite == Suite::Tagging) {
+        for task in &agenda.tasks {
             let encoder = &mut encoders[task.encoder];
-            if encoder.tagger.is_some() {
+            let needed = match task.suite {
+                Suite::Tagging => true,
+                Suite::Starts => encoder.random_init,
+                _ => false,
+            };
+            if !needed || encoder.tagger.is_some() {
                 continue;
             }
             note!("train     a tagger on {} to measure with", encoder.name);
+            let task = &Task { scale: &TAGGING, ..*task };
             let kept = match &mut scratch {
                 Some(kept) => kept,
                 none => none.insert(Scratch::new().environment()?),
             };
             let folder = kept.0.join(task.encoder.to_string());
-            std::fs::create_dir_all(&folder).environment()?;
             let init = encoder.random_init.then_some("encoder.init=\"random\"");
             let set: Vec<&str> = init.into_iter().chain(["save.model=true"]).collect();
             let treebank = &treebanks[task.scale.treebanks[0].1];
@@ -185,7 +228,7 @@ impl<'a> Ours<'a> {
                     return environment("the time was over before a tagger was trained");
                 }
             };
-            encoder.tagger = records.first().map(|it| Sweep::cell_folder(&folder.join("out"), &it.cell));
+            encoder.tagger = records.first().map(|it| Sweep::cell_folder(&folder.join(OUT), &it.cell));
         }
         Ok(scratch)
     }
@@ -199,17 +242,7 @@ impl<'a> Ours<'a> {
         folder: &Path,
         set: &[&str],
     ) -> std::result::Result<(Vec<Record>, f64), Refusal> {
-        let plan_path = folder.join("plan.toml");
-        std::fs::write(&plan_path, plan(task, &encoder.folder.display().to_string(), self.pace.batch))
-            .map_err(|error| Refusal::Failed(format!("{}: {error}", plan_path.display())))?;
-        let out = folder.join("out");
-        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "xtask".into()));
-        command.arg("sweep").arg("--plan").arg(&plan_path).arg("--out").arg(&out);
-        command.arg("--runner").arg(&self.runner.path);
-        command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1", "--no-timing"]);
-        command.args(["--threads", &self.pace.threads.to_string()]);
-        command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
-        command.args(task.setting.plan.iter().chain(set).flat_map(|assignment| ["--set", assignment]));
+        let mut command = self.sweep_command(task, encoder, treebank, folder, set)?;
         let started = Instant::now();
         let output = self.limit().output(&mut command);
         let wall_s = started.elapsed().as_secs_f64();
@@ -218,8 +251,33 @@ impl<'a> Ours<'a> {
         if !output.status.success() {
             return Err(Refusal::Failed(format!("the sweep failed: {}", last_lines(&output.stderr))));
         }
+        let out = folder.join(OUT);
         let records = Sweep::read(&out).and_then(|sweep| sweep.records(&out));
         Ok((records.map_err(|error| Refusal::Failed(error.to_string()))?, wall_s))
+    }
+
+    /// The sweep of a task: its plan, [`OUT`] and [`TRACE`] in a folder, which is created.
+    fn sweep_command(
+        &self,
+        task: &Task,
+        encoder: &Encoder,
+        treebank: &Path,
+        folder: &Path,
+        set: &[&str],
+    ) -> std::result::Result<Command, Refusal> {
+        let plan_path = folder.join("plan.toml");
+        let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&plan_path, text))
+            .map_err(|error| Refusal::Failed(format!("{}: {error}", plan_path.display())))?;
+        let mut command = Command::new(&self.runner.path);
+        command.arg("sweep").arg("--plan").arg(&plan_path).arg("--out").arg(folder.join(OUT));
+        command.arg("--trace").arg(folder.join(TRACE));
+        command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1", "--no-timing"]);
+        command.args(["--threads", &self.pace.threads.to_string()]);
+        command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
+        command.args(task.setting.plan.iter().chain(set).flat_map(|assignment| ["--set", assignment]));
+        Ok(command)
     }
 }
 

@@ -149,6 +149,13 @@ fn about(suite: Suite) -> &'static str {
              Face folder. From words to tags, subwords included, after a warm-up; loading is not timed. The peer's\n\
              figure is that of its fastest batch size of 8, 16 and 32, ours that of one pass."
         }
+        Suite::Starts => {
+            "From the start of `frostline sweep` with one cell, or of the peer's process, to the start of the first\n\
+             training step, on the first 2,500 sentences of UD English EWT. All files are in the system's cache. The first\n\
+             time, our own cache is empty; it keeps the aligned corpus and the hashes of weights. The peer keeps nothing\n\
+             and has one figure for both tables. An encoder without weights is first trained from random ones and saved, so\n\
+             that both sides read weights from a file."
+        }
         Suite::Runs => {
             "Five epochs over the first 2,500 sentences of UD English EWT, dev scored after each, from the start of\n\
              the process to its end. The accuracy is the study's own: over label positions."
@@ -156,12 +163,14 @@ fn about(suite: Suite) -> &'static str {
         Suite::ShortSweeps => {
             "As a whole sweep, so cut that a peer needs minutes rather than hours, with one seed: the study's policies\n\
              in both languages with one epoch in place of five; those that freeze the embeddings too with all five,\n\
-             on English alone."
+             on English alone. *Where our time went* adds up the spans of `frostline sweep --trace`; *else* is what lies\n\
+             between them."
         }
         Suite::Sweeps => {
             "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs: the\n\
              study's policies with one seed, those that freeze the embeddings too with three. One sweep against one\n\
-             process per cell, which is how the study's script is used."
+             process per cell, which is how the study's script is used. *Where our time went* adds up the spans of\n\
+             `frostline sweep --trace`; *else* is what lies between them."
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 
 use crate::bench::Pace;
 use crate::bench::agenda::Task;
-use crate::bench::compare::Suite;
+use crate::bench::compare::{Measure, Suite};
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
@@ -122,6 +122,15 @@ impl<'a> Peer<'a> {
                 command.arg("--model").arg(tagger.join("model")).arg("--treebank").arg(&first);
                 command.args(["--threads", &self.pace.threads.to_string(), "--device", self.device]);
                 self.answer(command.args(task.setting.flags))
+            }
+            Suite::Starts => {
+                let encoder = encoder.with_weights();
+                let mut command = self.trainer(task, &encoder, &first, task.policies[0], task.scale.seeds[0]);
+                let mut answer = self.answer(command.arg("--start"))?;
+                // It keeps nothing that a second start could use.
+                let first = answer.figures.get(Measure::Start.key()).copied();
+                answer.figures.extend(first.map(|first| (Measure::FirstStart.key().to_string(), first)));
+                Ok(answer)
             }
             Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
                 let (mut all, seeds) = (Vec::new(), task.scale.seeds);

@@ -18,8 +18,21 @@ pub(crate) struct Encoder {
     pub folder: PathBuf,
     /// Whether it has no weights, so that both sides draw them at random.
     pub random_init: bool,
-    /// The folder of a cell that trained a tagger on it, if tagging is measured.
+    /// The folder of a cell that trained a tagger on it, if a task needs one.
     pub tagger: Option<PathBuf>,
+}
+
+impl Encoder {
+    /// The encoder with weights in its folder: of one without, that of its tagger, which was trained from random ones.
+    pub(crate) fn with_weights(&self) -> Self {
+        let saved = self.tagger.as_ref().filter(|_| self.random_init).map(|cell| cell.join("model"));
+        Self {
+            name: self.name.clone(),
+            folder: saved.unwrap_or_else(|| self.folder.clone()),
+            random_init: false,
+            tagger: self.tagger.clone(),
+        }
+    }
 }
 
 /// The named encoders, or where none is named those of the default encoders that are present.

@@ -124,7 +124,7 @@ impl<'a> Rounds<'a> {
     fn measure_gemm(&mut self) {
         let runs = |(task, state): (&'a Task, &State)| {
             // No share of it is shown of these.
-            let counts = !matches!(task.suite, Suite::Reading | Suite::Device);
+            let counts = !matches!(task.suite, Suite::Reading | Suite::Device | Suite::Starts);
             (task.who == Who::Ours && counts && state.note.is_none()).then_some(task.setting.precision)
         };
         let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();

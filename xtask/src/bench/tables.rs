@@ -7,6 +7,7 @@ use crate::bench::grid::Grid;
 use crate::bench::limits;
 use crate::bench::spread::{Spread, figure};
 use crate::bench::stored::{Measured, Row, Run, Side};
+use crate::bench::trace;
 use frostline_sweep::args::Backend;
 
 /// One table with its heading.
@@ -41,6 +42,10 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
         if !grid.is_empty() {
             tables.push(Table { suite, title: "Share of a step's limit".into(), grid });
         }
+        let grid = parts_of_time(measured, &rows);
+        if !grid.is_empty() {
+            tables.push(Table { suite, title: "Where our time went, s".into(), grid });
+        }
         for (key, title) in [("accuracy", "Dev accuracy, %"), ("test_accuracy", "Test accuracy, %")] {
             let scores = accuracies(measured, &rows, key);
             if !scores.is_empty() {
@@ -63,13 +68,9 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
         let isa = measured.runs.get(&row.run).map_or("", |run| run.processor().isa);
         let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder, isa)
             .filter(|_| on_gpu == (row.suite == Suite::Device));
-        let shown_bar = bar.map_or(String::new(), |bar| format!("{}x, {}x", bar.must, bar.aim));
-        let verdict = match (bar, ratio) {
-            (Some(bar), Some(ratio)) if ratio.median >= bar.aim => "aim reached",
-            (Some(bar), Some(ratio)) if ratio.median >= bar.must => "reached",
-            (Some(_), Some(_)) => "SHORT",
-            _ => "",
-        };
+        let own = Spread::of(row.ours.all(measure.key()));
+        let medians = [own, ratio].map(|found| found.map(|spread| spread.median));
+        let verdict = bar.map_or("", |bar| bar.verdict(medians[0], medians[1]));
         let notes = [&row.ours.note, &row.peer.note].into_iter().flatten();
         let remarks = (!verdict.is_empty()).then(|| verdict.to_string()).into_iter().chain(notes.cloned());
         grid.push(vec![
@@ -80,7 +81,7 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
             median(&row.ours, measure.key()),
             median(&row.peer, measure.key()),
             ratio.map_or_else(dash, |ratio| ratio.times()),
-            shown_bar,
+            bar.map_or_else(String::new, |bar| bar.shown()),
             remarks.collect::<Vec<_>>().join("; "),
             machine(measured, row),
             number(measured, row),
@@ -159,6 +160,22 @@ fn shares_of_limit(measured: &Measured, rows: &[&Row]) -> Grid {
     for row in unique(measured, rows) {
         let name = [encoder(row), policy(row), ours(row)];
         limits::row(&row.ours, name, machine(measured, row)).into_iter().for_each(|row| grid.push(row));
+    }
+    grid
+}
+
+/// What the time of our sweeps was spent on, where their spans were kept.
+fn parts_of_time(measured: &Measured, rows: &[&Row]) -> Grid {
+    let heads = ["encoder", "frozen", "ours", "in all>"].into_iter();
+    let heads = heads.chain(trace::PARTS.iter().map(|(head, ..)| *head)).chain(["machine"]);
+    let mut grid = Grid::new(heads);
+    for row in unique(measured, rows) {
+        let keys = || [Measure::Wall.key()].into_iter().chain(trace::PARTS.iter().map(|(_, key, _)| *key));
+        if keys().all(|key| row.ours.all(key).next().is_some()) {
+            let names = [encoder(row), policy(row), ours(row)].into_iter();
+            let all = names.chain(keys().map(|key| median(&row.ours, key))).chain([machine(measured, row)]);
+            grid.push(all.collect());
+        }
     }
     grid
 }
