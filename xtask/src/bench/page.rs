@@ -27,6 +27,9 @@ pub(crate) fn render(measured: &Measured) -> String {
         if suite != Some(table.suite) {
             page.truncate(page.trim_end().len());
             let _ = write!(page, "\n\n## {}\n\n{}\n", table.suite.title(), about(table.suite));
+            if matches!(table.suite, Suite::Runs | Suite::ShortSweeps | Suite::Sweeps) {
+                page.push_str(SPANS);
+            }
             suite = Some(table.suite);
         }
         let _ = write!(page, "\n### {}\n\n{}", table.title, table.grid.markdown());
@@ -74,6 +77,10 @@ fn processors(page: &mut String, measured: &Measured) {
         );
     }
 }
+
+/// Where the parts of a sweep's time are from.
+const SPANS: &str = "\n*Where our time went* adds up the spans of `frostline sweep --trace`; *else* is what lies between them. Most\n\
+     of an update is made during the next step ([why](protocol.md#training)), whose passes include it.\n";
 
 /// Why CI does not run the commands of this page (`crate::marks`).
 const NOT_RUN: &str = "<!-- not run: needs the peers, and takes minutes to hours -->";
@@ -163,14 +170,12 @@ fn about(suite: Suite) -> &'static str {
         Suite::ShortSweeps => {
             "As a whole sweep, so cut that a peer needs minutes rather than hours, with one seed: the study's policies\n\
              in both languages with one epoch in place of five; those that freeze the embeddings too with all five,\n\
-             on English alone. *Where our time went* adds up the spans of `frostline sweep --trace`; *else* is what lies\n\
-             between them."
+             on English alone."
         }
         Suite::Sweeps => {
             "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs: the\n\
              study's policies with one seed, those that freeze the embeddings too with three. One sweep against one\n\
-             process per cell, which is how the study's script is used. *Where our time went* adds up the spans of\n\
-             `frostline sweep --trace`; *else* is what lies between them."
+             process per cell, which is how the study's script is used."
         }
     }
 }
@@ -180,6 +185,7 @@ mod tests {
     use super::*;
     use crate::bench::limits;
     use crate::bench::stored::tests::{measured, row, side};
+    use crate::bench::trace;
     use frostline_sweep::args::Backend;
 
     #[test]
@@ -198,6 +204,7 @@ mod tests {
         for (side, wall_s, accuracy) in [(&mut run.ours, 62.5, 0.9471), (&mut run.peer, 400.0, 0.9486)] {
             side.rounds[0].extend([("wall_s".to_string(), wall_s), ("accuracy".into(), accuracy)]);
         }
+        run.ours.rounds[0].extend(trace::parts(&[], 62.5));
         let mut all = measured(
             "2026-01-02T03-04-05Z",
             vec![row("2026-01-02T03-04-05Z", "none", &[90.0, 100.0, 104.0], &[800.0, 780.0, 850.0]), short],

@@ -48,7 +48,8 @@ pub(crate) fn first_step(spans: &[Span]) -> Option<f64> {
 pub(crate) fn parts(spans: &[Span], wall_s: f64) -> Figures {
     let seconds = |names: &[&str]| {
         let of_it = spans.iter().filter(|span| names.contains(&span.name.as_str()));
-        of_it.map(|span| span.dur / 1e6).sum::<f64>()
+        // The sum of nothing would be -0.
+        of_it.fold(0.0, |sum, span| sum + span.dur / 1e6)
     };
     let mut parts: Figures = PARTS.iter().map(|(_, key, names)| (key.to_string(), seconds(names))).collect();
     let known: f64 = parts.values().sum();
