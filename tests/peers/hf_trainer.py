@@ -2,8 +2,8 @@
 
 One call trains one tagger: an encoder folder, a treebank folder, a policy, a seed. With --steps it
 times that many training steps after some uncounted ones and scores nothing; with --epochs it is a
-whole run that scores dev after each epoch; with --start it is such a run up to its first step. The last line of standard output is one JSON object;
-everything else goes to standard error.
+whole run that scores dev after each epoch; with --start it is such a run up to its first step. The
+last line of standard output is one JSON object; everything else goes to standard error.
 
 It follows docs/protocol.md and uses Trainer's defaults for all that is not said there: a peer that
 was tuned by us would show what we can do with PyTorch, not what the study's setting costs.

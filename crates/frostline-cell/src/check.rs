@@ -2,10 +2,9 @@
 //! everything that costs little.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use frostline_model::{Checkpoint, EncoderConfig};
+use frostline_model::EncoderConfig;
 use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::extras;
 
@@ -65,7 +64,7 @@ fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
     let weights = || match settings.encoder.init {
-        Init::Pretrained => check_weights(cell, &encoder),
+        Init::Pretrained => Ok(inputs::checkpoint(&cell.inputs, settings, encoder.family)?.check(&encoder)?),
         Init::Random => Ok(()),
     };
     let data = || {
@@ -75,19 +74,6 @@ fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     };
     let (weights, data) = rayon::join(weights, data);
     weights.and(data)
-}
-
-/// Whether the encoder's weights have the shapes of its config, and finite values.
-fn check_weights(cell: &Cell, encoder: &EncoderConfig) -> Result<()> {
-    let input = inputs::weights(&cell.inputs, &cell.settings)?;
-    let found = match input.path.starts_with(frostline_assets::embedded::PREFIX) {
-        true => {
-            let bytes = frostline_assets::embedded::bytes(&input.path)?;
-            Checkpoint::embedded(bytes, encoder.family, &input.path)?
-        }
-        false => Checkpoint::open(Path::new(&input.path), encoder.family)?,
-    };
-    Ok(found.check(encoder)?)
 }
 
 /// Whether a task has something to learn from and something to score, and with `strict_tags` the same tags in both.

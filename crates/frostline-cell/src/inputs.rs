@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
 use frostline_assets::{Origin, read_pinned};
 use frostline_files::Identity;
-use frostline_model::{Checkpoint, EncoderConfig, ParameterSource, RandomInit};
+use frostline_model::{Checkpoint, EncoderConfig, Family, ParameterSource, RandomInit};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 use serde_json::{Map, Value};
 
@@ -112,17 +112,19 @@ pub fn encoder_source(
     if settings.encoder.init == Init::Random {
         return Ok(Box::new(RandomInit::new(settings.seed, config.initializer_range)));
     }
-    let Some(input) = inputs.get("weights").or_else(|| inputs.get("weights-index")) else {
-        bail!(
-            "the encoder `{}` has no weights; `--encoder-init random` starts without any",
-            settings.encoder.name
-        )
-    };
-    if is_embedded(input) {
-        let bytes = frostline_assets::embedded::bytes(&input.path)?;
-        return Ok(Box::new(Checkpoint::embedded(bytes, config.family, &input.path)?));
-    }
-    Ok(Box::new(Checkpoint::open(Path::new(&input.path), config.family)?))
+    Ok(Box::new(checkpoint(inputs, settings, config.family)?))
+}
+
+/// The encoder's weights.
+///
+/// # Errors
+/// Where they are missing or no safetensors file.
+pub(crate) fn checkpoint(inputs: &Inputs, settings: &Settings, family: Family) -> Result<Checkpoint> {
+    let input = weights(inputs, settings)?;
+    Ok(match is_embedded(input) {
+        true => Checkpoint::embedded(frostline_assets::embedded::bytes(&input.path)?, family, &input.path)?,
+        false => Checkpoint::open(Path::new(&input.path), family)?,
+    })
 }
 
 /// The weights file, or the index of its shards.

@@ -267,7 +267,7 @@ const STEPS_OF_16: Scale = Scale { batch: 16, ..STEPS };
 const STEPS_OF_64: Scale = Scale { batch: 64, ..STEPS };
 /// The settings of the run that trains a tagger.
 pub(crate) const TAGGING: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 200, epochs: 1, batch: 0 };
-const START: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 1, batch: 0 };
+const START: Scale = Scale { epochs: 1, ..RUN };
 const RUN: Scale = Scale { treebanks: &[EWT], seeds: &[42], first: 2500, epochs: 5, batch: 0 };
 const SWEEP: Scale = Scale { treebanks: &[EWT, NSC], seeds: &[42], first: 2500, epochs: 5, batch: 0 };
 const SHORT_SWEEP: Scale = Scale { epochs: 1, ..SWEEP };

@@ -157,7 +157,7 @@ fn about(suite: Suite) -> &'static str {
              figure is that of its fastest batch size of 8, 16 and 32, ours that of one pass."
         }
         Suite::Starts => {
-            "From the start of `frostline sweep` with one cell, or of the peer's process, to the start of the first\n\
+            "From the start of `frostline sweep` with one cell, or of the peer's script, to the start of the first\n\
              training step, on the first 2,500 sentences of UD English EWT. All files are in the system's cache. The first\n\
              time, our own cache is empty; it keeps the aligned corpus and the hashes of weights. The peer keeps nothing\n\
              and has one figure for both tables. An encoder without weights is first trained from random ones and saved, so\n\
