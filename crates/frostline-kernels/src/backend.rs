@@ -81,6 +81,13 @@ impl MatrixUnitChoice {
         self.in_matrix_unit
     }
 
+    /// Whether threads may compute forward passes side by side: on a processor where a result depends neither on the other rows of a
+    /// pass nor on the number of threads.
+    #[must_use]
+    pub fn passes_on_threads<B: Kernels>(self) -> bool {
+        B::k_reproducible() || self.in_matrix_unit
+    }
+
     /// Runs work with it, on whatever thread.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         #[cfg(feature = "flex")]

@@ -87,7 +87,7 @@ impl Work for Build<'_> {
         let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
         let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
         let choice = MatrixUnitChoice::here();
-        let on_threads = B::k_reproducible() || choice.is_matrix_unit();
+        let on_threads = choice.passes_on_threads::<B>();
         Ok(Box::new(Loaded { model, config: config.clone(), pass, on_threads, choice }))
     }
 }

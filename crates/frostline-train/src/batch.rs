@@ -3,7 +3,7 @@
 use frostline_kernels::{Index, Pack, Shared, Values, share};
 use frostline_model::{EncoderConfig, PackedInput};
 
-use crate::{Dataset, View};
+use crate::View;
 
 /// Some sentences of a dataset, packed.
 pub(crate) struct Batch {
@@ -54,24 +54,4 @@ impl Batch {
         share(input.shared().chain([Shared::Index(&mut labels)]).chain(states));
         Self { input, labels, prefix }
     }
-}
-
-/// Consecutive stretches of `order` with about `tokens` subwords each.
-pub(crate) fn batches<'a>(
-    data: &'a Dataset,
-    order: &'a [usize],
-    tokens: usize,
-) -> impl Iterator<Item = &'a [usize]> {
-    let mut rest = order;
-    std::iter::from_fn(move || {
-        let mut size = 0;
-        let fits = |&&sentence: &&usize| {
-            size += data.examples[sentence].ids.len();
-            size <= tokens
-        };
-        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-        let (batch, left) = rest.split_at(count);
-        rest = left;
-        (!batch.is_empty()).then_some(batch)
-    })
 }

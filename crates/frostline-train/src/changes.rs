@@ -8,7 +8,8 @@ use frostline_kernels::{Kernels, Precision};
 use frostline_model::{EncoderConfig, Network, Values};
 use frostline_record::Settings;
 
-use crate::batch::{Batch, batches};
+use crate::batch::Batch;
+use crate::passes::batches;
 use crate::{View, pass};
 
 /// How far each group of an encoder is from where it started: the norm of its parameters'

@@ -1,4 +1,6 @@
-//! Scoring a split: large packed batches, no gradients, no dropout.
+//! Scoring a split: no gradients, no dropout.
+
+use std::convert::Infallible;
 
 use frostline_kernels::Kernels;
 use frostline_model::{EncoderConfig, Network};
@@ -6,7 +8,8 @@ use frostline_record::Settings;
 use frostline_score::{Tally, WordOutcome};
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{Batch, batches};
+use crate::batch::Batch;
+use crate::passes::passes;
 use crate::prefix::{label_states, logits};
 use crate::{TrainError, View, pass};
 
@@ -38,7 +41,7 @@ impl Evaluation {
     }
 }
 
-/// Scores a split with one of the model's heads, in the settings' precision and in batches of about
+/// Scores a split with one of the model's heads, in the settings' precision and in batches of at most about
 /// `eval.batch_tokens` subwords. Sentences of similar length go together, which matters only to backends
 /// that pad.
 ///
@@ -57,16 +60,17 @@ pub fn evaluate<B: Kernels>(
     let mut words = vec![Vec::new(); data.examples.len()];
     let (mut tally, mut loss) = (Tally::default(), 0f64);
     let pass = pass::scoring(config, settings);
-    for sentences in batches(data, &order, settings.eval.batch_tokens) {
+    let logits = |model: &Network<B>, sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, false);
-        let logits = if batch.labels.is_empty() {
-            Vec::new()
-        } else {
-            let logits = logits(model, head, config, &mut batch, &pass);
-            logits.into_data().into_vec::<f32>().expect("logits are f32")
-        };
-        let tags = logits.len() / batch.labels.len().max(1);
-        let mut rows = logits.chunks_exact(tags.max(1));
+        let labels = batch.labels.len();
+        if labels == 0 {
+            return (Vec::new(), 0);
+        }
+        let logits = logits(model, head, config, &mut batch, &pass);
+        (logits.into_data().into_vec::<f32>().expect("logits are f32"), labels)
+    };
+    let take = |sentences: &[usize], (logits, labels): (Vec<f32>, usize)| {
+        let mut rows = logits.chunks_exact((logits.len() / labels.max(1)).max(1));
         for &sentence in sentences {
             let example = &data.examples[sentence];
             let mut predicted = Vec::with_capacity(example.words.len());
@@ -81,7 +85,9 @@ pub fn evaluate<B: Kernels>(
             words[sentence] = example.outcomes(predicted.into_iter()).collect();
             tally.extend(words[sentence].iter().copied());
         }
-    }
+        Ok(())
+    };
+    passes(model, data, &order, settings.eval.batch_tokens, logits, take)?;
     let known = (tally.scored - tally.unseen_scored).max(1);
     Ok(Evaluation { loss_nats: loss / known as f64, tally, words })
 }
@@ -99,14 +105,19 @@ pub fn features<B: Kernels>(
 ) -> Vec<f32> {
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
     let pass = pass::scoring(config, settings);
-    let mut all = Vec::new();
-    for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
+    let states = |model: &Network<B>, sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, false);
-        if !batch.labels.is_empty() {
-            let rows = label_states(model, config, &mut batch, &pass);
-            all.extend(rows.into_data().into_vec::<f32>().expect("hidden states are f32"));
+        if batch.labels.is_empty() {
+            return Vec::new();
         }
-    }
+        let rows = label_states(model, config, &mut batch, &pass);
+        rows.into_data().into_vec::<f32>().expect("hidden states are f32")
+    };
+    let mut all = Vec::new();
+    let Ok(()) = passes(model, view.data, &order, settings.eval.batch_tokens, states, |_, rows| {
+        all.extend(rows);
+        Ok::<(), Infallible>(())
+    });
     all
 }
 

@@ -21,6 +21,7 @@ mod mix;
 mod moments;
 mod optimizer;
 mod pass;
+mod passes;
 mod policy;
 mod prefix;
 mod pretrain;

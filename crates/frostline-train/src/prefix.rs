@@ -9,7 +9,8 @@ use frostline_kernels::Kernels;
 use frostline_model::{EncoderConfig, Network, Pass};
 use frostline_record::Settings;
 
-use crate::batch::{Batch, batches};
+use crate::batch::Batch;
+use crate::passes::passes;
 use crate::{View, pass};
 
 /// Computes what goes into block `blocks` for every subword of a dataset, and passes it on in the
@@ -29,13 +30,13 @@ pub fn compute_prefix<B: Kernels, E>(
     let pass = pass::scoring(config, settings);
     let view = View { prefix: view.prefix.filter(|known| known.blocks <= blocks), ..view };
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
-    for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
+    let states = |model: &Network<B>, sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, true);
         let (first, x) = lowest_states(model, config, &mut batch, &pass);
         let x = model.encoder.forward_blocks(config, x, first..blocks, batch.input.pack(), &pass);
-        take(&x.into_data().into_vec::<f32>().expect("hidden states are f32"))?;
-    }
-    Ok(())
+        x.into_data().into_vec::<f32>().expect("hidden states are f32")
+    };
+    passes(model, view.data, &order, settings.eval.batch_tokens, states, |_, rows| take(&rows))
 }
 
 /// The lowest block that is not in a batch's prefix, and what goes into it, from the batch's subwords where it has no prefix.
