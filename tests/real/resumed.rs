@@ -37,8 +37,30 @@ policy = "first-2"
 train.epochs = 2
 "#;
 
+/// A job of this cell in a new folder, with a checkpoint after every step.
+fn job(cell: Cell, folder: &Path) -> Job {
+    std::fs::create_dir_all(folder).expect("a folder");
+    Job {
+        cell,
+        folder: folder.display().to_string(),
+        prefix_cache: None,
+        checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
+        verify: false,
+        claim: None,
+    }
+}
+
 /// Gives a job to a new worker and kills it after `steps` steps. Returns whether the cell was done before that.
 fn stopped_after(job: &Job, steps: u64) -> bool {
+    let mut seen = 0;
+    stopped_when(job, |event| {
+        seen += u64::from(matches!(event, Event::Step(_)));
+        seen == steps
+    })
+}
+
+/// Gives a job to a new worker and kills it when one of its events is the moment for that. Returns whether the cell was done before.
+fn stopped_when(job: &Job, mut is_moment: impl FnMut(&Event) -> bool) -> bool {
     let mut worker = Command::new(RUNNER)
         .args(["worker", "--backend", "flex", "--threads", "1"])
         .stdin(Stdio::piped())
@@ -48,15 +70,15 @@ fn stopped_after(job: &Job, steps: u64) -> bool {
         .expect("a worker");
     let mut input = worker.stdin.take().expect("its input");
     writeln!(input, "{}", serde_json::to_string(job).expect("plain data")).expect("a job");
-    let (mut seen, mut done) = (0, false);
+    let mut done = false;
     for line in BufReader::new(worker.stdout.take().expect("its output")).lines() {
-        match serde_json::from_str(&line.expect("a line")).expect("an event") {
-            Event::Step(_) => seen += 1,
+        let event: Event = serde_json::from_str(&line.expect("a line")).expect("an event");
+        match &event {
             Event::Done { .. } => done = true,
             Event::Failed { error, .. } => panic!("{error}"),
             _ => {}
         }
-        if done || seen == steps {
+        if done || is_moment(&event) {
             break;
         }
     }
@@ -75,16 +97,7 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
     assert!(!folder.join("checkpoint.safetensors").exists(), "it is no longer needed");
 
-    let folder = place.path("stopped");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let job = Job {
-        cell: whole[0].cell.clone(),
-        folder: folder.display().to_string(),
-        prefix_cache: None,
-        checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
-        verify: false,
-        claim: None,
-    };
+    let job = job(whole[0].cell.clone(), &place.path("stopped"));
     // 75 steps in all, one to three at a time and those that a worker takes before it dies.
     let mut stops = 0;
     while !stopped_after(&job, 1 + stops % 3) {
@@ -94,6 +107,33 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     assert!(stops >= 5, "only {stops} stops");
     let again = read_record(Path::new(&job.folder)).expect("a record").expect("one");
     assert_eq!(result(&again), result(&whole[0]));
+}
+
+/// Baselines come after all training, of which the next worker finds the results.
+#[test]
+fn a_cell_killed_after_its_last_epoch_ends_with_the_same_bits() {
+    let place = Place::new();
+    let plan = place.path("plan.toml");
+    std::fs::write(&plan, PLAN).expect("the plan");
+    let whole = place.swept(&format!("--plan {} --threads 1", plan.display()));
+    let mut stops = 0;
+    for attempt in 0..5 {
+        let job = job(whole[0].cell.clone(), &place.path(&format!("attempt-{attempt}")));
+        let mut epochs = 0;
+        let done = stopped_when(&job, |event| {
+            epochs += u32::from(matches!(event, Event::Epoch { .. }));
+            epochs == 5
+        });
+        // It may have written the record in the moment before.
+        if !done && read_record(Path::new(&job.folder)).expect("a folder").is_none() {
+            stops += 1;
+            let is_step = |event: &Event| matches!(event, Event::Step(_));
+            assert!(stopped_when(&job, is_step), "training is not repeated");
+        }
+        let record = read_record(Path::new(&job.folder)).expect("a record").expect("one");
+        assert_eq!(result(&record), result(&whole[0]));
+    }
+    assert!(stops > 0, "no worker was killed before its record was written");
 }
 
 /// A file that is another cell's checkpoint, or not a checkpoint, is not used for resuming.
@@ -109,15 +149,7 @@ fn a_checkpoint_that_does_not_fit_is_ignored() {
     let settings = Settings { seed: 1234, ..cell.settings.clone() };
     let other = Cell::new(settings, cell.inputs.clone(), &cell.backend, &whole[0].made_by.code);
     let elsewhere = place.path("elsewhere");
-    std::fs::create_dir_all(&elsewhere).expect("a folder");
-    let job = Job {
-        cell: other,
-        folder: elsewhere.display().to_string(),
-        prefix_cache: None,
-        checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
-        verify: false,
-        claim: None,
-    };
+    let job = job(other, &elsewhere);
     assert!(!stopped_after(&job, 5), "it is stopped in its middle");
     let of_another_cell = std::fs::read(elsewhere.join("checkpoint.safetensors")).expect("a checkpoint");
     for checkpoint in [b"half a file".as_slice(), &of_another_cell] {
@@ -137,15 +169,7 @@ fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
     let words = format!("--plan {} --threads 1", plan.display());
     let whole = place.swept(&words);
     let folder = place.path("damaged");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let job = Job {
-        cell: whole[0].cell.clone(),
-        folder: folder.display().to_string(),
-        prefix_cache: None,
-        checkpoints: Checkpoints { steps: 1, minutes: 0.0 },
-        verify: false,
-        claim: None,
-    };
+    let job = job(whole[0].cell.clone(), &folder);
     assert!(!stopped_after(&job, 9), "it is stopped in its middle");
     let [last, previous] =
         ["checkpoint.safetensors", "checkpoint.previous.safetensors"].map(|name| folder.join(name));
