@@ -60,17 +60,17 @@ pub fn evaluate<B: Kernels>(
     let mut words = vec![Vec::new(); data.examples.len()];
     let (mut tally, mut loss) = (Tally::default(), 0f64);
     let pass = pass::scoring(config, settings);
-    let logits = |model: &Network<B>, sentences: &[usize]| {
+    let scores = |sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, false);
-        let labels = batch.labels.len();
-        if labels == 0 {
-            return (Vec::new(), 0);
+        if batch.labels.is_empty() {
+            return (Vec::new(), 1);
         }
         let logits = logits(model, head, config, &mut batch, &pass);
-        (logits.into_data().into_vec::<f32>().expect("logits are f32"), labels)
+        let tags = logits.dims()[1];
+        (logits.into_data().into_vec::<f32>().expect("logits are f32"), tags)
     };
-    let take = |sentences: &[usize], (logits, labels): (Vec<f32>, usize)| {
-        let mut rows = logits.chunks_exact((logits.len() / labels.max(1)).max(1));
+    let take = |sentences: &[usize], (logits, tags): (Vec<f32>, usize)| {
+        let mut rows = logits.chunks_exact(tags);
         for &sentence in sentences {
             let example = &data.examples[sentence];
             let mut predicted = Vec::with_capacity(example.words.len());
@@ -87,7 +87,7 @@ pub fn evaluate<B: Kernels>(
         }
         Ok(())
     };
-    passes(model, data, &order, settings.eval.batch_tokens, logits, take)?;
+    passes::<B, _, _>(data, &order, settings.eval.batch_tokens, scores, take)?;
     let known = (tally.scored - tally.unseen_scored).max(1);
     Ok(Evaluation { loss_nats: loss / known as f64, tally, words })
 }
@@ -105,7 +105,7 @@ pub fn features<B: Kernels>(
 ) -> Vec<f32> {
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
     let pass = pass::scoring(config, settings);
-    let states = |model: &Network<B>, sentences: &[usize]| {
+    let states = |sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, false);
         if batch.labels.is_empty() {
             return Vec::new();
@@ -114,7 +114,7 @@ pub fn features<B: Kernels>(
         rows.into_data().into_vec::<f32>().expect("hidden states are f32")
     };
     let mut all = Vec::new();
-    let Ok(()) = passes(model, view.data, &order, settings.eval.batch_tokens, states, |_, rows| {
+    let Ok(()) = passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, rows| {
         all.extend(rows);
         Ok::<(), Infallible>(())
     });

@@ -2,7 +2,6 @@
 
 use frostline_kernels::Kernels;
 use frostline_kernels::backend::MatrixUnitChoice;
-use frostline_model::Network;
 use rayon::prelude::*;
 
 use crate::Dataset;
@@ -11,25 +10,24 @@ use crate::Dataset;
 /// when the next one reads it.
 const THREAD_TOKENS: usize = 512;
 
-/// The most passes of a thread whose results are kept.
+/// Passes whose results wait to be taken, for each thread.
 const RESULTS: usize = 4;
 
-/// Computes a forward pass of the model for each stretch of `order` of about `tokens` subwords, and hands what it returns to `take`, in
-/// order. On a processor each thread computes passes of its own, which are no larger than [`THREAD_TOKENS`].
+/// Computes a forward pass on `B` for each stretch of `order` of about `tokens` subwords, and hands what it returns to `take`, in
+/// order. On a processor each thread computes passes of its own, of at most [`THREAD_TOKENS`].
 ///
 /// # Errors
 /// Those of `take`.
 pub(crate) fn passes<B: Kernels, T: Send, E>(
-    model: &Network<B>,
     data: &Dataset,
     order: &[usize],
     tokens: usize,
-    pass: impl Fn(&Network<B>, &[usize]) -> T + Sync,
+    pass: impl Fn(&[usize]) -> T + Sync,
     mut take: impl FnMut(&[usize], T) -> Result<(), E>,
 ) -> Result<(), E> {
     let choice = MatrixUnitChoice::here();
     if !choice.passes_on_threads::<B>() {
-        return batches(data, order, tokens).try_for_each(|batch| take(batch, pass(model, batch)));
+        return batches(data, order, tokens).try_for_each(|batch| take(batch, pass(batch)));
     }
     let all: Vec<&[usize]> = batches(data, order, tokens.min(THREAD_TOKENS)).collect();
     // The first pass runs alone and initialises parameters that are lazy: a thread that did so among other passes could begin one of
@@ -38,8 +36,7 @@ pub(crate) fn passes<B: Kernels, T: Send, E>(
     while !left.is_empty() {
         let some;
         (some, left) = left.split_at(count.min(left.len()));
-        let found: Vec<T> =
-            some.par_iter().with_max_len(1).map(|batch| choice.run(|| pass(model, batch))).collect();
+        let found: Vec<T> = some.par_iter().with_max_len(1).map(|batch| choice.run(|| pass(batch))).collect();
         some.iter().zip(found).try_for_each(|(batch, found)| take(batch, found))?;
         count = RESULTS * rayon::current_num_threads();
     }
@@ -68,14 +65,17 @@ pub(crate) fn batches<'a>(
 
 #[cfg(test)]
 mod tests {
-    use burn::module::AutodiffModule as _;
+    use std::convert::Infallible;
+    use std::sync::OnceLock;
+    use std::thread::sleep;
+    use std::time::Duration;
 
     use super::*;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, Processor};
 
     #[test]
     fn results_come_in_order_until_one_is_refused() {
-        let Fixture { train, model, .. } = Fixture::new(30);
+        let train = Fixture::new(30).train;
         let order: Vec<usize> = (0..100).map(|at| at * 7 % 4).collect();
         for threads in 1..=3 {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
@@ -88,10 +88,8 @@ mod tests {
                         taken.extend(found);
                         if taken.len() < limit { Ok(()) } else { Err("refused") }
                     };
-                    let model = model.valid();
-                    let end = pool.install(|| {
-                        passes(&model, &train, &order, tokens, |_, batch: &[usize]| batch.to_vec(), take)
-                    });
+                    let end = pool
+                        .install(|| passes::<Processor, _, _>(&train, &order, tokens, <[_]>::to_vec, take));
                     (taken, end)
                 };
                 assert_eq!(taken(usize::MAX), (order.clone(), Ok(())));
@@ -99,5 +97,22 @@ mod tests {
                 assert!(end == Err("refused") && (50..66).contains(&some.len()) && order.starts_with(&some));
             }
         }
+    }
+
+    #[test]
+    fn the_first_pass_initialises_what_the_others_read() {
+        let train = Fixture::new(30).train;
+        let order: Vec<usize> = (0..20).map(|at| at % 4).collect();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        let lazy = OnceLock::new();
+        let pass = |batch: &[usize]| {
+            if lazy.get().is_none() {
+                assert_eq!(batch, [0], "only the first pass finds it missing");
+                sleep(Duration::from_millis(20));
+                lazy.set(()).expect("it is set once");
+            }
+        };
+        let Ok(()) =
+            pool.install(|| passes::<Processor, _, Infallible>(&train, &order, 1, pass, |_, ()| Ok(())));
     }
 }

@@ -30,13 +30,13 @@ pub fn compute_prefix<B: Kernels, E>(
     let pass = pass::scoring(config, settings);
     let view = View { prefix: view.prefix.filter(|known| known.blocks <= blocks), ..view };
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
-    let states = |model: &Network<B>, sentences: &[usize]| {
+    let states = |sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, true);
         let (first, x) = lowest_states(model, config, &mut batch, &pass);
         let x = model.encoder.forward_blocks(config, x, first..blocks, batch.input.pack(), &pass);
         x.into_data().into_vec::<f32>().expect("hidden states are f32")
     };
-    passes(model, view.data, &order, settings.eval.batch_tokens, states, |_, rows| take(&rows))
+    passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, rows| take(&rows))
 }
 
 /// The lowest block that is not in a batch's prefix, and what goes into it, from the batch's subwords where it has no prefix.
