@@ -10,12 +10,8 @@ use frostline_record as record;
 
 use crate::model_folder::ModelFolder;
 
-/// The most subwords in one forward pass of a device that works on one at a time.
+/// The most subwords in one forward pass.
 pub(crate) const BATCH_TOKENS: usize = 2048;
-
-/// The same where threads compute forward passes side by side: enough for fast products, and few enough that all threads have
-/// work to the end.
-const THREAD_TOKENS: usize = 512;
 
 /// A sentence, or a window of a long one, as the model reads it.
 pub(crate) struct Window {
@@ -27,26 +23,6 @@ pub(crate) struct Window {
     pub label_positions: Vec<(u32, u32)>,
 }
 
-/// Splits items into those of one forward pass each, in order: at most `tokens` subwords, unless a single item has more.
-pub(crate) fn batches<T>(
-    items: &[T],
-    tokens: usize,
-    length: impl Fn(&T) -> usize,
-) -> impl Iterator<Item = &[T]> {
-    let mut rest = items;
-    std::iter::from_fn(move || {
-        let mut size = 0;
-        let fits = |item: &&T| {
-            size += length(item);
-            size <= tokens
-        };
-        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-        let batch;
-        (batch, rest) = rest.split_at(count);
-        (!batch.is_empty()).then_some(batch)
-    })
-}
-
 /// A model on some backend.
 pub(crate) trait Engine: Send + Sync {
     /// Computes one row of logits per label position, in order.
@@ -54,11 +30,6 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Whether threads compute forward passes side by side.
     fn on_threads(&self) -> bool;
-
-    /// The most subwords in one forward pass.
-    fn batch_tokens(&self) -> usize {
-        if self.on_threads() { THREAD_TOKENS } else { BATCH_TOKENS }
-    }
 }
 
 /// Builds the engine of a folder's model.
@@ -111,19 +82,5 @@ impl<B: Kernels> Engine for Loaded<B> {
         let input = PackedInput::new(&self.config, pack, ids, label_rows);
         let logits = self.choice.run(|| self.model.forward(0, &self.config, &input, &self.pass));
         logits.into_data().into_vec::<f32>().expect("logits are f32")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_batch_holds_what_fits_but_at_least_one_item() {
-        let sizes =
-            |lengths: &[usize]| batches(lengths, 2048, |&length| length).map(<[_]>::len).collect::<Vec<_>>();
-        assert_eq!(sizes(&[1000, 1000, 48, 1]), [3, 1]);
-        assert_eq!(sizes(&[2049, 1]), [1, 1]);
-        assert!(sizes(&[]).is_empty());
     }
 }

@@ -4,9 +4,11 @@ use anyhow::{Result, bail};
 use burn::tensor::backend::Backend;
 use frostline_kernels::backend::{self, Work};
 use frostline_kernels::{Kernels, Pack, Train};
-use frostline_model::{Encoder, Network as Classifier, PackedInput, ParameterSource, Pass, Vocabulary};
+use frostline_model::{
+    Encoder, Network as Classifier, PackedInput, ParameterSource, Pass, Vocabulary, batches,
+};
 
-use crate::engine::{BATCH_TOKENS, batches};
+use crate::engine::BATCH_TOKENS;
 use crate::model_folder::ModelFolder;
 
 /// A forward pass over sentences of token ids.

@@ -8,15 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use frostline_align::{AlignError, AlignOptions, Aligner};
 use frostline_kernels::backend;
-use frostline_model::EncoderConfig;
+use frostline_model::{EncoderConfig, passes};
 use frostline_record::{Precision, SavedModel};
 use rayon::prelude::*;
 
-use crate::engine::{Build, Engine, Window, batches};
+use crate::engine::{BATCH_TOKENS, Build, Engine, Window};
 use crate::folder::{self, Found, ModelMismatch};
-
-/// The most forward passes whose logits are kept, so that a long text needs little memory.
-const BATCHES_AT_ONCE: usize = 64;
 
 /// The tag of a word for which the tokenizer produces no subword, such as a zero-width space: `_`, as
 /// CoNLL-U writes a missing value.
@@ -199,19 +196,10 @@ impl Tagger {
             let mut windows = self.windows(sentences)?;
             // Windows of equal length are batched together, which saves work on backends that pad.
             windows.sort_by_key(|window| (window.ids.len(), window.sentence));
-            let batches: Vec<&[Window]> =
-                batches(&windows, self.engine.batch_tokens(), |window| window.ids.len()).collect();
-            if !self.engine.on_threads() {
-                return batches
-                    .iter()
-                    .try_for_each(|batch| self.give(batch, &self.engine.logits(batch), visit));
-            }
-            for batches in batches.chunks(BATCHES_AT_ONCE) {
-                let all: Vec<Vec<f32>> =
-                    batches.par_iter().with_max_len(1).map(|batch| self.engine.logits(batch)).collect();
-                batches.iter().zip(&all).try_for_each(|(batch, logits)| self.give(batch, logits, visit))?;
-            }
-            Ok(())
+            let length = |window: &Window| window.ids.len();
+            let logits = |batch: &[Window]| self.engine.logits(batch);
+            let give = |batch: &[Window], logits: Vec<f32>| self.give(batch, &logits, visit);
+            passes(self.engine.on_threads(), &windows, BATCH_TOKENS, length, logits, give)
         })
     }
 

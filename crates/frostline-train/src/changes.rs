@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use burn::prelude::*;
 use frostline_freeze::Group;
 use frostline_kernels::{Kernels, Precision};
-use frostline_model::{EncoderConfig, Network, Values};
+use frostline_model::{EncoderConfig, Network, Values, batches};
 use frostline_record::Settings;
 
 use crate::batch::Batch;
-use crate::passes::batches;
 use crate::{View, pass};
 
 /// How far each group of an encoder is from where it started: the norm of its parameters'
@@ -50,7 +49,7 @@ pub fn linear_cka<B: Kernels>(
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
     let whole = View { prefix: None, ..view };
     let mut sums: Vec<Products<B>> = Vec::new();
-    for sentences in batches(view.data, &order, settings.eval.batch_tokens) {
+    for sentences in batches(&order, settings.eval.batch_tokens, view.data.lengths()) {
         let batch = Batch::new(config, whole, sentences, false);
         if batch.labels.is_empty() {
             continue;

@@ -136,6 +136,11 @@ impl Dataset {
     pub fn subwords(&self) -> usize {
         self.examples.iter().map(|example| example.ids.len()).sum()
     }
+
+    /// The subwords of a sentence, by its number.
+    pub(crate) fn lengths(&self) -> impl Fn(&usize) -> usize {
+        |&sentence| self.examples[sentence].ids.len()
+    }
 }
 
 fn example(
