@@ -184,14 +184,23 @@ pub(crate) fn terminal_tables(study: &Study, lang: &str) -> Vec<Table> {
 fn terminal_table(study: &Study, lang: &str) -> Table {
     let test = study.groups_of(lang).any(|group| group.test.is_some());
     let other = |group: &&Group| group.policy != BASELINE;
+    let short = if study.metric() == "accuracy" { "acc." } else { "F1" };
+    let (dev, test_title) = (format!("dev {short}"), format!("test {short}"));
     let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
-        .column("dev acc.", Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.accuracy))
-        .ranked(3, "vs none", Quantity::Change(2), move |group| {
-            Some(group).filter(|group| other(group)).and_then(|group| group.dev_accuracy_gain)
+        .column(dev.clone(), Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.score))
+        .ranked(3, "vs none", Quantity::Points(2), move |group| {
+            let found = study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged);
+            let mean = || group.dev_gain.map(|gain| gain.mean);
+            Some(group)
+                .filter(|group| other(group))
+                .and_then(|_| found.map(|f| f.difference.value).or_else(mean))
         })
-        .ranked(2, "verdict", Quantity::Text, |group| study.verdicts.get(group, "dev").and_then(short))
-        .ranked(if test { 4 } else { 9 }, "test acc.", Quantity::Percent(2), |group| {
-            group.test.as_ref().map(|test| test.accuracy)
+        .ranked(3, "95 % interval", Quantity::Change(2), move |group| {
+            study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged).map(|found| found.interval)
+        })
+        .ranked(2, "verdict", Quantity::Text, |group| study.verdicts.get(group, "dev").and_then(verdict_word))
+        .ranked(if test { 4 } else { 9 }, test_title.clone(), Quantity::Percent(2), |group| {
+            group.test.as_ref().map(|test| test.score)
         })
         .ranked(5, "trainable", Quantity::Count, |group| group.plain_parameters().map(|p| p.trainable))
         .ranked(6, "saved", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
@@ -208,16 +217,17 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
     let names = ["trainable", "saved", "train", "saved time", "samples", "steps", "seeds"];
     let lines =
         short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
-            .column("dev acc.", Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.accuracy))
-            .column("vs none", Quantity::Change(2), nothing)
+            .column(dev, Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.score))
+            .column("vs none", Quantity::Points(2), nothing)
+            .column("95 % interval", Quantity::Change(2), nothing)
             .column("verdict", Quantity::Text, nothing)
-            .column("test acc.", Quantity::Percent(2), |one| one.test.as_ref().map(|test| test.accuracy))
+            .column(test_title, Quantity::Percent(2), |one| one.test.as_ref().map(|test| test.score))
             .each(names, |name| (*name).into(), Quantity::Text, move |one, _| nothing(one));
     table.with_rows(lines.table(&below))
 }
 
 /// A verdict, where there is one.
-fn short(row: &PolicyVerdict) -> Option<&'static str> {
+fn verdict_word(row: &PolicyVerdict) -> Option<&'static str> {
     row.judged().map(|judged| judged.verdict.name())
 }
 

@@ -54,6 +54,14 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
+    /// A value as tables show it. A difference has no standard deviation beside it, which could be taken for its interval.
+    fn shown(self, value: Value) -> Value {
+        match (self, value) {
+            (Self::Points(_) | Self::Change(_), Value::Spread(stat)) => Value::Number(stat.mean),
+            (_, value) => value,
+        }
+    }
+
     /// Whether its values are words.
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Text)
@@ -131,7 +139,7 @@ impl<'a, R> Columns<'a, R> {
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
         let head = Head { name: name.into(), unit, rank };
-        self.columns.push(Column { head, get: Box::new(move |row| get(row).into()) });
+        self.columns.push(Column { head, get: Box::new(move |row| unit.shown(get(row).into())) });
         self
     }
 

@@ -8,19 +8,16 @@
 //! - *Sentences* are resampled with replacement, the same ones for all seeds, since words of a sentence are not
 //!   independent and one sentence may be hard for every seed.
 //! - *Seeds* are too few to be resampled: a bootstrap of three values gives an interval that is far too narrow. Their
-//!   variance is estimated with `seeds - 1` in the denominator and has Student's quantile for `seeds - 1` degrees of
-//!   freedom.
-//! - The two half widths are combined as the root of the sum of their squares.
+//!   variance is estimated with `seeds - 1` in the denominator.
 //!
 //! The variance between seeds also contains what a seed does on single sentences (the interaction), which the variance
-//! of sentences contains too. Where both are added it is left to the seeds. But an interval is never narrower than that of
-//! the sentences alone, since the variance between two or three seeds may be small by chance.
+//! of sentences contains too.
+//!
+//! [`verdict::judge`](crate::verdict::judge) makes intervals of the comparisons of a table.
 //!
 //! # Source
 //! Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 8; Owen and Eckles, *Bootstrapping Data
-//! Arrays of Arbitrary Order* (2012), for crossed samples; Graybill and Wang, *Confidence Intervals on Nonnegative
-//! Linear Combinations of Variances* (1980), and Zou and Donner, *Construction of Confidence Limits about Effect
-//! Measures* (2008), for combining half widths; Agresti and Min, *Effects and Non-effects of Paired Identical
+//! Arrays of Arbitrary Order* (2012), for crossed samples; Agresti and Min, *Effects and Non-effects of Paired Identical
 //! Observations* (2005), for the pseudo-observations; Agarwal et al., *Deep Reinforcement Learning at the Edge of the
 //! Statistical Precipice* (2021), for resampling within strata.
 
@@ -30,14 +27,9 @@ use frostline_random::Stream;
 use serde::Serialize;
 
 use crate::error::ScoreError;
-use crate::interval::checked;
-use crate::student::two_sided;
 
 /// How often sentences are resampled by default.
 pub const RESAMPLES: u32 = 2_000;
-
-/// How often results are swapped by default.
-pub const SWAPS: u32 = 4_999;
 
 /// Sentences, and the seeds with which the two systems were scored on them.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,22 +173,13 @@ impl Stratum {
         sums.into_iter().zip(self.words_by_seed()).map(|(sum, words)| sum / words).collect()
     }
 
-    /// What each sentence adds to the mean of the seeds' differences.
-    fn by_sentence(&self) -> impl Iterator<Item = f64> {
-        let seeds = self.seeds as f64;
-        let scale: Vec<f64> = self.words_by_seed().into_iter().map(|words| 1.0 / (words * seeds)).collect();
-        self.gains
-            .chunks_exact(self.seeds)
-            .map(move |of_sentence| of_sentence.iter().zip(&scale).map(|(gain, scale)| gain * scale).sum())
-    }
-
-    /// The variance of the mean over seeds that comes from the sample of sentences, and the part of it that is the
-    /// interaction.
-    fn sampling(&self, resamples: u32, stream: Stream) -> [f64; 2] {
+    /// How the sample of sentences makes the mean over seeds vary.
+    fn sampling(&self, resamples: u32, stream: Stream) -> Sampled {
         let seeds = self.seeds as f64;
         let centre = self.by_seed();
         let centre_of_all = centre.iter().sum::<f64>() / seeds;
         let (mut of_mean, mut of_seeds, mut used) = (0.0, 0.0, 0.0);
+        let mut deviations = Vec::with_capacity(resamples as usize);
         let (mut sums, mut words) = (vec![0.0; self.seeds], vec![0.0; self.seeds]);
         for number in 0..resamples {
             let draws = stream.child(u64::from(number));
@@ -213,11 +196,13 @@ impl Stratum {
                 text.add(&mut words, of_text);
             }
             if words.contains(&0.0) {
+                deviations.push(0.0);
                 continue;
             }
             let drawn = || sums.iter().zip(&words).map(|(sum, words)| sum / words);
-            let mean = drawn().sum::<f64>() / seeds;
-            of_mean += (mean - centre_of_all).powi(2);
+            let deviation = drawn().sum::<f64>() / seeds - centre_of_all;
+            deviations.push(deviation);
+            of_mean += deviation.powi(2);
             of_seeds +=
                 drawn().zip(&centre).map(|(drawn, centre)| (drawn - centre).powi(2)).sum::<f64>() / seeds;
             used += 1.0;
@@ -233,8 +218,25 @@ impl Stratum {
         // As if one more word were right in A alone and one in B alone: where the systems (nearly) never differ, the
         // sentences at hand do not prove that they never would.
         let unseen = 2.0 / self.all_words().powi(2);
-        [of_mean + unseen, interaction.clamp(0.0, of_mean)]
+        Sampled {
+            variance: of_mean + unseen,
+            interaction: interaction.clamp(0.0, of_mean),
+            unseen,
+            deviations,
+        }
     }
+}
+
+/// What resampled sentences show.
+struct Sampled {
+    /// The variance of the mean over seeds.
+    variance: f64,
+    /// The part of it that is the interaction.
+    interaction: f64,
+    /// The part of it that stands for words that were not seen.
+    unseen: f64,
+    /// The mean over seeds minus that of all sentences, resample by resample.
+    deviations: Vec<f64>,
 }
 
 impl Text {
@@ -278,7 +280,14 @@ pub struct CrossedDifference {
     pub variance: VarianceParts,
     /// Degrees of freedom of the sentences' part.
     #[serde(skip)]
-    freedom: usize,
+    pub(crate) freedom: usize,
+    /// The part of the sentences' variance that stands for words that were not seen.
+    #[serde(skip)]
+    pub(crate) unseen: f64,
+    /// Resample by resample, how far the value is from that of all sentences. The same sentences are drawn for all comparisons
+    /// on one text, so that values of different comparisons belong together.
+    #[serde(skip)]
+    pub(crate) deviations: Vec<f64>,
 }
 
 impl CrossedDifference {
@@ -300,27 +309,54 @@ impl CrossedDifference {
         }
         let weights: f64 = strata.iter().map(|stratum| stratum.weight).sum();
         let mut by_seed = vec![0.0; first.seeds];
-        let (mut sentences, mut interaction) = (0.0, 0.0);
+        let (mut sentences, mut interaction, mut unseen) = (0.0, 0.0, 0.0);
+        let mut deviations = vec![0.0; resamples as usize];
         let stream = Stream::new(seed, "bootstrap");
         for (stratum, number) in strata.iter().zip(0..) {
             let weight = stratum.weight / weights;
             let of_stratum: Vec<f64> = stratum.by_seed().iter().map(|value| weight * value).collect();
             add(&mut by_seed, &of_stratum);
-            let [all, shared] = stratum.sampling(resamples, stream.child(number));
-            sentences += weight * weight * all;
-            interaction += weight * weight * shared;
+            let sampled = stratum.sampling(resamples, stream.child(number));
+            sentences += weight * weight * sampled.variance;
+            interaction += weight * weight * sampled.interaction;
+            unseen += weight * weight * sampled.unseen;
+            deviations.iter_mut().zip(&sampled.deviations).for_each(|(sum, one)| *sum += weight * one);
+        }
+        let count: usize = strata.iter().map(|stratum| stratum.words.len()).sum();
+        let parts = VarianceParts { seeds: None, sentences, interaction };
+        Ok(Self {
+            sentences: strata.iter().map(Stratum::sentences_of_seed).sum(),
+            freedom: count - strata.iter().map(|stratum| stratum.texts.len()).sum::<usize>(),
+            unseen,
+            deviations,
+            ..Self::from_parts(by_seed, count, parts)?
+        })
+    }
+
+    /// A difference of which the parts are known: each seed's difference, the number of sentences, and what comes from them. The
+    /// variance between seeds is computed from the seeds.
+    ///
+    /// # Errors
+    /// Without seeds or with fewer than two sentences.
+    pub fn from_parts(by_seed: Vec<f64>, sentences: usize, parts: VarianceParts) -> Result<Self, ScoreError> {
+        if by_seed.is_empty() {
+            return Err(ScoreError::Empty { what: "the list of seeds" });
+        }
+        if sentences < 2 {
+            return Err(ScoreError::Empty { what: "the sample of sentences" });
         }
         let n = by_seed.len() as f64;
         let value = by_seed.iter().sum::<f64>() / n;
         let squares: f64 = by_seed.iter().map(|of_seed| (of_seed - value).powi(2)).sum();
         let seeds = (by_seed.len() > 1).then(|| squares / (n - 1.0) / n);
-        let count: usize = strata.iter().map(|stratum| stratum.words.len()).sum();
         Ok(Self {
             value,
             by_seed,
-            sentences: strata.iter().map(Stratum::sentences_of_seed).sum(),
-            variance: VarianceParts { seeds, sentences, interaction },
-            freedom: count - strata.iter().map(|stratum| stratum.texts.len()).sum::<usize>(),
+            sentences,
+            variance: VarianceParts { seeds, ..parts },
+            freedom: sentences - 1,
+            unseen: 0.0,
+            deviations: Vec::new(),
         })
     }
 
@@ -329,113 +365,6 @@ impl CrossedDifference {
     pub const fn seeds(&self) -> usize {
         self.by_seed.len()
     }
-
-    /// The ends of an interval. With one seed it is about these two trained models alone: it covers other sentences,
-    /// not other seeds.
-    ///
-    /// # Panics
-    /// If `confidence` is not between 0 and 1.
-    #[must_use]
-    pub fn interval(&self, confidence: f64) -> [f64; 2] {
-        let half = self.half_width(confidence);
-        [self.value - half, self.value + half]
-    }
-
-    /// The two-sided p-value of "no difference": 1 minus the confidence of the interval that ends at 0.
-    #[must_use]
-    pub fn p_value(&self) -> f64 {
-        self.two_sided_p(self.value.abs())
-    }
-
-    /// The one-sided p-value of "the difference is at most `bound`".
-    #[must_use]
-    pub fn p_at_most(&self, bound: f64) -> f64 {
-        let half = 0.5 * self.two_sided_p((self.value - bound).abs());
-        if self.value > bound { half } else { 1.0 - half }
-    }
-
-    /// The p-value of "the systems differ by at least `margin`": the larger of two one-sided ones. At most 0.05 exactly
-    /// where the 90 % interval lies within the margin.
-    ///
-    /// # Source
-    /// Schuirmann, *A Comparison of the Two One-Sided Tests Procedure and the Power Approach* (1987).
-    #[must_use]
-    pub fn p_equivalent(&self, margin: f64) -> f64 {
-        let upper = 1.0 - self.p_at_most(margin);
-        self.p_at_most(-margin).max(upper)
-    }
-
-    pub(crate) fn half_width(&self, confidence: f64) -> f64 {
-        half_width(checked(confidence), &self.variance, [self.seeds() - 1, self.freedom])
-    }
-
-    /// 1 minus the confidence of the interval with this half width.
-    fn two_sided_p(&self, half: f64) -> f64 {
-        if half <= 0.0 {
-            return 1.0;
-        }
-        let (mut low, mut high) = (SMALLEST_P.ln(), 0.0);
-        for _ in 0..P_STEPS {
-            let middle = 0.5 * (low + high);
-            if self.half_width(1.0 - f64::exp(middle)) > half {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        high.exp()
-    }
-}
-
-/// No smaller p-value is computed.
-const SMALLEST_P: f64 = 1e-9;
-
-/// Halvings by which a p-value is found, to nine digits.
-const P_STEPS: u32 = 34;
-
-/// Half the width of an interval from the variances of seeds and of sentences, with the degrees of freedom of both.
-pub(crate) fn half_width(confidence: f64, variance: &VarianceParts, freedom: [usize; 2]) -> f64 {
-    let VarianceParts { seeds, sentences, interaction } = *variance;
-    let squared = |variance: f64, freedom: usize| two_sided(confidence, freedom).powi(2) * variance;
-    let alone = squared(sentences, freedom[1]);
-    let of_both = |seeds| squared(seeds, freedom[0]) + squared(sentences - interaction, freedom[1]);
-    alone.max(seeds.map_or(0.0, of_both)).sqrt()
-}
-
-/// Two-sided p-value of "A and B are exchangeable on every sentence": the results of a sentence are swapped at random,
-/// for all seeds at once. It says nothing about other seeds.
-///
-/// # Errors
-/// Without strata.
-///
-/// # Panics
-/// If `swaps` is 0.
-pub fn crossed_permutation(strata: &[Stratum], swaps: u32, seed: u64) -> Result<f64, ScoreError> {
-    assert!(swaps > 0, "at least one swap is needed");
-    if strata.is_empty() {
-        return Err(ScoreError::Empty { what: "the list of strata" });
-    }
-    let scaled =
-        |stratum: &Stratum| stratum.by_sentence().map(|gain| stratum.weight * gain).collect::<Vec<f64>>();
-    // A sentence without a difference stays what it is when it is swapped.
-    let gains: Vec<f64> = strata.iter().flat_map(scaled).filter(|gain| *gain != 0.0).collect();
-    let far = gains.iter().sum::<f64>().abs() - 1e-12;
-    let stream = Stream::new(seed, "permutation");
-    let mut as_far = 0u32;
-    for number in 0..swaps {
-        let draws = stream.child(u64::from(number));
-        let mut sum = 0.0;
-        for (chunk, counter) in gains.chunks(64).zip(0..) {
-            let mut bits = draws.bits(counter);
-            for gain in chunk {
-                // The last bit becomes the sign.
-                sum += f64::from_bits(gain.to_bits() ^ (bits << 63));
-                bits >>= 1;
-            }
-        }
-        as_far += u32::from(sum.abs() >= far);
-    }
-    Ok((f64::from(as_far) + 1.0) / (f64::from(swaps) + 1.0))
 }
 
 #[cfg(test)]

@@ -32,6 +32,47 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
+/// Where a decreasing function crosses 0 between `low` and `high`, at whose ends it has different signs (or is 0).
+///
+/// # Source
+/// Dowell and Jarratt, *A Modified Regula Falsi Method for Computing the Root of an Equation* (1971).
+pub fn root_of_decreasing(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut at_low, mut at_high) = (f(low), f(high));
+    if at_low <= 0.0 {
+        return low;
+    }
+    if at_high >= 0.0 {
+        return high;
+    }
+    let mut last = 0;
+    for _ in 0..200 {
+        let middle = (low * at_high - high * at_low) / (at_high - at_low);
+        let middle = if middle > low && middle < high { middle } else { 0.5 * (low + high) };
+        let value = f(middle);
+        if value == 0.0 || high - low <= 1e-11 * (1.0 + high.abs()) {
+            return middle;
+        }
+        // An end that is kept twice counts half, so that both ends move.
+        if value > 0.0 {
+            (low, at_low) = (middle, value);
+            if last == 1 {
+                at_high *= 0.5
+            }
+            last = 1;
+        } else {
+            (high, at_high) = (middle, value);
+            if last == -1 {
+                at_low *= 0.5
+            }
+            last = -1;
+        }
+        if value.abs() < 1e-11 {
+            return middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
 /// `P(X >= x)` of a chi-squared `X` with one degree of freedom.
 pub fn chi_squared_1_tail(x: f64) -> f64 {
     libm::erfc((0.5 * x).sqrt())
@@ -90,6 +131,16 @@ mod tests {
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-14);
         assert_eq!(normal_quantile(0.0), f64::NEG_INFINITY);
         assert_eq!(normal_quantile(1.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn roots_are_found_from_either_side() {
+        for wanted in [0.001, 0.3, 2.0, 9.9] {
+            let found = root_of_decreasing(0.0, 10.0, |x| (wanted - x) * (1.0 + x));
+            assert!((found - wanted).abs() < 1e-9, "{found}, not {wanted}");
+        }
+        assert_eq!(root_of_decreasing(1.0, 2.0, |x| -x), 1.0);
+        assert_eq!(root_of_decreasing(1.0, 2.0, |x| x), 2.0);
     }
 
     #[test]

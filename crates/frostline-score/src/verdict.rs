@@ -1,23 +1,36 @@
-//! One rule for "is A better than B": better, worse, equivalent within a margin, or undecided, and what would decide it.
+//! One rule for "is A better than B" in a table of comparisons: the interval decides.
 //!
-//! A difference is *shown* where its p-value is at most 0.05 after Holm's correction for all comparisons of a table.
-//! The p-value is the larger of two: of the interval over seeds and sentences ([`CrossedDifference::p_value`]), and of
-//! the permutation test over sentences ([`crossed_permutation`]). A and B are
-//! *equivalent* where the 90 % interval lies within the margin (two one-sided tests). One seed shows nothing: it is not
-//! known how much another would differ.
+//! The intervals of a table hold *together*: with a probability of 95 %, all of them contain their true difference. A
+//! system is *better* or *worse* if its interval lies above or below 0, *equivalent* if it lies within the margin, and
+//! *undecided* otherwise. An interval may lie within the margin and not contain 0: the difference is then shown, and
+//! shown to be small. One seed decides nothing: it is not known how much another would differ.
+//!
+//! The half width combines two parts as the root of the sum of their squares:
+//!
+//! - *Sentences*: the bootstrap's variance, times the quantile of the largest deviation in a table. The same sentences are
+//!   drawn for all rows, so that this quantile is read off the resamples.
+//! - *Seeds*: the variance [moderated](crate::moderation) over the study, times [Dunnett's](crate::dunnett) quantile, since all
+//!   rows share the baseline's seeds.
+//!
+//! What seeds do on single sentences is in both variances and is left to the seeds. An interval is never narrower than
+//! sentences alone make it.
 //!
 //! # Source
-//! Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (1979); Schuirmann (1987) for equivalence; Dror,
-//! Baumer, Shlomov and Reichart, *The Hitchhiker's Guide to Testing Statistical Significance in NLP* (2018).
+//! Dunnett (1955) and Smyth (2004), as cited in [`dunnett`](crate::dunnett) and [`moderation`](crate::moderation); Westfall and
+//! Young, *Resampling-Based Multiple Testing* (1993), for the largest deviation; Graybill and Wang, *Confidence Intervals on Nonnegative Linear Combinations of
+//! Variances* (1980), and Zou and Donner, *Construction of Confidence Limits about Effect Measures* (2008), for combining half
+//! widths.
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::crossed::{CrossedDifference, SWAPS, Stratum, VarianceParts, crossed_permutation, half_width};
+use crate::crossed::{CrossedDifference, VarianceParts};
 use crate::distribution::{normal_cdf, normal_quantile};
-use crate::error::ScoreError;
-use crate::multiple::holm;
+use crate::dunnett::{Curve, Dunnett};
+use crate::moderation::{self, SeedScatter, seed_freedom};
 
-/// The probability of a false "better" or "worse" in a table, and of a false "equivalent" in a row.
+/// The probability that any interval of a table does not contain its true difference.
 pub const ALPHA: f64 = 0.05;
 
 /// The probability with which a study of the proposed size decides, if the difference is what was observed.
@@ -70,102 +83,187 @@ pub struct Needed {
 pub struct Judged {
     /// The difference.
     pub difference: CrossedDifference,
-    /// The ends of its 95 % interval.
+    /// The ends of its interval. All intervals of the table hold together with a probability of 95 %.
     pub interval: [f64; 2],
-    /// The p-value of "no difference".
+    /// The p-value of "no difference", corrected for the table: 1 minus the confidence of the interval that ends at 0; at
+    /// least 0.000001.
     pub p: f64,
-    /// The same after Holm's correction for the table.
-    pub holm_p: f64,
-    /// The p-value of "they differ by at least the margin".
-    pub equivalence_p: f64,
+    /// The variance of the mean over seeds that the interval uses; absent for one seed.
+    pub moderated: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
-    /// Whether the 90 % interval lies within the margin; with one seed, this says nothing about the systems.
+    /// Whether the interval lies within the margin; with one seed, this says nothing about the systems.
     pub within_margin: bool,
     /// What would decide; present where nothing is decided and there are several seeds.
     pub needed: Option<Needed>,
 }
 
-/// A comparison before the correction for its table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// The difference.
-    pub difference: CrossedDifference,
-    /// The p-value of "no difference".
-    pub p: f64,
-}
+impl Judged {
+    /// Whether A is shown to lose at most `margin` against B: several seeds, and an interval above `-margin`.
+    #[must_use]
+    pub fn loses_at_most(&self, margin: f64) -> bool {
+        self.difference.seeds() > 1 && self.interval[0] > -margin
+    }
 
-impl Measured {
-    /// Computes the difference and its p-value, for a row of a table of so many. All random choices follow from `seed`.
-    ///
-    /// # Errors
-    /// As [`CrossedDifference::of`].
-    ///
-    /// # Panics
-    /// If `resamples` is 0.
-    pub fn of(strata: &[Stratum], rows: usize, resamples: u32, seed: u64) -> Result<Self, ScoreError> {
-        let difference = CrossedDifference::of(strata, resamples, seed)?;
-        let p = difference.p_value().max(crossed_permutation(strata, swaps(rows), seed)?);
-        Ok(Self { difference, p })
+    /// Whether A is shown to lose more than `margin` against B: several seeds, and an interval below `-margin`.
+    #[must_use]
+    pub fn loses_more_than(&self, margin: f64) -> bool {
+        self.difference.seeds() > 1 && self.interval[1] < -margin
     }
 }
 
-/// With how many swaps a permutation test can show a difference in a table of so many rows: its smallest p-value, 1 / (swaps + 1),
-/// times the rows is at most half of [`ALPHA`].
-fn swaps(rows: usize) -> u32 {
-    let least = 2.0 * rows as f64 / ALPHA;
-    SWAPS.max(least as u32)
-}
-
-/// The verdicts of a table: Holm's correction is for all of its rows. `margin` is a fraction of 1.
+/// The verdicts of a table, whose rows are compared with one baseline. `study` is the scatter of all tables of the study, and
+/// `margin` a fraction of 1.
+///
+/// ```
+/// use frostline_score::{CrossedDifference, SeedScatter, Stratum, Verdict, verdict::judge};
+///
+/// // Two systems against one baseline: 200 sentences of ten words, three seeds. The first system gains a word
+/// // in every other sentence, the second one nothing.
+/// let row = |every: usize| {
+///     let gain = |seed: usize, at: usize| {
+///         let noise = [0.0, 1.0, -1.0][(at * 7 + seed) % 3];
+///         noise + if every > 0 && at % every == 0 { 1.0 } else { 0.0 }
+///     };
+///     let gains: Vec<Vec<f64>> = (0..3).map(|seed| (0..200).map(|at| gain(seed, at)).collect()).collect();
+///     CrossedDifference::of(&[Stratum::new(vec![10; 200], &gains)?], 2_000, 0)
+/// };
+/// let rows = vec![row(2)?, row(0)?];
+/// let scatter = SeedScatter::of(&rows);
+/// let judged = judge(rows, scatter, 0.02);
+/// assert_eq!(judged[0].verdict, Verdict::Better);
+/// assert_eq!(judged[1].verdict, Verdict::Equivalent);
+/// assert!(judged[0].interval[0] > 0.0 && judged[0].p < 0.05);
+/// # Ok::<(), frostline_score::ScoreError>(())
+/// ```
 ///
 /// # Panics
 /// If the margin is not above 0.
 #[must_use]
-pub fn judge(rows: Vec<Measured>, margin: f64) -> Vec<Judged> {
+pub fn judge(rows: Vec<CrossedDifference>, study: SeedScatter, margin: f64) -> Vec<Judged> {
     assert!(margin > 0.0, "a margin of {margin} is not above 0");
-    let p_values: Vec<f64> = rows.iter().map(|row| row.p).collect();
-    let alpha = ALPHA / rows.len().max(1) as f64;
-    let one = |(row, holm_p): (Measured, f64)| {
-        let Measured { difference, p } = row;
-        let equivalence_p = difference.p_equivalent(margin);
-        let within_margin = equivalence_p <= ALPHA;
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let rule = Rule::new(&rows, SeedScatter::of(&rows).or_larger(study));
+    rows.into_iter().map(|row| rule.judge(row, margin)).collect()
+}
+
+/// How the intervals of a table are made.
+struct Rule {
+    dunnett: Arc<Dunnett>,
+    scatter: SeedScatter,
+    /// The quantile of the largest deviation over the resamples, over that of a table whose rows have a correlation of one half.
+    joint: f64,
+}
+
+impl Rule {
+    fn new(rows: &[CrossedDifference], scatter: SeedScatter) -> Self {
+        let dunnett = Dunnett::shared(rows.len());
+        let independent = dunnett.curve(f64::INFINITY).at_95();
+        let joint = joint_quantile(rows).map_or(1.0, |found| found / independent);
+        Self { dunnett, scatter, joint }
+    }
+
+    fn judge(&self, difference: CrossedDifference, margin: f64) -> Judged {
+        let moderated = self.scatter.moderated(&difference);
+        let variance = VarianceParts { seeds: moderated, ..difference.variance };
+        let half = half_width(&variance, self.quantiles(&difference));
+        let interval = [difference.value - half, difference.value + half];
+        let within_margin = -margin < interval[0] && interval[1] < margin;
         let verdict = match difference.seeds() {
             1 => Verdict::Undecided,
-            _ if holm_p <= ALPHA && difference.value > 0.0 => Verdict::Better,
-            _ if holm_p <= ALPHA => Verdict::Worse,
+            _ if interval[0] > 0.0 => Verdict::Better,
+            _ if interval[1] < 0.0 => Verdict::Worse,
             _ if within_margin => Verdict::Equivalent,
             _ => Verdict::Undecided,
         };
         let undecided = verdict == Verdict::Undecided;
-        let needed = undecided.then(|| needed(&difference, margin, alpha)).flatten();
-        let interval = difference.interval(1.0 - ALPHA);
-        Judged { interval, p, holm_p, equivalence_p, verdict, within_margin, needed, difference }
-    };
-    rows.into_iter().zip(holm(&p_values)).map(one).collect()
+        let needed = undecided.then(|| self.needed(&difference, moderated?, margin)).flatten();
+        Judged {
+            interval,
+            p: self.p_value(&difference, &variance),
+            moderated,
+            verdict,
+            within_margin,
+            needed,
+            difference,
+        }
+    }
+
+    /// The quantiles at 95 % of sentences and of seeds.
+    fn quantiles(&self, difference: &CrossedDifference) -> [f64; 2] {
+        let [sentences, seeds] = self.curves(difference);
+        [self.joint * sentences.at_95(), seeds.at_95()]
+    }
+
+    fn curves(&self, difference: &CrossedDifference) -> [Arc<Curve>; 2] {
+        let of_seeds = seed_freedom(difference.seeds(), self.dunnett.rows());
+        [difference.freedom as f64, of_seeds].map(|freedom| self.dunnett.curve(freedom))
+    }
+
+    /// 1 minus the confidence of the interval that ends at 0.
+    fn p_value(&self, difference: &CrossedDifference, variance: &VarianceParts) -> f64 {
+        let [sentences, seeds] = self.curves(difference);
+        let width =
+            |[of_sentences, of_seeds]: [f64; 2]| half_width(variance, [self.joint * of_sentences, of_seeds]);
+        Curve::p_value(&sentences, &seeds, difference.value.abs(), width)
+    }
+
+    /// How large a study must be so that it shows the observed difference, or that it is within the margin, with the
+    /// probability [`POWER`].
+    fn needed(&self, difference: &CrossedDifference, moderated: f64, margin: f64) -> Option<Needed> {
+        let design = Design::new(difference, moderated);
+        let of_sentences = self.quantiles(difference)[0];
+        let decides = |seeds: usize, sentences: usize| {
+            let of_seeds = self.dunnett.curve(seed_freedom(seeds, self.dunnett.rows())).at_95();
+            design.decides(seeds, sentences, margin, [of_sentences, of_seeds])
+        };
+        let (seeds, sentences) = (difference.seeds(), difference.sentences);
+        let seeds_needed = (seeds + 1..=MOST_SEEDS).find(|&more| decides(more, sentences));
+        let sentences_needed = decides(seeds, MOST_SENTENCES).then(|| {
+            let (mut low, mut high) = (sentences.min(MOST_SENTENCES), MOST_SENTENCES);
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                if decides(seeds, middle) {
+                    high = middle;
+                } else {
+                    low = middle;
+                }
+            }
+            high
+        });
+        Some(Needed { seeds: seeds_needed, sentences: sentences_needed })
+    }
 }
 
-/// How large a study must be so that it shows the observed difference, or that it is within the margin, with the
-/// probability [`POWER`]. `alpha` is for the former. Nothing for one seed.
-#[must_use]
-pub fn needed(difference: &CrossedDifference, margin: f64, alpha: f64) -> Option<Needed> {
-    let design = Design::of(difference)?;
-    let decides = |seeds: usize, sentences: usize| design.decides(seeds, sentences, margin, alpha);
-    let (seeds, sentences) = (difference.seeds(), difference.sentences);
-    let seeds_needed = (seeds + 1..=MOST_SEEDS).find(|&more| decides(more, sentences));
-    let sentences_needed = decides(seeds, MOST_SENTENCES).then(|| {
-        let (mut low, mut high) = (sentences.min(MOST_SENTENCES), MOST_SENTENCES);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if decides(seeds, middle) {
-                high = middle;
-            } else {
-                low = middle;
+/// Half the width of an interval from the variances of sentences and of seeds, with the quantiles of both.
+fn half_width(variance: &VarianceParts, [of_sentences, of_seeds]: [f64; 2]) -> f64 {
+    let VarianceParts { seeds, sentences, interaction } = *variance;
+    let alone = of_sentences.powi(2) * sentences;
+    let both = |seeds| of_seeds.powi(2) * seeds + of_sentences.powi(2) * (sentences - interaction);
+    alone.max(seeds.map_or(0.0, both)).sqrt()
+}
+
+/// The value that the largest deviation of any row, in its own standard deviations, stays below in 95 % of the resamples.
+fn joint_quantile(rows: &[CrossedDifference]) -> Option<f64> {
+    let count = rows.iter().map(|row| row.deviations.len()).min().filter(|count| *count > 0)?;
+    if rows.len() == 1 {
+        return None;
+    }
+    let mut largest = vec![0.0_f64; count];
+    for row in rows {
+        let squares: f64 = row.deviations[..count].iter().map(|one| one * one).sum();
+        if squares > 0.0 {
+            let scale = (count as f64 / squares).sqrt();
+            for (largest, one) in largest.iter_mut().zip(&row.deviations) {
+                *largest = largest.max(scale * one.abs());
             }
         }
-        high
-    });
-    Some(Needed { seeds: seeds_needed, sentences: sentences_needed })
+    }
+    largest.sort_by(f64::total_cmp);
+    let at = ((1.0 - ALPHA) * count as f64).ceil() as usize - 1;
+    Some(largest[at.min(count - 1)]).filter(|found| *found > 0.0)
 }
 
 /// The variances of a single seed and a single sentence, for studies of other sizes.
@@ -177,18 +275,18 @@ struct Design {
 }
 
 impl Design {
-    fn of(difference: &CrossedDifference) -> Option<Self> {
+    fn new(difference: &CrossedDifference, moderated: f64) -> Self {
         let parts = difference.variance;
         let (seeds, sentences) = (difference.seeds() as f64, difference.sentences as f64);
-        Some(Self {
+        Self {
             value: difference.value.abs(),
-            of_seed: seeds * (parts.seeds? - parts.interaction).max(0.0),
+            of_seed: seeds * (moderated - moderation::floor(difference)).max(0.0),
             of_sentence: sentences * (parts.sentences - parts.interaction).max(0.0),
             of_both: seeds * sentences * parts.interaction,
-        })
+        }
     }
 
-    fn decides(&self, seeds: usize, sentences: usize, margin: f64, alpha: f64) -> bool {
+    fn decides(&self, seeds: usize, sentences: usize, margin: f64, quantiles: [f64; 2]) -> bool {
         let (n_seeds, n_sentences) = (seeds as f64, sentences as f64);
         let interaction = self.of_both / n_seeds / n_sentences;
         let of_sentences = self.of_sentence / n_sentences + interaction;
@@ -196,105 +294,13 @@ impl Design {
         let error = (of_seeds + of_sentences).sqrt();
         let parts =
             VarianceParts { seeds: Some(of_seeds + interaction), sentences: of_sentences, interaction };
-        let half = |confidence| half_width(confidence, &parts, [seeds - 1, sentences - 1]);
-        let differs = self.value >= half(1.0 - alpha) + normal_quantile(POWER) * error;
+        let half = half_width(&parts, quantiles);
+        let differs = self.value >= half + normal_quantile(POWER) * error;
         // Both ends of the interval must lie within the margin.
-        let room = margin - half(1.0 - 2.0 * ALPHA);
-        let within = |value: f64| normal_cdf((room - value) / error);
+        let within = |value: f64| normal_cdf((margin - half - value) / error);
         differs || within(self.value) + within(-self.value) - 1.0 >= POWER
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::crossed::RESAMPLES;
-
-    /// Gains of every third sentence by seed, plus one word in so many sentences.
-    fn stratum(seeds: usize, sentences: usize, every: usize, spread: f64) -> Stratum {
-        let gain = |seed: usize, at: usize| {
-            let noise = [0.0, 1.0, -1.0][(at * 5 + at / 7) % 3];
-            let shift = spread * (seed as f64 - (seeds as f64 - 1.0) / 2.0);
-            let more = if every > 0 && at.is_multiple_of(every) { 1.0 } else { 0.0 };
-            noise + shift + more
-        };
-        let gains: Vec<Vec<f64>> =
-            (0..seeds).map(|seed| (0..sentences).map(|at| gain(seed, at)).collect()).collect();
-        Stratum::new(vec![20; sentences], &gains).expect("a stratum")
-    }
-
-    fn verdict(stratum: Stratum) -> Judged {
-        let row = Measured::of(&[stratum], 1, RESAMPLES, 0).expect("a row");
-        judge(vec![row], 0.005).remove(0)
-    }
-
-    #[test]
-    fn a_clear_difference_is_better_and_one_seed_shows_nothing() {
-        let clear = verdict(stratum(3, 300, 2, 0.01));
-        assert_eq!((clear.verdict, clear.within_margin, clear.needed), (Verdict::Better, false, None));
-        let one = verdict(stratum(1, 300, 2, 0.0));
-        assert!(one.p < 0.001 && one.interval[0] > 0.0);
-        assert_eq!((one.verdict, one.needed), (Verdict::Undecided, None));
-    }
-
-    #[test]
-    fn equal_systems_on_many_sentences_are_equivalent() {
-        let same = verdict(stratum(3, 900, 0, 0.005));
-        assert_eq!((same.verdict, same.within_margin), (Verdict::Equivalent, true));
-        assert!(same.equivalence_p < 0.05 && same.p > 0.05);
-    }
-
-    #[test]
-    fn too_small_a_study_says_what_would_decide() {
-        let few = verdict(stratum(3, 60, 6, 0.02));
-        assert_eq!(few.verdict, Verdict::Undecided);
-        let needed = few.needed.expect("a size");
-        let sentences = needed.sentences.expect("more sentences suffice");
-        assert!(sentences > 60 && sentences < 5_000, "{needed:?}");
-        // Seeds that differ by several points: more sentences do not help.
-        let far = verdict(stratum(3, 600, 6, 1.5));
-        assert_eq!(far.verdict, Verdict::Undecided);
-        let needed = far.needed.expect("a size");
-        assert_eq!(needed.sentences, None);
-        assert!(needed.seeds.is_none_or(|seeds| seeds > 5), "{needed:?}");
-    }
-
-    #[test]
-    fn holm_is_over_the_table() {
-        let row = |every| Measured::of(&[stratum(3, 100, every, 0.01)], 4, RESAMPLES, 0).expect("a row");
-        let alone = judge(vec![row(8)], 0.005).remove(0);
-        let among = judge(vec![row(8), row(0), row(0), row(0)], 0.005).remove(0);
-        assert!(among.holm_p > alone.holm_p && among.p == alone.p);
-    }
-
-    #[test]
-    fn a_clear_difference_is_shown_in_a_table_of_any_size() {
-        let rows = 1_000;
-        let clear = Measured::of(&[stratum(3, 300, 1, 0.01)], rows, RESAMPLES, 0).expect("a row");
-        let rest = Measured::of(&[stratum(3, 100, 0, 0.01)], rows, RESAMPLES, 0).expect("a row");
-        let table = std::iter::once(clear).chain(std::iter::repeat_n(rest, rows - 1)).collect();
-        assert_eq!(judge(table, 0.005)[0].verdict, Verdict::Better);
-    }
-
-    /// Studies of the proposed size in which the observed difference is the true one.
-    #[test]
-    fn a_study_of_the_proposed_size_decides_with_the_promised_probability() {
-        for value in [0.0, 0.0005, 0.001, 0.002, 0.003] {
-            let design = Design { value, of_seed: 0.0, of_sentence: 0.25, of_both: 0.0 };
-            let (margin, seeds) = (0.005, 3);
-            let decides = |sentences: &usize| design.decides(seeds, *sentences, margin, ALPHA);
-            let sentences = (1_000..).step_by(100).find(decides).expect("a number of sentences");
-            let error = (design.of_sentence / sentences as f64).sqrt();
-            let parts = VarianceParts { seeds: Some(0.0), sentences: error * error, interaction: 0.0 };
-            let half = |confidence| half_width(confidence, &parts, [seeds - 1, sentences - 1]);
-            let stream = frostline_random::Stream::new(7, "studies");
-            let studies = 20_000;
-            let decided = (0..studies).filter(|&study| {
-                let found = value + error * normal_quantile(stream.unit(study).max(1e-12));
-                found.abs() >= half(1.0 - ALPHA) || found.abs() <= margin - half(1.0 - 2.0 * ALPHA)
-            });
-            let share = decided.count() as f64 / studies as f64;
-            assert!(share >= POWER - 0.01, "{share} decided at {value} with {sentences} sentences");
-        }
-    }
-}
+mod tests;

@@ -1,12 +1,14 @@
 //! What came out, in three sentences that are written from the numbers.
 
 use crate::number::{fixed, listed, signed};
+use crate::study::advice::SPLIT;
 use crate::study::{BASELINE, Group, Study, saved};
 use crate::topic::Topic;
 
-/// Three sentences, and whatever else topics say first.
+/// Three sentences, and whatever else topics say first. The first is by the verdicts where there are any.
 pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>, Vec<String>) {
-    let mut said: Vec<String> = range(study).into_iter().collect();
+    let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
+    let mut said: Vec<String> = range(study).filter(|_| !judged).into_iter().collect();
     said.extend(topics.iter().flat_map(|topic| topic.opening(study)));
     if said.len() < 3 {
         said.extend(cheapest(study));
@@ -42,8 +44,8 @@ struct Reached<'a> {
 /// What is reached where everything learns, and by how much policies differ from that.
 fn range(study: &Study) -> Option<String> {
     let all = study.groups.iter().filter_map(|group| {
-        let accuracy = group.dev.as_ref()?.accuracy.mean;
-        Some(Reached { group, accuracy, gain: group.dev_accuracy_gain.map(|gain| gain.mean) })
+        let accuracy = group.dev.as_ref()?.score.mean;
+        Some(Reached { group, accuracy, gain: group.dev_gain.map(|gain| gain.mean) })
     });
     let all: Vec<Reached<'_>> = all.collect();
     let at = |one: &Reached<'_>| {
@@ -64,9 +66,13 @@ fn range(study: &Study) -> Option<String> {
             .collect();
         let reached = match is_plain {
             true => {
-                format!("Where everything learns, dev accuracy is {}; freezing changes it", listed(&reached))
+                format!(
+                    "Where everything learns, dev {} is {}; freezing changes it",
+                    study.metric(),
+                    listed(&reached)
+                )
             }
-            false => "Freezing changes dev accuracy".to_string(),
+            false => format!("Freezing changes dev {}", study.metric()),
         };
         let by =
             |(one, gain): (&Reached<'_>, f64)| format!("{} points ({})", signed(100.0 * gain, 2), at(one));
@@ -79,10 +85,16 @@ fn range(study: &Study) -> Option<String> {
     let by = |a: &&Reached<'_>, b: &&Reached<'_>| a.accuracy.total_cmp(&b.accuracy);
     let (low, high) = (all.iter().min_by(by)?, all.iter().max_by(by)?);
     if std::ptr::eq(low.group, high.group) {
-        return Some(format!("Mean dev accuracy is {} % ({}).", fixed(100.0 * low.accuracy, 2), at(low)));
+        return Some(format!(
+            "Mean dev {} is {} % ({}).",
+            study.metric(),
+            fixed(100.0 * low.accuracy, 2),
+            at(low)
+        ));
     }
     Some(format!(
-        "Mean dev accuracy runs from {} % ({}) to {} % ({}).",
+        "Mean dev {} runs from {} % ({}) to {} % ({}).",
+        study.metric(),
         fixed(100.0 * low.accuracy, 2),
         at(low),
         fixed(100.0 * high.accuracy, 2),

@@ -17,7 +17,7 @@ const MANY: usize = 3;
 /// The tables. `whole` adds what the sections of each language say too.
 pub(crate) fn tables(study: &Study, whole: bool, page: &mut Page) {
     if let Some(table) = by_language(study) {
-        page.paragraph("Dev accuracy minus that of `none` in points, and whether that is more than chance:");
+        page.paragraph(format!("Dev {} minus that of `none` in points, and its verdict:", study.metric()));
         page.table(table);
         page.paragraph("All numbers:");
     }
@@ -43,15 +43,15 @@ fn table(study: &Study, whole: bool) -> Table {
     };
     let any_judged = is_judged(study);
     let columns = lang_column(study, lang_of).and(keys::frozen(study, name, super::extras_of)).column(
-        "Dev accuracy",
+        format!("Dev {}", study.metric()),
         Quantity::Percent(2),
         |row| match row {
-            StudyRow::Policy(group) => Value::from(group.dev.as_ref().map(|dev| dev.accuracy)),
-            StudyRow::Baseline(one) => one.dev.as_ref().map(|dev| dev.accuracy).into(),
+            StudyRow::Policy(group) => Value::from(group.dev.as_ref().map(|dev| dev.score)),
+            StudyRow::Baseline(one) => one.dev.as_ref().map(|dev| dev.score).into(),
         },
     );
     let columns = if any_judged { columns } else { columns.and(own_interval()) };
-    let columns = if whole { columns.and(test_accuracy()) } else { columns };
+    let columns = if whole { columns.and(test_score(study)) } else { columns };
     let columns = columns.and(verdict(study)).and(cost(study));
     let columns = if whole { columns.and(more(study)) } else { columns };
     let columns = columns.column("Seeds", Quantity::Count, |row| row.group().map(words::seeds));
@@ -73,10 +73,11 @@ fn own_interval<'a>() -> Columns<'a, StudyRow<'a>> {
     })
 }
 
-fn test_accuracy<'a>() -> Columns<'a, StudyRow<'a>> {
-    Columns::default().optional("Test accuracy", Quantity::Percent(2), |row: &StudyRow<'_>| match row {
-        StudyRow::Policy(group) => Value::from(group.test.as_ref().map(|test| test.accuracy)),
-        StudyRow::Baseline(one) => one.test.as_ref().map(|test| test.accuracy).into(),
+fn test_score<'a>(study: &Study) -> Columns<'a, StudyRow<'a>> {
+    let title = format!("Test {}", study.metric());
+    Columns::default().optional(title, Quantity::Percent(2), |row: &StudyRow<'_>| match row {
+        StudyRow::Policy(group) => Value::from(group.test.as_ref().map(|test| test.score)),
+        StudyRow::Baseline(one) => one.test.as_ref().map(|test| test.score).into(),
     })
 }
 
@@ -89,19 +90,16 @@ fn verdict(study: &Study) -> Columns<'_, StudyRow<'_>> {
         if any {
             return judged(of).map(|judged| judged.difference.value).into();
         }
-        of.group().and_then(|group| group.dev_accuracy_gain).into()
+        of.group().and_then(|group| group.dev_gain).into()
     };
-    let has_gains =
-        study.groups.iter().any(|group| group.policy != BASELINE && group.dev_accuracy_gain.is_some());
+    let has_gains = study.groups.iter().any(|group| group.policy != BASELINE && group.dev_gain.is_some());
     Columns::default()
         .optional("vs none", Quantity::Points(2), move |row| match is_base(row) {
             true if has_gains => Value::from("baseline"),
             true => Value::Missing,
             false => gain(row),
         })
-        .optional("95 % interval, paired", Quantity::Change(2), move |row| {
-            judged(row).map(|judged| judged.interval)
-        })
+        .optional("95 % interval", Quantity::Change(2), move |row| judged(row).map(|judged| judged.interval))
         .optional("Verdict", Quantity::Text, move |of| {
             row(of).filter(|_| any).map(|row| row.compared.words())
         })

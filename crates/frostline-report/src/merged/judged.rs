@@ -7,8 +7,9 @@ use super::key::{Key, key};
 use super::unlike::Unlike;
 use crate::page::Page;
 use crate::study::cells::CellView;
-use crate::study::comparison::{Comparison, OF_ENTITIES, compare, is_of_entities};
+use crate::study::comparison::{Comparison, Judging};
 use crate::study::outcomes::{After, Sides, Twins};
+use crate::study::scores::Compared;
 use crate::study::verdicts::points;
 use crate::study::{SPLITS, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Table};
@@ -20,26 +21,28 @@ pub(super) struct Row {
     compared: Comparison,
 }
 
-/// The rows that a sweep has with the first one; Holm's correction is for all rows of a language on a split.
+/// The rows that a sweep has with the first one. The intervals of all rows of a language on a split hold together.
 pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike) -> Vec<Row> {
     let sides = Sides { a: &other.study.outcomes, b: &first.study.outcomes };
+    let langs: Vec<&str> = other.study.langs().into_iter().filter(|lang| unlike.allows(lang)).collect();
     let mut found = Vec::new();
-    let langs = other.study.langs().into_iter().filter(|lang| unlike.allows(lang));
-    for (lang, split) in langs.flat_map(|lang| SPLITS.map(|split| (lang, split))) {
-        let of_lang = || other.study.cells.iter().filter(|view| *view.cell.settings.lang == *lang);
-        let pairs = |row: &Key| -> Vec<(u64, Twins<'_>)> {
-            let ours = of_lang().filter(|view| key(view, axes) == *row);
-            ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, first, axes, split)?)))
-                .collect()
+    for split in SPLITS {
+        let of_lang = |lang: &str| {
+            let here = || other.study.cells.iter().filter(move |view| *view.cell.settings.lang == *lang);
+            let pairs = |row: &Key| -> Vec<(u64, Twins<'_>)> {
+                let ours = here().filter(|view| key(view, axes) == *row);
+                ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, first, axes, split)?)))
+                    .collect()
+            };
+            let rows = distinct(here().map(|view| key(view, axes))).into_iter().map(|row| (pairs(&row), row));
+            rows.filter(|(pairs, _)| !pairs.is_empty()).unzip::<_, _, Vec<_>, Vec<Key>>()
         };
-        let keys = distinct(of_lang().map(|view| key(view, axes)));
-        let rows: Vec<_> = keys.into_iter().map(|row| (pairs(&row), row)).collect();
-        let (pairs, keys): (Vec<_>, Vec<_>) = rows.into_iter().filter(|(pairs, _)| !pairs.is_empty()).unzip();
-        let of_entities = of_lang().any(|view| is_of_entities(view, split));
-        let pairs: Vec<_> =
-            pairs.into_iter().map(|row| if of_entities { Err(OF_ENTITIES) } else { Ok(row) }).collect();
-        let compared = compare(&pairs, sides, split, first.study.margin());
-        found.extend(keys.into_iter().zip(compared).map(|(key, compared)| Row { key, split, compared }));
+        let (pairs, keys): (Vec<_>, Vec<_>) = langs.iter().map(|lang| of_lang(lang)).unzip();
+        let judging =
+            Judging { outcomes: sides, split, compared: Compared::Own, margin: first.study.margin() };
+        let (compared, _) = judging.compare(&pairs);
+        let rows = keys.into_iter().flatten().zip(compared.into_iter().flatten());
+        found.extend(rows.map(|(key, compared)| Row { key, split, compared }));
     }
     found
 }
@@ -101,7 +104,7 @@ pub(super) fn section(first: &Named, other: &Named, rows: &[Row], axes: &[&str],
         page.table(table(rows, axes));
         page.paragraph(format!(
             "Each cell is paired with that of **{}** with the same seed, sentence by sentence. The interval is for other seeds \
-             and other sentences; **p** is corrected for all rows of a language. Equivalent means within ± {}.",
+             and other sentences; with a probability of 95 %, all intervals of a language contain their differences. Equivalent means within ± {}.",
             first.name,
             points(first.study.margin())
         ));
@@ -134,7 +137,7 @@ fn table(rows: Vec<&Row>, axes: &[&str]) -> Table {
         .optional("95 % interval", Quantity::Change(2), |row| {
             row.compared.judged().map(|judged| judged.interval)
         })
-        .optional("p, Holm", Quantity::Probability, |row| row.compared.judged().map(|judged| judged.holm_p))
+        .optional("p", Quantity::Probability, |row| row.compared.judged().map(|judged| judged.p))
         .column("Verdict", Quantity::Text, |row| row.compared.words())
         .optional("What would decide", Quantity::Text, |row| row.compared.would_decide())
         .column("Seeds", Quantity::Count, |row| row.compared.seeds.len())

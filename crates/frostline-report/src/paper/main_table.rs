@@ -49,11 +49,11 @@ fn columns(study: &Study) -> Columns<'_, Row<'_>> {
     let accuracy = |row: &Row<'_>, split: &str| match &row.1 {
         StudyRow::Policy(group) => {
             let found = if split == SPLIT { &group.dev } else { &group.test };
-            found.as_ref().map(|found| found.accuracy)
+            found.as_ref().map(|found| found.score)
         }
         StudyRow::Baseline(one) => {
             let found = if split == SPLIT { &one.dev } else { &one.test };
-            found.as_ref().map(|found| found.accuracy)
+            found.as_ref().map(|found| found.score)
         }
     };
     let judged = |row: &Row<'_>| study.verdicts.get(row.1.group()?, SPLIT)?.judged();
@@ -65,13 +65,13 @@ fn columns(study: &Study) -> Columns<'_, Row<'_>> {
         .column("Language", Quantity::Text, |row: &Row<'_>| row.0)
         .column("Frozen", Quantity::Text, policy)
         .and(keys::axes(study, extras))
-        .column("Dev accuracy", Quantity::Percent(2), move |row| accuracy(row, SPLIT))
+        .column(format!("Dev {}", study.metric()), Quantity::Percent(2), move |row| accuracy(row, SPLIT))
         .optional("Difference", Quantity::Change(2), move |row| {
             judged(row).map(|found| found.difference.value)
         })
         .optional("Interval", Quantity::Change(2), move |row| judged(row).map(|found| found.interval))
         .optional("Verdict", Quantity::Text, move |row| judged(row).map(|found| found.verdict.name()))
-        .optional("Test accuracy", Quantity::Percent(2), move |row| accuracy(row, "test"))
+        .optional(format!("Test {}", study.metric()), Quantity::Percent(2), move |row| accuracy(row, "test"))
         .optional("Trainable", Quantity::Percent(1), |row| {
             row.1.group()?.plain_parameters().map(|parameters| parameters.trainable_share)
         })

@@ -1,8 +1,6 @@
-//! The cheapest policy that is shown not to be worse than `none` by more than the margin, and which policies no other
-//! beats in both accuracy and cost.
+//! The cheapest policy that is shown to lose at most the margin against `none`, and which policies a cheaper one is shown to
+//! beat. Both read the intervals of the verdicts, so that they cannot disagree with them.
 
-use frostline_score::holm;
-use frostline_score::verdict::ALPHA;
 use serde::Serialize;
 
 use crate::study::cells::{BASELINE, CellView, distinct, over};
@@ -21,22 +19,24 @@ pub(crate) struct Advice {
     pub extras: Vec<String>,
     /// In points.
     pub margin: f64,
-    /// How many policies compete, for which the confidence is corrected.
+    /// How many policies compete.
     pub policies: usize,
-    /// The cheapest policy that is shown not to be worse; nothing where none is.
+    /// Of them, how many are shown to lose more than the margin in at least one language.
+    pub losing: usize,
+    /// The cheapest policy that is shown to lose at most the margin in each language; nothing where none is.
     pub choice: Option<Choice>,
-    /// The cheapest policy that may be as good: it is cheaper than the choice, and not shown to be worse.
+    /// The cheapest policy that may be as good: it is cheaper than the choice, and not shown to lose more than the margin.
     pub open: Option<Open>,
 }
 
-/// A policy that is shown not to be worse than `none` by more than the margin.
+/// A policy that is shown to lose at most the margin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Choice {
     pub policy: String,
     /// The predicted time of a step as a share of that of `none`.
     pub step_cost: f64,
-    /// 1 minus the p-value of "worse by more than the margin", corrected for all policies.
-    pub confidence: f64,
+    /// Its difference from `none` and the ends of the interval, in the order of languages; fractions of 1.
+    pub differences: Vec<[f64; 3]>,
 }
 
 /// A policy of which it is not known.
@@ -56,25 +56,21 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// The p-value of "worse by more than the margin in at least one language": the largest of theirs.
-    fn p(&self, margin: f64) -> f64 {
-        let of_row = |row: &&PolicyVerdict| match row.judged() {
-            Some(judged) if row.compared.seeds.len() > 1 => judged.difference.p_at_most(-margin / 100.0),
-            _ => 1.0,
-        };
-        self.rows.iter().map(of_row).fold(0.0, f64::max)
+    /// Whether every language's interval lies above minus the margin.
+    fn is_good(&self, margin: f64) -> bool {
+        self.rows.iter().all(|row| row.judged().is_some_and(|found| found.loses_at_most(margin / 100.0)))
     }
 
-    /// The p-value of "worse by more than the margin in no language": the smallest of theirs, corrected for their number.
-    fn p_not_worse(&self, margin: f64) -> f64 {
-        let of_row = |row: &&PolicyVerdict| match row.judged() {
-            Some(judged) if row.compared.seeds.len() > 1 => {
-                1.0 - judged.difference.p_at_most(-margin / 100.0)
-            }
-            _ => 1.0,
+    /// Whether any language's interval lies below minus the margin.
+    fn is_bad(&self, margin: f64) -> bool {
+        self.rows.iter().any(|row| row.judged().is_some_and(|found| found.loses_more_than(margin / 100.0)))
+    }
+
+    fn differences(&self) -> Vec<[f64; 3]> {
+        let of = |row: &&PolicyVerdict| {
+            row.judged().map(|found| [found.difference.value, found.interval[0], found.interval[1]])
         };
-        let smallest = self.rows.iter().map(of_row).fold(1.0, f64::min);
-        (smallest * self.rows.len() as f64).min(1.0)
+        self.rows.iter().filter_map(of).collect()
     }
 }
 
@@ -125,58 +121,91 @@ fn advice(
             Some(Candidate { policy, step_cost, rows })
         })
         .filter(|one| one.rows.iter().all(|row| row.judged().is_some()))
+        .filter(|one| here().any(|(group, _)| group.policy == one.policy && group.learns()))
         .collect();
     if candidates.is_empty() {
         return None;
     }
     // The first of equal ones in the plan's order.
     candidates.sort_by(|a, b| a.step_cost.total_cmp(&b.step_cost));
-    let p_values: Vec<f64> = candidates.iter().map(|one| one.p(margin)).collect();
-    let corrected = holm(&p_values);
-    let cheaper = |one: &Candidate<'_>| one.step_cost < 1.0;
-    let chosen = (0..candidates.len()).find(|&at| corrected[at] <= ALPHA && cheaper(&candidates[at]));
-    let choice = chosen.map(|at| Choice {
-        policy: candidates[at].policy.into(),
-        step_cost: candidates[at].step_cost,
-        confidence: 1.0 - corrected[at],
+    let (policies, losing) = (candidates.len(), candidates.iter().filter(|one| one.is_bad(margin)).count());
+    candidates.retain(|one| one.step_cost < 1.0);
+    let chosen = candidates.iter().position(|one| one.is_good(margin));
+    let choice = chosen.map(|at| &candidates[at]).map(|one| Choice {
+        policy: one.policy.into(),
+        step_cost: one.step_cost,
+        differences: one.differences(),
     });
-    let not_worse = holm(&candidates.iter().map(|one| one.p_not_worse(margin)).collect::<Vec<f64>>());
     let before = &candidates[..chosen.unwrap_or(candidates.len())];
-    let open =
-        before.iter().zip(&not_worse).find(|(one, p)| cheaper(one) && **p > ALPHA).map(|(one, _)| Open {
-            policy: one.policy.into(),
-            step_cost: one.step_cost,
-            needed: one.rows.iter().find_map(|row| row.compared.would_decide()),
-        });
+    let open = before.iter().find(|one| !one.is_bad(margin)).map(|one| Open {
+        policy: one.policy.into(),
+        step_cost: one.step_cost,
+        needed: one.rows.iter().find_map(|row| row.compared.would_decide()),
+    });
     let langs = langs.iter().map(ToString::to_string).collect();
-    Some(Advice { langs, extras: extras.to_vec(), margin, policies: candidates.len(), choice, open })
+    Some(Advice { langs, extras: extras.to_vec(), margin, policies, losing, choice, open })
 }
 
-/// What a group costs, and whether another one is better in both cost and accuracy.
+/// What a group costs, and whether another one is shown to be better in both cost and score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     /// The predicted time of a step as a share of that of `none`, as a mean over the group's cells.
     pub step_cost: f64,
-    /// Whether no other group of the same language and further axes is at least as accurate and as cheap, and better in
-    /// one of both. By mean accuracy on dev: whether a difference is more than chance is not asked.
+    /// Whether no other group of the same language and further axes is at least as cheap and shown to score more: by the
+    /// intervals of both against `none`. Without verdicts, whether none is at least as cheap and as good by its mean.
     pub on_front: Option<bool>,
+    /// Whether no other one is at least as cheap and as good by its mean, which may be chance: where a line is drawn.
+    pub on_line: bool,
 }
 
-/// Those of all groups; nothing where no cell is done.
-pub(crate) fn standings(cells: &[CellView], groups: &[Group]) -> Vec<Option<Standing>> {
+/// A group's place in a figure of cost and score.
+struct Place {
+    step_cost: f64,
+    mean: f64,
+    /// The interval of its difference from `none`, which has 0 itself.
+    against_none: Option<[f64; 2]>,
+}
+
+/// Standings of all groups; nothing where no cell is done.
+pub(crate) fn standings(cells: &[CellView], groups: &[Group], verdicts: &Verdicts) -> Vec<Option<Standing>> {
     let costs: Vec<Option<f64>> = groups.iter().map(|group| step_cost(cells, group)).collect();
-    let place = |at: usize| Some((costs[at]?, groups[at].dev.as_ref()?.accuracy.mean));
-    let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 >= b.1 && a != b;
+    let place = |at: usize| {
+        let group = &groups[at];
+        let against_none = match group.policy == BASELINE {
+            true => Some([0.0; 2]),
+            false => verdicts.get(group, SPLIT).and_then(PolicyVerdict::judged).map(|found| found.interval),
+        };
+        Some(Place { step_cost: costs[at]?, mean: group.dev.as_ref()?.score.mean, against_none })
+    };
     let is_rival = |at: usize, other: usize| {
         groups[at].lang == groups[other].lang && groups[at].extras == groups[other].extras
     };
-    let on_front = |at: usize| {
-        let own = place(at)?;
-        let mut rivals = (0..groups.len()).filter(|&other| is_rival(at, other)).filter_map(place);
-        Some(!rivals.any(|other| beats(other, own)))
+    let standing = |at: usize| {
+        let step_cost = costs[at]?;
+        let Some(own) = place(at) else {
+            return Some(Standing { step_cost, on_front: None, on_line: false });
+        };
+        let rivals =
+            || (0..groups.len()).filter(|&other| other != at && is_rival(at, other)).filter_map(place);
+        let beaten_by_mean = rivals().any(|other| other.beats_by_mean(&own));
+        let is_judged = own.against_none.is_some() && rivals().all(|other| other.against_none.is_some());
+        let beaten =
+            if is_judged { rivals().any(|other| other.is_shown_to_beat(&own)) } else { beaten_by_mean };
+        Some(Standing { step_cost, on_front: Some(!beaten), on_line: !beaten_by_mean && !beaten })
     };
-    let standing = |at: usize| Some(Standing { step_cost: costs[at]?, on_front: on_front(at) });
     (0..groups.len()).map(standing).collect()
+}
+
+impl Place {
+    fn beats_by_mean(&self, other: &Self) -> bool {
+        let (a, b) = ((self.step_cost, self.mean), (other.step_cost, other.mean));
+        a.0 <= b.0 && a.1 >= b.1 && a != b
+    }
+
+    fn is_shown_to_beat(&self, other: &Self) -> bool {
+        let intervals = self.against_none.zip(other.against_none);
+        self.step_cost <= other.step_cost && intervals.is_some_and(|(own, other)| own[0] > other[1])
+    }
 }
 
 fn step_cost(cells: &[CellView], group: &Group) -> Option<f64> {

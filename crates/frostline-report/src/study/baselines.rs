@@ -142,7 +142,8 @@ fn split(found: &[&Baseline], split: &str) -> Option<BaselineScore> {
     let accuracy = over(&scores, Score::accuracy)?;
     Some(BaselineScore {
         accuracy,
-        accuracy_interval: ShareInterval::of(accuracy.mean, scores[0].words),
+        accuracy_interval: ShareInterval::of(accuracy.mean, scores[0].words)
+            .filter(|_| scores[0].entities.is_none()),
         study_accuracy: over(&scores, Score::study_accuracy)?,
         score: over(&scores, value)?,
     })

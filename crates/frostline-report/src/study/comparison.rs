@@ -1,13 +1,14 @@
-//! A beside B, judged by the one rule of a report: paired by seed and by sentence, and corrected for all rows of a table.
+//! Tables of A beside B, judged by the one rule of a report: paired by seed and by sentence, with intervals that hold together for
+//! all rows of a table.
 
 use frostline_score::crossed::RESAMPLES;
 use frostline_score::verdict::judge;
-use frostline_score::{Judged, Measured, Needed, ScoreError, Verdict};
+use frostline_score::{CrossedDifference, Judged, Needed, SeedScatter, Verdict};
 use serde::Serialize;
 
 use crate::number::count;
-use crate::study::cells::CellView;
 use crate::study::outcomes::{Sides, Twins};
+use crate::study::scores::Compared;
 
 /// The seed of all resampling.
 pub(crate) const SEED: u64 = 0;
@@ -30,51 +31,56 @@ enum Found {
     Unpaired { unpaired: String },
 }
 
-/// A row of a table: its pairs A and B by seed, or why they cannot be judged.
-pub(crate) type Row<'a> = Result<Vec<(u64, Twins<'a>)>, &'static str>;
+/// A row of a table: its pairs A and B, one per seed.
+pub(crate) type Row<'a> = Vec<(u64, Twins<'a>)>;
 
-/// Why cells that are scored by the F1 of entities are not judged: most of their words are outside of any, so that the accuracy of
-/// tags says little.
-pub(crate) const OF_ENTITIES: &str =
-    "the cells are scored by the F1 of entities, which only claims can compare";
-
-/// Whether a cell is scored so on a split.
-pub(crate) fn is_of_entities(view: &CellView, split: &str) -> bool {
-    view.done().and_then(|done| done.score(split)).is_some_and(|score| score.entities.is_some())
+/// What is compared in all tables of a study: scores on a split, with a margin in points.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judging<'a> {
+    pub outcomes: Sides<'a>,
+    pub split: &'static str,
+    pub compared: Compared,
+    pub margin: f64,
 }
 
-/// The rows of a table. Pairs without stored predictions are left out. `margin` is in points.
-pub(crate) fn compare(
-    rows: &[Row<'_>],
-    outcomes: Sides<'_>,
-    split: &'static str,
-    margin: f64,
-) -> Vec<Comparison> {
-    let mut seeds = Vec::new();
-    let measured: Vec<Result<Measured, String>> = rows
-        .iter()
-        .map(|row| {
-            let pairs_of_row = row.as_deref().unwrap_or_default();
-            let paired: Vec<_> =
-                pairs_of_row.iter().filter(|(_, twins)| outcomes.has(*twins, split)).collect();
-            seeds.push(paired.iter().map(|(seed, _)| *seed).collect::<Vec<u64>>());
-            let pairs: Vec<Twins<'_>> = paired.into_iter().map(|(_, twins)| *twins).collect();
-            if pairs.is_empty() {
-                let why = row.as_ref().err().copied().unwrap_or("the stored predictions are missing");
-                return Err(why.into());
-            }
-            let strata = outcomes.strata(&[pairs], split)?;
-            Measured::of(&strata, rows.len(), RESAMPLES, SEED).map_err(|error: ScoreError| error.to_string())
-        })
-        .collect();
-    let of_table: Vec<Measured> = measured.iter().filter_map(|row| row.as_ref().ok()).cloned().collect();
-    let mut judged = judge(of_table, margin / 100.0).into_iter();
-    let one = |(row, seeds): (Result<Measured, String>, Vec<u64>)| match row.map(|_| judged.next()) {
-        Ok(Some(judged)) => Comparison { seeds, found: Found::Judged(Box::new(judged)) },
-        Ok(None) => unreachable!("every measured row is judged"),
-        Err(unpaired) => Comparison { seeds: Vec::new(), found: Found::Unpaired { unpaired } },
-    };
-    measured.into_iter().zip(seeds).map(one).collect()
+/// A row before it is judged: its seeds, and its difference or why there is none.
+type Measured = (Vec<u64>, Result<CrossedDifference, String>);
+
+impl Judging<'_> {
+    /// Judges the rows of each table together, with the scatter of seeds of all tables, which is returned too. Pairs without
+    /// stored predictions are left out.
+    pub fn compare(&self, tables: &[Vec<Row<'_>>]) -> (Vec<Vec<Comparison>>, SeedScatter) {
+        let measured: Vec<Vec<Measured>> =
+            tables.iter().map(|rows| rows.iter().map(|row| self.measure(row)).collect()).collect();
+        let scatter = SeedScatter::of(measured.iter().flatten().filter_map(|(_, row)| row.as_ref().ok()));
+        let judged = measured.into_iter().map(|rows| self.judge(rows, scatter)).collect();
+        (judged, scatter)
+    }
+
+    fn measure(&self, row: &Row<'_>) -> Measured {
+        let paired: Vec<_> = row.iter().filter(|(_, twins)| self.outcomes.has(*twins, self.split)).collect();
+        let seeds = paired.iter().map(|(seed, _)| *seed).collect();
+        let pairs: Vec<Twins<'_>> = paired.into_iter().map(|(_, twins)| *twins).collect();
+        if pairs.is_empty() {
+            return (seeds, Err("the stored predictions are missing".into()));
+        }
+        let strata = self.outcomes.strata(&[pairs], self.split, self.compared);
+        let difference = strata.and_then(|strata| {
+            CrossedDifference::of(&strata, RESAMPLES, SEED).map_err(|error| error.to_string())
+        });
+        (seeds, difference)
+    }
+
+    fn judge(&self, rows: Vec<Measured>, scatter: SeedScatter) -> Vec<Comparison> {
+        let of_table = rows.iter().filter_map(|(_, row)| row.as_ref().ok()).cloned().collect();
+        let mut judged = judge(of_table, scatter, self.margin / 100.0).into_iter();
+        let one = |(seeds, row): Measured| match row.map(|_| judged.next()) {
+            Ok(Some(judged)) => Comparison { seeds, found: Found::Judged(Box::new(judged)) },
+            Ok(None) => unreachable!("every measured row is judged"),
+            Err(unpaired) => Comparison { seeds: Vec::new(), found: Found::Unpaired { unpaired } },
+        };
+        rows.into_iter().map(one).collect()
+    }
 }
 
 impl Comparison {

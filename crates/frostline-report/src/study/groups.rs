@@ -8,9 +8,15 @@ use crate::study::cells::{CellView, Done, State, distinct, over};
 use crate::study::epochs::{self, EpochStats};
 use crate::study::hardware::Hardware;
 use crate::study::paired;
-use crate::study::stages::{self, StageStats};
+use crate::study::stages::{self, StageStats, value};
 
 impl Group {
+    /// Whether any parameter is trainable; a policy that learns nothing saves everything and is no answer.
+    pub fn learns(&self) -> bool {
+        let staged = self.stages.iter().any(|stage| stage.trainable_parameters > 0);
+        staged || self.parameters.as_ref().is_none_or(|parameters| parameters.trainable > 0)
+    }
+
     /// Whether a cell is one of the group's.
     pub fn holds(&self, view: &CellView) -> bool {
         let settings = &view.cell.settings;
@@ -48,8 +54,8 @@ pub(crate) struct Group {
     pub steps: Option<u64>,
     pub dev: Option<SplitStats>,
     pub test: Option<SplitStats>,
-    /// Dev accuracy over all words minus the baseline's, paired by seed.
-    pub dev_accuracy_gain: Option<MeanStd>,
+    /// The score on dev minus the baseline's, paired by seed.
+    pub dev_gain: Option<MeanStd>,
     /// Where all of its cells ran on the same hardware.
     pub times: Option<Times>,
     /// Times by hardware, in the cells' order.
@@ -77,7 +83,10 @@ pub(crate) struct SplitStats {
     /// Words in the split.
     pub words: u64,
     pub accuracy: MeanStd,
-    /// 95 % Wilson interval of the mean accuracy at this number of words.
+    /// What the task is scored by: the F1 of entities, or else accuracy.
+    #[serde(skip)]
+    pub score: MeanStd,
+    /// 95 % Wilson interval of the mean accuracy at this number of words; absent for another score.
     pub accuracy_interval: Option<ShareInterval>,
     pub study_accuracy: MeanStd,
     pub loss_nats: MeanStd,
@@ -144,7 +153,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         steps: done.first().map(|done| done.result.steps),
         dev: split(&done, "dev"),
         test: split(&done, "test"),
-        dev_accuracy_gain: MeanStd::of(&paired::gains(members, all)),
+        dev_gain: MeanStd::of(&paired::gains(members, all)),
         times: only(&times_by),
         times_by,
         watched: loads.len(),
@@ -170,10 +179,12 @@ fn split(done: &[&Done], name: &str) -> Option<SplitStats> {
     let words = scores.first()?.words;
     let seeds = over(&scores, |score| score.accuracy());
     let accuracy = MeanStd::of(&seeds)?;
+    let is_accuracy = scores.iter().all(|score| score.entities.is_none());
     Some(SplitStats {
         words,
         accuracy,
-        accuracy_interval: ShareInterval::of(accuracy.mean, words),
+        score: MeanStd::of(&over(&scores, value))?,
+        accuracy_interval: ShareInterval::of(accuracy.mean, words).filter(|_| is_accuracy),
         study_accuracy: MeanStd::of(&over(&scores, |score| score.study_accuracy()))?,
         loss_nats: MeanStd::of(&over(&scores, |score| score.loss_nats))?,
         seeds,

@@ -14,6 +14,7 @@ pub(crate) mod panels;
 pub(crate) mod predictions;
 pub(crate) mod right;
 pub(crate) mod saved;
+pub(crate) mod scores;
 mod stage_verdicts;
 pub(crate) mod stages;
 pub(crate) mod stored;

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use frostline_record::Cell;
+use frostline_score::linear::ratio_gains;
 use frostline_score::{Scored, Stratum};
 
 use crate::study::cells::{CellView, SPLITS};
-use crate::study::right::{self, Right};
+use crate::study::right::{self, EntityCounts, Right};
+use crate::study::scores::{Compared, tag_counts};
 use crate::study::stored::Stored;
 use crate::study::text_name::TextName;
 
@@ -28,9 +30,7 @@ type Key = (String, usize, String, &'static str);
 /// The outcomes of every cell, stage and task whose predictions were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcomes {
-    /// The number of words of each sentence, by the text's shape.
-    texts: BTreeMap<String, Vec<u32>>,
-    of: BTreeMap<Key, OfText>,
+    of: BTreeMap<Key, Right>,
 }
 
 /// Whose outcomes A's cells have, and whose B's: those of one sweep, or of two.
@@ -38,13 +38,6 @@ pub(crate) struct Outcomes {
 pub(crate) struct Sides<'a> {
     pub a: &'a Outcomes,
     pub b: &'a Outcomes,
-}
-
-/// What a cell has right, by sentence.
-#[derive(Clone, Debug)]
-struct OfText {
-    text: TextName,
-    words: Vec<u32>,
 }
 
 /// The share of a dataset's file that a cell's seed draws to be this split; nothing where the split is a file.
@@ -92,9 +85,15 @@ impl Outcomes {
         for view in cells {
             let Some((done, end)) = view.done().zip(After::end(view)) else { continue };
             for split in SPLITS {
-                let said = stored.words.get(&view.cell, split);
-                let right =
-                    said.map(|said| Right::of_words(names[said.text].clone(), &texts[said.text], said));
+                let said = stored.words.get(&view.cell, split).zip(done.score(split));
+                let right = said.map(|(said, score)| {
+                    let text = &texts[said.text];
+                    let right = Right::of_words(names[said.text].clone(), text, said);
+                    match score.entities {
+                        Some(_) => right.with_entities(text, &stored.words.tags, said, score),
+                        None => right.with_tags(tag_counts(text, said)),
+                    }
+                });
                 all.add(&end, split, right);
             }
             for (stage, outcome) in done.result.stages.iter().enumerate() {
@@ -111,9 +110,8 @@ impl Outcomes {
 
     /// Adds what a cell has right, where it is known.
     fn add(&mut self, after: &After<'_>, split: &'static str, right: Option<Right>) {
-        if let Some(Right { text, lengths, words }) = right {
-            self.texts.entry(text.shape.clone()).or_insert(lengths);
-            self.of.insert(after.key(split), OfText { text, words });
+        if let Some(right) = right {
+            self.of.insert(after.key(split), right);
         }
     }
 
@@ -142,70 +140,95 @@ impl<'a> Sides<'a> {
         &self,
         comparisons: &[Vec<Twins<'_>>],
         split: &'static str,
+        compared: Compared,
     ) -> Result<Vec<Stratum>, String> {
         let mut by_texts: Vec<(OfSeeds<'_>, Vec<Gains>)> = Vec::new();
         for pairs in comparisons {
-            let (texts, gains) = self.gains(pairs, split)?;
+            let (texts, gains) = self.gains(pairs, split, compared)?;
             match by_texts.iter_mut().find(|(others, _)| others.are_those_of(&texts)) {
                 Some((_, all)) => all.push(gains),
                 None => by_texts.push((texts, vec![gains])),
             }
         }
-        by_texts.into_iter().map(|(texts, all)| self.stratum(&texts, all)).collect()
-    }
-
-    /// The mean of comparisons on these texts.
-    fn stratum(&self, texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
-        let weight = all.len() as f64;
-        let mean = mean_of(all);
-        // The seeds of each text. Sentences that are not known may be any of those that are, but only one of them.
-        let mut alike: Vec<Vec<usize>> = Vec::new();
-        for (seed, text) in texts.names.iter().enumerate() {
-            let same =
-                |others: &&mut Vec<usize>| others.iter().all(|&other| texts.names[other].is_that_of(text));
-            match alike.iter_mut().find(same) {
-                Some(seeds) => seeds.push(seed),
-                None => alike.push(vec![seed]),
-            }
-        }
-        let overlap = match alike.len() {
-            1 => 0.0,
-            _ => texts.drawn.ok_or(OTHER_SENTENCES)?,
-        };
-        let scored = alike.iter().map(|seeds| Scored {
-            words: self.a.texts[&texts.names[seeds[0]].shape].clone(),
-            gains: mean
-                .iter()
-                .enumerate()
-                .map(|(at, gains)| seeds.contains(&at).then(|| gains.clone()))
-                .collect(),
-        });
-        let made = Stratum::partly_crossed(scored.collect()).map_err(|error| error.to_string())?;
-        Ok(made.with_weight(weight).with_overlap(overlap))
+        by_texts.into_iter().map(|(texts, all)| stratum(&texts, all)).collect()
     }
 
     /// The words by which A has more right than B, by seed and sentence, and each seed's text.
-    fn gains(&self, pairs: &[Twins<'_>], split: &'static str) -> Result<(OfSeeds<'a>, Gains), String> {
+    fn gains(
+        &self,
+        pairs: &[Twins<'_>],
+        split: &'static str,
+        compared: Compared,
+    ) -> Result<(OfSeeds<'a>, Gains), String> {
         let right = |side: &'a Outcomes, after: &After<'_>| {
             side.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
         };
-        let (mut gains, mut names) = (Vec::new(), Vec::new());
+        let (mut gains, mut texts) = (Vec::new(), Vec::new());
         for (a, b) in pairs {
             let (a, b) = (right(self.a, a)?, right(self.b, b)?);
             if !a.text.is_that_of(&b.text) {
                 return Err(OTHER_SENTENCES.into());
             }
-            if self.a.texts[&a.text.shape].len() < 2 {
+            if a.lengths.len() < 2 {
                 return Err("there are fewer than two sentences".into());
             }
-            names.push(if a.text.whole.is_some() { &a.text } else { &b.text });
-            let of_sentence = a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b));
-            gains.push(of_sentence.collect());
+            texts.push(if a.text.whole.is_some() { a } else { b });
+            gains.push(gains_of(a, b, compared)?);
         }
         let Some((first, _)) = pairs.first() else { return Err("there is no pair of cells".into()) };
         let drawn = pairs.iter().flat_map(|(a, b)| [a, b]).map(|after| after.drawn(split, first.cell));
         let drawn = drawn.collect::<Option<Vec<f64>>>().map(|shares| shares.into_iter().fold(0.0, f64::max));
-        Ok((OfSeeds { names, drawn }, gains))
+        Ok((OfSeeds { texts, drawn }, gains))
+    }
+}
+
+/// The mean of comparisons on these texts.
+fn stratum(texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
+    let weight = all.len() as f64;
+    let mean = mean_of(all);
+    // The seeds of each text. Sentences that are not known may be any of those that are, but only one of them.
+    let mut alike: Vec<Vec<usize>> = Vec::new();
+    for (seed, text) in texts.texts.iter().enumerate() {
+        let same = |others: &&mut Vec<usize>| {
+            others.iter().all(|&other| texts.texts[other].text.is_that_of(&text.text))
+        };
+        match alike.iter_mut().find(same) {
+            Some(seeds) => seeds.push(seed),
+            None => alike.push(vec![seed]),
+        }
+    }
+    let overlap = match alike.len() {
+        1 => 0.0,
+        _ => texts.drawn.ok_or(OTHER_SENTENCES)?,
+    };
+    let scored = alike.iter().map(|seeds| Scored {
+        words: texts.texts[seeds[0]].lengths.clone(),
+        gains: mean
+            .iter()
+            .enumerate()
+            .map(|(at, gains)| seeds.contains(&at).then(|| gains.clone()))
+            .collect(),
+    });
+    let made = Stratum::partly_crossed(scored.collect()).map_err(|error| error.to_string())?;
+    Ok(made.with_weight(weight).with_overlap(overlap))
+}
+
+/// The words by which A has more right than B, by sentence; of an F1 its linear part.
+fn gains_of(a: &Right, b: &Right, compared: Compared) -> Result<Vec<f64>, String> {
+    let by_words = || a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b)).collect();
+    match (compared, &a.entities, &b.entities) {
+        (Compared::MacroF1, ..) => match (&a.tags, &b.tags) {
+            (Some(of_a), Some(of_b)) => Ok(ratio_gains(&a.lengths, of_a, of_b)),
+            _ => Err("the task does not tag words".into()),
+        },
+        (_, EntityCounts::NotScored, EntityCounts::NotScored) => Ok(by_words()),
+        (_, EntityCounts::Counted(of_a), EntityCounts::Counted(of_b)) => {
+            Ok(ratio_gains(&a.lengths, of_a, of_b))
+        }
+        (_, EntityCounts::Unlike, _) | (_, _, EntityCounts::Unlike) => {
+            Err("the stored predictions have other entities than the records".into())
+        }
+        _ => Err("the cells are scored by different metrics".into()),
     }
 }
 
@@ -214,15 +237,15 @@ const OTHER_SENTENCES: &str = "the cells were scored on different sentences";
 
 /// What each seed of a comparison was scored on.
 struct OfSeeds<'a> {
-    names: Vec<&'a TextName>,
+    texts: Vec<&'a Right>,
     /// The share of the same file that each seed drew, where all did.
     drawn: Option<f64>,
 }
 
 impl OfSeeds<'_> {
     fn are_those_of(&self, other: &Self) -> bool {
-        let same = self.names.iter().zip(&other.names).all(|(a, b)| a.is_that_of(b));
-        same && self.names.len() == other.names.len()
+        let same = self.texts.iter().zip(&other.texts).all(|(a, b)| a.text.is_that_of(&b.text));
+        same && self.texts.len() == other.texts.len()
     }
 }
 

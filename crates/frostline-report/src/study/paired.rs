@@ -1,11 +1,12 @@
 //! What is only known beside the cell in which everything learns, of the same seed, language and further axes.
 
 use crate::study::cells::{BASELINE, CellView, Done};
+use crate::study::stages::value;
 
-/// Dev accuracy over all words minus the baseline's, of each member whose seed has a baseline.
+/// The score on dev minus the baseline's, of each member whose seed has a baseline.
 pub(crate) fn gains(members: &[&CellView], all: &[CellView]) -> Vec<f64> {
-    let accuracy = |done: &Done| done.score("dev").map(frostline_record::Score::accuracy);
-    let gain = |view: &&CellView| Some(accuracy(view.done()?)? - accuracy(baseline_of(view, all)?)?);
+    let score = |done: &Done| done.score("dev").map(value);
+    let gain = |view: &&CellView| Some(score(view.done()?)? - score(baseline_of(view, all)?)?);
     members.iter().filter_map(gain).collect()
 }
 

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Cell, StoredFile, Unit};
+use frostline_record::{Cell, Score, StoredFile, Unit};
+use frostline_score::linear::ClassCount;
 
 use crate::study::cells::{CellView, SPLITS};
 use crate::study::predictions::{Items, checked};
+use crate::study::scores::entity_counts;
 use crate::study::tagged::{Said, Tagged, Text};
 use crate::study::text_name::TextName;
 
@@ -18,6 +20,21 @@ pub(crate) struct Right {
     pub lengths: Vec<u32>,
     /// How many of them are right.
     pub words: Vec<u32>,
+    /// Entities of each sentence, where the task is scored by their F1.
+    pub entities: EntityCounts,
+    /// Tags of each sentence, where the macro F1 of tags is compared.
+    pub tags: Option<Vec<Vec<ClassCount>>>,
+}
+
+/// The entities of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EntityCounts {
+    /// The task is scored by another metric.
+    NotScored,
+    /// Of each sentence.
+    Counted(Vec<Vec<ClassCount>>),
+    /// The file has other entities than its record counts.
+    Unlike,
 }
 
 /// A text's name, which does not depend on what train contains of its words.
@@ -43,7 +60,26 @@ impl Right {
             text,
             lengths: words.ranges().map(|(_, range)| range.len() as u32).collect(),
             words: words.ranges().map(|(_, range)| range.filter(is_right).count() as u32).collect(),
+            entities: EntityCounts::NotScored,
+            tags: None,
         }
+    }
+
+    /// The same with its entities, where the record counts them.
+    pub fn with_entities(self, text: &Text, tags: &[String], said: &Said, score: &Score) -> Self {
+        let Some(recorded) = score.entities else { return self };
+        let counts = entity_counts(text, tags, said);
+        let sum =
+            |get: fn(&ClassCount) -> u16| counts.iter().flatten().map(|one| u64::from(get(one))).sum::<u64>();
+        let same = sum(|one| one.part) == 2 * recorded.correct
+            && sum(|one| one.whole) == recorded.gold + recorded.predicted;
+        let entities = if same { EntityCounts::Counted(counts) } else { EntityCounts::Unlike };
+        Self { entities, ..self }
+    }
+
+    /// The same with its tags.
+    pub fn with_tags(self, counts: Vec<Vec<ClassCount>>) -> Self {
+        Self { tags: Some(counts), ..self }
     }
 
     /// Of sentences.
@@ -52,6 +88,8 @@ impl Right {
             text: items.text.clone(),
             lengths: vec![1; items.right.len()],
             words: items.right.iter().map(|&right| u32::from(right)).collect(),
+            entities: EntityCounts::NotScored,
+            tags: None,
         }
     }
 }
@@ -59,7 +97,7 @@ impl Right {
 /// A cell's id, a stage, a task and a split.
 type Key = (String, usize, String, &'static str);
 
-/// What was right after every stage in tasks that label words and are scored by their accuracy.
+/// What was right after every stage in tasks that label words.
 #[derive(Default)]
 pub(crate) struct StageWords {
     of: BTreeMap<Key, Right>,
@@ -84,15 +122,13 @@ impl StageWords {
                     for split in SPLITS {
                         let scored = (outcome.predictions.get(split), outcome.scores.get(split));
                         let (Some(file), Some(score)) = scored else { continue };
-                        if score.entities.is_some() {
-                            continue;
-                        }
                         let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
                         let found = found.and_then(|text| checked(text, file));
                         match found.and_then(|text| Tagged::one(&text, &facts.tags, score)) {
                             Ok((tags, text, said)) => {
                                 let text = Text { has_words: file.without_words.is_none(), ..text };
                                 let right = Right::of_words(name(&text, &tags), &text, &said);
+                                let right = right.with_entities(&text, &tags, &said, score);
                                 read.of.insert((view.cell.id.clone(), stage, task.clone(), split), right);
                             }
                             Err(why) => {

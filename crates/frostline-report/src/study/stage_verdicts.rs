@@ -2,28 +2,31 @@
 //! sentence.
 
 use crate::study::cells::{CellView, SPLITS, distinct};
-use crate::study::comparison::{Row, compare};
+use crate::study::comparison::{Judging, Row};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
-use crate::study::stages::{ScoredBy, StageChange, TaskStats, score_at};
+use crate::study::scores::Compared;
+use crate::study::stages::{StageChange, TaskStats, score_at};
 
 /// A task after a stage of a group, by their places.
 type Place = (usize, usize, usize);
 
-/// Judges what every stage changed of every task that is scored by its accuracy. Holm's correction is for all stages
-/// and tasks of a language on a split. `margin` is in points.
+/// Judges what every stage changed of every task. The intervals of all stages and tasks of a language on a split hold
+/// together. `margin` is in points.
 pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
-    for lang in distinct(groups.iter().map(|group| group.lang.clone())) {
-        for split in SPLITS {
-            let places: Vec<Place> = changed(groups, &lang, split);
-            let rows: Vec<Row<'_>> =
-                places.iter().map(|&place| Ok(pairs(groups, cells, split, place))).collect();
-            let verdicts = compare(&rows, outcomes.both(), split, margin);
-            for ((group, stage, task), verdict) in places.into_iter().zip(verdicts) {
-                let task = &mut groups[group].stages[stage].tasks[task];
-                if let Some(change) = change_of(task, split) {
-                    change.verdict = Some(verdict);
-                }
+    for split in SPLITS {
+        let langs = distinct(groups.iter().map(|group| group.lang.clone()));
+        let places: Vec<Vec<Place>> = langs.iter().map(|lang| changed(groups, lang, split)).collect();
+        let row = |&place: &Place| pairs(groups, cells, split, place);
+        let rows: Vec<Vec<Row<'_>>> = places.iter().map(|places| places.iter().map(row).collect()).collect();
+        let judging = Judging { outcomes: outcomes.both(), split, compared: Compared::Own, margin };
+        let (verdicts, _) = judging.compare(&rows);
+        for ((group, stage, task), verdict) in
+            places.into_iter().flatten().zip(verdicts.into_iter().flatten())
+        {
+            let task = &mut groups[group].stages[stage].tasks[task];
+            if let Some(change) = change_of(task, split) {
+                change.verdict = Some(verdict);
             }
         }
     }
@@ -35,13 +38,13 @@ fn change_of<'a>(task: &'a mut TaskStats, split: &str) -> Option<&'a mut StageCh
     scored?.change.as_mut()
 }
 
-/// The places with a change of an accuracy.
+/// The places with a change.
 fn changed(groups: &mut [Group], lang: &str, split: &str) -> Vec<Place> {
     let mut places = Vec::new();
     for (at_group, group) in groups.iter_mut().enumerate().filter(|(_, group)| group.lang == lang) {
         for (at_stage, stage) in group.stages.iter_mut().enumerate() {
             for (at_task, task) in stage.tasks.iter_mut().enumerate() {
-                if task.metric == ScoredBy::Accuracy && change_of(task, split).is_some() {
+                if change_of(task, split).is_some() {
                     places.push((at_group, at_stage, at_task));
                 }
             }

@@ -1,14 +1,16 @@
 //! Every policy beside the one that freezes nothing, judged by one rule: paired by seed and by sentence. All places of
-//! a report that speak of a policy's accuracy take the verdict from here.
+//! a report that speak of a policy's score take the verdict from here.
 
-use frostline_score::{Judged, Resampling, StochasticOrder, Verdict, almost_stochastic_order};
+use frostline_score::{Judged, Resampling, SeedScatter, StochasticOrder, almost_stochastic_order};
 use serde::Serialize;
 
 use crate::number::fixed;
-use crate::study::cells::{BASELINE, CellView, SPLITS};
-use crate::study::comparison::{Comparison, OF_ENTITIES, Row, SEED, compare, is_of_entities};
+use crate::study::cells::{BASELINE, CellView, SPLITS, distinct};
+use crate::study::comparison::{Comparison, Judging, Row, SEED};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
+use crate::study::scores::Compared;
+use crate::study::stages::value;
 
 /// Seeds from which stochastic order says something.
 const SEEDS_FOR_ORDER: usize = 5;
@@ -32,6 +34,10 @@ pub(crate) struct PolicyVerdict {
 }
 
 impl PolicyVerdict {
+    fn is_of(&self, lang: &str, policy: &str, extras: &[String], split: &str) -> bool {
+        self.split == split && self.lang == lang && self.policy == policy && self.extras == extras
+    }
+
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
         self.compared.judged()
@@ -41,23 +47,34 @@ impl PolicyVerdict {
 /// The verdicts of a study.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdicts {
-    /// By language and split, in the order of groups.
+    /// By language and split, in the order of groups, on the score of the headline task.
     pub rows: Vec<PolicyVerdict>,
+    /// The same on the macro F1 of tags, where words are tagged.
+    pub macro_f1: Vec<PolicyVerdict>,
+    /// How much seeds scatter in all comparisons of a split, in the order of [`SPLITS`].
+    scatter: [SeedScatter; 2],
 }
 
 impl Verdicts {
-    /// Judges every group; Holm's correction is for all rows of a language on a split. `margin` is in points.
+    /// Judges every group. The intervals of all rows of a language on a split hold together. `margin` is in points.
     pub fn of(cells: &[CellView], groups: &[Group], outcomes: &Outcomes, margin: f64) -> Self {
-        let mut langs: Vec<&str> = groups.iter().map(|group| group.lang.as_str()).collect();
-        langs.dedup();
-        let mut rows = Vec::new();
-        for lang in langs {
-            for split in SPLITS {
-                let others = groups.iter().filter(|group| group.lang == lang && group.policy != BASELINE);
-                rows.extend(table(cells, others, outcomes, split, margin));
-            }
+        let judging = |split, compared| Judging { outcomes: outcomes.both(), split, compared, margin };
+        let of_split = |split, compared| tables(cells, groups, &judging(split, compared));
+        let own = SPLITS.map(|split| of_split(split, Compared::Own));
+        let macro_f1 = SPLITS.map(|split| of_split(split, Compared::MacroF1));
+        Self {
+            scatter: [own[0].1, own[1].1],
+            rows: by_language(own.map(|(tables, _)| tables)),
+            macro_f1: by_language(macro_f1.map(|(tables, _)| tables))
+                .into_iter()
+                .filter(|row| row.judged().is_some())
+                .collect(),
         }
-        Self { rows }
+    }
+
+    /// How much seeds scatter in all comparisons with `none` on a split.
+    pub fn scatter(&self, split: &str) -> SeedScatter {
+        self.scatter[usize::from(split != SPLITS[0])]
     }
 
     /// The verdict on a group.
@@ -65,11 +82,15 @@ impl Verdicts {
         self.find(&group.lang, &group.policy, &group.extras, split)
     }
 
+    /// The verdict on a group's macro F1.
+    pub fn macro_f1(&self, group: &Group, split: &str) -> Option<&PolicyVerdict> {
+        let is = |row: &&PolicyVerdict| row.is_of(&group.lang, &group.policy, &group.extras, split);
+        self.macro_f1.iter().find(is)
+    }
+
     /// The verdict on a policy.
     pub fn find(&self, lang: &str, policy: &str, extras: &[String], split: &str) -> Option<&PolicyVerdict> {
-        let is = |row: &&PolicyVerdict| {
-            row.split == split && row.lang == lang && row.policy == policy && row.extras == extras
-        };
+        let is = |row: &&PolicyVerdict| row.is_of(lang, policy, extras, split);
         self.rows.iter().find(is)
     }
 
@@ -79,37 +100,57 @@ impl Verdicts {
     }
 }
 
-/// The rows of a language on a split, corrected for each other.
-fn table<'a>(
+/// The rows of each language on a split, in the order of groups, and how much seeds scatter in all of them.
+fn tables(
     cells: &[CellView],
-    groups: impl Iterator<Item = &'a Group>,
-    outcomes: &Outcomes,
+    groups: &[Group],
+    judging: &Judging<'_>,
+) -> (Vec<Vec<PolicyVerdict>>, SeedScatter) {
+    let split = judging.split;
+    let of_lang = |lang: &str| {
+        let others = groups.iter().filter(|group| group.lang == lang && group.policy != BASELINE);
+        let paired = others.map(|group| (group, twins(cells, group, split)));
+        paired.filter(|(_, twins)| !twins.is_empty()).collect::<Vec<_>>()
+    };
+    let langs: Vec<_> =
+        distinct(groups.iter().map(|group| group.lang.as_str())).into_iter().map(of_lang).collect();
+    let rows: Vec<Vec<Row<'_>>> =
+        langs.iter().map(|table| table.iter().map(|(_, twins)| row(twins)).collect()).collect();
+    let (compared, scatter) = judging.compare(&rows);
+    let table = |(table, compared): (Vec<(&Group, Vec<_>)>, Vec<Comparison>)| {
+        table
+            .into_iter()
+            .zip(compared)
+            .map(|((group, twins), found)| verdict(group, twins, split, found))
+            .collect()
+    };
+    (langs.into_iter().zip(compared).map(table).collect(), scatter)
+}
+
+fn row<'a>(twins: &[(&'a CellView, &'a CellView)]) -> Row<'a> {
+    twins.iter().filter_map(|(a, b)| ends(a, b)).collect()
+}
+
+fn verdict(
+    group: &Group,
+    mut twins: Vec<(&CellView, &CellView)>,
     split: &'static str,
-    margin: f64,
-) -> Vec<PolicyVerdict> {
-    let groups = groups.map(|group| (group, twins(cells, group, split)));
-    let groups: Vec<_> = groups.filter(|(_, twins)| !twins.is_empty()).collect();
-    let rows: Vec<Row<'_>> = groups
-        .iter()
-        .map(|(_, twins)| match twins.iter().any(|(view, _)| is_of_entities(view, split)) {
-            true => Err(OF_ENTITIES),
-            false => Ok(twins.iter().filter_map(|(a, b)| ends(a, b)).collect()),
-        })
-        .collect();
-    let compared = compare(&rows, outcomes.both(), split, margin);
-    let mut found = Vec::new();
-    for ((group, mut twins), compared) in groups.into_iter().zip(compared) {
-        twins.retain(|(view, _)| compared.seeds.contains(&view.cell.settings.seed));
-        found.push(PolicyVerdict {
-            lang: group.lang.clone(),
-            policy: group.policy.clone(),
-            extras: group.extras.clone(),
-            split,
-            compared,
-            stochastic_order: order(&twins, split),
-        });
+    compared: Comparison,
+) -> PolicyVerdict {
+    twins.retain(|(view, _)| compared.seeds.contains(&view.cell.settings.seed));
+    PolicyVerdict {
+        lang: group.lang.clone(),
+        policy: group.policy.clone(),
+        extras: group.extras.clone(),
+        split,
+        compared,
+        stochastic_order: order(&twins, split),
     }
-    found
+}
+
+/// The tables of both splits, language by language.
+fn by_language([dev, test]: [Vec<Vec<PolicyVerdict>>; 2]) -> Vec<PolicyVerdict> {
+    dev.into_iter().zip(test).flat_map(|(dev, test)| dev.into_iter().chain(test)).collect()
 }
 
 /// The ends of two cells, with their seed.
@@ -132,9 +173,9 @@ fn order(paired: &[(&CellView, &CellView)], split: &str) -> Option<StochasticOrd
     if paired.len() < SEEDS_FOR_ORDER {
         return None;
     }
-    let accuracy = |view: &CellView| Some(view.done()?.score(split)?.accuracy());
-    let a: Option<Vec<f64>> = paired.iter().map(|(view, _)| accuracy(view)).collect();
-    let b: Option<Vec<f64>> = paired.iter().map(|(_, view)| accuracy(view)).collect();
+    let score = |view: &CellView| Some(value(view.done()?.score(split)?));
+    let a: Option<Vec<f64>> = paired.iter().map(|(view, _)| score(view)).collect();
+    let b: Option<Vec<f64>> = paired.iter().map(|(_, view)| score(view)).collect();
     let resampling = Resampling { resamples: 1_000, seed: SEED, ..Resampling::default() };
     almost_stochastic_order(&a?, &b?, &resampling).ok()
 }
@@ -144,12 +185,4 @@ pub(crate) fn points(margin: f64) -> String {
     let text = fixed(margin, 4);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "1" { "1 point".into() } else { format!("{text} points") }
-}
-
-/// How many of the rows have each verdict: `2 worse, 1 undecided`.
-pub(crate) fn tally<'a>(rows: impl Iterator<Item = &'a PolicyVerdict>) -> Vec<String> {
-    let all: Vec<Verdict> = rows.filter_map(|row| Some(row.judged()?.verdict)).collect();
-    let kinds = [Verdict::Better, Verdict::Worse, Verdict::Equivalent, Verdict::Undecided];
-    let said = kinds.into_iter().map(|kind| (kind, all.iter().filter(|&&found| found == kind).count()));
-    said.filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{count} {}", kind.name())).collect()
 }

@@ -8,6 +8,7 @@ use crate::study::groups::{self, Group};
 use crate::study::hardware::{self, Hardware};
 use crate::study::outcomes::Outcomes;
 use crate::study::stage_verdicts;
+use crate::study::stages::ScoredBy;
 use crate::study::stored::Stored;
 use crate::study::turns::{StepCost, StepCosts};
 use crate::study::verdicts::Verdicts;
@@ -39,10 +40,9 @@ impl Study {
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let (cells, strays) = cells::cells(sweep, records);
         let groups = groups::groups(&cells);
-        let standings = advice::standings(&cells, &groups);
         let study = Self {
             machines: hardware::machines(&cells),
-            standings,
+            standings: Vec::new(),
             sweep: sweep.clone(),
             cells,
             groups,
@@ -77,6 +77,7 @@ impl Study {
         self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, margin);
         stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
+        self.standings = advice::standings(&self.cells, &self.groups, &self.verdicts);
         self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, margin);
         self
     }
@@ -92,6 +93,12 @@ impl Study {
     /// Differences of accuracies below this do not matter, in points.
     pub const fn margin(&self) -> f64 {
         self.sweep.plan.verdict.margin.points()
+    }
+
+    /// What the headline task is scored by: `accuracy` or `entity F1`.
+    pub fn metric(&self) -> &'static str {
+        let scores = self.cells.iter().filter_map(|view| view.done()?.score("dev"));
+        scores.map(|score| ScoredBy::of(score).name()).next().unwrap_or(ScoredBy::Accuracy.name())
     }
 
     /// Languages in the order of the plan.

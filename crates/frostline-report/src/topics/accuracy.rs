@@ -94,7 +94,7 @@ impl Topic for Accuracies {
         Fields::default()
             .with("dev", &group.dev)
             .with("test", &group.test)
-            .with("dev_accuracy_gain", &group.dev_accuracy_gain)
+            .with("dev_accuracy_gain", &group.dev_gain)
     }
 }
 
@@ -116,7 +116,7 @@ fn sampling(study: &Study, lang: &str, page: &mut Page) {
         })
         .optional("vs none", Quantity::Points(2), move |group| {
             // The table of verdicts has it otherwise.
-            group.dev_accuracy_gain.filter(|_| !judged && group.policy != BASELINE)
+            group.dev_gain.filter(|_| !judged && group.policy != BASELINE)
         });
     page.table(columns.table(study.groups_of(lang)));
     let dependent = match units {

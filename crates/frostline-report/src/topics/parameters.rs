@@ -116,12 +116,12 @@ fn points(study: &Study, panel: &Panel<'_>) -> ScatterPanel {
     let rows: Vec<_> =
         rows.filter_map(|group| Some((group, group.dev.as_ref()?, group.parameters.as_ref()?))).collect();
     let ends: Vec<(&str, f64)> =
-        rows.iter().map(|(group, dev, _)| (group.policy.as_str(), dev.accuracy.mean)).collect();
+        rows.iter().map(|(group, dev, _)| (group.policy.as_str(), dev.score.mean)).collect();
     let points = rows.iter().zip(named(&ends)).map(|((group, dev, parameters), named)| ScatterPoint {
         name: named.then(|| group.policy.clone()),
         tone: Tone::of(study.place_of(&group.policy), named),
         x: parameters.trainable as f64,
-        y: dev.accuracy.mean,
+        y: dev.score.mean,
         interval: dev.accuracy_interval.map(|ends| [ends.low, ends.high]),
     });
     ScatterPanel { title: panel.title.clone(), points: points.collect(), front: Vec::new() }

@@ -19,14 +19,14 @@ struct Place<'a> {
     group: &'a Group,
     cost: f64,
     accuracy: f64,
-    on_front: bool,
+    on_line: bool,
 }
 
 fn places<'a>(study: &Study, panel: &Panel<'a>) -> Vec<Place<'a>> {
     let place = |group: &&'a Group| {
         let standing = study.standing(group)?;
-        let accuracy = group.dev.as_ref()?.accuracy.mean;
-        Some(Place { group, cost: 100.0 * standing.step_cost, accuracy, on_front: standing.on_front? })
+        let accuracy = group.dev.as_ref()?.score.mean;
+        Some(Place { group, cost: 100.0 * standing.step_cost, accuracy, on_line: standing.on_line })
     };
     panel.groups.iter().filter_map(place).collect()
 }
@@ -99,7 +99,7 @@ fn points(study: &Study, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
     });
     let points = points.collect();
     let mut front: Vec<(f64, f64)> =
-        places.iter().filter(|place| place.on_front).map(|place| (place.cost, place.accuracy)).collect();
+        places.iter().filter(|place| place.on_line).map(|place| (place.cost, place.accuracy)).collect();
     front.sort_by(|a, b| a.0.total_cmp(&b.0));
     ScatterPanel { title: panel.title.clone(), points, front }
 }

@@ -2,15 +2,17 @@
 
 use crate::fields::Fields;
 use crate::keys;
-use crate::number::{count, fixed, listed, plural};
+use crate::number::{count, fixed, listed, plural, signed};
 use crate::page::Page;
-use crate::study::advice::{Advice, Choice, SPLIT};
+use crate::study::advice::{Advice, Choice, Open, SPLIT};
 use crate::study::saved;
-use crate::study::verdicts::{PolicyVerdict, points, tally};
+use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{BASELINE, Group, SPLITS, Study, distinct};
 use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
+
+use frostline_score::Judged;
 
 /// Verdicts.
 pub(crate) struct Verdicts;
@@ -25,10 +27,12 @@ impl Topic for Verdicts {
             return Vec::new();
         }
         vec![format!(
-            "**better**, **worse**: the difference from `none` is more than chance. **equivalent**: it is within ± {}. \
-             **undecided**: neither is shown, which does not mean equal. Policies are compared with the same seed on the \
-             same sentences. docs/statistics.md explains the rule.",
-            points(study.margin())
+            "**better**, **worse**: the interval of the difference from `none` lies above or below 0. **equivalent**: it lies \
+             within {margin} of 0; a difference may be both, such as \"worse, within the margin\". **undecided**: none of \
+             these, which does not mean equal. The intervals of a language hold together: with a probability of 95 %, all of \
+             them contain their true difference. Policies are compared with the same seed on the same sentences. \
+             docs/statistics.md explains the rule.",
+            margin = points(study.margin())
         )]
     }
 
@@ -79,12 +83,7 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
     if judged == 0 {
         return vec![unpaired(&rows)];
     }
-    let mut said = vec![format!(
-        "Of {} with `none` on {SPLIT}: {} (margin {}).",
-        plural(judged, "comparison"),
-        listed(&tally(rows.iter().copied())),
-        points(study.margin())
-    )];
+    let mut said = vec![costs(study, &rows)];
     if rows.iter().all(|row| row.compared.seeds.len() < 2) {
         let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
         let next = match seeds {
@@ -103,13 +102,75 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
     said
 }
 
+/// What freezing costs: the range of differences from `none`, and how many of them are shown to be small or large.
+fn costs(study: &Study, rows: &[&PolicyVerdict]) -> String {
+    let found: Vec<&Judged> = rows.iter().filter_map(|row| row.judged()).collect();
+    let values = found.iter().map(|found| 100.0 * found.difference.value);
+    let (low, high) = values
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let margin = study.margin() / 100.0;
+    let several = found.iter().any(|found| found.difference.seeds() > 1);
+    let bad = found.iter().filter(|found| found.loses_more_than(margin)).count();
+    let good = found.iter().filter(|found| found.loses_at_most(margin)).count();
+    let range = match fixed(low, 2) == fixed(high, 2) {
+        true => format!("{} points", signed(low, 2)),
+        false => format!("{} to {} points", signed(low, 2), signed(high, 2)),
+    };
+    let (metric, sizes) = (study.metric(), with_sentences(study));
+    if several && bad == found.len() {
+        let every = match (found.len(), sizes.is_empty()) {
+            (1, true) => "Freezing",
+            (1, false) => "freezing",
+            (_, true) => "Every policy",
+            (_, false) => "every policy",
+        };
+        let costs = match fixed(low, 2) == fixed(high, 2) {
+            true => fixed(-low, 2),
+            false => format!("{} to {}", fixed(-high, 2), fixed(-low, 2)),
+        };
+        return format!(
+            "{sizes}{every} costs {costs} points of {SPLIT} {metric} against `none`, more than the margin of {}.",
+            points(study.margin())
+        );
+    }
+    let sizes = if sizes.is_empty() { "Freezing".to_string() } else { format!("{sizes}freezing") };
+    let margin = points(study.margin());
+    let kinds = [
+        (bad, format!("shown to lose more than {margin}")),
+        (good, format!("shown to lose at most {margin}")),
+        (found.len() - good - bad, "undecided".to_string()),
+    ];
+    let kinds: Vec<String> = kinds
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{count} {kind}"))
+        .collect();
+    format!(
+        "{sizes} changes {SPLIT} {metric} by {range} against `none`. Of {}: {}.",
+        plural(found.len(), "comparison"),
+        listed(&kinds)
+    )
+}
+
+/// `With 500 training sentences, `, if all languages have about as many.
+fn with_sentences(study: &Study) -> String {
+    let facts = study.cells.iter().filter_map(|view| Some(view.done()?.result.facts().train.sentences));
+    let (low, high) =
+        facts.fold((u64::MAX, 0), |(low, high), sentences| (low.min(sentences), high.max(sentences)));
+    match (low, high) {
+        (low, high) if low > high => String::new(),
+        (low, high) if low == high => format!("With {} training sentences, ", count(high)),
+        (low, high) => format!("With {} to {} training sentences, ", count(low), count(high)),
+    }
+}
+
 /// Why no row has a verdict.
 fn unpaired(rows: &[&PolicyVerdict]) -> String {
     let why = rows.first().and_then(|row| row.compared.why_unjudged()).unwrap_or_default();
     format!("No policy can be judged against `none`: {why}.")
 }
 
-/// A recommendation as a sentence.
+/// A recommendation as a sentence or two.
 pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
     let extras = extras_name(study, &advice.extras);
     let within = if extras.is_empty() { String::new() } else { format!(" with {extras}") };
@@ -118,36 +179,53 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
         all => (format!("Over {}{within}", listed(all)), " in each of them"),
     };
     let margin = points(advice.margin);
-    let step = if study.groups.iter().any(Group::is_staged) { "a step of the last stage" } else { "a step" };
-    let cost = |policy: &str, cost: f64| {
-        let predicted = format!("{step} is predicted to take {} % of the time", fixed(100.0 * cost, 0));
-        match saved::said(study, policy, &advice.extras, &advice.langs) {
-            None => predicted,
-            Some(measured) => format!("{predicted}; measured in turns, {measured}"),
-        }
-    };
-    let mut text = match &advice.choice {
-        Some(choice) => format!(
-            "{place}, the cheapest policy that is shown to lose at most {margin} against `none`{each} is \
-             **{}** \
-             (confidence {}; {}).",
-            choice.policy,
-            confidence(choice.confidence),
-            cost(&choice.policy, choice.step_cost)
-        ),
-        None => format!("{place}, no cheaper policy is shown to lose at most {margin} against `none`{each}."),
-    };
-    if let Some(open) = &advice.open {
-        let corrected = match advice.policies {
-            1 => String::new(),
-            policies => format!(", once corrected for choosing among {policies} policies"),
+    let open = advice.open.as_ref().map(|open| still_open(study, advice, open)).unwrap_or_default();
+    let Some(choice) = &advice.choice else {
+        let losing = match (advice.losing, advice.policies) {
+            (0, _) => String::new(),
+            (1, 1) => "; it is shown to lose more".into(),
+            (losing, all) if losing == all => format!("; all {all} are shown to lose more: train everything"),
+            (losing, all) => format!("; {losing} of {all} are shown to lose more"),
         };
-        let cost = cost(&open.policy, open.step_cost);
-        text += &format!(" This is not decided{corrected}, for the cheaper **{}** ({cost})", open.policy);
-        text +=
-            &open.needed.as_ref().map_or_else(|| ".".into(), |needed| format!(": it would take {needed}."));
+        return format!(
+            "{place}, no cheaper policy is shown to lose at most {margin} against `none`{each}{losing}.{open}"
+        );
+    };
+    let lost: Vec<String> = advice
+        .langs
+        .iter()
+        .zip(&choice.differences)
+        .map(|(lang, of)| {
+            let [value, low, high] = of.map(|value| signed(100.0 * value, 2));
+            let lang = if advice.langs.len() > 1 { format!("{lang} ") } else { String::new() };
+            format!("{lang}{value}, {low} to {high}")
+        })
+        .collect();
+    format!(
+        "{place}, the cheapest policy that is shown to lose at most {margin} against `none`{each} is **{}** ({} points; {}).{open}",
+        choice.policy,
+        lost.join("; "),
+        time_saved(study, advice, &choice.policy, choice.step_cost)
+    )
+}
+
+/// The policy of which it is not known, with what would decide.
+fn still_open(study: &Study, advice: &Advice, open: &Open) -> String {
+    let needed = open.needed.as_ref().map_or_else(String::new, |needed| format!(": it would take {needed}"));
+    format!(
+        " It is not decided for the cheaper **{}** ({}){needed}.",
+        open.policy,
+        time_saved(study, advice, &open.policy, open.step_cost)
+    )
+}
+
+/// The share of a step's time that a policy saves, measured or predicted.
+fn time_saved(study: &Study, advice: &Advice, policy: &str, step_cost: f64) -> String {
+    let step = if study.groups.iter().any(Group::is_staged) { "a step of the last stage" } else { "a step" };
+    match saved::said(study, policy, &advice.extras, &advice.langs) {
+        Some(measured) => format!("time of {step}, measured in turns: {measured}"),
+        None => format!("{step} is predicted to save {} % of the time", fixed(100.0 * (1.0 - step_cost), 0)),
     }
-    text
 }
 
 /// Recommendations for LaTeX.
@@ -169,8 +247,15 @@ fn advised(study: &Study) -> PaperTable {
         .column("Policy", Quantity::Text, |advice| {
             advice.choice.as_ref().map_or("none is shown".to_string(), |choice| choice.policy.clone())
         })
-        .optional("Confidence", Quantity::Text, of(|choice| confidence(choice.confidence).into()))
-        .optional("Step cost", Quantity::Percent(0), of(|choice| choice.step_cost.into()))
+        .optional("Difference", Quantity::Text, |advice| {
+            let choice = advice.choice.as_ref()?;
+            let of = |one: &[f64; 3]| {
+                let [value, low, high] = one.map(|value| signed(100.0 * value, 2));
+                format!("{value} ({low} to {high})")
+            };
+            Some(choice.differences.iter().map(of).collect::<Vec<_>>().join(", "))
+        })
+        .optional("Time saved, predicted", Quantity::Percent(0), of(|choice| (1.0 - choice.step_cost).into()))
         .optional("Measured in turns", Quantity::Text, saved)
         .optional("Not decided for", Quantity::Text, |advice| {
             advice.open.as_ref().map(|open| open.policy.clone())
@@ -188,15 +273,6 @@ fn advised(study: &Study) -> PaperTable {
     table.named(names, 1 + study.axes().len(), "")
 }
 
-/// A confidence in percent that is never rounded up to certainty.
-fn confidence(value: f64) -> String {
-    if value > 0.999 {
-        "over 99.9 %".into()
-    } else {
-        format!("{} %", fixed((1000.0 * value).floor() / 10.0, 1))
-    }
-}
-
 /// The verdicts of a language on a split.
 fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
     let rows: Vec<&PolicyVerdict> = study.verdicts.of_lang(lang, split).collect();
@@ -209,6 +285,8 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
     page.section(3, format!("Better or worse than none on {split}?"));
     let row = |group: &&Group| study.verdicts.get(group, split);
     let judged = move |group: &&Group| row(group).and_then(PolicyVerdict::judged);
+    let macro_row = |group: &&Group| study.verdicts.macro_f1(group, split);
+    let macro_f1 = move |group: &&Group| macro_row(group).and_then(PolicyVerdict::judged);
     let columns = keys::of_group(study)
         .column("vs none", Quantity::Points(2), move |group| match group.policy.as_str() {
             BASELINE => Value::from("baseline"),
@@ -217,10 +295,19 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
         .optional("95 % interval", Quantity::Change(2), move |group| {
             judged(group).map(|judged| judged.interval)
         })
-        .optional("p, Holm", Quantity::Probability, move |group| judged(group).map(|judged| judged.holm_p))
+        .optional("p", Quantity::Probability, move |group| judged(group).map(|judged| judged.p))
         .optional("Verdict", Quantity::Text, move |group| row(group).map(|row| row.compared.words()))
         .optional("What would decide", Quantity::Text, move |group| {
             row(group).and_then(|row| row.compared.would_decide())
+        })
+        .optional("Macro F1 vs none", Quantity::Points(2), move |group| {
+            macro_f1(group).map(|judged| judged.difference.value)
+        })
+        .optional("Its 95 % interval", Quantity::Change(2), move |group| {
+            macro_f1(group).map(|found| found.interval)
+        })
+        .optional("Its verdict", Quantity::Text, move |group| {
+            macro_row(group).map(|row| row.compared.words())
         })
         .optional("Stochastic order", Quantity::Number(2, ""), move |group| {
             Some(row(group)?.stochastic_order?.bound)
@@ -248,16 +335,18 @@ fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page)
     let of = if units(study) == SENTENCES { "" } else { ", since words of a sentence are not independent" };
     page.paragraph(format!(
         "Each cell is paired with the `none` cell of its seed, sentence by sentence ({} sentences of {split}). The \
-         interval is for other seeds and other sentences. It resamples whole sentences{of}. **p** is corrected for all rows of this table. \
-         Equivalent means within ± {}, by two one-sided tests at 5 %. \"What would decide\" assumes that the difference \
-         is what was observed, and 80 % power.",
+         intervals are for other seeds and other sentences, and hold together: with a probability of 95 %, all of this table's \
+         contain their true difference. The verdict is where the interval lies: below 0 worse, above 0 better, within ± {} \
+         equivalent. Whole sentences are resampled{of}; the scatter of seeds is estimated from all comparisons of the study. \
+         **p** is 1 minus the confidence of the interval that ends at 0. \"What would decide\" assumes that the difference is what was \
+         observed, and 80 % power.",
         count(sentences as u64),
         points(study.margin())
     ));
     if rows.iter().any(|row| row.compared.seeds.len() == 1) {
         page.paragraph(
-            "**One seed**: its interval and p are about two trained models on other sentences. They say nothing about \
-             the policy, since another seed may reverse the difference.",
+            "**One seed**: its interval and p are about two trained models on other sentences, not about the policy: \
+             another seed may reverse the difference.",
         );
     }
     if rows.iter().any(|row| row.stochastic_order.is_some()) {
@@ -269,41 +358,48 @@ fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page)
 }
 
 /// What the columns about cost mean.
-const COSTS: &str = "**Step cost** is the predicted time of a step, in percent of that of `none`. **Pareto front**: no other \
-                     policy is at least as accurate and as cheap; by mean accuracy, which may be chance. Costs are predicted here, \
+const COSTS: &str = "**Step cost** is the predicted time of a step, in percent of that of `none`. **Pareto front**: no other policy is \
+                     at least as cheap and shown to score more, by the intervals of both. Costs are predicted here, \
                      also where steps were timed, since a prediction does not depend on the machine's other work; what \
-                     was measured stands under \"What a step costs\".";
+                     was measured is listed under \"What a step costs\".";
 
 /// `verdicts.csv`.
 fn file(study: &Study) -> Option<DataFile> {
-    let rows: Vec<&PolicyVerdict> = study.verdicts.rows.iter().filter(|row| row.judged().is_some()).collect();
+    let own = study.verdicts.rows.iter().map(|row| (study.metric(), row));
+    let macro_f1 = study.verdicts.macro_f1.iter().map(|row| ("macro F1", row));
+    let rows: Vec<(&'static str, &PolicyVerdict)> =
+        own.chain(macro_f1).filter(|(_, row)| row.judged().is_some()).collect();
     if rows.is_empty() {
         return None;
     }
     let synthetic = study.synthetic();
     let columns = Columns::default()
         .column("synthetic", Quantity::Text, move |_| synthetic)
-        .column("lang", Quantity::Text, |row: &&PolicyVerdict| row.lang.clone())
-        .column("policy", Quantity::Text, |row| row.policy.clone())
-        .and(keys::raw_axes(study, |row: &&PolicyVerdict| &row.extras))
-        .column("split", Quantity::Text, |row| row.split)
-        .column("seeds", Quantity::Count, |row| row.compared.seeds.len())
-        .column("sentences", Quantity::Count, |row| row.judged().map(|found| found.difference.sentences))
-        .column("difference", Quantity::Change(2), |row| row.judged().map(|found| found.difference.value))
-        .column("low", Quantity::Change(2), |row| row.judged().map(|found| found.interval[0]))
-        .column("high", Quantity::Change(2), |row| row.judged().map(|found| found.interval[1]))
-        .column("p", Quantity::Probability, |row| row.judged().map(|found| found.p))
-        .column("holm_p", Quantity::Probability, |row| row.judged().map(|found| found.holm_p))
-        .column("equivalence_p", Quantity::Probability, |row| row.judged().map(|found| found.equivalence_p))
-        .column("verdict", Quantity::Text, |row| row.judged().map(|found| found.verdict.name()))
-        .column("seeds_needed", Quantity::Count, |row| row.judged().and_then(|found| found.needed?.seeds))
-        .column("sentences_needed", Quantity::Count, |row| {
+        .column("lang", Quantity::Text, |(_, row): &(&str, &PolicyVerdict)| row.lang.clone())
+        .column("policy", Quantity::Text, |(_, row)| row.policy.clone())
+        .and(keys::raw_axes(study, |(_, row): &(&'static str, &PolicyVerdict)| &row.extras))
+        .column("score", Quantity::Text, |(score, _)| *score)
+        .column("split", Quantity::Text, |(_, row)| row.split)
+        .column("seeds", Quantity::Count, |(_, row)| row.compared.seeds.len())
+        .column("sentences", Quantity::Count, |(_, row)| row.judged().map(|found| found.difference.sentences))
+        .column("difference", Quantity::Change(2), |(_, row)| {
+            row.judged().map(|found| found.difference.value)
+        })
+        .column("low", Quantity::Change(2), |(_, row)| row.judged().map(|found| found.interval[0]))
+        .column("high", Quantity::Change(2), |(_, row)| row.judged().map(|found| found.interval[1]))
+        .column("p", Quantity::Probability, |(_, row)| row.judged().map(|found| found.p))
+        .column("verdict", Quantity::Text, |(_, row)| row.judged().map(|found| found.verdict.name()))
+        .column("within_margin", Quantity::Text, |(_, row)| row.judged().map(|found| found.within_margin))
+        .column("seeds_needed", Quantity::Count, |(_, row)| {
+            row.judged().and_then(|found| found.needed?.seeds)
+        })
+        .column("sentences_needed", Quantity::Count, |(_, row)| {
             row.judged().and_then(|found| found.needed?.sentences)
         });
     Some(DataFile {
         path: "verdicts.csv",
         about:
-            "one row per policy and split: its difference from `none`, with interval, p-values and verdict."
+            "one row per policy, score and split: its difference from `none`, with interval, p-value and verdict."
                 .into(),
         table: columns.table(rows),
     })

@@ -3,7 +3,7 @@
 
 use frostline_random::Stream;
 use frostline_score::verdict::judge;
-use frostline_score::{Judged, Measured, Scored, Stratum, Verdict};
+use frostline_score::{CrossedDifference, Judged, Scored, SeedScatter, Stratum, Verdict};
 
 /// The margin of equivalence in all simulated studies.
 pub const MARGIN: f64 = 0.005;
@@ -44,11 +44,11 @@ impl Default for Setting {
 /// How often something happened in simulated studies.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
-    /// 95 % intervals that contain the true difference.
+    /// Tables all of whose intervals contain the true difference.
     pub coverage: f64,
-    /// Studies without a difference in which any row has a p-value of at most 0.05 after Holm's correction.
+    /// Tables without a difference in which any row is judged better or worse.
     pub false_positives: f64,
-    /// Rows whose true difference is the margin, with the 90 % interval inside.
+    /// Tables whose true difference is the margin in all rows, with an interval inside of it.
     pub false_equivalents: f64,
     /// The variance between seeds (without the interaction) over the variance of sentences.
     pub seed_ratio: f64,
@@ -59,21 +59,20 @@ pub fn simulate(setting: &Setting, studies: u32, resamples: u32) -> Rates {
     let stream = Stream::new(7, setting.name);
     let mut rates = Rates::default();
     let (mut seeds, mut sentences) = (0.0, 0.0);
-    let of_rows = 1.0 / f64::from(studies) / setting.policies as f64;
+    let share = |is: bool| f64::from(u8::from(is)) / f64::from(studies);
     for number in 0..u64::from(studies) {
         let rows = study(setting, 0.0, stream.child(0).child(number), resamples);
-        rates.false_positives +=
-            f64::from(u8::from(rows.iter().any(|row| row.holm_p <= 0.05))) / f64::from(studies);
+        let decided = |row: &Judged| matches!(row.verdict, Verdict::Better | Verdict::Worse);
+        rates.false_positives += share(rows.iter().any(decided));
+        rates.coverage += share(rows.iter().all(|row| row.interval[0] <= 0.0 && row.interval[1] >= 0.0));
         for row in &rows {
-            rates.coverage += of_rows * f64::from(u8::from(row.interval[0] <= 0.0 && row.interval[1] >= 0.0));
             let parts = row.difference.variance;
             seeds += parts.seeds.map_or(0.0, |all| all - parts.interaction);
             sentences += parts.sentences;
         }
-        for row in study(setting, MARGIN, stream.child(1).child(number), resamples) {
-            assert!(row.difference.seeds() > 1 || row.verdict == Verdict::Undecided);
-            rates.false_equivalents += of_rows * f64::from(u8::from(row.within_margin));
-        }
+        let rows = study(setting, MARGIN, stream.child(1).child(number), resamples);
+        assert!(rows.iter().all(|row| row.difference.seeds() > 1 || row.verdict == Verdict::Undecided));
+        rates.false_equivalents += share(rows.iter().any(|row| row.within_margin));
     }
     rates.seed_ratio = seeds / sentences;
     rates
@@ -98,9 +97,9 @@ fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Ju
             let (words, gains) = gains(setting, gain, stream, policy);
             Stratum::new(words, &gains)
         };
-        Measured::of(&[stratum.expect("a stratum")], 1, resamples, 0).expect("a comparison")
+        CrossedDifference::of(&[stratum.expect("a stratum")], resamples, 0).expect("a comparison")
     });
-    judge(rows.collect(), MARGIN)
+    judge(rows.collect(), SeedScatter::default(), MARGIN)
 }
 
 /// The words of sentences, and the gains of a policy over the baseline, seed by seed.

@@ -61,7 +61,7 @@ fn between(
         }
         return nothing(asks, cells, test.a.iter().chain(&test.b));
     }
-    decided(asks, gauge.titled(), gauge, (&found, by_sentence(study, gauge, cells)), wanted)
+    decided(asks, gauge.titled(), gauge, (&found, by_sentence(study, gauge)), wanted)
 }
 
 /// Training times of policies, which only steps in turns can compare.
@@ -171,7 +171,7 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
         );
     }
     // Two languages have no sentence in common.
-    let sentences = by_sentence(study, &gauge, cells).filter(|_| !of_langs);
+    let sentences = by_sentence(study, &gauge).filter(|_| !of_langs);
     decided(asks, gauge.titled(), &gauge, (&found, sentences), wanted)
 }
 
@@ -228,11 +228,11 @@ fn are_twins_but_for(axis: Option<usize>, a: &CellView, b: &CellView) -> bool {
     a.cell.settings.policy == b.cell.settings.policy && a.is_twin_of(&b)
 }
 
-/// Where the sentences of a gauge are, if it is an accuracy in every cell.
-fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>, cells: &[&CellView]) -> Option<BySentence<'a>> {
+/// Where the sentences of a score are.
+fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>) -> Option<BySentence<'a>> {
     let split = gauge.split()?;
-    let mut done = cells.iter().filter_map(|view| view.done());
-    done.all(|done| gauge.is_accuracy(done)).then_some(BySentence { outcomes: &study.outcomes, split })
+    let scatter = study.verdicts.scatter(split);
+    Some(BySentence { outcomes: &study.outcomes, split, scatter })
 }
 
 fn decided(

@@ -48,15 +48,6 @@ impl<'a> Gauge<'a> {
         if self.task.is_empty() { &done.result.headline } else { self.task }
     }
 
-    /// Whether it is an accuracy of every stage of a cell.
-    pub fn is_accuracy(&self, done: &Done) -> bool {
-        let score = |stage: usize| {
-            self.split().and_then(|split| score_at(&done.result, stage, self.task(done), split))
-        };
-        let is_accuracy = |stage| score(stage).is_some_and(|score| ScoredBy::of(score) == ScoredBy::Accuracy);
-        (0..done.result.stages.len()).all(is_accuracy)
-    }
-
     /// A cell at its end with its score in percent, or its time in seconds.
     pub fn end<'b>(&self, view: &'b CellView) -> Option<(After<'b>, f64)>
     where

@@ -4,11 +4,13 @@
 
 use frostline_record::Cell;
 use frostline_score::crossed::RESAMPLES;
-use frostline_score::{CrossedDifference, MeanInterval};
+use frostline_score::verdict::judge;
+use frostline_score::{CrossedDifference, MeanInterval, SeedScatter};
 use serde::Serialize;
 
 use crate::number::plural;
 use crate::study::outcomes::{After, Outcomes, Twins};
+use crate::study::scores::Compared;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::verdict::{Verdict, Wanted};
@@ -60,6 +62,8 @@ pub(crate) enum Over {
 pub(super) struct BySentence<'a> {
     pub outcomes: &'a Outcomes,
     pub split: &'static str,
+    /// How much seeds scatter in the study's comparisons.
+    pub scatter: SeedScatter,
 }
 
 impl Differences {
@@ -197,9 +201,10 @@ fn crossed(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> O
     let of_kind = |of| seeds.iter().map(|&seed| of_seed(of, seed)).collect::<Option<Vec<Twins<'_>>>>();
     let comparisons: Option<Vec<_>> =
         distinct(pairs.iter().map(|pair| kind(pair))).into_iter().map(of_kind).collect();
-    let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split).ok()?;
+    let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split, Compared::Own).ok()?;
     let difference = CrossedDifference::of(&strata, RESAMPLES, 0).ok()?;
-    Some(difference.interval(0.95).map(|end| 100.0 * end))
+    let judged = judge(vec![difference], by_sentence.scatter, 1.0).pop()?;
+    Some(judged.interval.map(|end| 100.0 * end))
 }
 
 /// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
