@@ -1,5 +1,6 @@
 //! What is no topic's: the order of `report.md`, the tables that topics share, and what is said of the whole.
 
+use crate::chart::{Figure, Theme};
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, plural};
@@ -31,7 +32,8 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
     let mut page = Page::default();
     head(study, &mut page);
     topics.iter().flat_map(|topic| topic.opening(study)).for_each(|sentence| page.item(sentence));
-    result(study, topics, &mut page);
+    let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
+    result(study, topics, &figures, &mut page);
     let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
     if !links.is_empty() {
         page.paragraph(links.join(" "));
@@ -44,9 +46,7 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
         topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
     }
     page.section(2, "Figures");
-    for figure in topics.iter().flat_map(|topic| topic.figures(study)) {
-        page.figure(figure.path, figure.title, &figure.about);
-    }
+    figures_of(figures.iter().filter(|figure| figure.theme != Theme::First), &mut page);
     undone(study, &mut page);
     caveats(study, topics, &mut page);
     topics.iter().for_each(|topic| topic.appendix(study, &mut page));
@@ -90,10 +90,21 @@ pub(crate) fn asked(study: &Study) -> String {
     )
 }
 
+/// Figures, each with what it shows.
+pub(crate) fn figures_of<'a>(figures: impl Iterator<Item = &'a Figure>, page: &mut Page) {
+    figures.for_each(|figure| page.figure(figure.path, figure.title, &figure.about));
+}
+
+/// The figures that a reader sees first.
+pub(crate) fn first_figures(figures: &[Figure], page: &mut Page) {
+    figures_of(figures.iter().filter(|figure| figure.theme == Theme::First), page);
+}
+
 /// What came out, all languages below each other.
-fn result(study: &Study, topics: &Topics, page: &mut Page) {
+fn result(study: &Study, topics: &Topics, figures: &[Figure], page: &mut Page) {
     page.section(2, "Result");
     result::tables(study, false, page);
+    first_figures(figures, page);
     stages_of(study, page);
     remarks(study, topics, page);
 }
@@ -194,9 +205,9 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
             group.test.as_ref().map(|test| test.accuracy)
         })
         .ranked(5, "trainable", Quantity::Count, |group| group.plain_parameters().map(|p| p.trainable))
-        .ranked(6, "saved", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
+        .ranked(6, "frozen", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
         .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
-        .ranked(2, "saved time", Quantity::Percent(1), move |group| {
+        .ranked(2, "time saved", Quantity::Percent(1), move |group| {
             Some(group).filter(|group| other(group)).map(|group| turns::saving(group, study.step_cost(group)))
         })
         .ranked(7, "samples", Quantity::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
@@ -205,7 +216,7 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
     let table = columns.table(study.groups_of(lang));
     let below = baselines::of(study, lang);
     let nothing = |_: &&BaselineStats| Value::Missing;
-    let names = ["trainable", "saved", "train", "saved time", "samples", "steps", "seeds"];
+    let names = ["trainable", "frozen", "train", "time saved", "samples", "steps", "seeds"];
     let lines =
         short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
             .column("dev acc.", Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.accuracy))

@@ -254,7 +254,7 @@ fn a_constant_prefix_is_told_with_its_time_and_the_next_step() {
     let page = text(&files, "report.md");
     let (en, pcm) = page.split_once("## pcm").expect("two languages");
     let times = en.split_once("### Where the time goes").expect("times").1;
-    insta::assert_snapshot!(times.split_once("### Predicted").expect("the prediction").0);
+    insta::assert_snapshot!(times.split_once("### Time saved, predicted").expect("the prediction").0);
     assert!(!pcm.contains("Prefix s |") && !pcm.contains("### Constant prefix"), "nothing to tell there");
 
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
