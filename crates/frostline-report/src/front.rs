@@ -11,7 +11,7 @@ use crate::study::turns;
 use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity, Table, Value};
+use crate::table::{self, Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
 mod findings;
@@ -40,9 +40,9 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
     }
     topics.iter().for_each(|topic| topic.summary(study, &mut page));
     how_to_read(study, topics, &mut page);
-    for lang in study.langs() {
+    for (lang, table) in by_language(study, |lang| study_table(study, topics, lang)) {
         page.section(2, study.lang_title(lang));
-        page.table(study_table(study, topics, lang));
+        page.table(table);
         topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
     }
     page.section(2, "Figures");
@@ -53,6 +53,13 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
     list_of_files(files, &mut page);
     in_three_sentences(study, topics, &mut page);
     page
+}
+
+/// A table of each language. All have the same columns, so that languages can be compared.
+fn by_language<'a>(study: &'a Study, table: impl Fn(&'a str) -> Table) -> Vec<(&'a str, Table)> {
+    let mut all: Vec<(&str, Table)> = study.langs().into_iter().map(|lang| (lang, table(lang))).collect();
+    table::align(&mut all.iter_mut().map(|(_, table)| table).collect::<Vec<_>>());
+    all
 }
 
 /// The end of the page: what whoever read it takes along.
@@ -137,9 +144,9 @@ pub(crate) fn stages_of(study: &Study, page: &mut Page) {
     if !study.is_staged() {
         return;
     }
-    for lang in study.langs() {
+    for (lang, table) in by_language(study, |lang| stages::table(study, lang)) {
         page.paragraph(format!("**{lang}** after each stage:"));
-        page.table(stages::table(study, lang));
+        page.table(table);
     }
     page.paragraph(stages::ABOUT);
 }
@@ -184,16 +191,23 @@ pub(crate) fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
     }
 }
 
-/// The tables of a language for a terminal: policies, and stages where cells have stages.
-pub(crate) fn terminal_tables(study: &Study, lang: &str) -> Vec<Table> {
-    let policies = (!stages::say_all(study, lang)).then(|| terminal_table(study, lang));
-    let staged = study.groups_of(lang).any(Group::is_staged);
-    policies.into_iter().chain(staged.then(|| stages::terminal_table(study, lang))).collect()
+/// The tables of each language for a terminal: policies, and stages where cells have stages. All languages have the same
+/// columns.
+pub(crate) fn terminal_tables<'a>(study: &'a Study) -> Vec<(&'a str, Vec<Table>)> {
+    let of_lang = |lang: &'a str| {
+        let policies = (!stages::say_all(study, lang)).then(|| terminal_table(study, lang));
+        let staged = study.groups_of(lang).any(Group::is_staged);
+        let stages = staged.then(|| stages::terminal_table(study, lang));
+        (lang, policies.into_iter().chain(stages).collect())
+    };
+    let mut all: Vec<(&str, Vec<Table>)> = study.langs().into_iter().map(of_lang).collect();
+    table::align(&mut all.iter_mut().flat_map(|(_, tables)| tables).collect::<Vec<_>>());
+    all
 }
 
 /// The study's table of a language for a terminal.
 fn terminal_table(study: &Study, lang: &str) -> Table {
-    let test = study.groups_of(lang).any(|group| group.test.is_some());
+    let test = study.groups.iter().any(|group| group.test.is_some());
     let other = |group: &&Group| group.policy != BASELINE;
     let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
         .column("dev acc.", Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.accuracy))
