@@ -130,7 +130,7 @@ fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -
         }
     };
     let mut notes: Vec<Note> = vec![
-        "Step line: the Pareto front, the best mean accuracy for this much time saved or more. It may be chance which \
+        "Step line: joins the policies of the Pareto front, which is computed from predicted times. It may be chance which \
          policies are on it."
             .into(),
         whisker.into(),
