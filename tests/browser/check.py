@@ -338,7 +338,7 @@ def live_state(done, running=True):
         "step": 30, "steps": 90, "epoch": 3, "loss_nats": 0.5, "tokens_per_s": 1234.0, "left_s": 75.0, "peak_rss_mib": 512.0,
         "losses": [[10, 2.0], [20, 1.0], [30, 0.5]], "dev_accuracy": [[1, 0.5], [2, 0.75]],
     }
-    cells = [{"id": "a", "title": "en none <b>seed</b> 1", "state": "running", "by": "frostline sweep on here", "seen_s": 1.0, "progress": progress}]
+    cells = [{"id": "a", "title": "en none <b>seed</b> 1", "state": "running", "by": "frostline sweep on here", "seen_s": 1.0, "loaded": True, "progress": progress}]
     cells.append({"id": "b", "title": "en first-2 seed 1", "state": "failed", "error": "</script><img src=x onerror='document.title=9'>"})
     counts = {"cells": 4, "done": done, "failed": 1, "running": int(running), "left_behind": 0, "waiting": 3 - done - int(running)}
     return {"plan": "live", "synthetic": True, "counts": counts, "left_s": 3725.0, "cells": cells if running else cells[1:], "omitted": 0}

@@ -80,7 +80,7 @@ def latex(folder, report, means):
     check(f"MEAN \\ensuremath {{{mean}}}" in ran.stdout, f"a number in the text is {mean}, as pandas computes it", ran.stdout[-2000:])
     defined = re.findall(r"^\\FrostlineDefine((?:\{[^{}]*\}){3})", (report / "results.tex").read_text(), re.M)
     check(len(set(defined)) == len(defined) > 200, f"{len(defined)} numbers, each with a name of its own")
-    kinds = [r"{dev-f1-NOUN}", r"{dev-known}", r"{predicted-speed-up}", r"{dev-accuracy-mean}", r"{step-cost}"]
+    kinds = [r"{dev-f1-NOUN}", r"{dev-known}", r"{dev-accuracy-mean}", r"{time-saved-predicted}"]
     missing = [kind for kind in kinds if not any(name.endswith(kind) for name in defined)]
     check(not missing, "tags, familiarity, costs and accuracies have names", str(missing))
     body = "\n".join(rf"\FrostlineResult{name}\par" for name in defined)

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::SearchedPlaces;
 use crate::format::Format;
-use crate::{AssetError, Origin, embedded};
+use crate::{AssetError, Origin, embedded, hub};
 
 /// Where datasets and encoders are searched, in this order: the user's folders, the cache of fetched
 /// files, then the name as a path. `embedded:NAME` is searched only among the embedded files.
@@ -67,10 +67,14 @@ impl Places {
             (AssetKind::Dataset, Some(folder), Some(direct)) if !direct.is_dir() => below(folder, name)?,
             _ => None,
         };
+        let other = hub::other_name(name).filter(|_| kind == AssetKind::Encoder);
+        let under = |folder: Option<&Path>, name: Option<&str>| Some(folder?.join(name?));
         let candidates = [
             (direct, Origin::Given),
             (below, Origin::Given),
-            (cached.as_ref().map(|folder| folder.join(name)), Origin::Cache),
+            (under(given, other), Origin::Given),
+            (under(cached.as_deref(), Some(name)), Origin::Cache),
+            (under(cached.as_deref(), other), Origin::Cache),
             (Some(PathBuf::from(name)), Origin::Given),
         ];
         let is_name = !name.trim_matches(['.', '/']).is_empty() || Path::new(name).is_absolute();

@@ -10,7 +10,7 @@ use frostline_assets::sha256;
 
 mod server;
 
-use server::{COMMIT, LIST, TRAIN, blob_id, cached, encoder, quiet, treebank};
+use server::{COMMIT, LIST, TRAIN, blob_id, cached, encoder, encoder_named, quiet, treebank};
 
 #[test]
 fn a_fetched_treebank_is_found_by_name_and_not_fetched_twice() {
@@ -263,6 +263,24 @@ fn an_encoder_comes_with_its_weights_and_nothing_else() {
     assert_eq!(found.sources["weights"].sha256, sha256(b"weights"));
     let elsewhere = cached(cache.path()).encoder("other", true).unwrap_err().to_string();
     assert!(elsewhere.contains("some/encoder"), "{elsewhere}");
+}
+
+/// Built-in plans have short names, under which the hub knows nothing.
+#[test]
+fn a_short_name_is_fetched_by_its_hub_id_and_found_by_both() {
+    let files: [(&str, &[u8]); 3] =
+        [("model.safetensors", b"weights"), ("config.json", b"{}"), ("tokenizer.json", b"{}")];
+    let server = encoder_named("intfloat/multilingual-e5-small", &files);
+    let cache = tempfile::tempdir().unwrap();
+    let options = server.options(cache.path());
+    let fetched = fetch::encoder("multilingual-e5-small", &options, &mut quiet).unwrap();
+    assert!(fetched.downloaded);
+    for name in ["multilingual-e5-small", "intfloat/multilingual-e5-small"] {
+        assert!(!fetch::encoder(name, &options, &mut quiet).unwrap().downloaded, "{name}");
+        let found = cached(cache.path()).encoder(name, true).unwrap();
+        assert_eq!((found.name.as_str(), &found.sources["weights"].sha256), (name, &sha256(b"weights")));
+    }
+    assert!(cached(cache.path()).encoder("other/multilingual-e5-small", true).is_err());
 }
 
 #[test]

@@ -247,6 +247,12 @@ fn an_encoder_is_found_with_or_without_weights() {
       embedded in the program: embedded:demo-distilbert
       give the folder that contains it with --models DIR, or get it with `frostline fetch owner/other`
     ");
+    // A folder of either name of an encoder of the built-in plans is that encoder.
+    let short = root.path().join("models/all-MiniLM-L6-v2");
+    write(&short.join("config.json"), "{}");
+    write(&short.join("vocab.txt"), "a");
+    let found = places.encoder("sentence-transformers/all-MiniLM-L6-v2", false).unwrap();
+    assert_eq!((found.origin, found.folder.ends_with("all-MiniLM-L6-v2")), (Origin::Given, true));
     fs::remove_file(folder.join("config.json")).unwrap();
     let error = places.encoder("tiny", false).unwrap_err();
     assert!(matches!(error, AssetError::NoFile { role: "config", .. }), "{error}");

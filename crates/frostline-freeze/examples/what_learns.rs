@@ -37,18 +37,7 @@ fn shown(name: &str) -> Result<String, PolicyError> {
     }
     let accounts = Accounts::of(&parameters, &policy);
     out += &format!("{} of {} parameters learn\n", accounts.trainable(), accounts.total());
-    let shape = Shape {
-        hidden: HIDDEN,
-        intermediate: 4 * HIDDEN,
-        depth: DEPTH,
-        heads: 4,
-        tags: 17,
-        word_rows: 8_000,
-        read_rows: 8_000,
-        other_rows: 512,
-        added: [0, 0],
-        added_inputs: [0, 0],
-    };
+    let shape = Shape::new(DEPTH, HIDDEN).with_heads(4).with_word_rows(8_000).with_other_rows(512);
     let workload = Workload::typical(16.0, 21.0);
     let full = Policy::none().resolve(DEPTH, &["tagger"])?;
     let [full, this] = [&full, &policy].map(|policy| Cost::of(&shape, &workload, policy));

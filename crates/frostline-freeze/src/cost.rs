@@ -16,7 +16,19 @@ const BLOCK_OPERATIONS: f64 = 10.0;
 /// Parameter tensors of a block: weight and bias of six linear layers, gamma and beta of two norms.
 const BLOCK_TENSORS: f64 = 16.0;
 
-/// A tagger's shape, as far as its cost depends on it.
+/// A tagger's shape, as far as its cost depends on it: built from depth and width, then what differs from the usual.
+///
+/// ```
+/// use frostline_freeze::Shape;
+///
+/// // Multilingual DistilBERT with 17 tags, and the 12,000 words of its table that a corpus has.
+/// let shape = Shape::new(6, 768).with_word_rows(12_000).with_other_rows(512);
+/// assert_eq!((shape.heads, shape.intermediate, shape.tags), (12, 3072, 17));
+///
+/// // A smaller encoder that is named by all its sizes, whose step updates only rows that it reads.
+/// let small = Shape::new(12, 384).with_heads(12).with_intermediate(1536).with_tags(9).with_word_rows(8_000);
+/// assert_eq!((small.read_rows, small.reading(900).read_rows), (8_000, 900));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Width of a row, H.
@@ -44,6 +56,61 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// An encoder of so many blocks and this width, as most are made: heads 64 wide, a feed-forward layer four times as wide as
+    /// a row, 512 positions with two token types, and a head for the 17 universal parts of speech over a table of 30,000 words.
+    #[must_use]
+    pub const fn new(depth: usize, hidden: usize) -> Self {
+        Self {
+            hidden,
+            intermediate: 4 * hidden,
+            depth,
+            heads: if hidden < 64 { 1 } else { hidden / 64 },
+            tags: 17,
+            word_rows: 30_000,
+            read_rows: 30_000,
+            other_rows: 514,
+            added: [0, 0],
+            added_inputs: [0, 0],
+        }
+    }
+
+    /// The same with so many attention heads.
+    #[must_use]
+    pub const fn with_heads(self, heads: usize) -> Self {
+        Self { heads, ..self }
+    }
+
+    /// The same with this width inside the feed-forward layer.
+    #[must_use]
+    pub const fn with_intermediate(self, intermediate: usize) -> Self {
+        Self { intermediate, ..self }
+    }
+
+    /// The same with so many tags.
+    #[must_use]
+    pub const fn with_tags(self, tags: usize) -> Self {
+        Self { tags, ..self }
+    }
+
+    /// The same with so many rows in the word table, all of which a step updates; see [`Shape::reading`].
+    #[must_use]
+    pub const fn with_word_rows(self, rows: usize) -> Self {
+        Self { word_rows: rows, read_rows: rows, ..self }
+    }
+
+    /// The same with so many rows in the position and token-type tables.
+    #[must_use]
+    pub const fn with_other_rows(self, rows: usize) -> Self {
+        Self { other_rows: rows, ..self }
+    }
+
+    /// The same with matrices that a parameter-efficient method adds to a block: their parameters, and the numbers a row that
+    /// their gradients read, each beside queries, keys and values, and after attention.
+    #[must_use]
+    pub const fn with_added(self, added: [usize; 2], added_inputs: [usize; 2]) -> Self {
+        Self { added, added_inputs, ..self }
+    }
+
     /// The shape where a step updates only the rows of the word table that it reads, at most so many.
     #[must_use]
     pub fn reading(self, rows: usize) -> Self {
@@ -389,18 +456,8 @@ pub(crate) mod tests {
 
     /// Two blocks of 2 heads and width 4, feed-forward 8, and 10 subwords in sentences of 5, of which 7 have labels.
     pub(crate) fn tiny() -> (Shape, Workload) {
-        let shape = Shape {
-            hidden: 4,
-            intermediate: 8,
-            depth: 2,
-            heads: 2,
-            tags: 3,
-            word_rows: 20,
-            read_rows: 10,
-            other_rows: 6,
-            added: [6, 10],
-            added_inputs: [4, 16],
-        };
+        let shape = Shape::new(2, 4).with_intermediate(8).with_heads(2).with_tags(3).with_other_rows(6);
+        let shape = shape.with_word_rows(20).reading(10).with_added([6, 10], [4, 16]);
         (shape, Workload::of([5, 5], 7, 1))
     }
 

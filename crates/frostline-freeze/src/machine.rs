@@ -131,18 +131,7 @@ mod tests {
 
     /// Steps of a small encoder under several policies, with their times on a machine.
     fn steps(machine: &Machine, noise: impl Fn(usize) -> f64) -> Vec<(Cost, f64)> {
-        let shape = Shape {
-            hidden: 384,
-            intermediate: 1536,
-            depth: 12,
-            heads: 12,
-            tags: 17,
-            word_rows: 12_000,
-            read_rows: 12_000,
-            other_rows: 514,
-            added: [0, 0],
-            added_inputs: [0, 0],
-        };
+        let shape = Shape::new(12, 384).with_heads(12).with_word_rows(12_000);
         let policies = ["none", "first-6", "first-6+embeddings", "head-only", "all", "alternating"];
         let lengths = [8.0, 24.0, 96.0];
         let all = policies.iter().flat_map(|policy| lengths.map(|length| (policy, length)));

@@ -30,6 +30,7 @@ mod score;
 mod search;
 mod settings;
 mod stage;
+mod suggest;
 mod task;
 mod times;
 mod track;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::shortened;
+use crate::error::explained;
 use crate::{
     Claim, FileName, PlanError, SCHEMA, Settings, Stage, Switch, TimingSettings, TrackSettings, claim_check,
 };
@@ -175,7 +175,7 @@ impl Plan {
     pub fn parse(text: &str, path: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
             path: path.into(),
-            reason: shortened(error.to_string().trim_end()),
+            reason: explained(error.to_string().trim_end(), SCHEMA),
         })?;
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });

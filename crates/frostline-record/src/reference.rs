@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::shortened;
+use crate::error::explained;
 use crate::paths::leaves;
 use crate::{Plan, PlanError, Settings};
 
@@ -234,7 +234,7 @@ impl Reference {
     pub fn parse(text: &str, path: &str) -> Result<Self, ReferenceError> {
         let reference: Self = toml::from_str(text).map_err(|error| ReferenceError::Syntax {
             path: path.into(),
-            reason: shortened(error.to_string().trim_end()),
+            reason: explained(error.to_string().trim_end(), REFERENCE_SCHEMA),
         })?;
         if reference.schema != REFERENCE_SCHEMA {
             return Err(ReferenceError::Schema { path: path.into(), found: reference.schema });
@@ -332,7 +332,7 @@ mod tests {
         assert!(unknown.contains("line 8, column 1") && unknown.contains("`dev_accuracy`"), "{unknown}");
         assert_eq!(
             error(&format!("[settings.train]\nepoch = 2\n{en}")).split("; here").next(),
-            Some("their.toml, [settings]: there is no setting `train.epoch`")
+            Some("their.toml, [settings]: there is no setting `train.epoch` (did you mean `train.epochs`?)")
         );
         assert!(error(&format!("[defined]\nspeed = 'x'\n{en}")).contains("there is no figure `speed`"));
         assert!(error(&format!("{en}confusion = [[1]]\n")).contains("each of its 0 `labels`"));

@@ -22,7 +22,9 @@ pub(crate) struct Figure {
 /// What a figure is about: pages of several chapters show it with others of its theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// Accuracy, alone or against what learns or what it costs.
+    /// Accuracy against time saved: the figure that a report shows first, next to its first table.
+    First,
+    /// Accuracy, alone or against what learns.
     Accuracy,
     /// What is reached on the way: after epochs, or with less data.
     Learning,
@@ -228,16 +230,18 @@ pub(crate) struct Scatter {
 pub(crate) enum Across {
     /// A count, from 0 or by factors.
     Count,
-    /// Percent, from where there are points.
-    Percent,
+    /// Time saved, in percent of the baseline's: 0 is the baseline, and a policy may need more time than it.
+    Saved,
 }
 
 /// A panel of points.
 pub(crate) struct ScatterPanel {
     pub title: String,
     pub points: Vec<ScatterPoint>,
-    /// Places of a step line, from left to right: each height holds from its place on.
+    /// Places of a step line, from left to right: each height is the best at its place or further right.
     pub front: Vec<(f64, f64)>,
+    /// Heights that all points are compared with, as shares of 1.
+    pub references: Vec<(String, f64)>,
 }
 
 /// One point; its height is a share of 1.
@@ -246,7 +250,10 @@ pub(crate) struct ScatterPoint {
     pub name: Option<String>,
     pub tone: Tone,
     pub x: f64,
+    /// Interval of `x`, in its unit.
+    pub x_interval: Option<[f64; 2]>,
     pub y: f64,
+    /// Interval of `y`.
     pub interval: Option<[f64; 2]>,
 }
 

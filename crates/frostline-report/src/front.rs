@@ -1,5 +1,6 @@
 //! What is no topic's: the order of `report.md`, the tables that topics share, and what is said of the whole.
 
+use crate::chart::{Figure, Theme};
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, plural};
@@ -10,7 +11,7 @@ use crate::study::turns;
 use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity, Table, Value};
+use crate::table::{self, Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
 mod findings;
@@ -31,28 +32,34 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
     let mut page = Page::default();
     head(study, &mut page);
     topics.iter().flat_map(|topic| topic.opening(study)).for_each(|sentence| page.item(sentence));
-    result(study, topics, &mut page);
+    let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
+    result(study, topics, &figures, &mut page);
     let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
     if !links.is_empty() {
         page.paragraph(links.join(" "));
     }
     topics.iter().for_each(|topic| topic.summary(study, &mut page));
     how_to_read(study, topics, &mut page);
-    for lang in study.langs() {
+    for (lang, table) in by_language(study, |lang| study_table(study, topics, lang)) {
         page.section(2, study.lang_title(lang));
-        page.table(study_table(study, topics, lang));
+        page.table(table);
         topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
     }
     page.section(2, "Figures");
-    for figure in topics.iter().flat_map(|topic| topic.figures(study)) {
-        page.figure(figure.path, figure.title, &figure.about);
-    }
+    figures_of(figures.iter().filter(|figure| figure.theme != Theme::First), &mut page);
     undone(study, &mut page);
     caveats(study, topics, &mut page);
     topics.iter().for_each(|topic| topic.appendix(study, &mut page));
     list_of_files(files, &mut page);
     in_three_sentences(study, topics, &mut page);
     page
+}
+
+/// A table of each language. All have the same columns, so that languages can be compared.
+fn by_language<'a>(study: &'a Study, table: impl Fn(&'a str) -> Table) -> Vec<(&'a str, Table)> {
+    let mut all: Vec<(&str, Table)> = study.langs().into_iter().map(|lang| (lang, table(lang))).collect();
+    table::align(&mut all.iter_mut().map(|(_, table)| table).collect::<Vec<_>>());
+    all
 }
 
 /// The end of the page: what whoever read it takes along.
@@ -90,10 +97,21 @@ pub(crate) fn asked(study: &Study) -> String {
     )
 }
 
+/// Figures, each with what it shows.
+pub(crate) fn figures_of<'a>(figures: impl Iterator<Item = &'a Figure>, page: &mut Page) {
+    figures.for_each(|figure| page.figure(figure.path, figure.title, &figure.about));
+}
+
+/// The figures that a reader sees first.
+pub(crate) fn first_figures(figures: &[Figure], page: &mut Page) {
+    figures_of(figures.iter().filter(|figure| figure.theme == Theme::First), page);
+}
+
 /// What came out, all languages below each other.
-fn result(study: &Study, topics: &Topics, page: &mut Page) {
+fn result(study: &Study, topics: &Topics, figures: &[Figure], page: &mut Page) {
     page.section(2, "Result");
     result::tables(study, false, page);
+    first_figures(figures, page);
     stages_of(study, page);
     remarks(study, topics, page);
 }
@@ -126,9 +144,9 @@ pub(crate) fn stages_of(study: &Study, page: &mut Page) {
     if !study.is_staged() {
         return;
     }
-    for lang in study.langs() {
+    for (lang, table) in by_language(study, |lang| stages::table(study, lang)) {
         page.paragraph(format!("**{lang}** after each stage:"));
-        page.table(stages::table(study, lang));
+        page.table(table);
     }
     page.paragraph(stages::ABOUT);
 }
@@ -173,16 +191,23 @@ pub(crate) fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
     }
 }
 
-/// The tables of a language for a terminal: policies, and stages where cells have stages.
-pub(crate) fn terminal_tables(study: &Study, lang: &str) -> Vec<Table> {
-    let policies = (!stages::say_all(study, lang)).then(|| terminal_table(study, lang));
-    let staged = study.groups_of(lang).any(Group::is_staged);
-    policies.into_iter().chain(staged.then(|| stages::terminal_table(study, lang))).collect()
+/// The tables of each language for a terminal: policies, and stages where cells have stages. All languages have the same
+/// columns.
+pub(crate) fn terminal_tables<'a>(study: &'a Study) -> Vec<(&'a str, Vec<Table>)> {
+    let of_lang = |lang: &'a str| {
+        let policies = (!stages::say_all(study, lang)).then(|| terminal_table(study, lang));
+        let staged = study.groups_of(lang).any(Group::is_staged);
+        let stages = staged.then(|| stages::terminal_table(study, lang));
+        (lang, policies.into_iter().chain(stages).collect())
+    };
+    let mut all: Vec<(&str, Vec<Table>)> = study.langs().into_iter().map(of_lang).collect();
+    table::align(&mut all.iter_mut().flat_map(|(_, tables)| tables).collect::<Vec<_>>());
+    all
 }
 
 /// The study's table of a language for a terminal.
 fn terminal_table(study: &Study, lang: &str) -> Table {
-    let test = study.groups_of(lang).any(|group| group.test.is_some());
+    let test = study.groups.iter().any(|group| group.test.is_some());
     let other = |group: &&Group| group.policy != BASELINE;
     let short = if study.metric() == "accuracy" { "acc." } else { "F1" };
     let (dev, test_title) = (format!("dev {short}"), format!("test {short}"));
@@ -203,9 +228,9 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
             group.test.as_ref().map(|test| test.score)
         })
         .ranked(5, "trainable", Quantity::Count, |group| group.plain_parameters().map(|p| p.trainable))
-        .ranked(6, "saved", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
+        .ranked(6, "frozen", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
         .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
-        .ranked(2, "saved time", Quantity::Percent(1), move |group| {
+        .ranked(2, "time saved", Quantity::Percent(1), move |group| {
             Some(group).filter(|group| other(group)).map(|group| turns::saving(group, study.step_cost(group)))
         })
         .ranked(7, "samples", Quantity::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
@@ -214,7 +239,7 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
     let table = columns.table(study.groups_of(lang));
     let below = baselines::of(study, lang);
     let nothing = |_: &&BaselineStats| Value::Missing;
-    let names = ["trainable", "saved", "train", "saved time", "samples", "steps", "seeds"];
+    let names = ["trainable", "frozen", "train", "time saved", "samples", "steps", "seeds"];
     let lines =
         short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
             .column(dev, Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.score))

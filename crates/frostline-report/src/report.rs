@@ -15,7 +15,7 @@ use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
 use crate::study::{Stored, Study};
-use crate::table::DataFile;
+use crate::table::{DataFile, Table};
 use crate::topic::Topic;
 use crate::topics;
 use crate::web;
@@ -171,10 +171,12 @@ impl Report {
         if study.synthetic() {
             text += &format!("{SYNTHETIC_SHORT}\n");
         }
-        for lang in study.langs() {
+        let by_lang = front::terminal_tables(study);
+        let all: Vec<&Table> = by_lang.iter().flat_map(|(_, tables)| tables).collect();
+        for (lang, tables) in &by_lang {
             text += &format!("\n{}\n", study.lang_title(lang));
-            let tables = front::terminal_tables(study, lang);
-            let tables: Vec<String> = tables.iter().map(|table| terminal::table(table, width)).collect();
+            let tables: Vec<String> =
+                tables.iter().map(|table| terminal::aligned(table, &all, width)).collect();
             text += &tables.join("\n");
             if let Some((dev_units, half)) = words::sampling(study, lang) {
                 text += &format!(

@@ -90,6 +90,8 @@ pub(crate) struct Head {
     pub unit: Quantity,
     /// 0 is always shown. Others are omitted where they are empty; a narrow terminal omits the highest first.
     pub rank: u8,
+    /// Whether an aligned table has a value in this column, so that it is shown here too.
+    pub in_use: bool,
 }
 
 /// A column: its head, and the way from a row to its value.
@@ -138,7 +140,7 @@ impl<'a, R> Columns<'a, R> {
         unit: Quantity,
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
-        let head = Head { name: name.into(), unit, rank };
+        let head = Head { name: name.into(), unit, rank, in_use: false };
         self.columns.push(Column { head, get: Box::new(move |row| unit.shown(get(row).into())) });
         self
     }
@@ -201,10 +203,33 @@ impl Table {
         self
     }
 
-    /// Columns that are always shown or have a value.
+    /// Columns that are always shown, or have a value here or in an aligned table.
     pub fn filled(&self) -> Vec<usize> {
-        let has_value = |at: usize| self.rows.iter().any(|row| row[at] != Value::Missing);
-        (0..self.heads.len()).filter(|&at| self.heads[at].rank == 0 || has_value(at)).collect()
+        let is_shown = |at: usize| self.heads[at].rank == 0 || self.heads[at].in_use || self.has_value(at);
+        (0..self.heads.len()).filter(|&at| is_shown(at)).collect()
+    }
+
+    fn has_value(&self, at: usize) -> bool {
+        self.rows.iter().any(|row| row[at] != Value::Missing)
+    }
+
+    /// Whether another table has the same columns, shown or not.
+    pub fn has_columns_of(&self, other: &Self) -> bool {
+        let names =
+            |table: &Self| table.heads.iter().map(|head| (head.name.clone(), head.unit)).collect::<Vec<_>>();
+        names(self) == names(other)
+    }
+}
+
+/// Makes tables of the same columns show the same ones: a column with a value in one of them is shown in all.
+pub(crate) fn align(tables: &mut [&mut Table]) {
+    let in_use = |tables: &[&mut Table], one: &Table, at: usize| {
+        tables.iter().any(|other| other.has_columns_of(one) && other.has_value(at))
+    };
+    let found: Vec<Vec<bool>> =
+        tables.iter().map(|one| (0..one.heads.len()).map(|at| in_use(tables, one, at)).collect()).collect();
+    for (table, in_use) in tables.iter_mut().zip(found) {
+        table.heads.iter_mut().zip(in_use).for_each(|(head, in_use)| head.in_use = in_use);
     }
 }
 

@@ -27,6 +27,17 @@ pub struct Estimate {
 ///
 /// The measured statistic is the ratio of the sums: accuracy with correct over all words, F1 with
 /// twice the correct over gold plus predicted.
+///
+/// ```
+/// use frostline_score::{Resampling, Share, bootstrap_share};
+///
+/// // Three sentences: 9 of 10 words are right, then 4 of 4, then 5 of 6.
+/// let sentences = [(9, 10), (4, 4), (5, 6)].map(|(part, whole)| Share { part, whole });
+/// // Long sentences count more: 18 of 20 words, and not the mean of three accuracies.
+/// assert_eq!(Share::of(&sentences), 0.9);
+/// let accuracy = bootstrap_share(&sentences, &Resampling::default());
+/// assert!(accuracy.low < 0.9 && 0.9 < accuracy.high);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Share {
     /// The part.

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::confusion::{Averages, Confusion, TagScore};
-use crate::conll18::{self, Alignment, Conll18Scores, ScoredSentence};
+use crate::conll18::{self, Alignment, Conll18Scores, ScoredSentence, WordRow};
 use crate::error::ScoreError;
 use crate::interval::{Estimate, Resampling, Share, bootstrap_share, wilson};
 use crate::paired::{McNemar, PairedBootstrap, paired_bootstrap, paired_permutation};
@@ -29,6 +29,10 @@ pub struct TaggingReport {
     pub averages: Averages,
     /// The confusion matrix of the tags.
     pub confusion: Confusion,
+    /// Metrics of columns that are empty in gold (`_` in every word). The text leaves them out: equal underscores are no
+    /// merit of the system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty: Vec<String>,
     /// Accuracy by length of the gold sentence.
     pub by_length: ByLength,
     /// Accuracy by familiarity of the word; `None` without training words.
@@ -93,6 +97,7 @@ impl TaggingReport {
             tags: confusion.per_tag(),
             averages: confusion.averages(),
             confusion,
+            empty: empty_metrics(gold),
             by_length,
             by_familiarity: train.map(|_| by_familiarity),
         })
@@ -132,6 +137,23 @@ fn accuracy(evaluation: &Conll18Scores, shares: &[Share], resampling: &Resamplin
         wilson: wilson(correct, words, resampling.confidence),
         bootstrap: bootstrap_share(shares, resampling),
     }
+}
+
+/// Names of the metrics that compare nothing but columns that gold leaves empty.
+fn empty_metrics(gold: &[ScoredSentence]) -> Vec<String> {
+    let is_empty = |get: for<'w> fn(&WordRow<'w>) -> &'w str| {
+        gold.iter().flat_map(|s| &s.words).all(|word| get(word) == "_")
+    };
+    let (xpos, feats, lemma) = (is_empty(|w| w.xpos), is_empty(|w| w.feats), is_empty(|w| w.lemma));
+    let found = [
+        ("XPOS", xpos),
+        ("UFeats", feats),
+        // Nothing but UPOS would be left of them.
+        ("AllTags", xpos && feats),
+        ("Lemmas", lemma),
+        ("BLEX", lemma),
+    ];
+    found.into_iter().filter(|(_, is_empty)| *is_empty).map(|(name, _)| name.into()).collect()
 }
 
 /// The tags of both sides as indices, gold sentence by gold sentence.
@@ -197,13 +219,17 @@ impl fmt::Display for TaggingReport {
         writeln!(f, "  ({} correct, {} unaligned; Wilson {})\n", a.correct, a.unaligned, Percent(&a.wilson))?;
         writeln!(f, "Metric     | Precision |    Recall |  F1 Score | AligndAcc")?;
         writeln!(f, "-----------+-----------+-----------+-----------+-----------")?;
-        for (name, metric) in self.conll18.named() {
+        let is_shown = |name: &str| !self.empty.iter().any(|empty| empty == name);
+        for (name, metric) in self.conll18.named().into_iter().filter(|(name, _)| is_shown(name)) {
             let (p, r, f1) = (metric.precision(), metric.recall(), metric.f1());
             write!(f, "{name:11}|{:10.2} |{:10.2} |{:10.2} |", 100.0 * p, 100.0 * r, 100.0 * f1)?;
             match metric.aligned_accuracy() {
                 Some(accuracy) => writeln!(f, "{:10.2}", 100.0 * accuracy)?,
                 None => writeln!(f)?,
             }
+        }
+        if !self.empty.is_empty() {
+            writeln!(f, "Not shown, since gold has nothing in their columns: {}", self.empty.join(", "))?;
         }
         self.tag_table(f)?;
         self.strata_table(f)

@@ -36,6 +36,38 @@ fn a_report_reads_well() {
     insta::assert_snapshot!(report);
 }
 
+/// Underscores that are equal on both sides are no merit of the system.
+#[test]
+fn metrics_of_empty_columns_are_left_out() {
+    let rows = |tags: [&str; 2], more: &str| {
+        let [first, second] = tags;
+        format!(
+            "1\tFrost\t{more}\t{first}\t_\t_\t0\troot\t_\t_\n2\tmelts\t{more}\t{second}\t_\t_\t1\tdep\t_\t_\n\n"
+        )
+    };
+    let report = |lemma: &str| {
+        let (gold, system) = (rows(["NOUN", "VERB"], lemma), rows(["NOUN", "NOUN"], lemma));
+        let (gold, system) = (sentences(&gold), sentences(&system));
+        TaggingReport::new(&gold, &system, None, &few()).unwrap()
+    };
+    let names = |report: &TaggingReport| {
+        let text = report.to_string();
+        let table = text.split("\n\n").nth(1).unwrap().lines().skip(2).map(String::from).collect::<Vec<_>>();
+        let names =
+            table.iter().filter_map(|line| line.split_once('|')).map(|(name, _)| name.trim().to_string());
+        (names.collect::<Vec<_>>().join(" "), table.last().unwrap().clone())
+    };
+    let (shown, note) = names(&report("_"));
+    assert_eq!(shown, "Tokens Sentences Words UPOS UAS LAS CLAS MLAS");
+    assert_eq!(
+        note,
+        "Not shown, since gold has nothing in their columns: XPOS, UFeats, AllTags, Lemmas, BLEX"
+    );
+    let with_lemmas = report("x");
+    assert_eq!(with_lemmas.empty, ["XPOS", "UFeats", "AllTags"]);
+    assert!(names(&with_lemmas).0.ends_with("UPOS Lemmas UAS LAS CLAS MLAS BLEX"));
+}
+
 #[test]
 fn a_report_survives_json() {
     let (gold, system) = case(3);

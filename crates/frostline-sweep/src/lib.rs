@@ -55,7 +55,7 @@ pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};
 pub use interrupts::leave_to_parent;
 pub use jobs::{JobEnd, Jobs, NextJob, Queue};
-pub use live::{MOST_POINTS, Progress};
+pub use live::{FIRST_STEPS, LOADING, MOST_POINTS, Progress};
 pub use notices::{CellName, Notice};
 pub use outcome::Outcome;
 pub use place::{Place, shown};

@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 use frostline_record::{EpochRow, Event, StepEvent};
 use serde::Serialize;
 
+/// What is said of a cell whose data and model are not loaded yet.
+pub const LOADING: &str = "loading, no step yet";
+
+/// What is said of a cell between loading and the first point of its loss curve, which can be minutes later.
+pub const FIRST_STEPS: &str = "first steps, no loss yet";
+
 /// The most that is read of a file at once; the rest is read the next time.
 ///
 /// # Units
@@ -76,6 +82,11 @@ impl Live {
                 .for_each(|event| self.add(event));
         }
         self.progress()
+    }
+
+    /// Whether the cell is loaded and takes steps: its worker makes the file before the first one.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.file.exists()
     }
 
     fn appended(&mut self) -> std::io::Result<String> {
@@ -202,6 +213,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut live = Live::of(folder.path(), "a1");
         assert_eq!(live.read(), None);
+        assert!(!live.has_begun());
+        append(folder.path(), "");
+        assert_eq!((live.read(), live.has_begun()), (None, true), "it takes its first steps");
         append(folder.path(), &line(&step(10, 2.0)));
         let second = line(&step(20, 1.5));
         append(folder.path(), &second[..20]);

@@ -9,6 +9,7 @@ use frostline_report::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::executor::Observer;
+use crate::live::{FIRST_STEPS, LOADING};
 use crate::notices::{Notices, OnlyFaults};
 use crate::sample;
 use crate::say::{self, Output};
@@ -90,6 +91,8 @@ impl Screen {
         let Some(running) = self.running.get_mut(&loaded.id) else { return };
         if let Some(bar) = &running.bar {
             bar.set_length(loaded.steps);
+            bar.set_position(loaded.resumed);
+            bar.set_message(FIRST_STEPS);
         }
         let text = goes_on(running.from.take().as_deref(), loaded);
         if let Some(text) = text.map(|text| format!("{}: {text}", running.title)) {
@@ -128,6 +131,7 @@ impl Screen {
             None => format!("waiting for another worker, which computes what its {what} make of the data"),
         };
         match (&running.bar, prefix.share) {
+            (Some(bar), Some(1.0..)) => bar.set_message(FIRST_STEPS),
             (Some(bar), Some(share)) => bar.set_message(format!("{:.0} %, {text}", 100.0 * share)),
             (Some(bar), None) => bar.set_message(text),
             (None, _) if !std::mem::replace(&mut running.printed_prefix, true) => {
@@ -318,7 +322,7 @@ impl Bars {
 
     fn cell(&self, title: &str, width: usize) -> ProgressBar {
         let style = "{prefix} {bar:8} {pos}/{len}  {wide_msg}";
-        let bar = ProgressBar::new(0).with_prefix(format!("{title:<width$}")).with_message("loading");
+        let bar = ProgressBar::new(0).with_prefix(format!("{title:<width$}")).with_message(LOADING);
         bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
         let bar = self.all.insert_before(&self.sweep, bar);
         bar.tick();
@@ -443,6 +447,38 @@ mod tests {
         0:05 left, full, epoch 2/3, dev 75.00 %, loss 1.250, 2.0k tokens/s
         0:05 left, full, epoch 3/3, dev 75.00 %, loss 1.000, 2.0k tokens/s
         ");
+    }
+
+    /// The first point of the loss curve may come minutes after the first step.
+    #[test]
+    fn a_cell_that_is_loaded_does_not_say_that_it_loads() {
+        let mut screen = Screen::new(false, &[], 0);
+        let bar = Bars::new(1, 0).cell("en none seed 1", 20);
+        let shown = |_: &Screen| bar.message();
+        screen.shown_sample = true;
+        let cell = Running { bar: Some(bar.clone()), ..running("train.epochs = 2") };
+        screen.running.insert("a1".into(), cell);
+        assert_eq!(shown(&screen), LOADING);
+        let sample = frostline_record::Sample { words: vec![], subwords: vec![], labels: vec![] };
+        let loaded = Loaded {
+            id: "a1".into(),
+            steps: 90,
+            sentences: [1, 1, 0],
+            tags: Vec::new(),
+            accounts: frostline_record::Accounts { total: 1, trainable: 1, groups: Vec::new() },
+            sample,
+            load_ms: 1.0,
+            resumed: 30,
+        };
+        screen.progress(&Event::Loaded(loaded));
+        assert_eq!((shown(&screen).as_str(), bar.position(), bar.length()), (FIRST_STEPS, 30, Some(90)));
+        let prefix = |share| Event::Prefix(PrefixEvent { id: "a1".into(), blocks: 2, share: Some(share) });
+        screen.progress(&prefix(0.5));
+        assert!(shown(&screen).starts_with("50 %, computing once"), "{}", shown(&screen));
+        screen.progress(&prefix(1.0));
+        assert_eq!(shown(&screen), FIRST_STEPS);
+        screen.progress(&Event::Step(StepEvent { id: "a1".into(), ..step(1, 2.5) }));
+        assert!(shown(&screen).contains("epoch 1/2, loss 2.500"), "{}", shown(&screen));
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub enum CellState {
         by: String,
         /// How long ago that process was last seen, in seconds; nothing where the folder's clock cannot be read.
         seen_s: Option<f64>,
+        /// Whether its data and model are loaded, so that it takes steps.
+        loaded: bool,
         /// How far it is; nothing before its first point of the loss curve.
         progress: Option<Progress>,
     },
@@ -194,7 +196,8 @@ impl Watched {
         }
         let live = self.live.entry(cell.id.clone()).or_insert_with(|| Live::of(folder, &cell.id));
         let progress = live.read();
-        Some(CellState::Running { by, seen_s: age.as_ref().map(Duration::as_secs_f64), progress })
+        let seen_s = age.as_ref().map(Duration::as_secs_f64);
+        Some(CellState::Running { by, seen_s, loaded: live.has_begun(), progress })
     }
 }
 
@@ -304,7 +307,7 @@ mod tests {
             losses: vec![],
             dev_accuracy: vec![],
         });
-        CellState::Running { by: String::new(), seen_s: None, progress }
+        CellState::Running { by: String::new(), seen_s: None, loaded: true, progress }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use frostline_report::visible;
 
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
-use crate::live::Progress;
+use crate::live::{FIRST_STEPS, LOADING, Progress};
 use crate::snapshot::{CellState, Snapshot, Watched};
 use crate::units::{clock, counted, short};
 use crate::{place, say, slurm};
@@ -51,11 +51,12 @@ impl Snapshot {
             counts.failed
         )?;
         for cell in &self.cells {
-            if let CellState::Running { by, seen_s, progress } = &cell.state {
+            if let CellState::Running { by, seen_s, loaded, progress } = &cell.state {
                 let seen = seen_s.map_or(String::new(), |seen_s| format!(", seen {} ago", clock(seen_s)));
                 writeln!(out, "running   {}: {}{seen}", visible(&cell.title), visible(by))?;
-                if let Some(progress) = progress {
-                    writeln!(out, "          {progress}")?;
+                match progress {
+                    Some(progress) => writeln!(out, "          {progress}")?,
+                    None => writeln!(out, "          {}", if *loaded { FIRST_STEPS } else { LOADING })?,
                 }
             }
         }

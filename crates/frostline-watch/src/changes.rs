@@ -112,7 +112,12 @@ mod tests {
             losses: vec![(step, 0.5)],
             dev_accuracy: (1..=epochs).map(|epoch| (epoch, 0.5 + f64::from(epoch) / 10.0)).collect(),
         };
-        CellState::Running { by: by.into(), seen_s: None, progress: (step > 0).then_some(progress) }
+        CellState::Running {
+            by: by.into(),
+            seen_s: None,
+            loaded: step > 0,
+            progress: (step > 0).then_some(progress),
+        }
     }
 
     fn snapshot(states: &[CellState]) -> Snapshot {

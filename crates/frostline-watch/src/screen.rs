@@ -2,7 +2,7 @@
 
 use frostline_report::visible;
 use frostline_sweep::units::{clock, short};
-use frostline_sweep::{CellSnapshot, CellState, Progress, Snapshot};
+use frostline_sweep::{CellSnapshot, CellState, FIRST_STEPS, LOADING, Progress, Snapshot};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -246,8 +246,9 @@ impl Screen {
                 frame.render_widget(text(format!("{progress}\n{}", visible(by))), left);
                 self.draw_curve(frame, right, progress);
             }
-            CellState::Running { by, progress: None, .. } => {
-                frame.render_widget(text(format!("loading, no step yet\n{}", visible(by))), inside);
+            CellState::Running { by, progress: None, loaded, .. } => {
+                let what = if *loaded { FIRST_STEPS } else { LOADING };
+                frame.render_widget(text(format!("{what}\n{}", visible(by))), inside);
             }
             CellState::LeftBehind { by } => {
                 let next = "the next process takes it over, from its last checkpoint where there is one";

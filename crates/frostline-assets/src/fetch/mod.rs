@@ -76,8 +76,8 @@ pub fn treebank(
     fetch.download(&agent, revision, &list, progress)
 }
 
-/// Fetches an encoder by its hub id, such as `distilbert-base-multilingual-cased`: config,
-/// tokenizer and, if [`FetchOptions::weights`] is set, weights.
+/// Fetches an encoder by its hub id, such as `distilbert-base-multilingual-cased`, or by the short name that built-in plans
+/// have for it ([`hub_id`](crate::hub_id)): config, tokenizer and, if [`FetchOptions::weights`] is set, weights.
 ///
 /// # Errors
 /// If the id is invalid, the hub has no such encoder or revision, the encoder lacks a file that
@@ -88,6 +88,7 @@ pub fn encoder(
     options: &FetchOptions,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Fetched, FetchError> {
+    let hub_id = crate::hub_id(hub_id);
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let part = |part: &str| {
         !part.is_empty() && !part.starts_with('.') && !part.ends_with(".part") && part.chars().all(legal)

@@ -161,19 +161,24 @@ pub const COMMIT: &str = "c0ffee0000c0ffee0000c0ffee0000c0ffee0000";
 
 /// An encoder of these files at [`COMMIT`]; the first is listed as a large file.
 pub fn encoder(files: &[(&str, &[u8])]) -> Server {
+    encoder_named("some/encoder", files)
+}
+
+/// A hub with one encoder.
+pub fn encoder_named(id: &str, files: &[(&str, &[u8])]) -> Server {
     let server = Server::start();
     let mut list = Vec::new();
     for (i, (name, body)) in files.iter().enumerate() {
-        let (bytes, id, large) = (body.len(), blob_id(body), sha256(body));
+        let (bytes, blob, large) = (body.len(), blob_id(body), sha256(body));
         let lfs = match i {
             0 => format!(r#","lfs":{{"oid":"{large}","size":{bytes}}}"#),
             _ => String::new(),
         };
-        list.push(format!(r#"{{"type":"file","path":"{name}","size":{bytes},"oid":"{id}"{lfs}}}"#));
-        server.page(&format!("/hub/some/encoder/resolve/{COMMIT}/{name}"), *body);
+        list.push(format!(r#"{{"type":"file","path":"{name}","size":{bytes},"oid":"{blob}"{lfs}}}"#));
+        server.page(&format!("/hub/{id}/resolve/{COMMIT}/{name}"), *body);
     }
-    server.page("/hub/api/models/some/encoder/revision/main", format!(r#"{{"sha":"{COMMIT}"}}"#));
-    server.page(&format!("/hub/api/models/some/encoder/tree/{COMMIT}"), format!("[{}]", list.join(",")));
+    server.page(&format!("/hub/api/models/{id}/revision/main"), format!(r#"{{"sha":"{COMMIT}"}}"#));
+    server.page(&format!("/hub/api/models/{id}/tree/{COMMIT}"), format!("[{}]", list.join(",")));
     server
 }
 

@@ -17,19 +17,18 @@ pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>
     (said, more)
 }
 
-/// What the cheapest step is predicted to cost.
+/// Which policy is predicted to save the most time, and what was measured of it.
 fn cheapest(study: &Study) -> Option<String> {
-    let others = study.groups.iter().filter(|group| group.policy != BASELINE && !group.is_staged());
-    let costs = others.filter_map(|group| Some((group, study.standing(group)?.step_cost)));
-    let (group, cost) = costs.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let savings = study.groups.iter().filter_map(|group| Some((group, saved::predicted(study, group)?)));
+    let (group, share) = savings.min_by(|a, b| b.1.total_cmp(&a.1))?;
     let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
     let langs = std::slice::from_ref(&group.lang);
     let measured = saved::said(study, &group.policy, &group.extras, langs);
     Some(format!(
-        "A training step is predicted to be cheapest with **{}**{at}: it takes {} % of the time of one in which \
-         everything learns{}.",
+        "A training step is predicted to save the most time with **{}**{at}: {} % of that of a step in which everything \
+         learns{}.",
         group.policy,
-        fixed(100.0 * cost, 0),
+        fixed(100.0 * share, 1),
         measured.map_or_else(String::new, |measured| format!("; measured in turns, {measured}"))
     ))
 }

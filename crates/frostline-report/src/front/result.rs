@@ -7,7 +7,7 @@ use crate::page::Page;
 use crate::study::advice::SPLIT;
 use crate::study::turns::saving;
 use crate::study::verdicts::PolicyVerdict;
-use crate::study::{BASELINE, Group, Study, baselines, distinct, words};
+use crate::study::{BASELINE, Group, Study, baselines, distinct, saved, words};
 use crate::table::{Columns, Quantity, Table, Value};
 use crate::topic::StudyRow;
 
@@ -107,12 +107,11 @@ fn verdict(study: &Study) -> Columns<'_, StudyRow<'_>> {
 
 fn cost(study: &Study) -> Columns<'_, StudyRow<'_>> {
     Columns::default()
-        .optional("Step cost, predicted", Quantity::Percent(0), |row: &StudyRow<'_>| {
-            let group = row.group().filter(|group| !group.is_staged())?;
-            Some(study.standing(group)?.step_cost)
-        })
-        .optional("Time saving", Quantity::Percent(1), |row| {
+        .optional("Time saved", Quantity::Percent(1), |row: &StudyRow<'_>| {
             row.group().map_or(Value::Missing, |group| saving(group, study.step_cost(group)))
+        })
+        .optional("Time saved, predicted", Quantity::Percent(1), |row| {
+            row.group().map_or(Value::Missing, |group| saved::predicted_shown(study, group))
         })
 }
 

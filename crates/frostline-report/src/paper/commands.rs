@@ -50,8 +50,8 @@ pub(super) const NUMBERS: &str = r"%
 %     Freezing four blocks reaches \FrostlineResult{en}{first-4}{dev-accuracy}\,\%.
 % The three parts are language, policy and column, as in the lines of \FrostlineDefine below; values of further axes
 % follow the policy after a slash. A number with parts has them too: dev-accuracy-mean and -std, interval-low and -high.
-% Besides the main table: dev-f1-NOUN and dev-f1-macro, dev-known and so on, what a step costs (time-saving,
-% predicted-speed-up), {en}{recommendation}{policy}, {claims}{1}{verdict}, and published figures (reference-...).
+% Besides the main table: dev-f1-NOUN and dev-f1-macro, dev-known and so on, what a step costs (time-saved,
+% time-saved-predicted), {en}{recommendation}{policy}, {claims}{1}{verdict}, and published figures (reference-...).
 % In names `%' is `pct', and a sign that cannot be typed is `u' and its code point. A name that is not here is an error.
 ";
 

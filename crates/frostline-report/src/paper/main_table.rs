@@ -6,7 +6,7 @@ use crate::study::advice::SPLIT;
 use crate::study::baselines;
 use crate::study::turns::saving;
 use crate::study::words;
-use crate::study::{BASELINE, Study};
+use crate::study::{BASELINE, Study, saved};
 use crate::table::{Columns, PaperTable, Quantity};
 use crate::topic::StudyRow;
 
@@ -57,10 +57,6 @@ fn columns(study: &Study) -> Columns<'_, Row<'_>> {
         }
     };
     let judged = |row: &Row<'_>| study.verdicts.get(row.1.group()?, SPLIT)?.judged();
-    let cost = |row: &Row<'_>| {
-        let group = row.1.group().filter(|group| group.policy != BASELINE)?;
-        Some(study.standing(group)?.step_cost)
-    };
     Columns::default()
         .column("Language", Quantity::Text, |row: &Row<'_>| row.0)
         .column("Frozen", Quantity::Text, policy)
@@ -75,8 +71,10 @@ fn columns(study: &Study) -> Columns<'_, Row<'_>> {
         .optional("Trainable", Quantity::Percent(1), |row| {
             row.1.group()?.plain_parameters().map(|parameters| parameters.trainable_share)
         })
-        .optional("Step cost", Quantity::Percent(0), cost)
-        .optional("Time saving", Quantity::Percent(1), |row| {
+        .optional("Time saved, predicted", Quantity::Percent(1), |row| {
+            saved::predicted(study, row.1.group()?)
+        })
+        .optional("Time saved", Quantity::Percent(1), |row| {
             row.1
                 .group()
                 .filter(|group| group.policy != BASELINE)

@@ -80,7 +80,7 @@ mod tests {
     fn names_of_columns_can_be_typed() {
         for (name, expected) in [
             ("Dev accuracy", "dev-accuracy"),
-            ("Study: time saving", "study-time-saving"),
+            ("Study: time saved", "study-time-saved"),
             ("Ours − study", "ours-minus-study"),
             ("`NOUN`", "NOUN"),
             ("B-PER", "B-PER"),

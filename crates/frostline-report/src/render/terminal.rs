@@ -6,8 +6,17 @@ use crate::table::Table;
 
 /// A table for a terminal of this many columns. It does not wrap: the least important columns are omitted.
 pub(crate) fn table(table: &Table, width: usize) -> String {
+    aligned(table, &[], width)
+}
+
+/// The same with columns as wide as in those of some tables that have the same columns, so that all omit the same ones.
+pub(crate) fn aligned(table: &Table, others: &[&Table], width: usize) -> String {
     let (heads, rows) = cells(table, escape::line);
-    let widths = widths(&heads, &rows);
+    let all = others.iter().filter(|other| other.has_columns_of(table));
+    let widths = all.fold(widths(&heads, &rows), |widest, other| {
+        let (heads, rows) = cells(other, escape::line);
+        widest.into_iter().zip(widths(&heads, &rows)).map(|(a, b)| a.max(b)).collect()
+    });
     let mut shown = table.filled();
     let total = |shown: &[usize]| shown.iter().map(|&at| widths[at] + 2).sum::<usize>();
     while total(&shown) > width + 2 {

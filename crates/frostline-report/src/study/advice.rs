@@ -154,8 +154,6 @@ pub(crate) struct Standing {
     /// Whether no other group of the same language and further axes is at least as cheap and shown to score more: by the
     /// intervals of both against `none`. Without verdicts, whether none is at least as cheap and as good by its mean.
     pub on_front: Option<bool>,
-    /// Whether no other one is at least as cheap and as good by its mean, which may be chance: where a line is drawn.
-    pub on_line: bool,
 }
 
 /// A group's place in a figure of cost and score.
@@ -183,15 +181,16 @@ pub(crate) fn standings(cells: &[CellView], groups: &[Group], verdicts: &Verdict
     let standing = |at: usize| {
         let step_cost = costs[at]?;
         let Some(own) = place(at) else {
-            return Some(Standing { step_cost, on_front: None, on_line: false });
+            return Some(Standing { step_cost, on_front: None });
         };
         let rivals =
             || (0..groups.len()).filter(|&other| other != at && is_rival(at, other)).filter_map(place);
-        let beaten_by_mean = rivals().any(|other| other.beats_by_mean(&own));
         let is_judged = own.against_none.is_some() && rivals().all(|other| other.against_none.is_some());
-        let beaten =
-            if is_judged { rivals().any(|other| other.is_shown_to_beat(&own)) } else { beaten_by_mean };
-        Some(Standing { step_cost, on_front: Some(!beaten), on_line: !beaten_by_mean && !beaten })
+        let beaten = match is_judged {
+            true => rivals().any(|other| other.is_shown_to_beat(&own)),
+            false => rivals().any(|other| other.beats_by_mean(&own)),
+        };
+        Some(Standing { step_cost, on_front: Some(!beaten) })
     };
     (0..groups.len()).map(standing).collect()
 }

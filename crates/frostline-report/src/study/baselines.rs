@@ -5,6 +5,7 @@ use frostline_record::{Baseline, BaselineFit, MOST_FREQUENT, PROBE, Score, Unit}
 use serde::Serialize;
 
 use crate::study::cells::{CellView, distinct};
+use crate::study::groups::Group;
 use crate::study::stages::{ScoredBy, value};
 use crate::study::whole::Study;
 use frostline_score::{MeanStd, ShareInterval};
@@ -86,6 +87,12 @@ pub(crate) fn of_task(study: &Study, lang: &str, task: Option<&str>) -> Vec<Base
         }
         _ => each.concat(),
     }
+}
+
+/// The names and dev accuracies of the baselines of a figure's panel, given one of its groups.
+pub(crate) fn references(study: &Study, group: &Group) -> Vec<(String, f64)> {
+    let all = of(study, &group.lang).into_iter().filter(|one| one.is_at(&group.extras));
+    all.filter_map(|one| Some((one.title().to_string(), one.dev.as_ref()?.accuracy.mean))).collect()
 }
 
 /// All of a study.

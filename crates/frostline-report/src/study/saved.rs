@@ -1,13 +1,30 @@
-//! What steps in turns saved, in words.
+//! Time that steps save: predicted as a number, and measured in turns in words.
 
 use frostline_score::Estimate;
 
 use crate::number::{fixed, listed};
+use crate::study::cells::BASELINE;
 use crate::study::groups::Group;
 use crate::study::whole::Study;
+use crate::table::Value;
 
 /// More languages than this are told by the least and the most.
 const MOST_NAMED: usize = 3;
+
+/// The share of the time of a step of `none` that a policy is predicted to save; nothing for `none`, and where stages
+/// have steps of different costs.
+pub(crate) fn predicted(study: &Study, group: &Group) -> Option<f64> {
+    let is_one = group.policy != BASELINE && !group.is_staged();
+    Some(1.0 - study.standing(group).filter(|_| is_one)?.step_cost)
+}
+
+/// The same as a table shows it.
+pub(crate) fn predicted_shown(study: &Study, group: &Group) -> Value {
+    match group.policy == BASELINE && !group.is_staged() && study.standing(group).is_some() {
+        true => "baseline".into(),
+        false => predicted(study, group).into(),
+    }
+}
 
 /// What a policy's steps saved in these languages: `it saves 12.4 % (10.1 to 14.0)`. Nothing where no steps were taken in
 /// turns.

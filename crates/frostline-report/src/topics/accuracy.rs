@@ -1,7 +1,6 @@
 //! Accuracy on dev and test: the figures of the study's table, and how sure they are.
 
 use frostline_record::{Score, Select, Settings};
-use frostline_score::MeanStd;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
 use crate::fields::Fields;
@@ -219,7 +218,10 @@ fn dev(study: &Study) -> Figure {
             axis: "dev accuracy, %".into(),
             kind: String::new(),
             rows: rows.collect(),
-            references: panel.groups.first().map_or_else(Vec::new, |group| references(study, group)),
+            references: panel
+                .groups
+                .first()
+                .map_or_else(Vec::new, |group| baselines::references(study, group)),
             title: panel.title,
         }
     });
@@ -250,13 +252,6 @@ fn dev(study: &Study) -> Figure {
         ],
         across: study.langs().len(),
     }
-}
-
-/// The baselines of a panel.
-fn references(study: &Study, group: &Group) -> Vec<(String, f64)> {
-    let all = baselines::of(study, &group.lang).into_iter().filter(|one| one.is_at(&group.extras));
-    let dev = |split: &BaselineScore| -> MeanStd { split.accuracy };
-    all.filter_map(|one| Some((one.title().to_string(), dev(one.dev.as_ref()?).mean))).collect()
 }
 
 /// A pair of bars per policy.

@@ -121,8 +121,14 @@ fn points(study: &Study, panel: &Panel<'_>) -> ScatterPanel {
         name: named.then(|| group.policy.clone()),
         tone: Tone::of(study.place_of(&group.policy), named),
         x: parameters.trainable as f64,
+        x_interval: None,
         y: dev.score.mean,
         interval: dev.accuracy_interval.map(|ends| [ends.low, ends.high]),
     });
-    ScatterPanel { title: panel.title.clone(), points: points.collect(), front: Vec::new() }
+    ScatterPanel {
+        title: panel.title.clone(),
+        points: points.collect(),
+        front: Vec::new(),
+        references: Vec::new(),
+    }
 }

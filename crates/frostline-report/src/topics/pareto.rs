@@ -1,11 +1,13 @@
-//! Accuracy against the predicted cost of a step, with the policies that no other beats in both.
+//! Accuracy against the time that a step saves: the figure that a report shows first. It uses measured times where steps
+//! were timed in turns, and predicted ones otherwise.
 
 use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
+use crate::number::listed;
 use crate::study::advice::SPLIT;
-use crate::study::{BASELINE, Group, Panel, Study, named, panels, unnamed_note};
+use crate::study::{BASELINE, Group, Panel, Study, baselines, distinct, named, panels, saved, unnamed_note};
 use crate::topic::Topic;
 
-/// The Pareto front.
+/// Accuracy against time, with the Pareto front.
 pub(crate) struct Pareto;
 
 impl Topic for Pareto {
@@ -14,32 +16,110 @@ impl Topic for Pareto {
     }
 }
 
-/// A policy with its cost, in percent of `none`, and its mean accuracy on dev.
-struct Place<'a> {
-    group: &'a Group,
-    cost: f64,
-    accuracy: f64,
-    on_line: bool,
+/// Where the times of a figure come from. All its panels have the same source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Measured,
+    Predicted,
 }
 
-fn places<'a>(study: &Study, panel: &Panel<'a>) -> Vec<Place<'a>> {
-    let place = |group: &&'a Group| {
-        let standing = study.standing(group)?;
-        let accuracy = group.dev.as_ref()?.score.mean;
-        Some(Place { group, cost: 100.0 * standing.step_cost, accuracy, on_line: standing.on_line })
-    };
-    panel.groups.iter().filter_map(place).collect()
+/// Time saved and accuracy of a policy.
+struct Place<'a> {
+    group: &'a Group,
+    /// Share of a step of `none`.
+    saved: f64,
+    /// Interval of `saved`; prediction has none.
+    saved_interval: Option<[f64; 2]>,
+    accuracy: f64,
+    /// Whether the policy is marked as part of the Pareto front.
+    is_marked: bool,
+}
+
+impl Source {
+    /// Measured, if each panel that compares policies has measured times of at least two.
+    fn of(study: &Study, panels: &[Panel<'_>]) -> Self {
+        let compared = |panel: &&Panel<'_>| Self::Predicted.places(study, panel).len() > 1;
+        let is_measured = |panel: &Panel<'_>| Self::Measured.places(study, panel).len() > 1;
+        match panels.iter().filter(compared).all(is_measured) {
+            true => Self::Measured,
+            false => Self::Predicted,
+        }
+    }
+
+    fn places<'a>(self, study: &Study, panel: &Panel<'a>) -> Vec<Place<'a>> {
+        let place = |group: &&'a Group| {
+            let accuracy = group.dev.as_ref()?.score.mean;
+            let is_marked = study.standing(group)?.on_front?;
+            let (saved, saved_interval) = self.saved(study, group)?;
+            Some(Place { group, saved, saved_interval, accuracy, is_marked })
+        };
+        panel.groups.iter().filter_map(place).collect()
+    }
+
+    fn saved(self, study: &Study, group: &Group) -> Option<(f64, Option<[f64; 2]>)> {
+        if self == Self::Predicted {
+            let saved = if group.policy == BASELINE { 0.0 } else { saved::predicted(study, group)? };
+            return Some((saved, None));
+        }
+        let found = study.step_cost(group)?.saving()?;
+        let ends = [found.low, found.high];
+        let is_known = group.policy != BASELINE && ends.iter().all(|end| end.is_finite());
+        Some((found.value, is_known.then_some(ends)))
+    }
 }
 
 /// Nothing for one policy, or where the stages of a cell have steps of different costs.
 fn figure(study: &Study) -> Option<Figure> {
     let panels = panels(study);
-    let several = panels.iter().any(|panel| places(study, panel).len() > 1);
+    let several = panels.iter().any(|panel| Source::Predicted.places(study, panel).len() > 1);
     if study.is_staged() || !several {
         return None;
     }
-    let judged = panels.iter().all(|panel| places(study, panel).iter().all(|place| is_judged(study, place)));
-    let whisker = match judged {
+    let source = Source::of(study, &panels);
+    let all = || panels.iter().flat_map(|panel| source.places(study, panel));
+    let is_judged = all().all(|place| is_judged(study, &place));
+    let panels_drawn: Vec<ScatterPanel> =
+        panels.iter().map(|panel| points(study, source, panel, is_judged)).collect();
+    let has_references = panels_drawn.iter().any(|panel| !panel.references.is_empty());
+    let (title, x_title, step) = match source {
+        Source::Measured => (
+            "Dev accuracy against the time saved, measured",
+            "time saved, % of a step of none",
+            "A policy further right took less time for a training step, measured in turns with `none`; its horizontal line \
+             is the 95 % interval.",
+        ),
+        Source::Predicted => (
+            "Dev accuracy against the time saved, predicted",
+            "time saved, predicted, % of a step of none",
+            "A policy further right is predicted to take less time for a training step. No steps were timed.",
+        ),
+    };
+    let about = format!(
+        "Each point is a policy. {step} Higher is better. The step line joins the policies of the Pareto front.{}",
+        if has_references {
+            " Dashed lines across are baselines, which need no training of the encoder."
+        } else {
+            ""
+        }
+    );
+    Some(Figure {
+        path: "figures/pareto.svg",
+        title,
+        theme: Theme::First,
+        about,
+        chart: Chart::Scatter(Scatter {
+            panels: panels_drawn,
+            across: Across::Saved,
+            x_title,
+            y_title: "dev accuracy, %",
+        }),
+        notes: notes(study, source, &panels, is_judged),
+        across: study.langs().len(),
+    })
+}
+
+fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -> Vec<Note> {
+    let whisker = match is_judged {
         true => {
             "Whisker: 95 % interval of the difference from none, for other seeds and other sentences. A whisker not \
              larger than its point is omitted."
@@ -50,34 +130,31 @@ fn figure(study: &Study) -> Option<Figure> {
         }
     };
     let mut notes: Vec<Note> = vec![
-        "Line: the Pareto front, the best mean accuracy at this cost or less. It may be chance which policies are on it."
+        "Step line: joins the policies of the Pareto front, which is computed from predicted times. It may be chance which \
+         policies are on it."
             .into(),
         whisker.into(),
-        Note::YAxis,
-        Note::XAxis,
     ];
-    let measured = match study.step_costs.is_empty() {
-        true => "",
-        false => " What steps in turns saved stands in the first table.",
-    };
-    notes.extend(unnamed_note(&panels).map(Note::Text));
-    Some(Figure {
-        path: "figures/pareto.svg",
-        title: "Dev accuracy against the predicted cost of a step",
-        theme: Theme::Accuracy,
-        about: "Each point is a policy. Further left means that a training step is predicted to take less time; higher \
-                means better. The line joins the policies that no other beats in both."
-            .to_string()
-            + measured,
-        chart: Chart::Scatter(Scatter {
-            panels: panels.iter().map(|panel| points(study, panel, judged)).collect(),
-            across: Across::Percent,
-            x_title: "predicted cost of a step, % of none",
-            y_title: "dev accuracy, %",
-        }),
-        notes,
-        across: study.langs().len(),
-    })
+    if source == Source::Measured {
+        let time = match study.step_costs.compare_cpu_time() {
+            true => "processor time, since the machine was busy",
+            false => "time",
+        };
+        notes.push(format!("Level whisker: 95 % interval of the {time} saved, from steps in turns.").into());
+        notes.extend(untimed(study, panels).map(Note::Text));
+    }
+    notes.extend([Note::YAxis, Note::XAxis]);
+    notes.extend(unnamed_note(panels).map(Note::Text));
+    notes
+}
+
+/// Policies with an accuracy whose steps were not timed.
+fn untimed(study: &Study, panels: &[Panel<'_>]) -> Option<String> {
+    let groups = panels.iter().flat_map(|panel| &panel.groups);
+    let is_untimed = |group: &&&Group| group.dev.is_some() && Source::Measured.saved(study, group).is_none();
+    let names = distinct(groups.filter(is_untimed).map(|group| group.policy.clone()));
+    (!names.is_empty())
+        .then(|| format!("Policies whose steps were not timed are not shown: {}.", listed(&names)))
 }
 
 /// Whether a policy has an interval against `none`, or is `none`.
@@ -86,22 +163,41 @@ fn is_judged(study: &Study, place: &Place<'_>) -> bool {
         || study.verdicts.get(place.group, SPLIT).is_some_and(|row| row.judged().is_some())
 }
 
-fn points(study: &Study, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
-    let places = places(study, panel);
+fn points(study: &Study, source: Source, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
+    let places = source.places(study, panel);
     let ends: Vec<(&str, f64)> =
         places.iter().map(|place| (place.group.policy.as_str(), place.accuracy)).collect();
+    let percent = |share: f64| 100.0 * share;
     let points = places.iter().zip(named(&ends)).map(|(place, named)| ScatterPoint {
         name: named.then(|| place.group.policy.clone()),
         tone: Tone::of(study.place_of(&place.group.policy), named),
-        x: place.cost,
+        x: percent(place.saved),
+        x_interval: place.saved_interval.map(|ends| ends.map(percent)),
         y: place.accuracy,
         interval: interval(study, place, judged),
     });
-    let points = points.collect();
-    let mut front: Vec<(f64, f64)> =
-        places.iter().filter(|place| place.on_line).map(|place| (place.cost, place.accuracy)).collect();
-    front.sort_by(|a, b| a.0.total_cmp(&b.0));
-    ScatterPanel { title: panel.title.clone(), points, front }
+    ScatterPanel {
+        title: panel.title.clone(),
+        points: points.collect(),
+        front: front(&places).into_iter().map(|(saved, accuracy)| (percent(saved), accuracy)).collect(),
+        references: panel.groups.first().map_or_else(Vec::new, |group| baselines::references(study, group)),
+    }
+}
+
+/// The marked policies as a falling step line, from left to right. Marks are made from predicted times: a marked policy that
+/// another one beats in measured time as well as accuracy is left out of the line.
+fn front(places: &[Place<'_>]) -> Vec<(f64, f64)> {
+    let mut marked: Vec<(f64, f64)> =
+        places.iter().filter(|place| place.is_marked).map(|place| (place.saved, place.accuracy)).collect();
+    marked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for place in marked {
+        if kept.last().is_none_or(|best| place.1 > best.1) {
+            kept.push(place);
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// The interval of the difference from `none`, around the policy's own accuracy; Wilson's where not all are judged.

@@ -312,8 +312,8 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
         .optional("Stochastic order", Quantity::Number(2, ""), move |group| {
             Some(row(group)?.stochastic_order?.bound)
         })
-        .column_if(split == SPLIT, "Step cost %", Quantity::Share(0), |group| {
-            Some(study.standing(group)?.step_cost)
+        .column_if(split == SPLIT, "Time saved, predicted", Quantity::Percent(0), |group| {
+            saved::predicted_shown(study, group)
         })
         .column_if(split == SPLIT, "Pareto front", Quantity::Text, |group| study.standing(group)?.on_front)
         .optional("Seeds", Quantity::Count, move |group| row(group).map(|row| row.compared.seeds.len()));
@@ -358,10 +358,9 @@ fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page)
 }
 
 /// What the columns about cost mean.
-const COSTS: &str = "**Step cost** is the predicted time of a step, in percent of that of `none`. **Pareto front**: no other policy is \
-                     at least as cheap and shown to score more, by the intervals of both. Costs are predicted here, \
-                     also where steps were timed, since a prediction does not depend on the machine's other work; what \
-                     was measured is listed under \"What a step costs\".";
+const COSTS: &str = "**Time saved** is the share of the time of a step of `none` that a step is predicted to save. **Pareto front**: no other \
+     policy is at least as cheap and shown to score more, by the intervals of both. Predictions are shown here, also where \
+     steps were timed, since they do not depend on the machine's other work; what was measured is listed under \"What a step costs\".";
 
 /// `verdicts.csv`.
 fn file(study: &Study) -> Option<DataFile> {

@@ -28,7 +28,7 @@ pub(crate) fn page<'a>(
     let plan = &study.sweep.plan;
     let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
     let browser = topics.iter().find_map(|topic| topic.browser());
-    let mut chapters = vec![result::chapter(study, topics)];
+    let mut chapters = vec![result::chapter(study, topics, &figures)];
     for (theme, id, title) in THEMES {
         chapters.push(of_theme(study, &figures, theme, id, title));
     }
@@ -66,20 +66,15 @@ const ERRORS: &str = "errors.md";
 
 /// Chapters that are made of figures.
 const THEMES: [(Theme, &str, &str); 4] = [
-    (Theme::Accuracy, "cost", "Accuracy against cost"),
+    (Theme::Accuracy, "accuracy", "Accuracy, and how much learns"),
     (Theme::Learning, "convergence", "Convergence"),
-    (Theme::Time, "time", "Predicted and measured speed-up"),
+    (Theme::Time, "time", "Time saved, predicted and measured"),
     (Theme::Parts, "parts", "Blocks and stages"),
 ];
 
 fn of_theme(study: &Study, figures: &[Figure], theme: Theme, id: &str, title: &str) -> Chapter {
     let mut page = Page::default();
-    // The Pareto front answers the chapter's question, and comes last among the topics of accuracy.
-    let mut of_theme: Vec<&Figure> = figures.iter().filter(|figure| figure.theme == theme).collect();
-    of_theme.sort_by_key(|figure| !matches!(figure.chart, crate::chart::Chart::Scatter(_)));
-    for figure in of_theme {
-        page.figure(figure.path, figure.title, &figure.about);
-    }
+    front::figures_of(figures.iter().filter(|figure| figure.theme == theme), &mut page);
     if theme == Theme::Time {
         result::speed(study, &mut page);
     }

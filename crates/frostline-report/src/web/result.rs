@@ -1,21 +1,20 @@
 //! The first chapter: what came out, and what policies cost.
 
-use frostline_score::MeanStd;
-
+use crate::chart::Figure;
 use crate::front::result::lang_column;
 use crate::front::{self, Topics};
 use crate::keys;
 use crate::page::Page;
-use crate::study::cells::over;
 use crate::study::turns::saving;
-use crate::study::{BASELINE, CellView, Done, Group, Study};
+use crate::study::{Group, Study, saved};
 use crate::table::Quantity;
 use crate::web::chapter::Chapter;
 
-/// The chapter: the table, how to read it, and what topics say of all languages.
-pub(super) fn chapter(study: &Study, topics: &Topics) -> Chapter {
+/// The chapter: the table, the first figure, how to read them, and what topics say of all languages.
+pub(super) fn chapter(study: &Study, topics: &Topics, figures: &[Figure]) -> Chapter {
     let mut page = Page::default();
     front::result::tables(study, true, &mut page);
+    front::first_figures(figures, &mut page);
     front::stages_of(study, &mut page);
     front::remarks(study, topics, &mut page);
     front::how_to_read(study, topics, &mut page);
@@ -25,16 +24,10 @@ pub(super) fn chapter(study: &Study, topics: &Topics) -> Chapter {
 
 /// What policies cost, for the chapter on time: predicted beside measured.
 pub(super) fn speed(study: &Study, page: &mut Page) {
-    let predicted = |group: &Group| {
-        let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
-        let speedup = MeanStd::of(&over(&done, |done| done.predicted_speedup()));
-        let speedup = speedup.filter(|_| group.policy != BASELINE && !group.is_staged());
-        speedup.map(|speedup| 1.0 - 1.0 / speedup.mean)
-    };
     let columns = lang_column(study, |group: &&Group| group.lang.clone())
         .and(keys::of_group(study))
-        .optional("Predicted time saving of a step", Quantity::Percent(1), move |group| predicted(group))
-        .optional("Measured in turns", Quantity::Percent(1), |group| saving(group, study.step_cost(group)))
+        .optional("Time saved", Quantity::Percent(1), |group| saving(group, study.step_cost(group)))
+        .optional("Time saved, predicted", Quantity::Percent(1), |group| saved::predicted_shown(study, group))
         .optional("Median step, in turns", Quantity::Measured("ms"), |group| {
             study.step_cost(group).map(|cost| cost.step_ms)
         })
@@ -56,10 +49,12 @@ pub(super) fn speed(study: &Study, page: &mut Page) {
         });
     page.table(columns.table(&study.groups));
     page.paragraph(
-        "The prediction is the cost model's, made from shapes before any step is taken. Savings are in percent of the \
-         time of a step of `none`.",
+        "**Time saved** is in percent of the time of a step of `none`: measured in steps that the policies took in turns, and \
+         predicted by the cost model from shapes before any step is taken.",
     );
     if study.step_costs.compare_cpu_time() {
-        page.paragraph("Where processor time is given, they are of it, since the machine was busy.");
+        page.paragraph(
+            "If processor time is given, time saved is measured in it, since the machine was busy.",
+        );
     }
 }

@@ -327,7 +327,7 @@ fn how_far_blocks_moved_and_what_froze_on_the_way() {
     };
     insta::assert_snapshot!("moved", section("### How far each block moved"));
     insta::assert_snapshot!("settled", section("### What froze on the way"));
-    let speedups = section("### Predicted speed-up");
+    let speedups = section("### Time saved, predicted");
     let row = speedups.lines().find(|line| line.starts_with("| first-4 ")).expect("its row");
     assert!(row.matches('–').count() == 2, "no step stands for all: {row}");
     let csv = text(&files, "changes.csv");

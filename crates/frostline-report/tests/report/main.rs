@@ -254,7 +254,7 @@ fn a_constant_prefix_is_told_with_its_time_and_the_next_step() {
     let page = text(&files, "report.md");
     let (en, pcm) = page.split_once("## pcm").expect("two languages");
     let times = en.split_once("### Where the time goes").expect("times").1;
-    insta::assert_snapshot!(times.split_once("### Predicted").expect("the prediction").0);
+    insta::assert_snapshot!(times.split_once("### Time saved, predicted").expect("the prediction").0);
     assert!(!pcm.contains("Prefix s |") && !pcm.contains("### Constant prefix"), "nothing to tell there");
 
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
@@ -460,4 +460,35 @@ fn what_cannot_be_reported_is_an_error() {
     records[0].schema = 99;
     let error = Report::new(&sweep, &records).files().expect_err("another schema");
     assert!(matches!(error, ReportError::Schema { found: 99, .. }), "{error}");
+}
+
+/// Languages can be compared: a column that one of them has is there for all, with dashes where it has no value.
+#[test]
+fn first_tables_have_the_same_columns_in_all_languages() {
+    let (sweep, mut records) = gaps();
+    // Only one language was scored on test, and its cells alone have times.
+    for record in records.iter_mut().filter(|record| record.cell.settings.lang == "pcm") {
+        record.timing = None;
+        for stage in record.result.iter_mut().flat_map(|result| &mut result.stages) {
+            stage.tasks.values_mut().for_each(|task| {
+                task.scores.remove("test");
+            });
+        }
+    }
+    let report = Report::new(&sweep, &records);
+    let files = report.files().expect("a report");
+    let page = text(&files, "report.md");
+    let head = |lang: &str| {
+        let section = page.split_once(&format!("\n## {lang}")).expect("the language").1;
+        section.lines().find(|line| line.starts_with('|')).expect("its table").replace(' ', "")
+    };
+    assert!(head("en").contains("|Testaccuracy%|"), "{}", head("en"));
+    assert_eq!(head("en"), head("pcm"));
+    for width in [60, 80, 100, 200] {
+        let terminal = report.terminal_table(width);
+        let heads: Vec<&str> = terminal.lines().filter(|line| line.starts_with("frozen ")).collect();
+        assert_eq!(heads.len(), 2, "{terminal}");
+        assert_eq!(heads[0], heads[1], "{width} columns");
+    }
+    assert!(report.terminal_table(200).contains("test acc. %"));
 }

@@ -1,6 +1,8 @@
 //! Savings in time and memory from steps that policies took in turns.
 
-use frostline_record::{Load, PairedTimes, SCHEMA, Sweep, TimedPolicy};
+use frostline_record::{
+    Baseline, Load, MOST_FREQUENT, PROBE, PairedTimes, SCHEMA, Score, Sweep, TimedPolicy,
+};
 use frostline_report::Report;
 
 use crate::common::maker;
@@ -53,9 +55,9 @@ fn savings_come_from_turns_and_say_where_they_cannot_be_measured() {
     insta::assert_snapshot!("turns", parts.join("\n\n"));
     let results = text(&files, "results.tex");
     for line in [
-        "{en}{first-4}{time-saving-mean}{\\ensuremath{30.0}}",
-        "{en}{first-4}{time-saving-low}{\\ensuremath{29.4}}",
-        "{en}{first-2}{time-saving}{not measurable here}",
+        "{en}{first-4}{time-saved-mean}{\\ensuremath{30.0}}",
+        "{en}{first-4}{time-saved-low}{\\ensuremath{29.4}}",
+        "{en}{first-2}{time-saved}{not measurable here}",
         "{pcm}{all}{memory-saved}{\\ensuremath{380}}",
     ] {
         assert!(results.contains(line), "{line}");
@@ -87,7 +89,7 @@ fn savings_on_a_busy_machine_are_of_processor_time() {
         }
         let files = Report::timed(&sweep, &records, &all).files().expect("a report");
         let saved = ["en", "pcm"].map(|lang| {
-            let start = format!("{{{lang}}}{{first-4}}{{time-saving-mean}}{{\\ensuremath{{");
+            let start = format!("{{{lang}}}{{first-4}}{{time-saved-mean}}{{\\ensuremath{{");
             let line = text(&files, "results.tex").lines().find_map(|line| line.split_once(&start));
             line.and_then(|(_, rest)| rest.split_once('}')).expect("a saving").0.to_string()
         });
@@ -157,8 +159,8 @@ fn training_times_of_cells_are_no_savings() {
     for file in &plain {
         let text = String::from_utf8_lossy(&file.bytes).to_lowercase();
         for name in [
-            "| time saving %",
-            "\"time saving",
+            "| time saved %",
+            "\"time saved\"",
             "train_time_saving",
             "measured_speedup",
             "measured speed-up |",
@@ -166,8 +168,8 @@ fn training_times_of_cells_are_no_savings() {
             assert!(!text.contains(name), "{} has {name}", file.path);
         }
     }
-    assert!(!terminal.contains("saved time"), "{terminal}");
-    assert!(text(&plain, "report.md").contains("**Savings in time are not measured here**"));
+    assert!(!terminal.contains("time saved"), "{terminal}");
+    assert!(text(&plain, "report.md").contains("**Time saved is not measured here**"));
     // A machine that was busy for one policy alone moves its times, and nothing that is said of savings.
     for record in records.iter_mut().filter(|record| record.cell.settings.policy == "first-4") {
         record.timing.as_mut().expect("a time").train_ms *= 17.0;
@@ -207,7 +209,7 @@ fn a_policy_whose_steps_were_not_timed_has_no_saving() {
     );
     assert!(page.contains("A dash: its steps were not taken in turns"));
     let terminal = report.terminal_table(200);
-    assert!(terminal.contains("saved time"), "{terminal}");
+    assert!(terminal.contains("time saved"), "{terminal}");
 }
 
 #[test]
@@ -265,7 +267,7 @@ fn memory_is_predicted_beside_the_measured_peak_where_records_have_it() {
     };
     assert!(
         page(&records)
-            .contains("| Memory saved MiB | Predicted memory saved MiB | Predicted step memory MiB |")
+            .contains("| Memory saved MiB | Memory saved, predicted MiB | Predicted step memory MiB |")
     );
     for record in &mut records {
         record.result.as_mut().expect("a result").cost.memory = None;
@@ -286,4 +288,78 @@ fn times_of_other_cells_are_left_out() {
         one.cell = "0123456789abcdef".into();
     }
     assert_eq!(Report::timed(&sweep, &records, &foreign).files().expect("a report"), plain);
+}
+
+/// The first figure of the page has measured times where there are some, with the baselines, and its title says which.
+#[test]
+fn the_first_figure_is_accuracy_against_measured_time() {
+    let (sweep, mut records) = whole();
+    let baseline = |accuracy: f64| Baseline {
+        scores: [(
+            "dev".to_string(),
+            Score { words: 1_000, correct: (1e3 * accuracy) as u64, ..Score::default() },
+        )]
+        .into(),
+        fit: None,
+    };
+    for record in &mut records {
+        let result = record.result.as_mut().expect("a result");
+        let all =
+            [(MOST_FREQUENT, 0.3), (PROBE, 0.94)].map(|(name, share)| (name.to_string(), baseline(share)));
+        result.baselines = [("upos".to_string(), all.into())].into();
+    }
+    let figure = |times: &[PairedTimes]| {
+        let files = Report::timed(&sweep, &records, times).files().expect("a report");
+        let page = text(&files, "report.md");
+        let first = page.lines().find(|line| line.starts_with("![")).expect("a figure").to_string();
+        let result = page.find("## Result").expect("the result");
+        assert!(
+            page.find("![").expect("a figure")
+                < page[result..].find("## How").expect("what follows") + result
+        );
+        assert_eq!(page.matches("figures/pareto.svg)").count(), 1);
+        keep("first-figure", &files);
+        let html = text(&files, "index.html");
+        let after = |text: &str, mark: &str| text.split_once(mark).map(|(_, rest)| rest.to_string());
+        let number = after(html, "data-figure=\"").expect("a figure");
+        let number = number.split('"').next().expect("a number");
+        let data = after(html, &format!("id=\"figure-{number}\"")).expect("its data");
+        let data = data.split("</script>").next().expect("its data");
+        assert!(data.contains("\"title\":\"Dev accuracy against the time saved"), "{data}");
+        (first, text(&files, "figures/pareto.svg").to_string())
+    };
+    let (first, svg) = figure(&times(&sweep));
+    assert_eq!(first, "![Dev accuracy against the time saved, measured](figures/pareto.svg)");
+    for shown in [
+        ">time saved, % of a step of none<",
+        ">most frequent tag: 30.00, below the axis<",
+        ">logistic probe: 94.00<",
+        "Level whisker: 95 % interval of the time saved, from steps in turns.",
+    ] {
+        assert!(svg.contains(shown), "{shown}: {svg}");
+    }
+    // `all` took 40 % of the time of `none`, and was predicted to take 79 %: it is the point furthest right.
+    let place = |svg: &str, name: &str| -> f64 {
+        let svg = roxmltree::Document::parse(svg).expect("SVG");
+        let names = svg.descendants().filter(|node| node.has_tag_name("text") && node.text() == Some(name));
+        let node = names.into_iter().next().expect("the name");
+        node.attribute("x").expect("a place").parse().expect("a number")
+    };
+    let (none, all) = (place(&svg, "none"), place(&svg, "all"));
+    assert!(all > none + 150.0, "{none} {all}");
+    let (first, svg) = figure(&[]);
+    assert_eq!(first, "![Dev accuracy against the time saved, predicted](figures/pareto.svg)");
+    assert!(svg.contains(">time saved, predicted, % of a step of none<") && !svg.contains("Level whisker"));
+    // With the times of one language alone, all panels have predicted times.
+    let (first, _) = figure(&times(&sweep)[..1]);
+    assert!(first.contains("predicted"), "{first}");
+    // A policy without timed steps is named.
+    let mut some = times(&sweep);
+    let of = |id: &str| sweep.cells.iter().find(|cell| cell.id == id).expect("a cell");
+    for times in &mut some {
+        times.policies.retain(|timed| of(&timed.cell).settings.policy != "alternating");
+    }
+    let (first, svg) = figure(&some);
+    assert!(first.contains("measured"), "{first}");
+    assert!(svg.contains("Policies whose steps were not timed are not shown: alternating."), "{svg}");
 }

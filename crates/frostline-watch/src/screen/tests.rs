@@ -22,6 +22,7 @@ fn running(step: u64) -> CellState {
     CellState::Running {
         by: "frostline work on node-7 (process 4711)".into(),
         seen_s: Some(3.0),
+        loaded: true,
         progress: Some(progress),
     }
 }
@@ -30,6 +31,7 @@ fn snapshot() -> Snapshot {
     let loading = CellState::Running {
         by: "frostline sweep on node-1 (process 9)".into(),
         seen_s: None,
+        loaded: false,
         progress: None,
     };
     let done = CellState::Done {
@@ -114,6 +116,21 @@ fn the_selected_cell_stays_selected_while_cells_move() {
     screen.press(Key::Up(usize::MAX));
     assert_eq!(screen.selected.as_deref(), Some("first-2"));
     assert_eq!(screen.press(Key::Quit), Then::End);
+}
+
+#[test]
+fn a_cell_that_takes_its_first_steps_does_not_load() {
+    let mut now = snapshot();
+    let mut shown = |is_loaded| {
+        let CellState::Running { loaded, .. } = &mut now.cells[4].state else { panic!("it runs") };
+        *loaded = is_loaded;
+        let mut screen = Screen::new("study".into(), now.clone(), true);
+        screen.press(Key::Down(1));
+        drawn(&screen, [120, 26])
+    };
+    assert!(shown(false).contains(LOADING));
+    let later = shown(true);
+    assert!(later.contains(FIRST_STEPS) && !later.contains(LOADING), "{later}");
 }
 
 #[test]

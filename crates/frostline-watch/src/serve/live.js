@@ -54,7 +54,7 @@ function row(found) {
   }
   const progress = found.progress;
   if (!progress) {
-    const loading = cell(found.state === "running" ? "loading" : "the next process takes it over");
+    const loading = cell(found.state === "running" ? (found.loaded ? "first steps, no loss yet" : "loading") : "the next process takes it over");
     loading.colSpan = 6;
     line.append(loading, cell(found.by));
     return line;

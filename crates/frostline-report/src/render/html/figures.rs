@@ -89,7 +89,7 @@ fn of_bars(bars: &Bars) -> (Json, Table) {
     };
     let name = match &bars.lengths {
         Lengths::Differences(Quantity::Points(_)) => "Difference",
-        Lengths::Differences(_) => "Saved",
+        Lengths::Differences(_) => "Time saved",
         Lengths::Parts(names) => names[0],
         _ => "Value",
     };
@@ -212,16 +212,20 @@ fn of_scatter(scatter: &Scatter, names: &Names<'_>) -> (Json, Table) {
     }
     let (unit, name) = match scatter.across {
         Across::Count => (Quantity::Count, capital(scatter.x_title)),
-        Across::Percent => (Quantity::Number(1, "%"), unitless(scatter.x_title)),
+        Across::Saved => (Quantity::Number(1, "%"), unitless(scatter.x_title)),
     };
+    let interval_of = name.clone();
     let columns = Columns::default()
         .column("Panel", Quantity::Text, |point: &&(&str, &ScatterPoint)| point.0)
         .column("Frozen", Quantity::Text, |(_, point)| names.of(point.name.as_ref(), point.tone))
         .column(name, unit, |(_, point)| match scatter.across {
             Across::Count => Value::Count(point.x as u64),
-            Across::Percent => Value::Number(point.x),
+            Across::Saved => Value::Number(point.x),
         })
         .column(unitless(scatter.y_title), Quantity::Percent(2), |(_, point)| point.y)
+        .optional(format!("{interval_of}, interval"), Quantity::Share(1), |(_, point)| {
+            point.x_interval.map(|ends| ends.map(|percent| percent / 100.0))
+        })
         .optional("Whisker", Quantity::Share(2), |(_, point)| point.interval);
     let table = columns.table(&points);
     let panels: Json = scatter
@@ -229,10 +233,12 @@ fn of_scatter(scatter: &Scatter, names: &Names<'_>) -> (Json, Table) {
         .iter()
         .map(|panel| {
             let front: Json = panel.front.iter().map(|(x, y)| json!([number(*x), number(*y)])).collect();
-            json!({ "title": text(&panel.title), "front": front })
+            let refs: Json =
+                panel.references.iter().map(|(name, at)| json!([text(name), number(*at)])).collect();
+            json!({ "title": text(&panel.title), "front": front, "refs": refs })
         })
         .collect();
-    let across = if scatter.across == Across::Count { "count" } else { "percent" };
+    let across = if scatter.across == Across::Count { "count" } else { "saved" };
     let found = json!({ "kind": "scatter", "scale": across, "xt": text(scatter.x_title), "yt": text(scatter.y_title),
                         "panels": panels, "of": of });
     (found, table)
@@ -310,5 +316,5 @@ fn capital(words: &str) -> String {
 
 /// An axis's title as a column's name, whose unit follows it.
 fn unitless(title: &str) -> String {
-    capital(title.trim_end_matches(", %").trim_end_matches(" %"))
+    capital(title.split(", %").next().unwrap_or(title).trim_end_matches(" %"))
 }

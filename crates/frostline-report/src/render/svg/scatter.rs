@@ -1,12 +1,12 @@
 //! Points of one quantity against another. Names move until they cover neither points nor each other, with a line to
 //! their point.
 
-use crate::chart::{Across, Figure, Scatter, ScatterPanel};
-use crate::number::{count, plural};
+use crate::chart::{Across, Figure, Scatter, ScatterPanel, ScatterPoint};
+use crate::number::{count, fixed, plural};
 use crate::render::svg::canvas::{Anchor, text_width};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range, tick_labels};
-use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes};
-use crate::render::svg::style::{SOFT, Style, style};
+use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, TICK, notes};
+use crate::render::svg::style::{INK, REFERENCES, SOFT, Style, style};
 
 const SIZE: (f64, f64) = (400.0, 390.0);
 /// A share of the most parameters below which points crowd on an even axis.
@@ -15,19 +15,31 @@ const CROWDED: f64 = 0.02;
 const MARGIN: f64 = 1.5;
 /// Size of a point.
 const RADIUS: f64 = 5.0;
+/// Height of a reference's line in the legend.
+const LINE: f64 = 17.0;
+/// The most percentage points that a level whisker widens the axis to either side of its point.
+const MOST_REACH: f64 = 15.0;
 
-/// A point with its name where it has one and whisker, in pixels.
+/// A point with its name where it has one and whiskers, in pixels.
 struct Dot {
     name: Option<String>,
     style: Style,
     at: (f64, f64),
+    /// Lower and upper end.
     whisker: Option<(f64, f64)>,
+    /// Left and right end, each with whether it lies beyond the axis.
+    level: Option<[(f64, bool); 2]>,
 }
 
 impl Dot {
     /// The whisker, unless it is so small that it would only look like a flaw of the point.
     fn seen_whisker(&self) -> Option<(f64, f64)> {
         self.whisker.filter(|(low, high)| low - high > 3.0 * RADIUS)
+    }
+
+    /// The same of the level whisker.
+    fn seen_level(&self) -> Option<[(f64, bool); 2]> {
+        self.level.filter(|[(left, _), (right, _)]| right - left > 3.0 * RADIUS)
     }
 }
 
@@ -48,20 +60,22 @@ struct XAxis {
 
 impl XAxis {
     fn of(scatter: &Scatter) -> Self {
-        let points = scatter.panels.iter().flat_map(|panel| &panel.points);
-        let all: Vec<f64> = points.map(|point| point.x.max(1.0)).collect();
+        let points = || scatter.panels.iter().flat_map(|panel| &panel.points);
         match scatter.across {
-            Across::Count => Self::of_counts(&all),
-            Across::Percent => Self::of_percent(&all),
+            Across::Count => Self::of_counts(&points().map(|point| point.x.max(1.0)).collect::<Vec<_>>()),
+            Across::Saved => Self::of_savings(points()),
         }
     }
 
-    /// From a tenth before the first to a little after the last.
-    fn of_percent(all: &[f64]) -> Self {
-        let least = all.iter().copied().fold(100.0, f64::min);
-        let most = all.iter().copied().fold(least, f64::max);
-        let range = ((least - 10.0).max(0.0), most + 4.0);
-        Self { spacing: Spacing::Even, range, unit: 1.0, unit_name: "" }
+    /// From a little before the baseline, or a policy that needs more time, to a tenth after the last.
+    fn of_savings<'a>(points: impl Iterator<Item = &'a ScatterPoint>) -> Self {
+        let reach = |point: &ScatterPoint| {
+            let [low, high] = point.x_interval.unwrap_or([point.x; 2]);
+            (low.max(point.x - MOST_REACH), high.min(point.x + MOST_REACH))
+        };
+        let widest = |(low, high): (f64, f64), (a, b): (f64, f64)| (low.min(a), high.max(b));
+        let (least, most) = points.map(reach).fold((0.0, 0.0), widest);
+        Self { spacing: Spacing::Even, range: (least - 4.0, most + 10.0), unit: 1.0, unit_name: "" }
     }
 
     /// From 0 in equal steps, unless most points would then crowd at its left end.
@@ -93,26 +107,36 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
     let all = || scatter.panels.iter().flat_map(|panel| &panel.points);
     let lows = all().map(|point| point.interval.map_or(point.y, |ends| ends[0]));
     let highs = all().map(|point| point.interval.map_or(point.y, |ends| ends[1]));
-    let (spacing, range) = accuracy_range(lows.fold(1.0, f64::min), highs.fold(0.0, f64::max));
+    let ends = with_references(scatter, (lows.fold(1.0, f64::min), highs.fold(0.0, f64::max)));
+    let (spacing, range) = accuracy_range(ends.0, ends.1);
+    let references = scatter.panels.iter().map(|panel| panel.references.len()).max().unwrap_or(0);
+    let legend = references as f64 * LINE;
     let axis = XAxis::of(scatter);
     let titles: Vec<&str> = scatter.panels.iter().map(|panel| panel.title.as_str()).collect();
-    let mut sheet = Sheet::new(frame, figure, &titles, SIZE);
+    let mut sheet = Sheet::new(frame, figure, &titles, (SIZE.0, SIZE.1 + legend));
     let mut unplaced = 0;
+    let mut is_cut = false;
     for (i, panel) in scatter.panels.iter().enumerate() {
-        let plot = sheet.area(i).inside(26.0, 16.0, 46.0, 44.0);
+        let area = sheet.area(i);
+        let plot = area.inside(26.0 + legend, 16.0, 46.0, 44.0);
         let x = Scale::new(axis.spacing, axis.range, (plot.x, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         sheet.y_axis(plot, &y, scatter.y_title, 100.0);
         sheet.x_axis(plot, &x, &axis.ticks(&x), &format!("{}{}", scatter.x_title, axis.unit_name));
+        draw_references(&mut sheet, area, plot, panel, (&y, range));
         let front = front(panel, plot, &x, &y);
         if !front.is_empty() {
-            sheet.svg.polyline(&front, SOFT, 1.6, "5 3");
+            sheet.svg.polyline(&front, SOFT, 1.6, "");
         }
-        unplaced += draw_points(&mut sheet, plot, &points(panel, axis.unit, &x, &y), &front);
+        let points = points(panel, axis.unit, &axis.range, &x, &y);
+        is_cut |= points.iter().filter_map(Dot::seen_level).any(|ends| ends.iter().any(|(_, cut)| *cut));
+        unplaced += draw_points(&mut sheet, plot, &points, &front);
     }
     let mut notes = notes(figure, axis.spacing, (spacing, range));
-    if axis.spacing == Spacing::Even && axis.range.0 > 0.0 {
-        notes.push("The horizontal axis does not start at 0.".into());
+    if is_cut {
+        notes.push(
+            "A level whisker without an end continues beyond the axis; the tables have it whole.".into(),
+        );
     }
     if unplaced > 0 {
         notes.push(format!("{} found no room.", plural(unplaced, "more name")));
@@ -120,25 +144,60 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
     sheet.finish(&notes)
 }
 
-/// The corners of a panel's step line in pixels, to the right end of the plot.
+/// The ends of the vertical axis with those references that leave the points at least half of its height, on an axis that
+/// divides what is missing to 1 by equal factors. A reference above all points always widens it.
+fn with_references(scatter: &Scatter, (low, high): (f64, f64)) -> (f64, f64) {
+    let heights = || scatter.panels.iter().flat_map(|panel| &panel.references).map(|(_, height)| *height);
+    let high = heights().fold(high, f64::max);
+    let missing = |share: f64| (1.0 - share).max(5e-4);
+    let is_near = |height: &f64| missing(*height) / missing(low) <= missing(low) / missing(high);
+    (heights().filter(is_near).fold(low, f64::min), high)
+}
+
+/// A dashed line at each reference, and its number above the plot; one below the axis is only named.
+fn draw_references(
+    sheet: &mut Sheet,
+    area: Area,
+    plot: Area,
+    panel: &ScatterPanel,
+    (y, range): (&Scale, (f64, f64)),
+) {
+    for (at, ((name, height), dash)) in panel.references.iter().zip(REFERENCES).enumerate() {
+        let line = area.y + 6.0 + at as f64 * LINE;
+        sheet.svg.polyline(&[(area.x, line), (area.x + 24.0, line)], INK, 1.4, dash);
+        let place = if *height < range.0 { ", below the axis" } else { "" };
+        sheet.svg.text(
+            area.x + 30.0,
+            line + 4.0,
+            &format!("{name}: {}{place}", fixed(100.0 * height, 2)),
+            TICK,
+        );
+        if *height >= range.0 {
+            sheet.svg.polyline(&[(plot.x, y.at(*height)), (plot.right(), y.at(*height))], INK, 1.4, dash);
+        }
+    }
+}
+
+/// The corners of a panel's step line in pixels, from the left end of the plot.
 fn front(panel: &ScatterPanel, plot: Area, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let mut corners: Vec<(f64, f64)> = Vec::new();
     for &(at, height) in &panel.front {
         let next = (x.at(at), y.at(height));
-        corners.extend(corners.last().map(|last| (next.0, last.1)));
-        corners.push(next);
+        let before = corners.last().map_or(plot.x, |last| last.0);
+        corners.extend([(before, next.1), next]);
     }
-    corners.extend(corners.last().map(|last| (plot.right(), last.1)));
     corners
 }
 
 /// A panel's points in pixels, those with names last.
-fn points(panel: &ScatterPanel, unit: f64, x: &Scale, y: &Scale) -> Vec<Dot> {
+fn points(panel: &ScatterPanel, unit: f64, range: &(f64, f64), x: &Scale, y: &Scale) -> Vec<Dot> {
+    let end = |value: f64| (x.at(value / unit), !(range.0..=range.1).contains(&(value / unit)));
     let points = panel.points.iter().map(|point| Dot {
         name: point.name.clone(),
         style: style(point.tone),
         at: (x.at(point.x / unit), y.at(point.y)),
         whisker: point.interval.map(|[low, high]| (y.at(low), y.at(high))),
+        level: point.x_interval.map(|ends| ends.map(end)),
     });
     let mut points: Vec<Dot> = points.collect();
     points.sort_by_key(|point| point.name.is_some());
@@ -147,14 +206,7 @@ fn points(panel: &ScatterPanel, unit: f64, x: &Scale, y: &Scale) -> Vec<Dot> {
 
 /// Draws points, whiskers and names; returns how many names found no room.
 fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot], front: &[(f64, f64)]) -> usize {
-    for point in points {
-        let (x, colour) = (point.at.0, point.style.colour);
-        let Some((low, high)) = point.seen_whisker() else { continue };
-        sheet.svg.line((x, low), (x, high), colour, 1.4);
-        for end in [low, high] {
-            sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
-        }
-    }
+    points.iter().for_each(|point| draw_whiskers(sheet, point));
     let labels = best_labels(plot, points, front);
     for (point, label) in points.iter().zip(&labels) {
         if let Some(end) = label.as_ref().and_then(|label| label.leader) {
@@ -170,6 +222,22 @@ fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot], front: &[(f64, f64
         }
     }
     unplaced_labels(points, &labels)
+}
+
+fn draw_whiskers(sheet: &mut Sheet, point: &Dot) {
+    let ((x, y), colour) = (point.at, point.style.colour);
+    if let Some((low, high)) = point.seen_whisker() {
+        sheet.svg.line((x, low), (x, high), colour, 1.4);
+        for end in [low, high] {
+            sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
+        }
+    }
+    if let Some([left, right]) = point.seen_level() {
+        sheet.svg.line((left.0, y), (right.0, y), colour, 1.4);
+        for (end, _) in [left, right].into_iter().filter(|(_, is_cut)| !is_cut) {
+            sheet.svg.line((end, y - 4.0), (end, y + 4.0), colour, 1.4);
+        }
+    }
 }
 
 /// Names without a place.
@@ -208,6 +276,8 @@ fn labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> 
         taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
         let whisker = point.seen_whisker();
         taken.extend(whisker.map(|(low, high)| (i, (x - 5.0, high - 1.0, x + 5.0, low + 1.0))));
+        let level = point.seen_level();
+        taken.extend(level.map(|[left, right]| (i, (left.0 - 1.0, y - 5.0, right.0 + 1.0, y + 5.0))));
     }
     let mut labels: Vec<Option<NameLabel>> = points.iter().map(|_| None).collect();
     for &i in order {
@@ -258,9 +328,10 @@ fn place(own: usize, point: &Dot, name: &str, plot: Area, taken: &[(usize, Taken
         leader: None,
     };
     let (low, high) = point.whisker.unwrap_or((y, y));
+    let [left, right] = point.seen_level().map_or([0.0; 2], |[left, right]| [x - left.0, right.0 - x]);
     let mut candidates = vec![
-        beside(10.0, 0.0, false),
-        beside(-10.0, 0.0, false),
+        beside(10.0_f64.max(right + 5.0), 0.0, false),
+        beside(-10.0_f64.max(left + 5.0), 0.0, false),
         centred(high.min(y - RADIUS) - 11.0),
         centred(low.max(y + RADIUS) + 11.0),
     ];

@@ -21,7 +21,7 @@ use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
 use crate::study::hardware::Hardware;
 use crate::study::turns::saving;
-use crate::study::{BASELINE, CellView, Done, Group, Study, distinct, panels};
+use crate::study::{BASELINE, CellView, Done, Group, Study, distinct, panels, saved};
 use crate::table::{Columns, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -121,7 +121,7 @@ impl Topic for TrainingCost {
         let baseline = if study.has_baseline() {
             "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
         } else {
-            "The plan has no policy `none`, so savings in time and differences in accuracy have \
+            "The plan has no policy `none`, so time saved and differences in accuracy have \
              nothing to be measured against."
         };
         let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
@@ -145,7 +145,7 @@ impl Topic for TrainingCost {
         };
         Columns::default()
             .column("Training time", Quantity::Measured("s"), move |row| times(row, |t| t.train_s))
-            .optional("Time saving", Quantity::Percent(1), |row| {
+            .optional("Time saved", Quantity::Percent(1), |row| {
                 row.group().map_or(Value::Missing, |group| saving(group, study.step_cost(group)))
             })
             .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
@@ -300,7 +300,7 @@ impl TrainingCost {
         let base = study.groups.iter().find(is_base).and_then(memory);
         Predicted {
             gflop: self.steps(group).map(|cost| cost.gflop_per_step.mean),
-            speedup: self.steps(group).map(|cost| cost.predicted_speedup.mean),
+            saved: saved::predicted(study, group),
             memory_mib: memory(group),
             saved_mib: base.zip(memory(group)).map(|(base, own)| base - own),
         }
@@ -376,15 +376,15 @@ impl TrainingCost {
 
     /// What the cost model said, where no clock can say it: steps were not taken in turns.
     fn speedups(&self, study: &Study, lang: &str, page: &mut Page) {
-        page.section(3, "Predicted speed-up");
+        page.section(3, "Time saved, predicted");
         let is_even = |group: &Group| study.members(group).filter_map(CellView::done).all(is_steady);
         let cost = |group: &Group| self.steps(group).filter(|_| is_even(group));
         let columns = keys::of_group(study)
             .column("GFLOP per step", Quantity::Measured(""), |group| {
                 cost(group).map(|cost| cost.gflop_per_step.mean)
             })
-            .column("Predicted speed-up", Quantity::Number(2, ""), |group| {
-                cost(group).map(|cost| cost.predicted_speedup.mean)
+            .column("Time saved, predicted", Quantity::Percent(1), |group| {
+                cost(group).map_or(Value::Missing, |_| saved::predicted_shown(study, group))
             });
         page.table(columns.table(study.groups_of(lang)));
         if !study.groups_of(lang).all(is_even) {

@@ -20,26 +20,18 @@ pub(super) fn table(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> P
         .optional("GFLOP per step", Quantity::Number(1, ""), move |group| {
             predicted(group).gflop.filter(|_| even(group))
         })
-        .optional("Predicted speed-up", Quantity::Number(2, ""), move |group| {
-            predicted(group).speedup.filter(|_| even(group))
-        })
-        .optional("Predicted time saving", Quantity::Percent(1), move |group| {
-            predicted(group)
-                .speedup
-                .filter(|_| other(group) && even(group))
-                .map(|speedup| 1.0 - 1.0 / speedup)
-        })
+        .optional("Time saved, predicted", Quantity::Percent(1), move |group| predicted(group).saved)
         .optional("Predicted step memory", Quantity::Number(0, "MiB"), move |group| {
             predicted(group).memory_mib.filter(|_| even(group))
         })
-        .optional("Predicted memory saved", Quantity::Number(0, "MiB"), move |group| {
+        .optional("Memory saved, predicted", Quantity::Number(0, "MiB"), move |group| {
             predicted(group).saved_mib.filter(|_| other(group) && even(group))
         })
         .optional("Step in turns", Quantity::Measured("ms"), move |group| {
             cost(group).map(|cost| cost.step_ms)
         })
         .optional("Processor time", Quantity::Measured("ms"), move |group| number(group, |cost| cost.cpu_ms))
-        .optional("Time saving", Quantity::Percent(1), move |group| match other(group) {
+        .optional("Time saved", Quantity::Percent(1), move |group| match other(group) {
             true => saving(group, cost(group)),
             false => Value::Missing,
         })
@@ -51,11 +43,12 @@ pub(super) fn table(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> P
         })
         .optional("Rounds", Quantity::Count, move |group| cost(group).map(|cost| cost.rounds));
     let names = study.groups.iter().map(|group| [group.lang.clone(), name(group)]).collect();
-    let caption =
-        "What a training step costs: predicted from shapes, and measured in turns. Savings are beside none.";
+    let caption = "What a training step costs: predicted from shapes, and measured in turns. Time saved is in percent of a step of none.";
     let caption = match study.step_costs.compare_cpu_time() {
         true => {
-            format!("{caption} Where processor time is given, they are of it, since the machine was busy.")
+            format!(
+                "{caption} If processor time is given, time saved is measured in it, since the machine was busy."
+            )
         }
         false => caption.into(),
     };

@@ -20,7 +20,7 @@ pub(super) fn figure(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> 
     };
     Some(Figure {
         path: "figures/speedup.svg",
-        title: "Time of a step that is saved: measured and predicted",
+        title: "Time saved, measured and predicted",
         theme: Theme::Time,
         about: "Each bar is the share of the time of a step of none that a step of the policy saves, measured in turns. The \
                 thin line is its 95 % interval. The diamond is what the cost model predicted."
@@ -50,7 +50,7 @@ fn bars(study: &Study, panel: &Panel<'_>, predicted: &dyn Fn(&Group) -> Predicte
         let ends = [saving.low, saving.high];
         let interval = ends.iter().all(|end| end.is_finite()).then_some(ends);
         let bar = Bar::new("", MeanStd::of(&[saving.value])?, interval);
-        let diamond = predicted(group).speedup.map(|speedup| 1.0 - 1.0 / speedup);
+        let diamond = predicted(group).saved;
         Some(BarRow {
             name: group.policy.clone(),
             tone: Tone::Policy(study.place_of(&group.policy)),
@@ -60,7 +60,7 @@ fn bars(study: &Study, panel: &Panel<'_>, predicted: &dyn Fn(&Group) -> Predicte
     let others = panel.groups.iter().filter(|group| group.policy != BASELINE);
     BarPanel {
         title: panel.title.clone(),
-        axis: "saved, % of a step of none".into(),
+        axis: "time saved, % of a step of none".into(),
         kind: String::new(),
         rows: others.filter_map(row).collect(),
         references: Vec::new(),

@@ -9,8 +9,8 @@ use crate::study::turns::{MeasuredLoad, StepCost};
 use crate::study::{BASELINE, Group, Study, distinct};
 use crate::table::{Quantity, Value};
 
-/// What "Time saving" is, for "How to read the tables".
-pub(super) const READING: &str = "**Time saving** is how much less time a training step takes than with `none`. After \
+/// What "Time saved" is, for "How to read the tables".
+pub(super) const READING: &str = "**Time saved** is how much less time a training step takes than with `none`, in percent of that. After \
      training, the policies of a language took steps in turns: in one process, on the same batches, in an order drawn for \
      each round, so that whatever else the machine did slowed all of them. It is 1 minus the median of the rounds' \
      ratios, with a 95 % interval that assumes no distribution (Thompson, 1936). On a busy machine these are ratios of the \
@@ -20,7 +20,7 @@ pub(super) const READING: &str = "**Time saving** is how much less time a traini
      includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, as where what learns changes on the \
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
-/// Why there is no "Time saving", where no steps were taken in turns.
+/// Why there is no "Time saved", where no steps were taken in turns.
 pub(super) fn untimed(study: &Study) -> String {
     let next = if study.sweep.timed_groups(|_| true).is_empty() {
         "Steps cannot be taken in turns here: that takes two policies in which the same parameters learn from the first step to the last."
@@ -28,10 +28,10 @@ pub(super) fn untimed(study: &Study) -> String {
         "The same sweep command without `--no-timing` takes the steps and writes the report again."
     };
     format!(
-        "**Savings in time are not measured here**, since there are no times of steps that were taken in turns. Training times of \
-         single cells do not tell them: they hold whatever else the machine did. {next} **Speed-up** is how many times as fast a \
-         training step should be as with `none`: predicted from the work that is left, for Frostline's own kernels on two \
-         processor cores."
+        "**Time saved is not measured here**, since there are no times of steps that were taken in turns. Training times of \
+         single cells do not show it: they hold whatever else the machine did. {next} **Time saved, predicted** is how much less \
+         time a training step should take than with `none`, in percent of that: predicted from the work that is left, for \
+         Frostline's own kernels on two processor cores."
     )
 }
 
@@ -39,8 +39,8 @@ pub(super) fn untimed(study: &Study) -> String {
 pub(super) struct Predicted {
     /// Work of a step, in units of 10⁹ operations.
     pub gflop: Option<f64>,
-    /// How many times as fast as one of `none` a step should be.
-    pub speedup: Option<f64>,
+    /// The share of the time of a step of `none` that a step should save.
+    pub saved: Option<f64>,
     /// What a step should keep in memory besides the model and the data.
     pub memory_mib: Option<f64>,
     /// That of `none` minus it.
@@ -56,21 +56,19 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     let columns = keys::of_group(study)
         .column("Median step", Quantity::Measured("ms"), |group| cost(group).map(|cost| cost.step_ms))
         .optional("Median processor time", Quantity::Measured("ms"), |group| cost(group)?.cpu_ms)
-        .column("Time saving", Quantity::Percent(1), |group| match cost(group) {
+        .column("Time saved", Quantity::Percent(1), |group| match cost(group) {
             Some(cost) if other(group) => cost.saving_shown(),
             Some(_) => "baseline".into(),
             None => Value::Missing,
         })
-        .optional("Predicted time saving", Quantity::Percent(1), |group| {
-            predicted(group).speedup.filter(|_| other(group)).map(|speedup| 1.0 - 1.0 / speedup)
-        })
+        .optional("Time saved, predicted", Quantity::Percent(1), |group| predicted(group).saved)
         .optional("Peak memory", Quantity::Number(0, "MiB"), move |group| {
             number(group, |cost| cost.peak_rss_mib)
         })
         .optional("Memory saved", Quantity::Number(0, "MiB"), move |group| {
             number(group, |cost| cost.saved_mib).filter(|_| other(group))
         })
-        .optional("Predicted memory saved", Quantity::Number(0, "MiB"), move |group| {
+        .optional("Memory saved, predicted", Quantity::Number(0, "MiB"), move |group| {
             predicted(group).saved_mib.filter(|_| other(group) && cost(group).is_some())
         })
         .optional("Predicted step memory", Quantity::Number(0, "MiB"), move |group| {
@@ -85,7 +83,7 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     );
     if study.groups_of(lang).any(|group| number(group, |cost| cost.cpu_ms).is_some()) {
         page.paragraph(
-            "The machine was busy, so savings are of **processor time**: what all threads of a step used together, which can \
+            "The machine was busy, so time saved is **processor time**: what all threads of a step used together, which can \
              be more than the step took. That is not quite time, so an eighth of the saving is added to each side of their intervals.",
         );
     }

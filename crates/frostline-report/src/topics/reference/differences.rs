@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use frostline_record::{Init, Mixing, Reference, Select, Settings, TaskSettings, Unlisted};
 use serde_json::Value;
 
-use crate::number::{capital, count, listed};
+use crate::number::{count, listed};
 use crate::page::Page;
 use crate::study::cells::shown;
 use crate::study::{CellView, Study, distinct};
@@ -28,9 +28,7 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
     found.extend(sizes(study, reference, langs));
     page.section(2, format!("What is different from the {name}"));
     if !found.is_empty() {
-        page.paragraph(format!(
-            "**This sweep does not repeat the {name}.** These differ, so the numbers need not agree:"
-        ));
+        page.paragraph("These are set differently here, so the numbers are not expected to agree:");
         found.into_iter().for_each(|line| page.item(line));
     } else if reference.unlisted == Unlisted::Defaults {
         page.paragraph(format!(
@@ -38,7 +36,7 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
             beyond(&reference.seeds)
         ));
     } else {
-        page.paragraph(format!("{} says nothing that differs here.", capital(&format!("the {name}"))));
+        page.paragraph(format!("As far as the {name} states its settings, they are the same here."));
     }
     let remarks = reference.remarks.trim();
     if !remarks.is_empty() {
