@@ -30,7 +30,12 @@ pub(crate) type Topics = [Box<dyn Topic>];
 pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Page {
     let mut page = Page::default();
     head(study, &mut page);
-    topics.iter().flat_map(|topic| topic.opening(study)).for_each(|sentence| page.item(sentence));
+    check_first(study, &mut page);
+    let opening: Vec<String> = topics.iter().flat_map(|topic| topic.opening(study)).collect();
+    if !study.sanity.is_empty() && !opening.is_empty() {
+        page.section(2, "What came out");
+    }
+    opening.into_iter().for_each(|sentence| page.item(sentence));
     result(study, topics, &mut page);
     let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
     if !links.is_empty() {
@@ -73,6 +78,17 @@ fn head(study: &Study, page: &mut Page) {
     }
     page.paragraph(asked(study));
 }
+
+/// What makes the rest worthless, or limits it.
+fn check_first(study: &Study, page: &mut Page) {
+    let Some((summary, lines)) = study.sanity_lines() else { return };
+    page.section(2, CHECK_FIRST);
+    page.paragraph(summary);
+    lines.iter().for_each(|line| page.item(line.for_page()));
+}
+
+/// The heading of what is said before any comparison.
+pub(crate) const CHECK_FIRST: &str = "Check first";
 
 /// What was asked, and of how many cells.
 pub(crate) fn asked(study: &Study) -> String {
@@ -323,6 +339,7 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
              times as fast as none; other units in names",
         )
         .with("axes", &study.axes())
+        .with("sanity", &study.sanity)
         .with_objects("groups", study.groups.iter().map(group).collect())
         .with("cells", &study.cells.iter().map(CellLine::of).collect::<Vec<_>>());
     topics.iter().fold(whole, |fields, topic| fields.and(topic.fields(study)))

@@ -171,6 +171,12 @@ impl Report {
         if study.synthetic() {
             text += &format!("{SYNTHETIC_SHORT}\n");
         }
+        if let Some((summary, lines)) = study.sanity_lines() {
+            text += &format!("\n{}\n  {}\n", front::CHECK_FIRST, summary.replace(['*', '`'], ""));
+            for line in lines {
+                text += &format!("  {}\n", line.for_terminal().replace('\n', "\n  "));
+            }
+        }
         for lang in study.langs() {
             text += &format!("\n{}\n", study.lang_title(lang));
             let tables = front::terminal_tables(study, lang);

@@ -220,6 +220,7 @@ impl Merged {
             ),
             progress: format!("{} sweeps, {cells} cells", self.sweeps.len()),
             data: self.data(),
+            first: None,
             findings: self.findings(),
             more: Vec::new(),
             policies: self.policies(),

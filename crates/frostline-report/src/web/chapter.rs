@@ -19,6 +19,8 @@ pub(crate) struct WebPage<'a> {
     pub progress: String,
     /// What was learned from, a row per language.
     pub data: Table,
+    /// What makes the rest worthless, or limits it: a summary, and a line for each finding.
+    pub first: Option<(String, Vec<String>)>,
     /// What came out, in three sentences; then whatever else is said first.
     pub findings: Vec<String>,
     pub more: Vec<String>,

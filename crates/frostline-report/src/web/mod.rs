@@ -52,6 +52,7 @@ pub(crate) fn page<'a>(
         asked: front::asked(study),
         progress: words::progress(study),
         data: lead::data(study),
+        first: lead::first(study),
         findings,
         more,
         policies: study.policies(),
