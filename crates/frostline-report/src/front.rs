@@ -5,6 +5,7 @@ use crate::keys;
 use crate::number::{count, fixed, plural};
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
+use crate::study::described;
 use crate::study::groups::Group;
 use crate::study::turns;
 use crate::study::verdicts::PolicyVerdict;
@@ -73,8 +74,9 @@ fn head(study: &Study, page: &mut Page) {
     let plan = &study.sweep.plan;
     page.section(1, format!("Freezing study: {}", plan.name));
     words::banner(study, page);
-    if !plan.about.is_empty() {
-        page.paragraph(&plan.about);
+    let about = described::about(study);
+    if !about.is_empty() {
+        page.paragraph(about);
     }
     page.paragraph(asked(study));
 }
@@ -330,7 +332,7 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
     let whole = Fields::default()
         .with("schema", &SCHEMA)
         .with("name", &plan.name)
-        .with("about", &plan.about)
+        .with("about", &described::about(study))
         .with("synthetic", &plan.synthetic)
         .with("notice", &plan.synthetic.then_some(words::SYNTHETIC))
         .with(

@@ -213,7 +213,7 @@ impl Merged {
             name: self.name(),
             plain: "comparison.md",
             banner: self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
-            about: "",
+            about: String::new(),
             asked: format!(
                 "How do these sweeps differ? Each is compared with **{}**, on the seeds and sentences that both have.",
                 self.sweeps[0].name

@@ -5,6 +5,7 @@ pub(crate) mod advice;
 pub(crate) mod baselines;
 pub(crate) mod cells;
 pub(crate) mod comparison;
+pub(crate) mod described;
 pub(crate) mod epochs;
 pub(crate) mod groups;
 pub(crate) mod hardware;

@@ -12,7 +12,8 @@ pub(crate) struct WebPage<'a> {
     pub plain: &'static str,
     /// What every output of a synthetic plan says, in few words and whole.
     pub banner: Option<[&'static str; 2]>,
-    pub about: &'a str,
+    /// Which encoder learned from how much, and what the plan says of itself.
+    pub about: String,
     /// What was asked, of how many cells.
     pub asked: String,
     /// How many cells are done, failed and missing.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Record, Sweep};
+use frostline_record::{EncoderFacts, Record, Sweep};
 use frostline_report::Report;
 use serde_json::Value;
 
@@ -274,4 +274,25 @@ fn data_findings_come_from_the_records_and_name_the_axis_where_data_differ() {
     assert_eq!(unknown[0]["command"], "--set data.first=0");
     let files = Report::new(&sweep, &records).files().expect("a report");
     assert!(text(&files, "report.md").contains("- **en, data.first = 100**: 7 of "));
+}
+
+#[test]
+fn a_description_follows_the_run_and_not_the_plan() {
+    let mut sweep = sweep("described", &paper(), 4, false, "");
+    let mut records = records(&sweep, &paper());
+    let line = |sweep: &Sweep, records: &[Record]| {
+        let files = Report::new(sweep, records).files().expect("a report");
+        let page = text(&files, "report.md");
+        page.lines().find(|line| line.contains("The encoder")).expect("a description").to_string()
+    };
+    for record in &mut records {
+        record.result.as_mut().expect("a result").encoder =
+            Some(EncoderFacts { family: "bert".into(), blocks: 6, hidden: 384, longest_input: 512 });
+    }
+    insta::assert_snapshot!(line(&sweep, &records), @"A plan written for a test. The encoder is `distilbert-base-multilingual-cased` (BERT, 6 blocks). Train sentences: 12,544 in en and 7,279 in pcm.");
+    sweep.overrides = vec!["encoder.name=\"all-MiniLM-L6-v2\"".into()];
+    assert!(
+        !line(&sweep, &records).contains("A plan written for a test"),
+        "the text is about another encoder"
+    );
 }

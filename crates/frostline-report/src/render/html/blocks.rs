@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
                 });
         }
         if !page.about.is_empty() {
-            out += &format!("<p class=\"about\">{}</p>\n", self.inline(page.about));
+            out += &format!("<p class=\"about\">{}</p>\n", self.inline(&page.about));
         }
         out += &format!("<p>{}</p>\n", self.inline(&page.asked));
         if let Some((summary, lines)) = &page.first {
