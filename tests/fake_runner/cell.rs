@@ -208,6 +208,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
     Outcome {
         headline: "upos".into(),
         tasks: facts(),
+        encoder: None,
         cost: Cost {
             gflop_per_step: if all_learn { 3.0 } else { 2.0 },
             predicted_speedup: if all_learn { 1.0 } else { 1.25 },

@@ -26,6 +26,8 @@ pub struct Aligned {
     /// Words without any subword (empty, or nothing but control or zero-width characters),
     /// ascending.
     pub vanished: Vec<u32>,
+    /// Subwords that were cut off; 0 in a window, since another one has them.
+    pub cut: u32,
 }
 
 impl Aligned {

@@ -81,6 +81,7 @@ impl Aligner {
         let pieces = self.pieces(words)?;
         let kept = 0..pieces.ids.len().min(self.room());
         let mut aligned = self.window(&pieces, &kept);
+        aligned.cut = (pieces.ids.len() - kept.end) as u32;
         aligned.vanished = pieces.vanished;
         for (word, range) in word_ranges(&pieces.words) {
             let before = aligned.label_positions.len();

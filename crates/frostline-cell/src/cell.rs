@@ -22,7 +22,7 @@ use crate::busy::Busy;
 use crate::heads::HEAD_STD;
 use crate::history::ms;
 use crate::load::load;
-use crate::outcome::accounts;
+use crate::outcome::{self, accounts};
 use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
@@ -226,6 +226,7 @@ fn run_cell<B: Train>(
     let outcome = Outcome {
         headline: data.main().name.to_string(),
         tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
+        encoder: Some(outcome::encoder(encoder)),
         cost: cost::of_stage(&data, encoder, last, &made_by.backend),
         steps: history.steps,
         epochs: history.epochs,

@@ -5,21 +5,25 @@ use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
 use frostline_model::EncoderConfig;
-use frostline_record::{Cell, HeadKind, Init, Settings, TaskSettings};
+use frostline_record::{Cell, CellFacts, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::extras;
 
 use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
 use crate::corpus::Portions;
 use crate::document::NO_FEATURE;
 use crate::heads::{head_names, kind};
-use crate::inputs;
+use crate::{facts, inputs};
+
+/// The most kinds of data that are described: a plan of learning curves has one for each size.
+const MOST_KINDS: usize = 12;
 
 /// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
-/// and with `strict_tags` their tags.
+/// and with `strict_tags` their tags. Returns what the data of the first kinds of cells are, whatever their seeds, so that the
+/// caller can warn of what is no fault.
 ///
 /// # Errors
 /// The first fault, naming file and place.
-pub fn cells(cells: &[Cell]) -> Result<()> {
+pub fn cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
     let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
     for cell in cells {
         let settings = &cell.settings;
@@ -38,7 +42,22 @@ pub fn cells(cells: &[Cell]) -> Result<()> {
             check_inputs(cell, &mut corpora)?;
         }
     }
-    Ok(())
+    describe(cells, &mut corpora)
+}
+
+/// What the data of the first kinds of cells are.
+fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
+    let (mut seen, mut all) = (HashSet::new(), Vec::new());
+    for cell in cells {
+        let settings = &cell.settings;
+        let tokenizer = inputs::TOKENIZER.map(|role| cell.inputs.get(role).map(|input| &input.sha256));
+        let kind = serde_json::to_string(&(&settings.lang, &settings.data, &settings.tasks, tokenizer))?;
+        if seen.len() < MOST_KINDS && seen.insert(kind) {
+            // A sentence that cannot be aligned is the fault of its own cells, whose records have it.
+            all.extend(facts::of_cell(cell, corpora).ok());
+        }
+    }
+    Ok(all)
 }
 
 /// Whether a model that is to be kept can be.
@@ -120,4 +139,43 @@ fn check_sentences(settings: &Settings, task: &TaskSentences) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_assets::Places;
+    use frostline_record::Input;
+
+    use super::*;
+
+    /// A cell of the demo's English with this seed.
+    fn cell(seed: u64, change: impl FnOnce(&mut Settings)) -> Cell {
+        let mut settings = Settings { lang: "en".parse().expect("a name"), seed, ..Settings::default() };
+        settings.encoder.name = "embedded:demo-distilbert".into();
+        change(&mut settings);
+        let places = Places::default();
+        let encoder = places.encoder(&settings.encoder.name, true).expect("the demo's encoder").sources;
+        let treebank = places.treebank("embedded:en").expect("the demo's treebank").sources;
+        let inputs = encoder.into_iter().chain(treebank).map(|(role, source)| {
+            (role, Input { path: source.path, sha256: source.sha256, bytes: source.bytes })
+        });
+        Cell::new(settings, inputs.collect(), "flex", "code")
+    }
+
+    #[test]
+    fn each_kind_of_data_is_described_once_whatever_the_seed() {
+        let short = |settings: &mut Settings| settings.data.max_length = 8;
+        let all = [cell(1, |_| ()), cell(2, |_| ()), cell(1, short), cell(2, short)];
+        let found = cells(&all).expect("no fault");
+        assert_eq!(found.iter().map(|facts| &facts.cell).collect::<Vec<_>>(), [&all[0].id, &all[2].id]);
+        let dev = |at: usize| &found[at].tasks["upos"].dev;
+        assert_eq!((dev(0).truncated, dev(0).unlabelled, dev(0).blank), (0, 0, 0));
+        assert!(dev(1).truncated > dev(1).words / 20, "sentences are longer than six subwords");
+        assert!(dev(0).longest > 8 && dev(0).longest == dev(1).longest, "before truncation");
+        // A plan of learning curves has many kinds.
+        let many: Vec<Cell> = (1..=20)
+            .map(|first| cell(1, |settings: &mut Settings| settings.data.first = 10 * first))
+            .collect();
+        assert_eq!(cells(&many).expect("no fault").len(), MOST_KINDS);
+    }
 }

@@ -27,17 +27,25 @@ pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
         if !seen.insert(corpora::key(cell, false)?) {
             continue;
         }
-        let data = &cell.settings.data;
-        let aligner = corpora.aligner(&cell.inputs, data)?;
-        let mut tasks = BTreeMap::new();
-        for task in corpora.tasks(cell)? {
-            let aligned = corpora.align(&task, &aligner)?;
-            let known = Known::of(&aligned.train.sentences, &task.settings, data.lowercase);
-            tasks.insert(task.name.to_string(), known.facts(&aligned, &task.tags));
-        }
-        all.push(CellFacts { cell: cell.id.clone(), tasks });
+        all.push(of_cell(cell, &mut corpora)?);
     }
     Ok(all)
+}
+
+/// What the data of one cell are.
+///
+/// # Errors
+/// As [`of_cells`].
+pub(crate) fn of_cell(cell: &Cell, corpora: &mut Corpora) -> Result<CellFacts> {
+    let data = &cell.settings.data;
+    let aligner = corpora.aligner(&cell.inputs, data)?;
+    let mut tasks = BTreeMap::new();
+    for task in corpora.tasks(cell)? {
+        let aligned = corpora.align(&task, &aligner)?;
+        let known = Known::of(&aligned.train.sentences, &task.settings, data.lowercase);
+        tasks.insert(task.name.to_string(), known.facts(&aligned, &task.tags));
+    }
+    Ok(CellFacts { cell: cell.id.clone(), tasks })
 }
 
 /// What train knows: its words, each with one tag or several, and its sentences.
@@ -96,6 +104,8 @@ impl Known {
         for (sentence, aligned) in sentences.iter().zip(&split.aligned) {
             self.spell(sentence, aligned, &mut facts);
             facts.repeated += u64::from(self.sentences.contains(&self.text(sentence)));
+            facts.unlabelled += u64::from(sentence.tagged.tags.iter().all(|tag| *tag == "_"));
+            facts.blank += self.forms(sentence).filter(|(form, _)| form == "_").count() as u64;
         }
         facts.tags = tags(sentences);
         facts.words = facts.tags.values().sum();
@@ -105,7 +115,9 @@ impl Known {
 
     /// Counts a sentence's subwords, and the labelled words without a label position.
     fn spell(&self, sentence: &Labelled<'_>, aligned: &Aligned, facts: &mut SplitFacts) {
+        let uncut = aligned.ids.len() as u64 + u64::from(aligned.cut);
         facts.subwords += aligned.ids.len() as u64;
+        facts.longest = facts.longest.max(uncut);
         let mut last = None;
         for &word in aligned.word_ids.iter().flatten() {
             facts.spelled.subwords += 1;

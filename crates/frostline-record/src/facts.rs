@@ -48,6 +48,19 @@ pub struct SplitFacts {
     /// Sentences whose words are, one by one, those of a train sentence; in train itself, those of
     /// an earlier one.
     pub repeated: u64,
+    /// Sentences without any label.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlabelled: u64,
+    /// Words of [`Forms::words`] whose form is `_`: treebanks that may not publish their text have such forms.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blank: u64,
+    /// Subwords of the longest sentence, specials included, before truncation; 0 in records of before it was counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longest: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Words, labelled or not, of which at least one subword is left after truncation.
@@ -98,6 +111,33 @@ impl Spelled {
     #[must_use]
     pub fn subwords_per_word(&self) -> Option<f64> {
         (self.words > 0).then(|| self.subwords as f64 / self.words as f64)
+    }
+}
+
+/// What an encoder is, as its config says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderFacts {
+    /// Its family: `distilbert`, `bert` or `roberta`.
+    pub family: String,
+    /// Transformer blocks.
+    pub blocks: u64,
+    /// Hidden size.
+    pub hidden: u64,
+    /// The most subwords of a sentence that it has positions for, specials included.
+    pub longest_input: u64,
+}
+
+impl EncoderFacts {
+    /// The family's name as papers write it.
+    #[must_use]
+    pub fn family_name(&self) -> &str {
+        match self.family.as_str() {
+            "distilbert" => "DistilBERT",
+            "bert" => "BERT",
+            "roberta" => "RoBERTa",
+            other => other,
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub use cell::{Cell, Input, Inputs, sha256};
 pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
 pub use error::PlanError;
 pub use event::{Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StepEvent};
-pub use facts::{CellFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};
+pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};
 pub use grid::Grid;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Baseline, Cell, Load, Precision, SavedFiles, Score, TaskFacts, sha256};
+use crate::{Baseline, Cell, EncoderFacts, Load, Precision, SavedFiles, Score, TaskFacts, sha256};
 
 /// One finished or failed cell on disk, `record.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Outcome {
     pub headline: String,
     /// What each task has learned from, the headline's too.
     pub tasks: BTreeMap<String, TaskFacts>,
+    /// What the encoder is; missing in records of before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
     /// What a training step of the last stage was predicted to cost.
     pub cost: Cost,
     /// Optimiser steps taken, in all stages.
@@ -228,7 +231,7 @@ pub struct EpochRow {
     pub step: u64,
     /// Parameters that learned at its end.
     pub trainable: u64,
-    /// Mean loss of the epoch's steps, in nats per label position, with dropout.
+    /// Mean loss of the epoch's steps that have labels, in nats per label position, with dropout.
     pub train_loss_nats: f64,
     /// The headline task's dev split after this epoch.
     pub dev: Score,

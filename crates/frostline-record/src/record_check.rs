@@ -126,6 +126,8 @@ fn check_split(split: &SplitFacts) -> Result<(), String> {
     let parts = [
         ("words that are lost", split.truncated.saturating_add(split.vanished), split.words),
         ("repeated sentences", split.repeated, split.sentences),
+        ("unlabelled sentences", split.unlabelled, split.sentences),
+        ("words without a form", split.blank, forms.words),
         ("unknown words", forms.unknown_words, forms.words),
         ("ambiguous words", forms.ambiguous_words, forms.words),
         ("unknown forms", forms.unknown_types, forms.types),

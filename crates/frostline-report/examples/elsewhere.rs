@@ -100,6 +100,7 @@ fn record(cell: Cell, score: &Score) -> Record {
     let result = Outcome {
         headline: "upos".into(),
         tasks: BTreeMap::from([("upos".to_string(), facts)]),
+        encoder: None,
         cost,
         steps: 0,
         epochs: vec![epoch],

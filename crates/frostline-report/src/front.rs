@@ -6,6 +6,7 @@ use crate::keys;
 use crate::number::{count, fixed, plural};
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
+use crate::study::described;
 use crate::study::groups::Group;
 use crate::study::turns;
 use crate::study::verdicts::PolicyVerdict;
@@ -31,7 +32,12 @@ pub(crate) type Topics = [Box<dyn Topic>];
 pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Page {
     let mut page = Page::default();
     head(study, &mut page);
-    topics.iter().flat_map(|topic| topic.opening(study)).for_each(|sentence| page.item(sentence));
+    check_first(study, &mut page);
+    let opening: Vec<String> = topics.iter().flat_map(|topic| topic.opening(study)).collect();
+    if !study.sanity.is_empty() && !opening.is_empty() {
+        page.section(2, "What came out");
+    }
+    opening.into_iter().for_each(|sentence| page.item(sentence));
     let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
     result(study, topics, &figures, &mut page);
     let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
@@ -75,11 +81,23 @@ fn head(study: &Study, page: &mut Page) {
     let plan = &study.sweep.plan;
     page.section(1, format!("Freezing study: {}", plan.name));
     words::banner(study, page);
-    if !plan.about.is_empty() {
-        page.paragraph(&plan.about);
+    let about = described::about(study);
+    if !about.is_empty() {
+        page.paragraph(about);
     }
     page.paragraph(asked(study));
 }
+
+/// What makes the rest worthless, or limits it.
+fn check_first(study: &Study, page: &mut Page) {
+    let Some((summary, lines)) = study.sanity_lines() else { return };
+    page.section(2, CHECK_FIRST);
+    page.paragraph(summary);
+    lines.iter().for_each(|line| page.item(line.for_page()));
+}
+
+/// The heading of what is said before any comparison.
+pub(crate) const CHECK_FIRST: &str = "Check first";
 
 /// What was asked, and of how many cells.
 pub(crate) fn asked(study: &Study) -> String {
@@ -349,7 +367,7 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
     let whole = Fields::default()
         .with("schema", &SCHEMA)
         .with("name", &plan.name)
-        .with("about", &plan.about)
+        .with("about", &described::about(study))
         .with("synthetic", &plan.synthetic)
         .with("notice", &plan.synthetic.then_some(words::SYNTHETIC))
         .with(
@@ -358,6 +376,7 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
              times as fast as none; other units in names",
         )
         .with("axes", &study.axes())
+        .with("sanity", &study.sanity)
         .with_objects("groups", study.groups.iter().map(group).collect())
         .with("cells", &study.cells.iter().map(CellLine::of).collect::<Vec<_>>());
     topics.iter().fold(whole, |fields, topic| fields.and(topic.fields(study)))

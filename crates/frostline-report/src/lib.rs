@@ -32,4 +32,5 @@ mod web;
 pub use crate::merged::Merged;
 pub use crate::render::escape::visible;
 pub use crate::report::{Report, ReportError, ReportFile};
+pub use crate::study::sanity::data_warnings;
 pub use crate::topics::data::{LearnedFrom, data_tables};

@@ -173,6 +173,12 @@ impl Report {
         }
         let by_lang = front::terminal_tables(study);
         let all: Vec<&Table> = by_lang.iter().flat_map(|(_, tables)| tables).collect();
+        if let Some((summary, lines)) = study.sanity_lines() {
+            text += &format!("\n{}\n  {}\n", front::CHECK_FIRST, summary.replace(['*', '`'], ""));
+            for line in lines {
+                text += &format!("  {}\n", line.for_terminal().replace('\n', "\n  "));
+            }
+        }
         for (lang, tables) in &by_lang {
             text += &format!("\n{}\n", study.lang_title(lang));
             let tables: Vec<String> =

@@ -1,5 +1,5 @@
 //! `--data-report`: tables of the data that the cells would learn from. The worker program computes the figures;
-//! nothing is trained.
+//! nothing is trained. And warnings about the data, which it prints before cells start.
 
 use std::io::{self, Write};
 
@@ -22,6 +22,22 @@ pub(crate) fn write(
     writeln!(out, "\n{}", data_tables(&tables(study, cells, facts)).trim_end())
 }
 
+/// Prints warnings about the data, unless these were `printed` before.
+pub(crate) fn warn(warnings: &str, printed: &mut String) {
+    if warnings != printed {
+        warning_lines(warnings).for_each(|line| say!("{line}"));
+        *printed = warnings.into();
+    }
+}
+
+/// The lines of warnings below the name of what they are; what to do next is indented.
+fn warning_lines(warnings: &str) -> impl Iterator<Item = String> {
+    warnings.lines().map(|line| match line.strip_prefix("  ") {
+        Some(next) => format!("            {next}"),
+        None => format!("caution   {line}"),
+    })
+}
+
 fn tables<'a>(study: &Study, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<LearnedFrom<'a>> {
     let found = facts.iter().filter_map(|facts| {
         let cell = cells.iter().find(|cell| cell.id == facts.cell)?;
@@ -36,4 +52,23 @@ fn tables<'a>(study: &Study, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<Lear
         tables.push(LearnedFrom { title: settings.lang.to_string(), which, tasks });
     }
     tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_stand_below_each_other_and_are_printed_once() {
+        let warnings = "en: words are cut off.\n  next: Run it again.\npcm: words are cut off.\n";
+        let lines: Vec<String> = warning_lines(warnings).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        caution   en: words are cut off.
+                    next: Run it again.
+        caution   pcm: words are cut off.
+        ");
+        let mut printed = String::new();
+        warn(warnings, &mut printed);
+        assert_eq!(printed, warnings);
+    }
 }

@@ -48,7 +48,7 @@ mod work;
 mod worker;
 mod workers;
 
-pub use frostline_report::visible;
+pub use frostline_report::{data_warnings, visible};
 
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};

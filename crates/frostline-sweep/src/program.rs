@@ -75,10 +75,11 @@ impl Program {
         Self::at(&path, backend, String::new())
     }
 
-    /// Checks cells before any of them starts: the shapes of the weights, the tokenizer, strict tags.
-    pub(crate) fn check(&self, cells: &[Cell]) -> Result<()> {
-        self.output_for(cells, &["check"]).environment()?;
-        Ok(())
+    /// Checks cells before any of them starts: the shapes of the weights, the tokenizer, strict tags. Returns warnings about
+    /// their data, as lines.
+    pub(crate) fn check(&self, cells: &[Cell]) -> Result<String> {
+        let warnings = self.output_for(cells, &["check"]).environment()?;
+        Ok(String::from_utf8_lossy(&warnings).into_owned())
     }
 
     /// Facts about the data of each kind of cell.

@@ -67,10 +67,12 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     let asked_jobs = study.plan.jobs;
     let stays = !args.begin && !args.cluster.detach;
 
+    let mut warned = String::new();
     // Once, except in a greedy search, where the records of a round decide the cells of the next one.
     loop {
         let cells = sources.cells(&study, &program);
-        info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
+        let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
+        data::warn(&warnings, &mut warned);
         // Stored with the sweep, since the report warns of times measured with several cells at once.
         study.plan.jobs = packing::jobs(asked_jobs, &cells, &out, &program, args);
         let folder = match args.verify {

@@ -21,12 +21,12 @@ impl<B: Backend> Losses<B> {
         self.0.len()
     }
 
-    /// The losses since the last call, in their order; 0 where a step had no labels. Waits for the device once.
-    pub fn read(&mut self) -> Vec<f32> {
+    /// The losses since the last call, in their order; nothing for a step without labels. Waits for the device once.
+    pub fn read(&mut self) -> Vec<Option<f32>> {
         let kept: Vec<Tensor<B, 1>> = self.0.iter().flatten().cloned().collect();
         let read =
             if kept.is_empty() { Vec::new() } else { Tensor::cat(kept, 0).into_data().iter().collect() };
         let mut read: std::vec::IntoIter<f32> = read.into_iter();
-        self.0.drain(..).map(|loss| loss.map_or(0.0, |_| read.next().expect("one number per loss"))).collect()
+        self.0.drain(..).map(|loss| loss.map(|_| read.next().expect("one number per loss"))).collect()
     }
 }

@@ -58,16 +58,20 @@ impl Progress {
         self.since.add(loss.into());
     }
 
-    /// Adds a point to the train-loss curve: the mean since the last one.
-    pub fn add_loss_point(&mut self, lr: f64) {
-        self.losses.push(LossPoint { step: self.step, loss_nats: self.since.take(), lr });
+    /// Adds a point to the train-loss curve: the mean since the last one. Returns whether there is one: steps without labels
+    /// have no loss.
+    pub fn add_loss_point(&mut self, lr: f64) -> bool {
+        let mean = self.since.take();
+        self.losses.extend(mean.map(|loss_nats| LossPoint { step: self.step, loss_nats, lr }));
+        mean.is_some()
     }
 
     /// Adds an epoch of so many steps, with its dev scores.
     pub fn add_epoch(&mut self, epoch: u32, steps: usize, dev: &[Evaluation], scoring_ms: f64) {
         let first = self.times.steps_ms.len() - steps;
         self.times.epochs_ms.push([self.times.steps_ms[first..].iter().sum(), scoring_ms]);
-        let train_loss_nats = self.epoch_loss.take();
+        // No cell is started whose train sentences have no labels at all.
+        let train_loss_nats = self.epoch_loss.take().unwrap_or(0.0);
         let dev = dev.iter().map(Evaluation::scored).collect();
         self.epochs.push(Epoch { epoch, step: self.step, train_loss_nats, dev });
     }
@@ -96,10 +100,9 @@ impl Mean {
         self.count += 1;
     }
 
-    /// The mean so far; starts anew.
-    fn take(&mut self) -> f64 {
-        let mean = self.sum / self.count.max(1) as f64;
-        *self = Self::default();
-        mean
+    /// The mean so far, if there is a value; starts anew.
+    fn take(&mut self) -> Option<f64> {
+        let Self { sum, count } = std::mem::take(self);
+        (count > 0).then(|| sum / count as f64)
     }
 }

@@ -88,8 +88,7 @@ pub fn train<B: Train>(
             if reads && B::k_queues() && !run.waits {
                 at.times.share_last(unread);
             }
-            if logs {
-                at.add_loss_point(lr);
+            if logs && at.add_loss_point(lr) {
                 let (point, times) = (&at.losses[at.losses.len() - 1], &at.times);
                 sink.event(RunEvent::Loss { point, epoch, steps, tokens_per_s: at.tokens_per_s(), times });
             }
@@ -125,7 +124,8 @@ pub fn train<B: Train>(
     Finished::select(run, &freezer, at, model, best, optimizer.states())
 }
 
-/// Adds the losses that are still on the device.
+/// Adds the losses that are still on the device. A step without labels has none, and no part in a mean: counted as 0, it
+/// would make the loss look smaller than it is.
 fn read<B: Backend>(
     losses: &mut Losses<B>,
     at: &mut Progress,
@@ -133,6 +133,7 @@ fn read<B: Backend>(
 ) -> Result<(), TrainError> {
     let losses = losses.read();
     for (step, loss) in (at.step + 1 - losses.len() as u64..).zip(losses) {
+        let Some(loss) = loss else { continue };
         if !loss.is_finite() {
             return Err(TrainError::Diverged { step, loss, lr: schedule.at(step - 1) });
         }

@@ -311,6 +311,35 @@ fn tags_that_train_lacks_are_wrong_and_named() {
     assert_eq!((tally.words, tally.scored, tally.unseen_scored), (2, 2, 1));
 }
 
+#[test]
+fn a_batch_without_labels_has_no_part_in_the_mean_loss() {
+    let vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\ndog\n";
+    let aligner = Aligner::from_vocab(vocab, &VocabOptions::default()).unwrap();
+    let sentence = |tags: [&'static str; 2]| TaggedSentence { words: vec!["a", "dog"], tags: tags.to_vec() };
+    let [labelled, unlabelled] = [["DET", "NOUN"], ["_", "_"]].map(sentence);
+    let mean_loss = |sentences: &[TaggedSentence<'static>]| {
+        let mut setting = setting(distilbert(), true);
+        let split = Split { name: "train", sentences, unit: Unit::Words };
+        setting.train = Dataset::build(&split, &aligner, &TAGS.map(String::from)).unwrap();
+        setting.train.compact(&setting.vocabulary);
+        // Nothing moves and nothing is dropped, so that every labelled sentence has the same loss in every order.
+        let still = settings(|s| {
+            (s.optimizer.lr, s.train.epochs, s.train.batch, s.train.log_every) = (0.0, 1, 1, 1);
+            (s.dropout.encoder, s.dropout.head) = (Switch::Off, 0.0);
+        });
+        let finished = run(&setting, "none", &still).unwrap();
+        (finished.epochs[0].train_loss_nats, finished.losses)
+    };
+    let (alone, points) = mean_loss(&vec![labelled.clone(); 3]);
+    assert!(alone > 0.5 && points.len() == 3, "{alone}");
+    let mixed: Vec<TaggedSentence<'_>> =
+        [labelled, unlabelled.clone(), unlabelled].into_iter().cycle().take(9).collect();
+    let (found, points) = mean_loss(&mixed);
+    assert!((found - alone).abs() < 1e-6, "{found}, not {alone}: six batches of nine have no label");
+    assert_eq!(points.len(), 3, "a step without labels has no point of the curve");
+    assert!(points.iter().all(|point| (point.loss_nats - alone).abs() < 1e-6), "{points:?}");
+}
+
 /// Dropout masks follow sentences and the loss is a mean over all labels of the batch, so parts are another order of the same
 /// sum.
 #[test]

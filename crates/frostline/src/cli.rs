@@ -129,7 +129,7 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Doctor(doctor) => doctor.run(&mut out),
         // A worker locks standard output itself and flushes it after every event.
         Command::Worker(worker) => worker.run(),
-        Command::Check(check) => check.run(),
+        Command::Check(check) => check.run(&mut out),
         Command::Version(version) => version.run(&mut out),
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),

@@ -68,6 +68,7 @@ fn record(settings: Settings, data: &str, config: &str) -> Record {
     let result = Outcome {
         headline: cell.settings.tasks.keys().next().expect("a task").to_string(),
         tasks: tasks(&facts),
+        encoder: None,
         cost,
         steps: 10,
         epochs: vec![epoch],

@@ -105,6 +105,10 @@ fn a_small_treebank_is_counted_as_by_hand() {
             ambiguous_types: 1,
         },
         repeated: 1,
+        unlabelled: 0,
+        blank: 0,
+        // `the dog bark ##s` between `[CLS]` and `[SEP]`.
+        longest: 6,
     };
     assert_eq!(found.train, train);
     let dev = SplitFacts {
@@ -124,6 +128,9 @@ fn a_small_treebank_is_counted_as_by_hand() {
             ambiguous_types: 1,
         },
         repeated: 1,
+        unlabelled: 0,
+        blank: 0,
+        longest: 6,
     };
     assert_eq!(found.dev, dev);
     assert_eq!(found.missing_in_train(&found.dev).collect::<Vec<_>>(), [("ADV", 1), ("SYM", 1)]);
@@ -170,4 +177,18 @@ fn labelled_sentences_have_words_without_tags() {
     let forms = Forms { words: 2, types: 2, unknown_words: 1, unknown_types: 1, ..Forms::default() };
     assert_eq!((found.dev.words, found.dev.forms), (1, forms));
     assert_eq!(found.test, None);
+}
+
+#[test]
+fn missing_labels_and_removed_text_are_counted() {
+    let text = conllu(&["_/DET _/NOUN barks/VERB", "the/_ dog/_", "_/_", "the/DET _/NOUN"]);
+    let one = |name| file(&text, name, Format::Treebank);
+    let files = Files { train: Some(one("train.conllu")), dev: Some(one("dev.conllu")), test: None };
+    let data = DataSettings::default();
+    let splits = files.portions(&data, &files.choose(&data, 42), true);
+    let found = facts(&splits, &TaskSettings::default(), true);
+    for split in [&found.train, &found.dev] {
+        assert_eq!((split.sentences, split.unlabelled), (4, 2));
+        assert_eq!((split.forms.words, split.blank), (5, 3), "a word without a label is not counted");
+    }
 }

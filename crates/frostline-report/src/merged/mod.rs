@@ -213,13 +213,14 @@ impl Merged {
             name: self.name(),
             plain: "comparison.md",
             banner: self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
-            about: "",
+            about: String::new(),
             asked: format!(
                 "How do these sweeps differ? Each is compared with **{}**, on the seeds and sentences that both have.",
                 self.sweeps[0].name
             ),
             progress: format!("{} sweeps, {cells} cells", self.sweeps.len()),
             data: self.data(),
+            first: None,
             findings: self.findings(),
             more: Vec::new(),
             policies: self.policies(),

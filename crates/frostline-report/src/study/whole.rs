@@ -7,6 +7,7 @@ use crate::study::cells::{self, BASELINE, CellView, distinct};
 use crate::study::groups::{self, Group};
 use crate::study::hardware::{self, Hardware};
 use crate::study::outcomes::Outcomes;
+use crate::study::sanity::{self, Examined, Finding, Kind, Line, Places};
 use crate::study::stage_verdicts;
 use crate::study::stages::ScoredBy;
 use crate::study::stored::Stored;
@@ -21,6 +22,8 @@ pub(crate) struct Study {
     pub cells: Vec<CellView>,
     /// By language, then in the plan's order.
     pub groups: Vec<Group>,
+    /// What makes the rest worthless, or limits it: what is said before any comparison.
+    pub sanity: Vec<Finding>,
     /// What each cell has right, sentence by sentence, as far as predictions were read.
     pub outcomes: Outcomes,
     pub verdicts: Verdicts,
@@ -40,7 +43,9 @@ impl Study {
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let (cells, strays) = cells::cells(sweep, records);
         let groups = groups::groups(&cells);
+        let examined = Examined { plan: &sweep.plan, cells: &cells, groups: &groups };
         let study = Self {
+            sanity: sanity::of(&examined),
             machines: hardware::machines(&cells),
             standings: Vec::new(),
             sweep: sweep.clone(),
@@ -79,7 +84,18 @@ impl Study {
         self.outcomes = outcomes;
         self.standings = advice::standings(&self.cells, &self.groups, &self.verdicts);
         self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, margin);
+        // Where comparisons say nothing, nothing is recommended; advice itself looks at seeds.
+        let sanity = &self.sanity;
+        let forbids = |one: &Advice| sanity::forbidding(sanity, &one.langs, &one.extras);
+        self.advice.retain(|one| forbids(one).is_none_or(|finding| finding.kind == Kind::FewSeeds));
         self
+    }
+
+    /// What the findings mean for the rest, and a line for each; nothing without a finding.
+    pub fn sanity_lines(&self) -> Option<(String, Vec<Line>)> {
+        let (langs, axes) = (self.langs(), self.axes());
+        let places = Places { langs: &langs, axes: &axes };
+        Some((sanity::summary(&self.sanity, &places)?, sanity::lines(&self.sanity, &places)))
     }
 
     /// What a group costs beside others.

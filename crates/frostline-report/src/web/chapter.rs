@@ -12,13 +12,16 @@ pub(crate) struct WebPage<'a> {
     pub plain: &'static str,
     /// What every output of a synthetic plan says, in few words and whole.
     pub banner: Option<[&'static str; 2]>,
-    pub about: &'a str,
+    /// Which encoder learned from how much, and what the plan says of itself.
+    pub about: String,
     /// What was asked, of how many cells.
     pub asked: String,
     /// How many cells are done, failed and missing.
     pub progress: String,
     /// What was learned from, a row per language.
     pub data: Table,
+    /// What makes the rest worthless, or limits it: a summary, and a line for each finding.
+    pub first: Option<(String, Vec<String>)>,
     /// What came out, in three sentences; then whatever else is said first.
     pub findings: Vec<String>,
     pub more: Vec<String>,

@@ -1,8 +1,9 @@
-//! The top of the page: on which data.
+//! The top of the page: on which data, and what to check before any comparison.
 
 use frostline_record::{SplitFacts, TaskFacts};
 
 use crate::number::listed;
+use crate::study::sanity::Line;
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity, Table};
 
@@ -42,4 +43,10 @@ pub(super) fn data(study: &Study) -> Table {
         )
         .optional("Labels", Quantity::Count, |row| row.facts.map(|facts| facts.tags.len()));
     columns.table(rows)
+}
+
+/// What makes the rest worthless, or limits it.
+pub(super) fn first(study: &Study) -> Option<(String, Vec<String>)> {
+    let (summary, lines) = study.sanity_lines()?;
+    Some((summary, lines.iter().map(Line::for_page).collect()))
 }

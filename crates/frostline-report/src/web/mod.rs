@@ -12,7 +12,7 @@ use crate::chart::{Figure, Theme};
 use crate::front::{self, Topics};
 use crate::page::{Block, Page, PageFile};
 use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
-use crate::study::{Study, words};
+use crate::study::{Study, described, words};
 use crate::table::DataFile;
 
 pub(crate) use chapter::{Chapter, WebPage};
@@ -48,10 +48,11 @@ pub(crate) fn page<'a>(
         name: plan.name.to_string(),
         plain: "report.md",
         banner: study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
-        about: &plan.about,
+        about: described::about(study),
         asked: front::asked(study),
         progress: words::progress(study),
         data: lead::data(study),
+        first: lead::first(study),
         findings,
         more,
         policies: study.policies(),

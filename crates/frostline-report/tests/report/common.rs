@@ -231,6 +231,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
     Outcome {
         headline: "upos".into(),
         tasks: [("upos".to_string(), facts)].into(),
+        encoder: None,
         cost: cost(trainable, total),
         steps,
         train_loss: (1..=steps / settings.train.log_every)
@@ -286,6 +287,9 @@ fn split_facts(sentences: u64, [words, subwords]: [u64; 2], unknown: u64) -> Spl
             ambiguous_types: all / 50,
         },
         repeated: sentences / 100,
+        unlabelled: 0,
+        blank: 0,
+        longest: 0,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::common::{Lang, paper, records, sweep};
 use crate::{files, keep, text};
 
 /// Baselines of a cell's headline: right words of dev out of all.
-fn with_baselines(records: &mut [Record], right: impl Fn(&Record) -> [u64; 2]) {
+pub fn with_baselines(records: &mut [Record], right: impl Fn(&Record) -> [u64; 2]) {
     for record in records {
         let counts = right(record);
         let Some(result) = &mut record.result else { continue };

@@ -132,6 +132,7 @@ fn a_large_sweep_is_told_as_its_records_are() {
             "overrides",
             "plan",
             "reference",
+            "sanity",
             "schema",
             "stray_records",
             "synthetic",

@@ -14,6 +14,7 @@ mod mistakes;
 mod page;
 mod references;
 mod results;
+mod sanity;
 mod stories;
 mod turns;
 mod verdicts;

@@ -153,6 +153,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
     Outcome {
         headline: settings.headline().into(),
         tasks: settings.tasks.iter().map(|(name, task)| (name.to_string(), facts(task))).collect(),
+        encoder: None,
         cost: Cost {
             gflop_per_step: 12.5,
             predicted_speedup: 1.0,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::front::CHECK_FIRST;
 use crate::page::{Block, Item};
 use crate::render::escape::{self, xml};
 use crate::render::html::{data, figures, inline, sentences, tables};
@@ -94,9 +95,18 @@ impl<'a> Writer<'a> {
                 });
         }
         if !page.about.is_empty() {
-            out += &format!("<p class=\"about\">{}</p>\n", self.inline(page.about));
+            out += &format!("<p class=\"about\">{}</p>\n", self.inline(&page.about));
         }
         out += &format!("<p>{}</p>\n", self.inline(&page.asked));
+        if let Some((summary, lines)) = &page.first {
+            let items: String =
+                lines.iter().map(|line| format!("<li>{}</li>\n", self.inline(line))).collect();
+            out += &format!(
+                "<section class=\"first notice\" aria-labelledby=\"first\"><h2 id=\"first\">{CHECK_FIRST}</h2>\n\
+                 <p>{}</p>\n<ul>\n{items}</ul></section>\n",
+                self.inline(summary)
+            );
+        }
         self.heading = "Data".into();
         out += &self.table(&page.data);
         if !page.findings.is_empty() {

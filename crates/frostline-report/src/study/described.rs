@@ -1,0 +1,83 @@
+//! What a run worked on, from its records: which encoder, and how many sentences. A plan's own text may be about another
+//! encoder than the one that the command line chose.
+
+use frostline_record::Init;
+
+use crate::number::{count, listed};
+use crate::page::code;
+use crate::study::cells::{CellView, Done, distinct};
+use crate::study::whole::Study;
+
+/// So many languages and fewer are named with their sizes.
+const NAMED: usize = 4;
+
+/// What the command line changes where it chooses another encoder.
+const ENCODER: &str = "encoder.";
+
+/// The encoders and the sizes of the data; then the plan's own text, unless the command line changed the encoder.
+pub(crate) fn about(study: &Study) -> String {
+    let changed = study.sweep.overrides.iter().any(|change| change.trim_start().starts_with(ENCODER));
+    let own = if changed { "" } else { study.sweep.plan.about.trim() };
+    let parts = [Some(own.to_string()), Some(encoders(study)), sizes(study)];
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Encoders with family, depth and where their weights come from.
+fn encoders(study: &Study) -> String {
+    let settings = study.cells.iter().map(|view| &view.cell.settings.encoder);
+    let all = distinct(settings.map(|encoder| (encoder.name.as_str(), encoder.init)));
+    let named: Vec<String> = all
+        .iter()
+        .map(|(name, init)| {
+            let of_encoder = |view: &&CellView| {
+                let encoder = &view.cell.settings.encoder;
+                encoder.name == *name && encoder.init == *init
+            };
+            let done = study.cells.iter().filter(of_encoder).find_map(CellView::done);
+            let mut facts: Vec<String> = done.map(shape).unwrap_or_default();
+            facts.extend((*init == Init::Random).then(|| "its weights drawn at random".to_string()));
+            let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+            format!("{}{facts}", code(name))
+        })
+        .collect();
+    match named.len() {
+        0 => String::new(),
+        1 => format!("The encoder is {}.", named[0]),
+        _ => format!("The encoders are {}.", listed(&named)),
+    }
+}
+
+/// Family and depth. Records of before they were noted have the depth in their accounts.
+fn shape(done: &Done) -> Vec<String> {
+    let result = &done.result;
+    if let Some(encoder) = &result.encoder {
+        return vec![encoder.family_name().into(), format!("{} blocks", encoder.blocks)];
+    }
+    let groups = result.accounts().groups.iter();
+    let blocks = groups.filter(|row| row.group.starts_with("block ")).count();
+    if blocks == 0 { Vec::new() } else { vec![format!("{blocks} blocks")] }
+}
+
+/// How many sentences cells learned from.
+fn sizes(study: &Study) -> Option<String> {
+    let of_lang = |lang: &str| -> Option<(u64, u64)> {
+        let here = study.cells.iter().filter(|view| view.cell.settings.lang == lang);
+        let sizes = || here.clone().filter_map(|view| Some(view.done()?.result.facts().train.sentences));
+        Some((sizes().min()?, sizes().max()?))
+    };
+    let all: Vec<(&str, (u64, u64))> =
+        study.langs().into_iter().filter_map(|lang| Some((lang, of_lang(lang)?))).collect();
+    let range = |(low, high): (u64, u64)| match low == high {
+        true => count(low),
+        false => format!("{} to {}", count(low), count(high)),
+    };
+    let low = all.iter().map(|(_, (low, _))| *low).min()?;
+    let high = all.iter().map(|(_, (_, high))| *high).max()?;
+    Some(if all.len() > NAMED {
+        format!("Train sentences: {} in each of {} languages.", range((low, high)), all.len())
+    } else {
+        let each: Vec<String> =
+            all.iter().map(|(lang, sizes)| format!("{} in {lang}", range(*sizes))).collect();
+        format!("Train sentences: {}.", listed(&each))
+    })
+}

@@ -1,0 +1,244 @@
+//! What is wrong with sentences and labels: words that are cut off, labels that train lacks, missing labels, removed text.
+//! All of it is known before anything is trained.
+
+use std::collections::BTreeMap;
+
+use frostline_record::{DataSettings, Settings, SplitFacts, TaskFacts, Unit};
+
+use crate::number::{count, fixed, listed};
+use crate::page::code;
+use crate::study::sanity::{Finding, Kind, Severity};
+
+/// The share of words from which it is said that they are cut off.
+const CUT_OFF_FROM: f64 = 0.01;
+
+/// The share of a split's words, lost or with an unknown label, from which comparisons say nothing: every policy has them
+/// wrong.
+const LOST_FORBIDS_FROM: f64 = 0.05;
+
+/// The share of sentences without labels from which it is said.
+const UNLABELLED_FROM: f64 = 0.5;
+
+/// The shares of words without text from which it is said, and from which comparisons say nothing.
+const BLANK_FROM: f64 = 0.05;
+const BLANK_FORBIDS_FROM: f64 = 0.5;
+
+/// The most labels that are named.
+const NAMED: usize = 6;
+
+/// The positions of most encoders, where the record does not have the encoder's own.
+const USUAL_POSITIONS: u64 = 512;
+
+/// The findings about the data of a cell. `longest_input` is the encoder's, in subwords. Languages are filled in by the caller.
+pub(super) fn of(
+    settings: &Settings,
+    tasks: &BTreeMap<String, TaskFacts>,
+    longest_input: Option<u64>,
+) -> Vec<Finding> {
+    let task = |(name, facts): (&String, &TaskFacts)| {
+        let of_task = if tasks.len() > 1 { format!(" of the task {}", code(name)) } else { String::new() };
+        let task = Task { settings, facts, name, of_task, longest_input };
+        let found = [task.no_text(), task.missing_labels(), task.unknown_labels(), task.cut_off()];
+        // Scores of other tasks decide nothing.
+        let severity = |severity| if settings.headline() == name { severity } else { Severity::Caution };
+        let found = found.into_iter().flatten();
+        found.map(|one| Finding { severity: severity(one.severity), ..one }).collect::<Vec<_>>()
+    };
+    tasks.iter().flat_map(task).collect()
+}
+
+/// A task's data.
+struct Task<'a> {
+    settings: &'a Settings,
+    facts: &'a TaskFacts,
+    name: &'a str,
+    /// Names the task if there are several.
+    of_task: String,
+    longest_input: Option<u64>,
+}
+
+/// A part of a split.
+struct Part<'a> {
+    split: &'a str,
+    count: u64,
+    of: u64,
+}
+
+impl Part<'_> {
+    fn share(&self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.count as f64 / self.of as f64 }
+    }
+
+    /// `143 of 1,652 dev words (8.7 %)`.
+    fn said(&self, units: &str) -> String {
+        let percent = fixed(100.0 * self.share(), 1);
+        format!("{} of {} {} {units} ({percent} %)", count(self.count), count(self.of), self.split)
+    }
+}
+
+/// The parts of which there are any, as one subject, and the largest share.
+fn subject(parts: &[Part<'_>], units: &str) -> (String, f64) {
+    let said: Vec<String> = parts.iter().filter(|part| part.count > 0).map(|part| part.said(units)).collect();
+    (listed(&said), parts.iter().map(Part::share).fold(0.0, f64::max))
+}
+
+impl Task<'_> {
+    fn parts(&self, get: fn(&SplitFacts) -> [u64; 2]) -> Vec<Part<'_>> {
+        let part = |(split, facts)| {
+            let [count, of] = get(facts);
+            Part { split, count, of }
+        };
+        self.facts.splits().map(part).collect()
+    }
+
+    fn no_text(&self) -> Option<Finding> {
+        let parts = self.parts(|split| [split.blank, split.forms.words]);
+        let (words, share) = subject(&parts, "words");
+        (share >= BLANK_FROM).then(|| Finding {
+            sentence: format!(
+                "{words}{} have the form `_`: the files come without their text, and the model cannot see the words.",
+                self.of_task
+            ),
+            advice: "Put the text back with the script that comes with the treebank, or choose another treebank.".into(),
+            ..finding(Kind::NoText, Severity::of_share(share, BLANK_FORBIDS_FROM), share)
+        })
+    }
+
+    fn missing_labels(&self) -> Option<Finding> {
+        let parts = self.parts(|split| [split.unlabelled, split.sentences]);
+        let parts: Vec<Part<'_>> = parts.into_iter().filter(|part| part.share() > UNLABELLED_FROM).collect();
+        let (sentences, share) = subject(&parts, "sentences");
+        let labels = self.settings.tasks.get(self.name).map_or("", |task| task.labels.as_str());
+        (!parts.is_empty()).then(|| Finding {
+            sentence: format!(
+                "{sentences} have no label{} ({}): nothing is learned from them, and they are not scored.",
+                self.of_task,
+                code(&format!("labels = {labels:?}"))
+            ),
+            advice: format!(
+                "Choose labels that the files have (`--set tasks.{}.labels=…`), or leave these sentences out of the files; \
+                 the option lists the labels of every split.",
+                self.name
+            ),
+            command: Some("--data-report".into()),
+            ..finding(Kind::MissingLabels, Severity::ForbidsRecommendation, share)
+        })
+    }
+
+    fn unknown_labels(&self) -> Option<Finding> {
+        let (units, labels) = match self.facts.unit {
+            Unit::Words => ("words", "tag"),
+            Unit::Sentences => ("sentences", "label"),
+        };
+        let scored = || self.facts.splits().filter(|(name, _)| *name != "train");
+        let parts = scored().map(|(split, facts)| {
+            let count = self.facts.missing_in_train(facts).map(|(_, count)| count).sum();
+            Part { split, count, of: facts.words }
+        });
+        let (subject, share) = subject(&parts.collect::<Vec<_>>(), units);
+        if subject.is_empty() {
+            return None;
+        }
+        let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, count) in scored().flat_map(|(_, facts)| self.facts.missing_in_train(facts)) {
+            *names.entry(name).or_default() += count;
+        }
+        let spelled_otherwise = names.keys().any(|name| self.twin(name).is_some());
+        let (advice, command) = self.advice_on_labels(spelled_otherwise, labels);
+        Some(Finding {
+            sentence: format!(
+                "{subject}{} have a {labels} that train lacks, and count as wrong: {}.",
+                self.of_task,
+                self.named(&names)
+            ),
+            advice,
+            command,
+            ..finding(Kind::UnknownLabels, Severity::of_share(share, LOST_FORBIDS_FROM), share)
+        })
+    }
+
+    /// The label of train that is the same but for case.
+    fn twin(&self, label: &str) -> Option<&str> {
+        let lower = label.to_lowercase();
+        self.facts.train.tags.keys().find(|own| own.to_lowercase() == lower).map(String::as_str)
+    }
+
+    /// Labels with their counts, the most frequent first, and how train spells them.
+    fn named(&self, names: &BTreeMap<&str, u64>) -> String {
+        let mut names: Vec<(&str, u64)> = names.iter().map(|(name, count)| (*name, *count)).collect();
+        names.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let one = |(name, found): &(&str, u64)| match self.twin(name) {
+            Some(twin) => format!("{} ({}; train has {})", code(name), count(*found), code(twin)),
+            None => format!("{} ({})", code(name), count(*found)),
+        };
+        let mut said: Vec<String> = names.iter().take(NAMED).map(one).collect();
+        if names.len() > NAMED {
+            said.push(format!("{} more", names.len() - NAMED));
+        }
+        listed(&said)
+    }
+
+    fn advice_on_labels(&self, spelled_otherwise: bool, labels: &str) -> (String, Option<String>) {
+        if spelled_otherwise {
+            let advice =
+                format!("Spell each {labels} alike in all files; the option lists those of every split.");
+            return (advice, Some("--data-report".into()));
+        }
+        let DataSettings { first, sample, fraction, .. } = self.settings.data;
+        let command = match () {
+            () if first > 0 => "--set data.first=0",
+            () if sample > 0 => "--set data.sample=0",
+            () if fraction < 1.0 => "--set data.fraction=1.0",
+            () => return (format!("`data.md` lists how often each {labels} occurs."), None),
+        };
+        ("Learn from more sentences.".into(), Some(command.into()))
+    }
+
+    fn cut_off(&self) -> Option<Finding> {
+        let parts = self.parts(|split| [split.truncated, split.words]);
+        let (words, share) = subject(&parts, "words");
+        (share >= CUT_OFF_FROM).then(|| {
+            let (advice, command) = self.advice_on_length();
+            Finding {
+                sentence: format!(
+                    "{words}{} are cut off and count as wrong: `data.max_length` allows {} subwords in a sentence.",
+                    self.of_task, self.settings.data.max_length
+                ),
+                advice,
+                command,
+                ..finding(Kind::CutOff, Severity::of_share(share, LOST_FORBIDS_FROM), share)
+            }
+        })
+    }
+
+    fn advice_on_length(&self) -> (String, Option<String>) {
+        let allowed = self.settings.data.max_length as u64;
+        let longest = self.facts.splits().map(|(_, split)| split.longest).max().unwrap_or(0);
+        let most = self.longest_input.unwrap_or(USUAL_POSITIONS);
+        let known = match longest {
+            0 => String::new(),
+            longest => format!("The longest sentence has {} subwords.", count(longest)),
+        };
+        let wanted = if longest == 0 { 2 * allowed } else { longest }.min(most);
+        if wanted <= allowed {
+            let advice =
+                format!("{known} The encoder takes at most {}: split longer sentences.", count(most));
+            return (advice.trim_start().into(), None);
+        }
+        (known, Some(format!("--set data.max_length={wanted}")))
+    }
+}
+
+/// A finding about data, to be filled in.
+const fn finding(kind: Kind, severity: Severity, weight: f64) -> Finding {
+    Finding {
+        kind,
+        severity,
+        langs: Vec::new(),
+        extras: Vec::new(),
+        sentence: String::new(),
+        advice: String::new(),
+        command: None,
+        weight,
+    }
+}

@@ -1,0 +1,301 @@
+//! What is wrong with how policies were trained: few seeds, rates at the edge of what was tried, too few epochs, cells without
+//! a result.
+
+use crate::number::{count, fixed, listed, plural, signed};
+use crate::page::code;
+use crate::study::cells::{BASELINE, CellView, Done, State, distinct};
+use crate::study::groups::Group;
+use crate::study::sanity::options::{RATE, more_epochs, more_seeds, rate, set};
+use crate::study::sanity::scores::{Reached, best_of_policies, dev_score};
+use crate::study::sanity::{Examined, Finding, Kind, Severity};
+use crate::study::stages::value;
+use crate::study::untrained::ANY;
+
+/// So many seeds and fewer are said first.
+const FEW_SEEDS: usize = 3;
+
+/// The most policies that are named.
+const NAMED: usize = 3;
+
+/// The best learning rate of some that were tried, where it is the lowest or the highest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Edge {
+    pub rate: f64,
+    /// Whether it is the highest that was tried.
+    pub is_highest: bool,
+    /// How much better it is than the rate next to it, in [0, 1].
+    pub gain: f64,
+}
+
+/// What is wrong with the training of a language, seeds aside.
+pub(super) fn of_lang(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
+    let mut found = rates_at_edge(study, lang);
+    found.extend(still_improving(study, lang));
+    found.extend(undone(study, lang));
+    found
+}
+
+/// Languages with few seeds, those with the same ones together.
+pub(super) fn few_seeds(study: &Examined<'_>) -> Vec<Finding> {
+    let seeds = |lang: &str| -> Vec<u64> {
+        let here = study.cells.iter().filter(|view| view.cell.settings.lang == lang && view.done().is_some());
+        let mut seeds = distinct(here.map(|view| view.cell.settings.seed));
+        seeds.sort_unstable();
+        seeds
+    };
+    let each: Vec<(&str, Vec<u64>)> = study.langs().into_iter().map(|lang| (lang, seeds(lang))).collect();
+    let few = distinct(each.iter().map(|(_, seeds)| seeds));
+    let few = few.into_iter().filter(|seeds| (1..=FEW_SEEDS).contains(&seeds.len()));
+    few.map(|seeds| {
+        let langs = each.iter().filter(|(_, own)| own == seeds).map(|(lang, _)| (*lang).into());
+        of_seeds(seeds, langs.collect())
+    })
+    .collect()
+}
+
+fn of_seeds(seeds: &[u64], langs: Vec<String>) -> Finding {
+    let named = listed(&seeds.iter().map(u64::to_string).collect::<Vec<_>>());
+    let (severity, sentence) = match seeds.len() {
+        1 => (
+            Severity::ForbidsRecommendation,
+            format!(
+                "there is one seed ({named}), so that nothing can be decided: how far another seed's numbers lie from these \
+                 is not known."
+            ),
+        ),
+        few => {
+            let words = if few == 2 { "two" } else { "three" };
+            let sentence = format!(
+                "the answer rests on {words} seeds ({named}): only differences that are large beside those between seeds can be \
+                 decided."
+            );
+            (Severity::Caution, sentence)
+        }
+    };
+    Finding {
+        kind: Kind::FewSeeds,
+        severity,
+        langs,
+        extras: Vec::new(),
+        sentence,
+        advice: "More seeds keep the cells that are done.".into(),
+        command: Some(more_seeds(seeds)),
+        weight: 0.0,
+    }
+}
+
+/// The edge at which the best of some rates lies, each with its score; nothing where it lies between others, or one alone was
+/// tried. This is for the values of an axis and for any other search over rates.
+pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<Edge> {
+    let mut tried = tried.to_vec();
+    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let best = (0..tried.len()).max_by(|&a, &b| tried[a].1.total_cmp(&tried[b].1))?;
+    let next = match best {
+        _ if tried.len() < 2 => return None,
+        0 => 1,
+        at if at + 1 == tried.len() => at - 1,
+        _ => return None,
+    };
+    Some(Edge { rate: tried[best].0, is_highest: best > 0, gain: tried[best].1 - tried[next].1 })
+}
+
+/// Where rates are an axis: whether the best policy's best rate lies at its edge.
+fn rates_at_edge(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
+    let axes = study.plan.extra_axes();
+    let Some(at) = axes.iter().position(|axis| axis.ends_with(RATE)) else { return Vec::new() };
+    let without_rate = |group: &Group| {
+        let mut extras = group.extras.clone();
+        extras[at] = ANY.into();
+        extras
+    };
+    let here: Vec<&Group> = study.groups_of(lang).collect();
+    let places = distinct(here.iter().map(|group| without_rate(group)));
+    let found = places.into_iter().filter_map(|extras| {
+        let groups: Vec<&Group> =
+            here.iter().copied().filter(|group| without_rate(group) == extras).collect();
+        let edges: Vec<(&str, f64, Option<Edge>)> = best_of_policies(study, groups.iter().copied())
+            .into_iter()
+            .map(|best| {
+                let tried = groups.iter().filter(|group| group.policy == best.policy).filter_map(|group| {
+                    Some((group.extras[at].parse::<f64>().ok()?, dev_score(study, group)?))
+                });
+                (best.policy, best.score, edge(&tried.collect::<Vec<_>>()))
+            })
+            .collect();
+        let best = edges.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let edge = best.2?;
+        let others = edges.iter().filter(|other| other.0 != best.0 && other.2.is_some());
+        let others: Vec<String> = others.map(|other| code(other.0)).collect();
+        Some(of_edge(study, lang, extras, axes[at], (best.0, edge), &others))
+    });
+    found.collect()
+}
+
+fn of_edge(
+    study: &Examined<'_>,
+    lang: &str,
+    extras: Vec<String>,
+    axis: &str,
+    (policy, edge): (&str, Edge),
+    others: &[String],
+) -> Finding {
+    let points = 100.0 * edge.gain;
+    let is_clear = points >= study.plan.verdict.margin.points();
+    let (end, more) = if edge.is_highest { ("highest", "higher") } else { ("lowest", "lower") };
+    let others = match others {
+        [] => String::new(),
+        others => format!(" The best rates of {} lie at the edge too.", listed(others)),
+    };
+    let step = if edge.is_highest { 3.0 } else { 1.0 / 3.0 };
+    let next = [1.0, step, step * step].map(|factor| rate(edge.rate * factor));
+    Finding {
+        kind: Kind::RateAtEdge,
+        severity: if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution },
+        langs: vec![lang.into()],
+        extras,
+        sentence: format!(
+            "the best policy, {}, is best at the {end} rate that was tried, {}, by {} points: a {more} one may be better.{others}",
+            code(policy),
+            rate(edge.rate),
+            fixed(points, 2)
+        ),
+        advice: String::new(),
+        command: Some(set(&format!("{axis}=[{}]", next.join(", ")))),
+        weight: edge.gain,
+    }
+}
+
+/// Policies whose last epoch was clearly better than the one before, or the only one.
+fn still_improving(study: &Examined<'_>, lang: &str) -> Option<Finding> {
+    let groups = study.groups_of(lang);
+    let reached = best_of_policies(study, groups);
+    let rises: Vec<(&Reached<'_>, Rise)> =
+        reached.iter().filter_map(|one| Some((one, rise(study, one.group)?))).collect();
+    let margin = study.plan.verdict.margin.points();
+    let mut rising: Vec<(&str, f64)> = rises
+        .iter()
+        .filter_map(|(one, rise)| Some((one.policy, 100.0 * rise.gain?)))
+        .filter(|(_, points)| *points >= margin)
+        .collect();
+    rising.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let once = rises.iter().filter(|(_, rise)| rise.epochs == 1).count();
+    let sentence = match (rising.as_slice(), once) {
+        ([], 0) => return None,
+        ([], once) if once == rises.len() => {
+            "every policy was trained for one epoch: whether more epochs would give more is not known."
+                .to_string()
+        }
+        ([], once) => format!("{once} of {} policies were trained for one epoch alone.", rises.len()),
+        (some, _) => format!(
+            "{} still improved in the last epoch by the margin or more. A policy that learns slowly looks worse than it is.",
+            named_rises(some)
+        ),
+    };
+    let most = rises.iter().filter_map(|(_, rise)| rise.gain).fold(0.0, f64::max);
+    let view = rises.first().and_then(|(one, _)| study.members(one.group).next())?;
+    Some(Finding {
+        kind: Kind::StillImproving,
+        severity: Severity::Caution,
+        langs: vec![lang.into()],
+        extras: Vec::new(),
+        sentence,
+        advice: "Train longer.".into(),
+        command: Some(more_epochs(&view.cell.settings)),
+        weight: most,
+    })
+}
+
+/// Policies with their last gains in points, the first of them by name.
+fn named_rises(rising: &[(&str, f64)]) -> String {
+    let one = |(policy, points): &(&str, f64)| format!("{} ({} points)", code(policy), signed(*points, 2));
+    let mut named: Vec<String> = rising.iter().take(NAMED).map(one).collect();
+    if rising.len() > NAMED {
+        named.push(format!("{} more", rising.len() - NAMED));
+    }
+    listed(&named)
+}
+
+/// How the last stage's dev score rose at its end.
+struct Rise {
+    epochs: usize,
+    /// The last epoch's score minus the one before, as a mean over cells, where the last one was selected.
+    gain: Option<f64>,
+}
+
+fn rise<'a>(study: &Examined<'a>, group: &'a Group) -> Option<Rise> {
+    let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
+    let of_cell = |done: &&Done| -> Option<(usize, Option<f64>)> {
+        let result = &done.result;
+        let stage = result.stages.len() as u32;
+        let rows: Vec<_> = result.epochs.iter().filter(|row| row.stage == stage).collect();
+        let last = rows.last()?;
+        let gain = match rows.as_slice() {
+            [.., before, last] if result.last().selected_epoch == last.epoch => {
+                Some(value(&last.dev) - value(&before.dev))
+            }
+            _ => None,
+        };
+        (last.step > 0).then_some((rows.len(), gain))
+    };
+    let each: Vec<(usize, Option<f64>)> = done.iter().filter_map(of_cell).collect();
+    let epochs = each.iter().map(|(epochs, _)| *epochs).min()?;
+    let gains: Vec<f64> = each.iter().filter_map(|(_, gain)| *gain).collect();
+    // Cells that selected an earlier epoch no longer improved at the last one.
+    let gain = (!gains.is_empty()).then(|| gains.iter().sum::<f64>() / each.len() as f64);
+    Some(Rise { epochs, gain })
+}
+
+/// Cells without a result.
+fn undone(study: &Examined<'_>, lang: &str) -> Option<Finding> {
+    let cells: Vec<&CellView> = study.cells.iter().filter(|view| view.cell.settings.lang == lang).collect();
+    let failed: Vec<&str> = cells
+        .iter()
+        .filter_map(|view| match &view.state {
+            State::Failed { error, .. } => Some(error.lines().next().unwrap_or_default()),
+            _ => None,
+        })
+        .collect();
+    let missing = cells.iter().filter(|view| matches!(view.state, State::Missing)).count();
+    let without: Vec<String> = without_result(study, lang);
+    let parts =
+        [(failed.len(), "failed"), (missing, if missing == 1 { "is missing" } else { "are missing" })];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(found, _)| *found > 0)
+        .map(|(found, what)| format!("{} {what}", count(*found as u64)))
+        .collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let reason = failed.first().map_or_else(String::new, |error| {
+        format!(" The first error: {}.", code(&error.trim_end_matches('.').replace('`', "'")))
+    });
+    let nothing = match without.as_slice() {
+        [] => String::new(),
+        names => format!(" There is no result at all of {}.", listed(names)),
+    };
+    let no_baseline = without.iter().any(|name| *name == code(BASELINE));
+    Some(Finding {
+        kind: Kind::Undone,
+        severity: if no_baseline { Severity::ForbidsRecommendation } else { Severity::Caution },
+        langs: vec![lang.into()],
+        extras: Vec::new(),
+        sentence: format!(
+            "of {}, {}: numbers are over the cells that are left.{nothing}{reason}",
+            plural(cells.len(), "cell"),
+            listed(&parts)
+        ),
+        advice: "The same command again keeps what is done, and runs what failed or is missing.".into(),
+        command: None,
+        weight: 1.0 - (cells.len() - failed.len() - missing) as f64 / cells.len() as f64,
+    })
+}
+
+/// Policies of a language of which no cell is done.
+fn without_result(study: &Examined<'_>, lang: &str) -> Vec<String> {
+    let groups = || study.groups_of(lang);
+    let policies = distinct(groups().map(|group| group.policy.as_str()));
+    let has_none =
+        |policy: &&str| groups().filter(|group| group.policy == *policy).all(|group| group.seeds_done == 0);
+    policies.into_iter().filter(has_none).map(code).collect()
+}
