@@ -221,6 +221,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         steps: STEPS,
         epochs: vec![epoch(1), epoch(2)],
         train_loss: vec![LossPoint { step: 5, loss_nats: 2.0, lr: 1e-5 }],
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
@@ -231,6 +232,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
             tasks: [("upos".to_string(), found)].into(),
             freezing: FreezeCheck { frozen: 1, moved: 2, unmoved: vec![] },
             settled: vec![],
+            stopped_early: None,
         }],
         changes: vec![],
         files: SavedFiles::default(),

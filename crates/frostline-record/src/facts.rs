@@ -109,7 +109,7 @@ pub struct Forecast {
     pub cell: String,
     /// Steps of training, of all stages.
     pub steps: u64,
-    /// Seconds of training, of scoring after each epoch, and of computing constant prefixes that are then read; nothing where nobody
+    /// Seconds of training, of scoring dev, and of computing constant prefixes that are then read; nothing where nobody
     /// timed steps on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,

@@ -51,8 +51,9 @@ pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
 pub use published::{Places, shortened};
 pub use record::{
-    AccountRow, Accounts, Bits, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome,
-    PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,
+    AccountRow, Accounts, Bits, Change, Cost, DevPoint, EpochRow, EpochTiming, FreezeCheck, LossPoint,
+    MadeBy, Outcome, PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile,
+    TaskOutcome, Timing,
 };
 pub use reference::{
     CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,

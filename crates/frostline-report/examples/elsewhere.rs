@@ -104,6 +104,7 @@ fn record(cell: Cell, score: &Score) -> Record {
         steps: 0,
         epochs: vec![epoch],
         train_loss: vec![],
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![stage],
         changes: vec![],

@@ -9,6 +9,7 @@ pub(crate) mod convergence;
 mod cost;
 mod curves;
 pub(crate) mod data;
+mod dev_steps;
 mod errors;
 mod parameters;
 mod pareto;
@@ -37,6 +38,7 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
         Box::new(tasks::Tasks),
         Box::new(sentences::Sentences::of(study, stored)),
         Box::new(convergence::Convergence),
+        Box::new(dev_steps::DevSteps),
         Box::new(data::Data),
         Box::new(parameters::Parameters),
         Box::new(changes::Changes),

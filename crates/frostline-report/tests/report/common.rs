@@ -246,6 +246,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             })
             .collect(),
         epochs,
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
@@ -260,6 +261,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             tasks: [("upos".to_string(), found)].into(),
             freezing: FreezeCheck { frozen: 64, moved: 38, unmoved: Vec::new() },
             settled: Vec::new(),
+            stopped_early: None,
         }],
         changes: Vec::new(),
         files: SavedFiles::default(),

@@ -123,6 +123,7 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
             tasks,
             freezing: FreezeCheck { frozen: 3, moved: 4, unmoved: Vec::new() },
             settled: Vec::new(),
+            stopped_early: None,
         });
     }
     let timing = timing(epochs.len(), settings);
@@ -165,6 +166,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         },
         steps: epochs.last().map_or(0, |row| row.step),
         train_loss: Vec::new(),
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         epochs,
         stages,
