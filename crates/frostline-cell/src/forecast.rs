@@ -75,7 +75,9 @@ fn of_cell(
     }
     let bytes = most_bytes(&data, &encoder, &stages, machines.backend, 1);
     let in_parts = in_parts(&data, &encoder, &stages, machines.backend, bytes);
-    Ok(Forecast { cell: cell.id.clone(), steps, seconds, bytes, in_parts })
+    let counted = accounts(&encoder, &data.heads, stages[stages.len() - 1].timeline.last());
+    let parameters = [counted.trainable, counted.total];
+    Ok(Forecast { cell: cell.id.clone(), steps, seconds, parameters, bytes, in_parts })
 }
 
 /// What a step would keep in more parts than its settings say, as far as that is less.

@@ -481,7 +481,7 @@ fn names_beside<T: Serialize>(part: &T, rest: &str) -> String {
 }
 
 /// Sets a part of the settings, or what lies in it at the rest of the path.
-fn set_in<T: Serialize + DeserializeOwned>(
+pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
     part: &mut T,
     path: &str,
     rest: &str,

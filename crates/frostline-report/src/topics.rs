@@ -15,6 +15,7 @@ mod parameters;
 mod pareto;
 mod precision;
 mod provenance;
+mod rates;
 mod reference;
 pub(crate) mod sentences;
 pub(crate) mod stages;
@@ -44,6 +45,7 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
         Box::new(changes::Changes),
         Box::new(cost::TrainingCost::of(study)),
         Box::new(train_loss::TrainLoss),
+        Box::new(rates::Rates),
         Box::new(baselines::Baselines::of(study)),
         Box::new(claims::Claims::of(study)),
         Box::new(weights::Weights),

@@ -117,6 +117,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         plan,
         overrides: Vec::new(),
         reference: reference("partial-freezing"),
+        rates: None,
         search_continues: false,
     }
 }

@@ -48,6 +48,7 @@ pub fn sweep(toml: &str) -> Sweep {
         plan,
         overrides: Vec::new(),
         reference: reference("partial-freezing"),
+        rates: None,
         search_continues: false,
     }
 }
