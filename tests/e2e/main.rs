@@ -6,6 +6,7 @@ mod command_line;
 mod interruption;
 mod output;
 mod plans;
+mod rates;
 mod records;
 #[cfg(unix)]
 mod sharing;

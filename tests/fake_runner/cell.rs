@@ -9,9 +9,9 @@ use std::time::Duration;
 use frostline_e2e::Deed;
 use frostline_files::claim::Commit;
 use frostline_record::{
-    AccountRow, Accounts, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded, LossPoint,
-    MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, SavedFiles, Score, SplitFacts, StageOutcome,
-    StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit,
+    AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded,
+    LossPoint, MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, SavedFiles, Score, SplitFacts,
+    StageOutcome, StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit,
 };
 
 use crate::send;
@@ -130,8 +130,18 @@ fn loaded(job: &Job) -> Loaded {
     }
 }
 
+/// Parameters that learn, and all.
+pub fn parameters(cell: &Cell) -> [u64; 2] {
+    let accounts = accounts_of(cell);
+    [accounts.trainable, accounts.total]
+}
+
 fn accounts(job: &Job) -> Accounts {
-    let blocks = if job.cell.settings.policy == "none" { 60 } else { 10 };
+    accounts_of(&job.cell)
+}
+
+fn accounts_of(cell: &Cell) -> Accounts {
+    let blocks = if cell.settings.policy == "none" { 60 } else { 10 };
     let row = |group: &str, total, trainable| AccountRow { group: group.into(), total, trainable };
     Accounts {
         total: 172,
@@ -222,6 +232,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         steps: STEPS,
         epochs: vec![epoch(1), epoch(2)],
         train_loss: vec![LossPoint { step: 5, loss_nats: 2.0, lr: 1e-5 }],
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
@@ -232,6 +243,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
             tasks: [("upos".to_string(), found)].into(),
             freezing: FreezeCheck { frozen: 1, moved: 2, unmoved: vec![] },
             settled: vec![],
+            stopped_early: None,
         }],
         changes: vec![],
         files: SavedFiles::default(),

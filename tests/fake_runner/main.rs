@@ -83,6 +83,7 @@ fn forecast() {
         cell: cell.id.clone(),
         steps: 10,
         seconds: None,
+        parameters: cell::parameters(cell),
         bytes,
         in_parts: in_parts.map(|(accumulate, bytes)| InParts { accumulate, bytes }).to_vec(),
     };

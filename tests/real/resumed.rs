@@ -25,6 +25,8 @@ batch = 8
 log_every = 1
 [settings.optimizer]
 lr = 1e-3
+[settings.eval]
+every_steps = 4
 [[settings.stages]]
 name = "thaw"
 train.epochs = 3
@@ -94,6 +96,11 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     std::fs::write(&plan, PLAN).expect("the plan");
     let whole: Vec<Record> = place.swept(&format!("--plan {} --threads 1", plan.display()));
     assert_eq!(whole.len(), 1, "one cell");
+    let points = &whole[0].result.as_ref().expect("a result").dev_points;
+    // Of 45 steps of the first stage and 30 of the second.
+    let steps: Vec<u64> = points.iter().map(|point| point.step).collect();
+    assert_eq!(steps, (1..=11).map(|at| 4 * at).chain((1..=7).map(|at| 45 + 4 * at)).collect::<Vec<_>>());
+    assert_eq!((points[3].epoch, points[17].epoch), (2, 5));
     let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
     assert!(!folder.join("checkpoint.safetensors").exists(), "it is no longer needed");
 

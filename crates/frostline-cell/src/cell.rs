@@ -162,7 +162,7 @@ fn run_cell<B: Train>(
     }
     let mut metrics = frostline_files::append(&metrics)?;
     let mut tell = |event: Event| {
-        if matches!(event, Event::Step(_) | Event::Epoch { .. }) {
+        if matches!(event, Event::Step(_) | Event::Epoch { .. } | Event::Dev { .. }) {
             let line = serde_json::to_string(&event).expect("plain data always serialises") + "\n";
             // The live metrics are a convenience; the record does not depend on them.
             let _ = metrics.write_all(line.as_bytes());
@@ -231,6 +231,7 @@ fn run_cell<B: Train>(
         steps: history.steps,
         epochs: history.epochs,
         train_loss: history.losses,
+        dev_points: history.dev_points,
         baselines,
         stages: history.stages,
         changes,

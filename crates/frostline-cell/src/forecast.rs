@@ -59,14 +59,14 @@ fn of_cell(
         let is_filled = prefix == PrefixMode::Computed || filled == Some(prefix);
         let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
         seconds = seconds.zip(machine).map(|(before, machine)| {
-            let (epochs, on) = (stage.settings.train.epochs as f64, (machines.backend, &machine));
+            let (scored, on) = (stage.dev_passes(&data) as f64, (machines.backend, &machine));
             let forward = |sets: Sets, prefix| forward(&data, &encoder, sets, &machine, prefix);
             let fill = match is_filled {
                 true => 0.0,
                 false => forward(all_sets, PrefixMode::Computed) - forward(all_sets, prefix),
             };
             let trained = training(&data, &encoder, stage, of_stage, on, prefix);
-            before + fill + trained + epochs * forward(|task| vec![&task.dev.set], prefix)
+            before + fill + trained + scored * forward(|task| vec![&task.dev.set], prefix)
         });
         steps += of_stage;
         if !is_filled {
@@ -75,7 +75,9 @@ fn of_cell(
     }
     let bytes = most_bytes(&data, &encoder, &stages, machines.backend, 1);
     let in_parts = in_parts(&data, &encoder, &stages, machines.backend, bytes);
-    Ok(Forecast { cell: cell.id.clone(), steps, seconds, bytes, in_parts })
+    let counted = accounts(&encoder, &data.heads, stages[stages.len() - 1].timeline.last());
+    let parameters = [counted.trainable, counted.total];
+    Ok(Forecast { cell: cell.id.clone(), steps, seconds, parameters, bytes, in_parts })
 }
 
 /// What a step would keep in more parts than its settings say, as far as that is less.

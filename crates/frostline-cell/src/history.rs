@@ -7,7 +7,7 @@ use std::time::Instant;
 use frostline_files::{FileError, Writer, unseal};
 use frostline_kernels::Train;
 use frostline_record::{
-    self as record, CHECKPOINTS, EpochRow, Job, LossPoint, PrefixState, PrefixUse, StageOutcome,
+    self as record, CHECKPOINTS, DevPoint, EpochRow, Job, LossPoint, PrefixState, PrefixUse, StageOutcome,
 };
 use frostline_train::{Finished, Saved, Times};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,7 @@ pub(crate) struct History {
     pub stages: Vec<StageOutcome>,
     pub epochs: Vec<EpochRow>,
     pub losses: Vec<LossPoint>,
+    pub dev_points: Vec<DevPoint>,
     /// What a row of the word table without gradient was multiplied with, in finished stages.
     pub untouched: f64,
     pub times: Times,
@@ -51,6 +52,7 @@ impl Default for History {
             stages: Vec::new(),
             epochs: Vec::new(),
             losses: Vec::new(),
+            dev_points: Vec::new(),
             untouched: 1.0,
             times: Times::default(),
             scored_ms: 0.0,

@@ -57,21 +57,39 @@ pub(crate) fn epoch_row(
     [stages, epochs, steps]: [u64; 3],
     trainable: u64,
 ) -> record::EpochRow {
-    let score = |task: usize| {
-        let here = &data.tasks[task];
-        score(&dev[task], &here.dev, here)
-    };
-    let others = (0..data.tasks.len()).filter(|task| *task != data.headline);
+    let (dev_score, others) = dev_scores(dev, data);
     record::EpochRow {
         epoch: epochs as u32 + epoch.epoch,
         stage: stages as u32 + 1,
         step: steps + epoch.step,
         trainable,
         train_loss_nats: epoch.train_loss_nats,
-        dev: score(data.headline),
+        dev: dev_score,
         dev_f1: f1(&dev[data.headline], &data.main().dev, data.main()),
-        others: others.map(|task| (data.tasks[task].name.to_string(), score(task))).collect(),
+        others,
     }
+}
+
+/// Dev within an epoch as a record shows it; `before` are the epochs and steps of the stages before its own.
+pub(crate) fn dev_point(
+    step: u64,
+    epoch: u32,
+    dev: &[Evaluation],
+    data: &Data,
+    [epochs, steps]: [u64; 2],
+) -> record::DevPoint {
+    let (dev, others) = dev_scores(dev, data);
+    record::DevPoint { step: steps + step, epoch: epochs as u32 + epoch, dev, others }
+}
+
+/// The headline task's dev score and those of all other tasks.
+fn dev_scores(dev: &[Evaluation], data: &Data) -> (record::Score, BTreeMap<String, record::Score>) {
+    let score = |task: usize| {
+        let here = &data.tasks[task];
+        score(&dev[task], &here.dev, here)
+    };
+    let others = (0..data.tasks.len()).filter(|task| *task != data.headline);
+    (score(data.headline), others.map(|task| (data.tasks[task].name.to_string(), score(task))).collect())
 }
 
 /// A point of the curve, after the steps of earlier stages.

@@ -18,7 +18,7 @@ use tracing::{debug_span, info_span};
 use crate::data::{Data, TaskData};
 use crate::heads::head_names;
 use crate::history::{History, ms};
-use crate::outcome::{accounts, epoch_row, loss_point, prediction_lines, score, settled};
+use crate::outcome::{accounts, dev_point, epoch_row, loss_point, prediction_lines, score, settled};
 use crate::prefix::{Request, Splits};
 use crate::shared::Shared;
 use crate::stop;
@@ -104,6 +104,15 @@ impl Stage {
     /// Steps of the stage.
     pub fn steps(&self, data: &Data) -> u64 {
         self.as_run(data, &data.encoder, &self.learned(data, None), (0, 0)).steps()
+    }
+
+    /// How often it scores dev.
+    pub fn dev_passes(&self, data: &Data) -> u64 {
+        let (epochs, every) = (u64::from(self.settings.train.epochs), self.settings.eval.every_steps);
+        let steps = self.steps(data);
+        let ends = |step: &u64| step.is_multiple_of(steps / epochs.max(1));
+        let within = (1..steps).filter(|step| every > 0 && step.is_multiple_of(every) && !ends(step));
+        epochs + within.count() as u64
     }
 
     fn as_run<'a>(
@@ -195,6 +204,12 @@ impl StageRun<'_> {
                 tell(Event::Epoch { id: cell.id.clone(), row: row.clone() });
                 history.epochs.push(row);
             }
+            RunEvent::Dev { step, epoch, dev } => {
+                let before = [history.epochs_before, history.steps];
+                let point = dev_point(step, epoch, dev, data, before);
+                tell(Event::Dev { id: cell.id.clone(), point: point.clone() });
+                history.dev_points.push(point);
+            }
         };
         let finished = train::<B>(&run, model, saved, &mut listen)?;
         // Its files are another process's, if that has the cell now.
@@ -246,6 +261,8 @@ impl StageRun<'_> {
             frostline_files::write(&folder.join("features.safetensors"), &bytes)?;
         }
         history.scored_ms += ms(clock);
+        let ran = finished.epochs.len() as u32;
+        let stopped = ran > 0 && ran < stage.settings.train.epochs;
         Ok(StageOutcome {
             name: stage.name.to_string(),
             policy: stage.settings.policy.to_string(),
@@ -255,6 +272,7 @@ impl StageRun<'_> {
             tasks,
             freezing: finished.freezing.clone(),
             settled: settled(&finished.settled),
+            stopped_early: stopped.then_some(history.epochs_before as u32 + ran),
         })
     }
 

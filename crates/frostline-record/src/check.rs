@@ -14,7 +14,7 @@ impl Settings {
         let t = &self.train;
         let whole = self.data.first == 0 && self.data.fraction >= 1.0;
         let large = |number: usize| i64::try_from(number).is_err();
-        let rules: [(&str, f64, bool, &str); 24] = [
+        let rules: [(&str, f64, bool, &str); 25] = [
             ("seed", self.seed as f64, i64::try_from(self.seed).is_ok(), "below 2^63, as TOML's numbers are"),
             ("data.first", self.data.first as f64, !large(self.data.first), "below 2^63"),
             ("data.draw", self.data.draw as f64, i64::try_from(self.data.draw).is_ok(), "below 2^63"),
@@ -92,6 +92,12 @@ impl Settings {
                 self.eval.batch_tokens as f64,
                 (1..=1 << 24).contains(&self.eval.batch_tokens),
                 "from 1 to 16777216",
+            ),
+            (
+                "eval.every_steps",
+                self.eval.every_steps as f64,
+                i64::try_from(self.eval.every_steps).is_ok(),
+                "below 2^63",
             ),
             (
                 "optimizer.lr times weight_decay",

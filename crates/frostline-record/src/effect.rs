@@ -98,9 +98,10 @@ impl Settings {
             "train.temperature" => {
                 (some(&|s| s.train.mixing == Mixing::Temperature), "only `train.mixing=temperature` reads it")
             }
-            "train.select_by" => {
-                (some(&|s| s.train.select == Select::Best), "only `train.select=best` reads it")
-            }
+            "train.select_by" => (
+                some(&|s| s.train.select == Select::Best || s.train.patience > 0),
+                "only `train.select=best` and `train.patience` above 0 read it",
+            ),
             "optimizer.weight_decay" => {
                 (some(&|s| s.optimizer.kind == OptimizerKind::Adamw), "only `optimizer.kind=adamw` reads it")
             }

@@ -142,6 +142,12 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// A search for learning rates that cannot be made.
+    #[error("the search for learning rates (--find-lr, or `[search]` in the plan) cannot be: {reason}")]
+    Search {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A setting that was asked for, but that no cell reads.
     #[error("`{path}` would change nothing: {reason}")]
     NoEffect {

@@ -6,7 +6,7 @@
 use frostline_files::claim::{Disk, WorkClaim};
 use serde::{Deserialize, Serialize};
 
-use crate::{Accounts, Cell, Checkpoints, EpochRow, MadeBy};
+use crate::{Accounts, Cell, Checkpoints, DevPoint, EpochRow, MadeBy};
 
 /// The line on standard input after which a worker takes no job, stores where its cell is after the running step, and
 /// ends.
@@ -91,6 +91,13 @@ pub enum Event {
         /// The epoch's row.
         row: EpochRow,
     },
+    /// Dev was scored after a multiple of `eval.every_steps` steps.
+    Dev {
+        /// The cell's id.
+        id: String,
+        /// The scores.
+        point: DevPoint,
+    },
     /// The cell's record is in place (with `verify`: the step was taken).
     Done {
         /// The cell's id.
@@ -119,9 +126,11 @@ impl Event {
             Self::Loaded(loaded) => Some(&loaded.id),
             Self::Prefix(prefix) => Some(&prefix.id),
             Self::Step(step) => Some(&step.id),
-            Self::Epoch { id, .. } | Self::Done { id } | Self::Late { id } | Self::Failed { id, .. } => {
-                Some(id)
-            }
+            Self::Epoch { id, .. }
+            | Self::Dev { id, .. }
+            | Self::Done { id }
+            | Self::Late { id }
+            | Self::Failed { id, .. } => Some(id),
         }
     }
 }

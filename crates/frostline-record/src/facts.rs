@@ -149,10 +149,13 @@ pub struct Forecast {
     pub cell: String,
     /// Steps of training, of all stages.
     pub steps: u64,
-    /// Seconds of training, of scoring after each epoch, and of computing constant prefixes that are then read; nothing where nobody
+    /// Seconds of training, of scoring dev, and of computing constant prefixes that are then read; nothing where nobody
     /// timed steps on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// Parameters that learn at the end, and all.
+    #[serde(default)]
+    pub parameters: [u64; 2],
     /// Bytes of parameters, gradients, moments and activations at the longest batch.
     pub bytes: u64,
     /// The same if its steps were taken in more parts, as far as that takes less.

@@ -11,7 +11,7 @@ use frostline_files::{FileError, Writer, seal_json, unseal_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, JobClaim, PairedTimes, Plan, Record, Reference, SCHEMA};
+use crate::{Cell, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SCHEMA};
 
 /// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
 ///
@@ -90,7 +90,10 @@ pub struct Sweep {
     /// The published figures that the plan names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// Whether a command is there that adds cells for a greedy search once all of these have results.
+    /// What the search for learning rates has found, or has tried so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<RateSearch>,
+    /// Whether a command is there that adds cells for a search once all of these have results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub search_continues: bool,
 }
@@ -119,6 +122,12 @@ impl Sweep {
     /// Where the folder cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
         write_json(&folder.join("sweep.json"), self)
+    }
+
+    /// Whether its cells are those of a search for learning rates, and what is compared is not known yet.
+    #[must_use]
+    pub fn is_searching(&self) -> bool {
+        self.rates.as_ref().is_some_and(|rates| rates.running)
     }
 
     /// The folder of a cell.
@@ -310,6 +319,7 @@ mod tests {
             plan,
             overrides: Vec::new(),
             reference: None,
+            rates: None,
             search_continues: false,
         };
         let shown = |cell: &Cell| (cell.settings.policy.to_string(), cell.settings.lora.rank);

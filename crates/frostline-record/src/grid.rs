@@ -4,7 +4,7 @@ use frostline_freeze::Policy;
 
 use crate::limits::MOST_CELLS;
 use crate::own::Own;
-use crate::{FileName, Plan, PlanError, Settings};
+use crate::{FileName, FoundRate, Plan, PlanError, Settings};
 
 /// The settings of a plan's cells, in the order in which they run: seeds outermost and policies innermost, so that
 /// what is compared runs close together in time.
@@ -21,6 +21,8 @@ pub struct Grid {
     others: Vec<(String, Vec<toml::Value>)>,
     /// What single policies and languages have instead.
     own: Own,
+    /// Learning rates that a search has found.
+    rates: Vec<FoundRate>,
 }
 
 /// Every combination of the other axes' values.
@@ -94,9 +96,14 @@ impl Grid {
         self.langs.iter().flat_map(move |lang| {
             self.others().map(move |other| {
                 let (lang, policy) = (lang.clone(), policy.clone());
-                self.own.put_into(Settings { seed, lang, policy, ..other })
+                self.finish(Settings { seed, lang, policy, ..other })
             })
         })
+    }
+
+    /// Each combination of values once in a language, with the first seed.
+    pub fn of_lang<'a>(&'a self, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
+        self.of(self.seeds[0], lang)
     }
 
     /// The languages.
@@ -119,9 +126,24 @@ impl Grid {
             let other = other.clone();
             self.policies.iter().map(move |policy| {
                 let (lang, policy) = (lang.clone(), policy.clone());
-                self.own.put_into(Settings { seed, lang, policy, ..other.clone() })
+                self.finish(Settings { seed, lang, policy, ..other.clone() })
             })
         })
+    }
+
+    /// Settings with what is their policy's and language's own, and with the rate that was found for them.
+    fn finish(&self, settings: Settings) -> Settings {
+        let mut settings = self.own.put_into(settings);
+        if let Some(found) = self.rates.iter().find(|found| found.is_of(&settings)) {
+            settings.optimizer.lr = found.lr;
+        }
+        settings
+    }
+
+    /// The same grid with learning rates that a search has found.
+    #[must_use]
+    pub fn with_rates(&self, rates: &[FoundRate]) -> Self {
+        Self { rates: rates.to_vec(), ..self.clone() }
     }
 
     /// What policies and languages have of their own.
@@ -130,7 +152,8 @@ impl Grid {
     }
 
     /// The policies.
-    pub(crate) fn policies(&self) -> &[Policy] {
+    #[must_use]
+    pub fn policies(&self) -> &[Policy] {
         &self.policies
     }
 }
@@ -152,7 +175,9 @@ impl Plan {
             base: self.settings.clone(),
             others: others.collect(),
             own: self.checked_own()?,
+            rates: Vec::new(),
         };
+        self.check_search(&grid.seeds, &grid.policies)?;
         for settings in grid.combined() {
             settings?.check_files()?;
         }

@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod facts;
 mod files;
+mod find_lr;
 mod folder;
 mod grid;
 mod limits;
@@ -28,6 +29,7 @@ mod saved_files;
 mod schema;
 mod score;
 mod search;
+mod search_check;
 mod settings;
 mod stage;
 mod suggest;
@@ -44,6 +46,7 @@ pub use error::PlanError;
 pub use event::{Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StepEvent};
 pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
+pub use find_lr::{DIVERGED, Edge, FindLr, FoundRate, RateSearch, RateTrial, Rung, ScoredOn, SearchSettings};
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};
 pub use grid::Grid;
 pub use limits::{MOST_CELLS, MOST_JOBS};
@@ -52,8 +55,9 @@ pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
 pub use published::{Places, shortened};
 pub use record::{
-    AccountRow, Accounts, Bits, Change, Cost, EpochRow, EpochTiming, FreezeCheck, LossPoint, MadeBy, Outcome,
-    PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile, TaskOutcome, Timing,
+    AccountRow, Accounts, Bits, Change, Cost, DevPoint, EpochRow, EpochTiming, FreezeCheck, LossPoint,
+    MadeBy, Outcome, PredictedMemory, PrefixState, PrefixUse, Record, Settled, StageOutcome, StoredFile,
+    TaskOutcome, Timing,
 };
 pub use reference::{
     CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,

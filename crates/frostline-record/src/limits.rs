@@ -39,7 +39,8 @@ impl Plan {
             few("settings.stages", self.settings.stages.len()),
             few("settings.tasks", self.settings.tasks.len()),
         ];
-        if let Some((path, value, _, range)) = rules.into_iter().find(|rule| !rule.2) {
+        let mut rules = rules.into_iter().chain(self.search.rules());
+        if let Some((path, value, _, range)) = rules.find(|rule| !rule.2) {
             return Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() });
         }
         let all = toml::Value::try_from(self).map_err(|error| PlanError::Syntax {

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::explained;
+use crate::settings::set_in;
 use crate::{
-    Claim, FileName, PlanError, SCHEMA, Settings, Stage, Switch, TimingSettings, TrackSettings, claim_check,
+    Claim, FileName, PlanError, SCHEMA, SearchSettings, Settings, Stage, Switch, TimingSettings,
+    TrackSettings, claim_check,
 };
 
 /// A plan: settings shared by all cells, and the axes of the grid.
@@ -38,6 +40,9 @@ pub struct Plan {
     /// Whether and how long policies take steps in turns after the cells are done; changes no result.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timing: TimingSettings,
+    /// The search for learning rates before the comparison.
+    #[serde(default, skip_serializing_if = "SearchSettings::is_default")]
+    pub search: SearchSettings,
     /// The trackers that are told of cells while they train; changes no cell.
     #[serde(default, skip_serializing_if = "TrackSettings::is_default")]
     pub track: TrackSettings,
@@ -194,7 +199,8 @@ impl Plan {
 
     /// Applies an override such as `data.first=2500`; an axis of that name is given up for it.
     /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, for which own values of policies and languages are given up.
-    /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set what one has of its own.
+    /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set what one has of its own, `search.seed=7` a
+    /// setting of the search for learning rates.
     ///
     /// # Errors
     /// Where the text is no assignment, or the path or value does not fit.
@@ -205,6 +211,9 @@ impl Plan {
         let (path, value) = (path.trim(), parse_value(value.trim()));
         if let Some(set) = self.set_own(path, &value) {
             return set;
+        }
+        if let Some(rest) = path.strip_prefix("search.") {
+            return set_in(&mut self.search, path, rest, value);
         }
         if let toml::Value::Array(values) = value {
             self.drop_own(path);

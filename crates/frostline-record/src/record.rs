@@ -44,6 +44,9 @@ pub struct Outcome {
     pub epochs: Vec<EpochRow>,
     /// Mean train loss over each stretch of `train.log_every` steps.
     pub train_loss: Vec<LossPoint>,
+    /// Dev after every `eval.every_steps` steps, of all stages; empty where only epochs are scored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dev_points: Vec<DevPoint>,
     /// By task, then by name: what is reached without training the encoder. Empty with
     /// `eval.baselines = "off"`.
     pub baselines: BTreeMap<String, BTreeMap<String, Baseline>>,
@@ -89,6 +92,9 @@ pub struct StageOutcome {
     pub freezing: FreezeCheck,
     /// What froze during the stage, from the input up, where the policy is adaptive.
     pub settled: Vec<Settled>,
+    /// Its last epoch, counted from 1 over all stages, where `train.patience` ended the stage before `train.epochs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_early: Option<u32>,
 }
 
 /// A part of the encoder that froze during a stage.
@@ -261,6 +267,21 @@ pub struct LossPoint {
     pub loss_nats: f64,
     /// The learning rate of this step.
     pub lr: f64,
+}
+
+/// Dev within an epoch or at its end, after a multiple of `eval.every_steps` steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DevPoint {
+    /// Optimiser steps taken so far, in all stages.
+    pub step: u64,
+    /// The epoch in which it lies, counted from 1 over all stages.
+    pub epoch: u32,
+    /// The headline task's dev split.
+    pub dev: Score,
+    /// The dev split of every other task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, Score>,
 }
 
 /// A file beside the record.

@@ -81,7 +81,25 @@ fn check_outcome(result: &Outcome) -> Result<(), String> {
             let (name, selected) = (&stage.name, stage.selected_epoch);
             return Err(format!("the stage `{name}` selected epoch {selected} of {}", epochs.len()));
         }
+        if let Some(epoch) = stage.stopped_early.filter(|epoch| *epoch as usize > epochs.len()) {
+            return Err(format!(
+                "the stage `{}` stopped after epoch {epoch} of {}",
+                stage.name,
+                epochs.len()
+            ));
+        }
         check_stage(stage)?;
+    }
+    for point in &result.dev_points {
+        if point.epoch == 0 || point.epoch as usize > epochs.len() {
+            return Err(format!(
+                "it has dev scores of an epoch {}, but {} in all",
+                point.epoch,
+                epochs.len()
+            ));
+        }
+        check_score(&point.dev)?;
+        point.others.values().try_for_each(check_score)?;
     }
     for row in epochs {
         if row.stage == 0 || row.stage as usize > stages.len() {

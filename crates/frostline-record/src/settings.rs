@@ -156,6 +156,9 @@ pub struct TrainSettings {
     pub select: Select,
     /// What `best` means: the lowest dev `loss` or the highest dev `accuracy`.
     pub select_by: SelectBy,
+    /// Early stopping: a stage ends after this many epochs in a row without a better dev score of the headline task; 0
+    /// runs all epochs.
+    pub patience: u32,
     /// What the operands of linear layers are rounded to, in training and in scoring.
     pub precision: Precision,
 }
@@ -329,6 +332,8 @@ pub struct EvalSettings {
     pub task: String,
     /// Subwords per evaluation batch (at least one sentence).
     pub batch_tokens: usize,
+    /// Score dev after every so many steps too, for curves; 0 scores it after epochs alone.
+    pub every_steps: u64,
     /// Score on the same data what needs no training of the encoder: each word's most frequent tag, and a
     /// logistic regression on the pretrained encoder's features.
     pub baselines: Switch,
@@ -416,6 +421,7 @@ impl Default for TrainSettings {
             log_every: 50,
             select: Select::Last,
             select_by: SelectBy::Loss,
+            patience: 0,
             precision: Precision::F32,
         }
     }
@@ -450,7 +456,7 @@ impl Default for DropoutSettings {
 
 impl Default for EvalSettings {
     fn default() -> Self {
-        Self { test: false, task: String::new(), batch_tokens: 2048, baselines: Switch::On }
+        Self { test: false, task: String::new(), batch_tokens: 2048, every_steps: 0, baselines: Switch::On }
     }
 }
 
@@ -475,7 +481,7 @@ fn names_beside<T: Serialize>(part: &T, rest: &str) -> String {
 }
 
 /// Sets a part of the settings, or what lies in it at the rest of the path.
-fn set_in<T: Serialize + DeserializeOwned>(
+pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
     part: &mut T,
     path: &str,
     rest: &str,

@@ -57,7 +57,15 @@ fn study(table: &str) -> Result<(Sweep, Vec<Record>), Error> {
     }
     let cells = records.iter().map(|record| record.cell.clone()).collect();
     Ok((
-        Sweep { schema: SCHEMA, plan, overrides: vec![], cells, reference: None, search_continues: false },
+        Sweep {
+            schema: SCHEMA,
+            plan,
+            overrides: vec![],
+            cells,
+            reference: None,
+            rates: None,
+            search_continues: false,
+        },
         records,
     ))
 }
@@ -105,6 +113,7 @@ fn record(cell: Cell, score: &Score) -> Record {
         steps: 0,
         epochs: vec![epoch],
         train_loss: vec![],
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![stage],
         changes: vec![],

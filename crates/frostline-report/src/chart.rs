@@ -173,6 +173,8 @@ pub(crate) enum XAxis {
     From(u32),
     /// Sizes, equal steps for equal factors.
     Sizes,
+    /// Learning rates, equal steps for equal factors.
+    Rates,
 }
 
 /// What a line's height is.

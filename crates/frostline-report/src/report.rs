@@ -32,6 +32,15 @@ pub enum ReportError {
         /// The plan's name.
         name: String,
     },
+    /// What is compared is not known yet.
+    #[error(
+        "the sweep `{name}` is still searching for learning rates, so that it has no cells to compare yet; the same sweep \
+         command goes on with it"
+    )]
+    Searching {
+        /// The plan's name.
+        name: String,
+    },
     /// A record of another version.
     #[error(
         "the record of cell {id} has schema {found}, but this Frostline reports schema {SCHEMA}; run the sweep again with this version"
@@ -244,6 +253,9 @@ fn pdf(path: &str, svg: &str) -> Result<ReportFile, ReportError> {
 
 /// Why a sweep's records cannot be reported.
 pub(crate) fn fault(sweep: &Sweep, records: &[Record]) -> Option<ReportError> {
+    if sweep.is_searching() {
+        return Some(ReportError::Searching { name: sweep.plan.name.to_string() });
+    }
     if sweep.cells.is_empty() {
         return Some(ReportError::NoCells { name: sweep.plan.name.to_string() });
     }

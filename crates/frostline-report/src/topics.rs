@@ -9,11 +9,13 @@ pub(crate) mod convergence;
 mod cost;
 mod curves;
 pub(crate) mod data;
+mod dev_steps;
 mod errors;
 mod parameters;
 mod pareto;
 mod precision;
 mod provenance;
+mod rates;
 mod reference;
 pub(crate) mod sentences;
 pub(crate) mod stages;
@@ -37,11 +39,13 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
         Box::new(tasks::Tasks),
         Box::new(sentences::Sentences::of(study, stored)),
         Box::new(convergence::Convergence),
+        Box::new(dev_steps::DevSteps),
         Box::new(data::Data),
         Box::new(parameters::Parameters),
         Box::new(changes::Changes),
         Box::new(cost::TrainingCost::of(study)),
         Box::new(train_loss::TrainLoss),
+        Box::new(rates::Rates),
         Box::new(baselines::Baselines::of(study)),
         Box::new(claims::Claims::of(study)),
         Box::new(weights::Weights),

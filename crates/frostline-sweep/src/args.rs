@@ -22,6 +22,7 @@ Examples:
     frostline sweep --plan paper --data TREEBANKS --models ENCODERS --verify
     frostline sweep --plan my-plan.toml --seeds 42-46 --policies none,first-4 --out study
     frostline sweep --plan paper --set 'optimizer.lr=[1e-5, 5e-5]' --set data.first=2500 --list
+    frostline sweep --plan my-plan.toml --find-lr
     frostline sweep --status study
 
 Exit codes: 0 done, 1 some cells failed, 2 bad plan or arguments, 3 environment (data, encoder, \
@@ -51,6 +52,17 @@ pub struct SweepArgs {
     /// makes it an axis of the grid
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     pub set: Vec<String>,
+    /// First find a learning rate for each policy, or with `=lang` for each policy in each language, with cells that are not
+    /// compared: on a sample of train, with a seed of their own [default: the plan's `[search]`]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "policy"
+    )]
+    pub find_lr: Option<FindLrFor>,
     /// The folder that holds treebanks
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -115,6 +127,24 @@ pub struct SweepArgs {
     /// What is said
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// For what `--find-lr` finds a learning rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FindLrFor {
+    /// Each policy, by its mean over the languages
+    Policy,
+    /// Each policy in each language
+    Lang,
+}
+
+impl fmt::Display for FindLrFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Policy => "policy",
+            Self::Lang => "lang",
+        })
+    }
 }
 
 /// Who runs the cells.

@@ -411,6 +411,12 @@ fn is_running(claimant: &Claimant<Disk>, cell_folder: &Path) -> bool {
     lives && !is_done()
 }
 
+/// The record of a cell in a sweep's folder, if there is one that can be read.
+pub(crate) fn record_of(sweep: &Path, cell: &Cell) -> Option<Record> {
+    let record = read_record(&Sweep::cell_folder(sweep, cell)).ok().flatten();
+    record.filter(|record| record.cell.id == cell.id)
+}
+
 /// Whether a cell's folder has a record with the cell's id (`Some`), and whether that record is without an error.
 pub(crate) fn stored(sweep: &Path, cell: &Cell) -> std::result::Result<Option<bool>, FolderError> {
     let record = read_record(&Sweep::cell_folder(sweep, cell))?;

@@ -102,6 +102,7 @@ mod tests {
             cell: String::new(),
             steps: 160,
             seconds,
+            parameters: [0; 2],
             bytes: 812_000_000,
             in_parts: Vec::new(),
         });

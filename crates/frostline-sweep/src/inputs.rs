@@ -176,12 +176,19 @@ fn check_folders(study: &Study, args: &SweepArgs) -> anyhow::Result<()> {
 impl Sources {
     /// The study's cells, each with the files that it reads.
     pub(crate) fn cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
-        let backend = study.backend.to_string();
-        let cell = |settings: Settings| {
-            let inputs = self.inputs(&settings);
-            Cell::new(settings, inputs, &backend, &program.about.code)
-        };
-        study.grid.iter().map(cell).collect()
+        study.grid.iter().map(|settings| self.cell(study, program, settings)).collect()
+    }
+
+    /// A cell with these settings.
+    pub(crate) fn cell(&self, study: &Study, program: &Program, settings: Settings) -> Cell {
+        let inputs = self.inputs(&settings);
+        Cell::new(settings, inputs, &study.backend.to_string(), &program.about.code)
+    }
+
+    /// How many sentences a dataset's train file has, if there is one.
+    pub(crate) fn train_sentences(&self, dataset: &str) -> Option<usize> {
+        let found = self.treebanks.get(dataset)?;
+        found.files.contains_key("train").then(|| found.sentences.get("train").copied())?
     }
 
     /// The files that a cell with these settings reads.

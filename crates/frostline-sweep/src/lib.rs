@@ -29,6 +29,7 @@ mod plans;
 mod program;
 mod progress;
 mod publish;
+mod rates;
 mod report;
 mod sample;
 #[cfg(test)]

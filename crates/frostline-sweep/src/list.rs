@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_assets::licence_of;
-use frostline_record::{Bits, Input, Inputs, Precision, Settings};
+use frostline_record::{Bits, FindLr, Input, Inputs, Precision, SearchSettings, Settings};
 use frostline_report::visible;
 
 use crate::fault::{Result, environment};
@@ -112,6 +112,16 @@ fn header(study: &Study) -> String {
         let _ = writeln!(
             text,
             "greedy    each round freezes one more block, {sets} of blocks in all; this is the first round"
+        );
+    }
+    if plan.search.is_on() {
+        let SearchSettings { rates, rungs, seed, .. } = plan.search;
+        let _ = writeln!(
+            text,
+            "find-lr   first a search for learning rates, {rates} or more for each policy{} in {}, seed {seed}; its cells are \
+             not among these",
+            if plan.search.lr == FindLr::Lang { " in each language" } else { "" },
+            counted(rungs, "rung")
         );
     }
     if plan.synthetic {

@@ -124,6 +124,7 @@ mod tests {
             cell: String::new(),
             steps: 1,
             seconds: None,
+            parameters: [0; 2],
             bytes: 3_200_000_000,
             in_parts: in_parts.iter().map(|&(accumulate, bytes)| InParts { accumulate, bytes }).collect(),
         };

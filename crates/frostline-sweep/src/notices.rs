@@ -219,6 +219,7 @@ impl Observer for Notices {
             Event::Step(step) => self.step(step),
             Event::Epoch { id, row } => self.epoch(id, row),
             Event::Prefix(_)
+            | Event::Dev { .. }
             | Event::Ready(_)
             | Event::Done { .. }
             | Event::Late { .. }

@@ -256,7 +256,11 @@ impl Observer for Screen {
             Event::Prefix(prefix) => self.prefix(prefix),
             Event::Step(step) => self.step(step),
             Event::Epoch { id, row } => self.epoch(id, row),
-            Event::Ready(_) | Event::Done { .. } | Event::Late { .. } | Event::Failed { .. } => {}
+            Event::Dev { .. }
+            | Event::Ready(_)
+            | Event::Done { .. }
+            | Event::Late { .. }
+            | Event::Failed { .. } => {}
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use frostline_record::{
-    Cell, Checkpoints, Grid, Plan, PrefixCache, Record, Reference, SCHEMA, Settings, Sweep, Switch,
-    TimingSettings, TrackSettings, VerdictRule, sha256,
+    Cell, Checkpoints, Grid, Plan, PrefixCache, RateSearch, Record, Reference, SCHEMA, Settings, Sweep,
+    Switch, TimingSettings, TrackSettings, VerdictRule, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -33,6 +33,8 @@ pub(crate) struct Study {
     pub backend: Backend,
     /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<Search>,
+    /// The learning rates that a search has tried and found.
+    pub rates: Option<RateSearch>,
     /// The published figures that the plan names.
     pub reference: Option<Reference>,
 }
@@ -48,6 +50,7 @@ impl Study {
             plan.assign(assignment).plan()?;
         }
         check_assigned_once(&overrides).plan()?;
+        check_rate_is_free(&plan, &overrides).plan()?;
         let named = assigned(&overrides).chain(plan.grid.keys().map(String::as_str));
         plan.check_effect(named).map_err(|error| source.blame(error)).plan()?;
         if args.no_prefix_cache {
@@ -71,6 +74,7 @@ impl Study {
             grid,
             backend: args.backend,
             search: None,
+            rates: None,
             reference,
         })
     }
@@ -123,9 +127,22 @@ impl Study {
         place.folder.join("sweeps").join(format!("{}-{hash}", self.plan.name))
     }
 
+    /// Takes over what a search for learning rates has tried and found. Once it has ended, cells have its rates.
+    pub(crate) fn take_rates(&mut self, rates: RateSearch) {
+        if !rates.running {
+            self.grid = self.grid.with_rates(&rates.found);
+        }
+        self.rates = Some(rates);
+    }
+
+    /// Whether the cells are those of a search for learning rates.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.rates.as_ref().is_some_and(|rates| rates.running)
+    }
+
     /// Whether a round of a search follows the current one.
     pub(crate) fn search_continues(&self) -> bool {
-        self.search.as_ref().is_some_and(Search::continues)
+        self.is_searching() || self.search.as_ref().is_some_and(Search::continues)
     }
 
     /// The contents of `sweep.json`. `stays` says whether this command stays to make further rounds of a search.
@@ -133,7 +150,8 @@ impl Study {
         let (plan, overrides, reference) =
             (self.plan.clone(), self.overrides.clone(), self.reference.clone());
         let search_continues = stays && self.search_continues();
-        Sweep { schema: SCHEMA, plan, overrides, cells, reference, search_continues }
+        let rates = self.rates.clone();
+        Sweep { schema: SCHEMA, plan, overrides, cells, reference, rates, search_continues }
     }
 }
 
@@ -157,6 +175,18 @@ fn check_assigned_once(assignments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Checks that no assignment fixes a rate that a search is to find.
+fn check_rate_is_free(plan: &Plan, assignments: &[String]) -> anyhow::Result<()> {
+    let fixes = |path: &&str| *path == "optimizer.lr" || path.ends_with(".optimizer.lr");
+    match assigned(assignments).find(fixes).filter(|_| plan.search.is_on()) {
+        None => Ok(()),
+        Some(path) => bail!(
+            "`{path}` fixes a learning rate, and --find-lr is to find it; leave one of them out (a plan that searches by itself \
+             does not with `--set search.lr=off`)"
+        ),
+    }
+}
+
 /// The options that change the plan, as assignments, so that all of them are checked in the same way.
 fn overrides(args: &SweepArgs) -> Vec<String> {
     let list = |axis: &str, values: &[String]| {
@@ -176,6 +206,7 @@ fn overrides(args: &SweepArgs) -> Vec<String> {
         (!seeds.is_empty()).then(|| format!("seed=[{}]", seeds.join(", "))),
         name.map(|name| format!("encoder.name={name}")),
         init.map(|init| format!("encoder.init={init}")),
+        args.find_lr.map(|what| format!("search.lr={what}")),
     ]
     .into_iter()
     .flatten()

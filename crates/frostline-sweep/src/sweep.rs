@@ -2,6 +2,9 @@
 //!
 //! Every check that needs no training is made before anything is written.
 
+use std::path::Path;
+
+use frostline_record::Cell;
 use tracing::info_span;
 
 use crate::args::{Backend, ExecutorKind, SweepArgs};
@@ -11,10 +14,12 @@ use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, Result};
 use crate::folder::{self, Folder};
 use crate::forecast::Costs;
+use crate::inputs::Sources;
 use crate::jobs::{Jobs, Queue};
 use crate::outcome::Outcome;
 use crate::place::Place;
 use crate::program::Program;
+use crate::rates::{RateFinder, Round};
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
@@ -68,9 +73,15 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     let stays = !args.begin && !args.cluster.detach;
 
     let mut warned = String::new();
-    // Once, except in a greedy search, where the records of a round decide the cells of the next one.
+    let mut finder = if args.verify { None } else { RateFinder::of(&study, &sources, &program)? };
+
+    // Once, except in a search, where the records of a round decide the cells of the next one.
     loop {
-        let cells = sources.cells(&study, &program);
+        let cells = match &mut finder {
+            Some(finder) => searched(finder, &mut study, &sources, &program, &out)?,
+            None => None,
+        };
+        let cells = cells.unwrap_or_else(|| sources.cells(&study, &program));
         let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
         data::warn(&warnings, &mut warned);
         // Stored with the sweep, since the report warns of times measured with several cells at once.
@@ -96,17 +107,19 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             },
         };
         let complete = !args.verify && !outcome.interrupted;
-        if complete
-            && outcome.not_started == 0
-            && study.next_round(folder.cells(), |cell| folder.record(cell))?
-        {
+        let ran_all = complete && outcome.not_started == 0;
+        let mut goes_on = || match study.is_searching() {
+            true => Ok(!failed_for_good(&folder)),
+            false => study.next_round(folder.cells(), |cell| folder.record(cell)),
+        };
+        if ran_all && goes_on()? {
             continue;
         }
         if complete {
             end_search(&study, &folder, &claims)?;
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
-        if complete {
+        if complete && !study.is_searching() {
             // A machine from which jobs are submitted is shared, and another one than theirs.
             if args.cluster.executor == ExecutorKind::Local {
                 info_span!("timing")
@@ -116,6 +129,32 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         }
         return Ok(folder.close(&outcome, args.cluster.executor));
     }
+}
+
+/// The cells of the search for learning rates that are next, if it goes on. The study has what it has found so far.
+fn searched(
+    finder: &mut RateFinder,
+    study: &mut Study,
+    sources: &Sources,
+    program: &Program,
+    out: &Path,
+) -> Result<Option<Vec<Cell>>> {
+    let record = |cell: &Cell| folder::record_of(out, cell);
+    let round = finder.round(study, sources, program, record)?;
+    study.take_rates(finder.stored(study, sources, program, record));
+    Ok(match round {
+        Round::Found => None,
+        Round::Cells(cells) => {
+            finder.introduce();
+            Some(cells)
+        }
+    })
+}
+
+/// Whether a cell of a search has failed, other than by its rate.
+fn failed_for_good(folder: &Folder<'_>) -> bool {
+    let mut records = folder.cells().iter().filter_map(|cell| folder.record(cell));
+    records.any(|record| record.error.is_some() && !record.diverged())
 }
 
 /// Takes back that this command adds cells, where a search stops before its last round.
@@ -144,13 +183,17 @@ fn here(
     program: &Program,
     claims: &Claims,
 ) -> Result<Outcome> {
-    let executor = LocalWorkers::new(program, study.plan.jobs, args.threads, folder.logs())
-        .with_failures(Failures::of(&args.failures));
+    let searches = study.is_searching();
+    let failures = Failures::of(&args.failures);
+    // A rate at which the loss is no number is a result of a search.
+    let failures = Failures { stop: failures.stop && !searches, ..failures };
+    let executor =
+        LocalWorkers::new(program, study.plan.jobs, args.threads, folder.logs()).with_failures(failures);
     let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
     let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
     let mut observers: Vec<Box<dyn Observer>> =
         vec![progress::observer(study.plan.synthetic, &jobs, folder.done())];
-    if !args.verify {
+    if !args.verify && !searches {
         observers.extend(track::observer(&study.plan, folder.path()));
     }
     let mut jobs: Box<dyn Jobs> = match args.verify {

@@ -174,6 +174,8 @@ impl Observer for Tracked {
             Event::Loaded(loaded) => self.start(&loaded.id, Some(loaded)),
             Event::Step(step) => self.log(&step.id, step.step, of_step(step)),
             Event::Epoch { id, row } => self.log(id, row.step, of_epoch(row)),
+            // At the end of an epoch its row has the same.
+            Event::Dev { id, point } => self.log(id, point.step, of_dev(&point.dev, &point.others)),
             _ => {}
         }
     }
@@ -225,13 +227,15 @@ fn of_step(step: &StepEvent) -> Vec<Named> {
 }
 
 fn of_epoch(row: &EpochRow) -> Vec<Named> {
+    let mut all = of_dev(&row.dev, &row.others);
+    all.splice(1..1, row.dev_macro_f1().map(|f1| ("dev/macro_f1".into(), f1)));
+    all
+}
+
+fn of_dev(dev: &Score, others: &BTreeMap<String, Score>) -> Vec<Named> {
     let accuracy =
         |(task, score): (&String, &Score)| (format!("dev/{task}/accuracy").into(), score.accuracy());
-    let own = [
-        Some(("dev/accuracy".into(), row.dev.accuracy())),
-        row.dev_macro_f1().map(|f1| ("dev/macro_f1".into(), f1)),
-    ];
-    own.into_iter().flatten().chain(row.others.iter().map(accuracy)).collect()
+    std::iter::once(("dev/accuracy".into(), dev.accuracy())).chain(others.iter().map(accuracy)).collect()
 }
 
 fn parameter(name: &str, value: Value) -> Parameter {

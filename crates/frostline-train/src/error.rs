@@ -1,5 +1,7 @@
 //! What can stop a run.
 
+use frostline_record::DIVERGED;
+
 /// What can stop a run.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
@@ -31,7 +33,7 @@ pub enum TrainError {
         split: String,
     },
     /// The loss is NaN or infinite.
-    #[error("the loss is {loss} at step {step} (learning rate {lr:e}); {}", advice_on_divergence(*step))]
+    #[error("{DIVERGED}{loss} at step {step} (learning rate {lr:e}); {}", advice_on_divergence(*step))]
     Diverged {
         /// The step, counted from 1.
         step: u64,

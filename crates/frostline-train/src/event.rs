@@ -23,6 +23,15 @@ pub enum RunEvent<'a> {
     },
     /// After every epoch, with its dev scores in full, one per task, and what was frozen at its end.
     Epoch(&'a Epoch, &'a [Evaluation], &'a ResolvedPolicy),
+    /// After every `eval.every_steps` steps, with dev scores in full, one per task.
+    Dev {
+        /// Steps taken so far.
+        step: u64,
+        /// The running epoch, from 1.
+        epoch: u32,
+        /// The scores.
+        dev: &'a [Evaluation],
+    },
     /// As often as [`Run::checkpoints`](crate::Run::checkpoints) says.
     Checkpoint(&'a Saved),
 }

@@ -32,6 +32,7 @@ mod run;
 mod saved;
 mod schedule;
 mod step;
+mod stopping;
 mod task;
 mod turns;
 mod view;

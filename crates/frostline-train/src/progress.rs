@@ -32,6 +32,8 @@ pub(crate) struct Progress {
     /// The best epoch so far and its `untouched`.
     pub best: Option<(u32, f64)>,
     pub times: Times,
+    /// Time of scoring dev within the running epoch, in milliseconds.
+    pub scoring_ms: f64,
     /// What has frozen during the run, in a checkpoint; else the freezer holds it.
     pub settling: Settling,
     /// Every parameter's hash at the start.
@@ -69,6 +71,7 @@ impl Progress {
     /// Adds an epoch of so many steps, with its dev scores.
     pub fn add_epoch(&mut self, epoch: u32, steps: usize, dev: &[Evaluation], scoring_ms: f64) {
         let first = self.times.steps_ms.len() - steps;
+        let scoring_ms = std::mem::take(&mut self.scoring_ms) + scoring_ms;
         self.times.epochs_ms.push([self.times.steps_ms[first..].iter().sum(), scoring_ms]);
         // No cell is started whose train sentences have no labels at all.
         let train_loss_nats = self.epoch_loss.take().unwrap_or(0.0);

@@ -7,7 +7,7 @@ use frostline_freeze::{Group, LayerDecay};
 use frostline_kernels::Train;
 use frostline_model::Network;
 use frostline_random::Stream;
-use frostline_record::{Select, SelectBy, Settings};
+use frostline_record::Settings;
 use tracing::field::Empty;
 use tracing::{debug_span, info_span};
 
@@ -19,7 +19,7 @@ use crate::pass;
 use crate::progress::Progress;
 use crate::resume::{Start, resume, save};
 use crate::step::{Step, wait};
-use crate::{Epoch, Finished, LrSchedule, Optimizer, Run, RunEvent, Saved, Sink, TrainError};
+use crate::{Evaluation, Finished, LrSchedule, Optimizer, Run, RunEvent, Saved, Sink, TrainError, stopping};
 
 /// Trains a model, from the start or from where an earlier attempt was `saved`.
 ///
@@ -71,12 +71,14 @@ pub fn train<B: Train>(
                 at.untouched *= 1.0 - embeddings_decay(settings, encoder.depth, lr);
             }
             let saves = run.checkpoint_is_due(at.step, last_checkpoint);
-            if saves || at.done == planned.len() {
+            let ends = at.done == planned.len();
+            let scores = !ends && run.dev_is_due(at.step);
+            if saves || scores || ends {
                 model = optimizer.give_back(model);
             }
             model = freezer.after_step(at.step, taken.norms, saves, model, &mut optimizer);
             let logs = at.step.is_multiple_of(settings.train.log_every) || at.step == steps;
-            let reads = logs || saves || at.done == planned.len();
+            let reads = logs || saves || scores || ends;
             let unread = losses.len();
             if reads {
                 read(&mut losses, &mut at, &schedule)?;
@@ -92,6 +94,13 @@ pub fn train<B: Train>(
                 let (point, times) = (&at.losses[at.losses.len() - 1], &at.times);
                 sink.event(RunEvent::Loss { point, epoch, steps, tokens_per_s: at.tokens_per_s(), times });
             }
+            // Before the checkpoint, from which this score is not made again.
+            if scores {
+                let clock = Instant::now();
+                let dev = score_dev(run, &model, &freezer, &at, &schedule)?;
+                at.scoring_ms += ms(clock);
+                sink.event(RunEvent::Dev { step: at.step, epoch, dev: &dev });
+            }
             if saves {
                 debug_span!("checkpoint").in_scope(|| {
                     sink.event(RunEvent::Checkpoint(&save(&at, &freezer, &model, best.as_ref(), &optimizer)));
@@ -100,28 +109,42 @@ pub fn train<B: Train>(
             }
         }
         let clock = Instant::now();
-        // The last update has no later step whose loss would tell.
-        let evaluation = debug_span!("evaluate", split = "dev");
-        let dev =
-            evaluation.in_scope(|| run.score(&model, &freezer.tasks())).map_err(|error| match error {
-                TrainError::NotFinite { .. } => TrainError::Diverged {
-                    step: at.step,
-                    loss: f32::NAN,
-                    lr: schedule.at(at.step.saturating_sub(1)),
-                },
-                other => other,
-            })?;
+        let dev = score_dev(run, &model, &freezer, &at, &schedule)?;
+        if run.dev_is_due(at.step) {
+            sink.event(RunEvent::Dev { step: at.step, epoch, dev: &dev });
+        }
         at.add_epoch(epoch, planned.len(), &dev, ms(clock));
         let row = &at.epochs[at.epochs.len() - 1];
         told.record("loss_nats", row.train_loss_nats).record("dev", dev[headline].tally.accuracy_all_words());
         sink.event(RunEvent::Epoch(&at.epochs[at.epochs.len() - 1], &dev, freezer.policy()));
-        if is_best(settings, epochs, headline, &at.epochs) {
+        let stops = stopping::stops(&settings.train, epochs, headline, &at.epochs);
+        if stopping::is_selected(&settings.train, epochs, headline, &at.epochs) {
             at.best = Some((epoch, at.untouched));
             best = Some((model.clone(), Some(dev)));
         }
         (at.epoch, at.done) = (epoch + 1, 0);
+        if stops {
+            break;
+        }
     }
     Finished::select(run, &freezer, at, model, best, optimizer.states())
+}
+
+/// Every task's dev split. Where the last update made the model's output infinite, no later step's loss would tell.
+fn score_dev<B: Train>(
+    run: &Run<'_>,
+    model: &Network<B>,
+    freezer: &Freezer<'_, B>,
+    at: &Progress,
+    schedule: &LrSchedule,
+) -> Result<Vec<Evaluation>, TrainError> {
+    let evaluation = debug_span!("evaluate", split = "dev");
+    evaluation.in_scope(|| run.score(model, &freezer.tasks())).map_err(|error| match error {
+        TrainError::NotFinite { .. } => {
+            TrainError::Diverged { step: at.step, loss: f32::NAN, lr: schedule.at(at.step.saturating_sub(1)) }
+        }
+        other => other,
+    })
 }
 
 /// Adds the losses that are still on the device. A step without labels has none, and no part in a mean: counted as 0, it
@@ -146,21 +169,6 @@ fn read<B: Backend>(
 fn embeddings_decay(settings: &Settings, depth: usize, lr: f64) -> f64 {
     let rates = LayerDecay::new(settings.optimizer.layer_decay, depth);
     lr * rates.of(Group::Embeddings) * settings.optimizer.decay()
-}
-
-/// Whether the last epoch so far is the one to keep, of so many.
-fn is_best(settings: &Settings, of: u32, headline: usize, epochs: &[Epoch]) -> bool {
-    let (last, before) = epochs.split_last().expect("at least one epoch");
-    let dev = |epoch: &Epoch| epoch.dev[headline];
-    match (settings.train.select, settings.train.select_by) {
-        (Select::Last, _) => last.epoch == of,
-        (Select::Best, SelectBy::Loss) => {
-            before.iter().all(|epoch| dev(last).loss_nats < dev(epoch).loss_nats)
-        }
-        (Select::Best, SelectBy::Accuracy) => {
-            before.iter().all(|epoch| dev(last).tally.correct > dev(epoch).tally.correct)
-        }
-    }
 }
 
 fn ms(since: Instant) -> f64 {

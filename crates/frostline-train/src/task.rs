@@ -13,8 +13,8 @@ use crate::{Evaluation, TrainError, View, evaluate};
 
 /// What a run works on.
 pub struct Run<'a> {
-    /// The settings: of these the seed, `train`, `optimizer`, `schedule`, `dropout` and
-    /// `eval.batch_tokens`. The others decide about data, model and policy, which stand beside them here.
+    /// The settings: of these the seed, `train`, `optimizer`, `schedule`, `dropout`,
+    /// `eval.batch_tokens` and `eval.every_steps`. The others decide about data, model and policy, which stand beside them here.
     pub settings: &'a Settings,
     /// The encoder's shape.
     pub encoder: &'a EncoderConfig,
@@ -127,6 +127,12 @@ impl<'a> Run<'a> {
         let model = model.valid();
         let score = |task: &Task<'_>| evaluate(&model, task.head, self.encoder, task.dev, self.settings);
         tasks.iter().map(score).collect()
+    }
+
+    /// Whether dev is scored after this step whether or not an epoch ends with it.
+    pub(crate) fn dev_is_due(&self, step: u64) -> bool {
+        let every = self.settings.eval.every_steps;
+        every > 0 && step > 0 && step.is_multiple_of(every)
     }
 
     /// Whether it is time for a checkpoint after this step.

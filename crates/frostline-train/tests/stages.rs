@@ -198,6 +198,67 @@ fn a_resumed_run_ends_bit_for_bit_the_same() {
     }
 }
 
+/// Dev after so many steps of a run: the step, the epoch and the loss's bits.
+type DevSteps = Vec<(u64, u32, u64)>;
+
+/// Trains on, and notes dev within epochs and the bytes of checkpoints.
+fn watched(run: &Run<'_>, start: Network<B>, saved: Option<Saved>) -> (Finished<B>, DevSteps, Vec<Vec<u8>>) {
+    let (mut points, mut files) = (Vec::new(), Vec::new());
+    let mut keep = |event: RunEvent<'_>| match event {
+        RunEvent::Dev { step, epoch, dev } => points.push((step, epoch, dev[0].loss_nats.to_bits())),
+        RunEvent::Checkpoint(saved) => files.push(saved.to_bytes("")),
+        _ => {}
+    };
+    (train(run, start, saved, &mut keep).unwrap(), points, files)
+}
+
+/// A rate this high makes dev worse after a while, so that patience ends the run: at the same epoch and with the same bits
+/// when it is resumed, also from the last step before the decision.
+#[test]
+fn a_run_that_stops_early_stops_at_the_same_epoch_after_a_checkpoint() {
+    let setting = setting(distilbert(), true);
+    let timeline: Timeline = ResolvedPolicy::parse("none", 3).unwrap().into();
+    let settings = settings(|s| {
+        (s.train.epochs, s.train.patience, s.eval.every_steps) = (40, 2, 3);
+        (s.optimizer.lr, s.schedule.kind) = (3e-2, ScheduleKind::Constant);
+    });
+    let tasks = only(&setting);
+    let mut run = of(&setting, &settings, &timeline, &tasks);
+    run.checkpoints = Checkpoints { steps: 1, ..Checkpoints::NEVER };
+    let (whole, points, files) = watched(&run, model(&setting), None);
+    let epochs = whole.epochs.len();
+    assert!((3..40).contains(&epochs), "{epochs} epochs");
+    let losses: Vec<f64> = whole.epochs.iter().map(|epoch| epoch.dev[0].loss_nats).collect();
+    let best = (0..epochs).min_by(|a, b| losses[*a].total_cmp(&losses[*b])).unwrap();
+    assert_eq!(epochs - 1 - best, 2, "{losses:?}");
+    assert_eq!((whole.selected as usize, whole.steps as usize), (epochs, 5 * epochs));
+    // Every third step of five an epoch, also where it ends one.
+    let steps: Vec<(u64, u32)> = points.iter().map(|point| (point.0, point.1)).collect();
+    let expected = (1..=whole.steps).filter(|step| step % 3 == 0).map(|step| (step, step.div_ceil(5) as u32));
+    assert_eq!(steps, expected.collect::<Vec<_>>());
+    let of_epoch = points.iter().filter(|(step, ..)| step % 5 == 0);
+    for (_, epoch, loss) in of_epoch {
+        assert_eq!(losses[*epoch as usize - 1].to_bits(), *loss);
+    }
+    for at in [2, 3, files.len() / 2, files.len() - 1] {
+        let (saved, _) = Saved::from_bytes(&files[at]).unwrap();
+        let (again, rest, _) = watched(&run, model(&setting), Some(saved));
+        assert_eq!(fingerprints(&again.model), fingerprints(&whole.model), "stopped after step {}", at + 1);
+        assert_eq!(again.epochs, whole.epochs);
+        let is_after = |point: &&(u64, u32, u64)| point.0 > at as u64 + 1;
+        // What an epoch's end scores is scored again where the checkpoint lies before it.
+        assert!(rest.ends_with(&points.iter().filter(is_after).copied().collect::<Vec<_>>()));
+        assert!(rest.len() <= points.iter().filter(is_after).count() + 1);
+    }
+    // Without patience it goes on, with the same epochs up to there; scoring within epochs changes no bit.
+    let plain = common::settings(|s| {
+        (s.train.epochs, s.optimizer.lr, s.schedule.kind) = (epochs as u32, 3e-2, ScheduleKind::Constant);
+    });
+    let plain = run_on(&setting, &timeline, &plain, &tasks, model(&setting));
+    assert_eq!(plain.epochs, whole.epochs);
+    assert_eq!(fingerprints(&plain.model), fingerprints(&whole.model));
+}
+
 #[test]
 fn a_checkpoint_of_another_vocabulary_is_an_error() {
     let [full, compact] = [false, true].map(|compact| setting(bert(), compact));

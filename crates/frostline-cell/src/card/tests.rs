@@ -44,6 +44,7 @@ fn record(settings: Settings, data: &str, config: &str) -> Record {
         tasks: cell.settings.tasks.keys().map(|name| (name.to_string(), outcome(scores.clone()))).collect(),
         freezing: FreezeCheck { frozen: 36, moved: 68, unmoved: Vec::new() },
         settled: Vec::new(),
+        stopped_early: None,
     };
     let epoch = EpochRow {
         epoch: 1,
@@ -73,6 +74,7 @@ fn record(settings: Settings, data: &str, config: &str) -> Record {
         steps: 10,
         epochs: vec![epoch],
         train_loss: Vec::new(),
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![stage],
         changes: Vec::new(),

@@ -117,6 +117,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         plan,
         overrides: Vec::new(),
         reference: reference("partial-freezing"),
+        rates: None,
         search_continues: false,
     }
 }
@@ -247,6 +248,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             })
             .collect(),
         epochs,
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         stages: vec![StageOutcome {
             name: "train".into(),
@@ -261,6 +263,7 @@ fn outcome(settings: &Settings, lang: &Lang, accuracy: f64, trainable: u64, tota
             tasks: [("upos".to_string(), found)].into(),
             freezing: FreezeCheck { frozen: 64, moved: 38, unmoved: Vec::new() },
             settled: Vec::new(),
+            stopped_early: None,
         }],
         changes: Vec::new(),
         files: SavedFiles::default(),

@@ -4,6 +4,7 @@
 use crate::common::{demo, paper, records, sweep};
 use crate::detailed::{forgetting, sentiment};
 use crate::keep;
+use crate::learning::watched_and_searched;
 use crate::mistakes::{many, six_words};
 use frostline_report::Report;
 
@@ -73,6 +74,15 @@ fn figures() -> Vec<(String, String)> {
         );
     }
     assert_eq!(figures.len(), 56 + 7 + 6 + 4);
+    let (sweep, records) = watched_and_searched();
+    let files = Report::new(&sweep, &records).files().expect("a report");
+    keep("figures-watched", &files);
+    let found = files.into_iter();
+    let found = found.filter(|file| ["figures/dev_steps.svg", "figures/rates.svg"].contains(&&*file.path));
+    figures.extend(
+        found.map(|file| (format!("watched: {}", file.path), String::from_utf8(file.bytes).expect("UTF-8"))),
+    );
+    assert_eq!(figures.len(), 56 + 7 + 6 + 4 + 2);
     figures
 }
 

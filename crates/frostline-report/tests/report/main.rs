@@ -9,6 +9,7 @@ mod figures;
 mod grids;
 mod json;
 mod latex;
+mod learning;
 mod merged;
 mod mistakes;
 mod page;

@@ -48,6 +48,7 @@ pub fn sweep(toml: &str) -> Sweep {
         plan,
         overrides: Vec::new(),
         reference: reference("partial-freezing"),
+        rates: None,
         search_continues: false,
     }
 }
@@ -123,6 +124,7 @@ fn record(cell: &Cell, reach: &dyn Fn(&Place<'_>) -> Option<Reached>, files: &mu
             tasks,
             freezing: FreezeCheck { frozen: 3, moved: 4, unmoved: Vec::new() },
             settled: Vec::new(),
+            stopped_early: None,
         });
     }
     let timing = timing(epochs.len(), settings);
@@ -166,6 +168,7 @@ fn outcome(settings: &Settings, epochs: Vec<EpochRow>, stages: Vec<StageOutcome>
         },
         steps: epochs.last().map_or(0, |row| row.step),
         train_loss: Vec::new(),
+        dev_points: Vec::new(),
         baselines: BTreeMap::new(),
         epochs,
         stages,

@@ -23,6 +23,7 @@ fn sweep(folder: &Path) {
         overrides: vec![],
         cells,
         reference: None,
+        rates: None,
         search_continues: false,
     };
     sweep.write(folder).expect("written");

@@ -173,10 +173,11 @@ fn of_lines(lines: &Lines, names: &Names<'_>) -> (Json, Table) {
         YAxis::Shares => Quantity::Percent(2),
         YAxis::Loss => Quantity::Number(4, ""),
     };
+    let across = Quantity::Number(if lines.x == XAxis::Rates { 7 } else { 0 }, "");
     let columns = Columns::default()
         .column("Panel", Quantity::Text, |point: &&Point<'_>| point.title)
         .column("Frozen", Quantity::Text, |point| names.of(point.line.name.as_ref(), point.line.tone))
-        .column(capital(lines.x_title), Quantity::Number(0, ""), |point| point.at)
+        .column(capital(lines.x_title), across, |point| point.at)
         .column(unitless(lines.y_title), unit, |point| point.stat);
     let table = columns.table(&points);
     let spread = match lines.spread {
@@ -192,6 +193,7 @@ fn of_lines(lines: &Lines, names: &Names<'_>) -> (Json, Table) {
     let x = match lines.x {
         XAxis::From(first) => json!(first),
         XAxis::Sizes => json!("sizes"),
+        XAxis::Rates => json!("rates"),
     };
     let found = json!({
         "kind": "lines", "panels": titles(lines.panels.iter().map(|panel| &panel.title)), "lines": all,

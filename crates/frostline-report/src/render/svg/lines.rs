@@ -63,7 +63,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> String {
         draw_lines(&mut sheet, lines, &panel.lines, (&x, &y));
         names(&mut sheet, lines.key, plot, &panel.lines, (&x, &y));
     }
-    let x_spacing = if lines.x == XAxis::Sizes { Spacing::Log } else { Spacing::Even };
+    let x_spacing = if matches!(lines.x, XAxis::From(_)) { Spacing::Even } else { Spacing::Log };
     sheet.finish(&notes(figure, x_spacing, (spacing, range)))
 }
 
@@ -101,13 +101,17 @@ fn horizontal(lines: &Lines, of_panel: &[Line], pixels: (f64, f64)) -> (Scale, V
             let ticks = whole_ticks(&scale, f64::from(first), last);
             (scale, ticks)
         }
-        XAxis::Sizes => {
+        XAxis::Sizes | XAxis::Rates => {
             let mut sizes: Vec<f64> = places().collect();
             sizes.sort_by(f64::total_cmp);
             sizes.dedup();
             let ends = (sizes[0], sizes[sizes.len() - 1]);
             let scale = Scale::new(Spacing::Log, ends, pixels);
-            let ticks = size_ticks(&sizes, &scale);
+            let shown = |size: f64| match lines.x {
+                XAxis::Rates => format!("{size:e}"),
+                _ => count(size as u64),
+            };
+            let ticks = size_ticks(&sizes, &scale, shown);
             (scale, ticks)
         }
     }
@@ -123,12 +127,12 @@ fn whole_ticks(scale: &Scale, first: f64, last: f64) -> Vec<(f64, String)> {
 }
 
 /// The sizes themselves, those that would overlap omitted from the smallest up.
-fn size_ticks(sizes: &[f64], x: &Scale) -> Vec<(f64, String)> {
+fn size_ticks(sizes: &[f64], x: &Scale, shown: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     let mut kept: Vec<(f64, String)> = Vec::new();
     for &size in sizes.iter().rev() {
         let place = x.at(size);
         if kept.iter().all(|(other, _)| (x.at(*other) - place).abs() >= 40.0) {
-            kept.push((size, count(size as u64)));
+            kept.push((size, shown(size)));
         }
     }
     kept

@@ -42,7 +42,7 @@ PAINTERS.lines = (board, figure) => {
     endNames(board, figure, lines, x, axis, plot, room);
   });
   if (axis && figure.y !== 'loss') board.notes.push(accuracyNote(axis));
-  if (figure.x === 'sizes') board.notes.push('The horizontal axis is logarithmic: equal steps are equal factors.');
+  if (['sizes', 'rates'].includes(figure.x)) board.notes.push('The horizontal axis is logarithmic: equal steps are equal factors.');
 };
 
 const rowsOf = (line) => Array.from({ length: line.to - line.from }, (_, i) => line.from + i);
@@ -51,14 +51,15 @@ const rowsOf = (line) => Array.from({ length: line.to - line.from }, (_, i) => l
 function across(figure, lines, xs, plot) {
   const places = lines.flatMap((line) => rowsOf(line).map((row) => first(xs, row)));
   const [from, to] = [plot.x + 6, plot.x + plot.width];
-  if (figure.x === 'sizes') {
+  if (['sizes', 'rates'].includes(figure.x)) {
+    const shown = figure.x === 'rates' ? (rate) => rate.toExponential().replace('e+', 'e') : grouped;
     const sizes = [...new Set(places)].sort((a, b) => a - b);
     const axis = scale('log', sizes[0], sizes[sizes.length - 1], from, to);
     const kept = [];
     for (const size of [...sizes].reverse()) {
       if (kept.every((other) => Math.abs(axis.at(other) - axis.at(size)) >= 40)) kept.push(size);
     }
-    return [axis, kept.map((size) => [size, grouped(size)])];
+    return [axis, kept.map((size) => [size, shown(size)])];
   }
   const last = Math.max(1, ...places);
   const axis = scale('even', figure.x, last, from, to);

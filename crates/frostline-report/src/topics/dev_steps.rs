@@ -1,0 +1,144 @@
+//! Dev within epochs, where `eval.every_steps` asks for it, and cells that `train.patience` stopped early.
+
+use std::collections::BTreeMap;
+
+use frostline_record::DevPoint;
+use frostline_score::MeanStd;
+use serde::Serialize;
+
+use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YAxis};
+use crate::fields::Fields;
+use crate::keys;
+use crate::page::Page;
+use crate::study::panels::NAMED;
+use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
+use crate::table::{Columns, DataFile, Quantity};
+use crate::topic::Topic;
+use crate::topics::convergence::policy_lines;
+
+/// Dev within epochs, and early stopping.
+pub(crate) struct DevSteps;
+
+/// Dev after so many steps, over the seeds whose cells took as many.
+#[derive(Clone, Debug, Serialize)]
+struct DevStats {
+    step: u64,
+    dev_accuracy: MeanStd,
+    dev_loss_nats: MeanStd,
+}
+
+impl Topic for DevSteps {
+    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
+        let stopped: Vec<&Group> =
+            study.groups_of(lang).filter(|group| stops(study, group).any(|epoch| epoch.is_some())).collect();
+        if stopped.is_empty() {
+            return;
+        }
+        page.section(3, "Cells that stopped early");
+        let columns = keys::of_group(study)
+            .column("Cells", Quantity::Count, |group: &&Group| stops(study, group).count() as u64)
+            .column("Stopped early", Quantity::Count, |group| stops(study, group).flatten().count() as u64)
+            .column("After epoch", Quantity::Text, |group| {
+                let epochs: Vec<String> =
+                    stops(study, group).flatten().map(|epoch| epoch.to_string()).collect();
+                epochs.join(", ")
+            });
+        page.table(columns.table(stopped));
+        page.paragraph(
+            "`train.patience` ended these cells before `train.epochs`. Means of later epochs are over the cells that \
+             were not stopped.",
+        );
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        if !points(study).any(|_| true) {
+            return Vec::new();
+        }
+        let panels = panels(study);
+        let points = |group: &Group| -> Vec<(f64, MeanStd)> {
+            curve(study, group).iter().map(|point| (point.step as f64, point.dev_accuracy)).collect()
+        };
+        let mut notes = vec![Note::YAxis];
+        notes.extend(unnamed_note(&panels).map(Note::Text));
+        vec![Figure {
+            path: "figures/dev_steps.svg",
+            title: "Dev accuracy while learning",
+            theme: Theme::Learning,
+            about: "Each line is the mean over seeds, after every `eval.every_steps` steps.".into(),
+            chart: Chart::Lines(Lines {
+                most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
+                panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
+                x_title: "optimiser step",
+                x: XAxis::From(0),
+                y_title: "dev accuracy, %",
+                y: YAxis::Shares,
+                spread: Spread::Nothing,
+                key: LineKey::Dashes,
+                names: study.policies().into_iter().map(String::from).collect(),
+            }),
+            notes,
+            across: study.langs().len(),
+        }]
+    }
+
+    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
+        let any = study.groups.iter().any(|group| stops(study, group).any(|epoch| epoch.is_some()));
+        Columns::default().column_if(any, "stopped_early_after_epoch", Quantity::Count, |view: &&CellView| {
+            view.done().and_then(stopped).map(u64::from)
+        })
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        if !points(study).any(|_| true) {
+            return Vec::new();
+        }
+        let columns = keys::of_cell(study, |row: &(&CellView, &DevPoint)| row.0)
+            .column("epoch", Quantity::Count, |row| row.1.epoch)
+            .column("step", Quantity::Count, |row| row.1.step)
+            .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.1.dev.loss_nats)
+            .column("dev_accuracy", Quantity::Share(2), |row| row.1.dev.accuracy());
+        vec![DataFile {
+            path: "dev_steps.csv",
+            about: "one row per cell and step after which dev was scored within epochs.".into(),
+            table: columns.table(points(study)),
+        }]
+    }
+
+    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
+        let curve = curve(study, group);
+        let stops: Vec<u32> = stops(study, group).flatten().collect();
+        Fields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
+    }
+}
+
+/// All points of all cells.
+fn points(study: &Study) -> impl Iterator<Item = (&CellView, &DevPoint)> {
+    let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
+    done.flat_map(|(view, done)| done.result.dev_points.iter().map(move |point| (view, point)))
+}
+
+/// The epoch after which a stage of a cell was stopped; the last such stage's.
+fn stopped(done: &Done) -> Option<u32> {
+    done.result.stages.iter().filter_map(|stage| stage.stopped_early).next_back()
+}
+
+/// The same of each cell of a group that is done.
+fn stops<'a>(study: &'a Study, group: &'a Group) -> impl Iterator<Item = Option<u32>> + 'a {
+    study.members(group).filter_map(CellView::done).map(stopped)
+}
+
+fn curve(study: &Study, group: &Group) -> Vec<DevStats> {
+    let mut steps: BTreeMap<u64, Vec<&DevPoint>> = BTreeMap::new();
+    let done = study.members(group).filter_map(CellView::done);
+    for point in done.flat_map(|done: &Done| &done.result.dev_points) {
+        steps.entry(point.step).or_default().push(point);
+    }
+    let stats = |(step, points): (u64, Vec<&DevPoint>)| {
+        let over = |get: fn(&DevPoint) -> f64| {
+            MeanStd::of(&points.iter().map(|point| get(point)).collect::<Vec<_>>())
+        };
+        let dev_accuracy = over(|point| point.dev.accuracy())?;
+        Some(DevStats { step, dev_accuracy, dev_loss_nats: over(|point| point.dev.loss_nats)? })
+    };
+    steps.into_iter().filter_map(stats).collect()
+}

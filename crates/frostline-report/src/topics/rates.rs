@@ -1,0 +1,212 @@
+//! Learning rates that a search found before the comparison: what was tried, what it scored, and what was chosen.
+
+use frostline_record::{Edge, FoundRate, RateSearch, RateTrial, Rung, ScoredOn};
+use frostline_score::MeanStd;
+
+use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
+use crate::fields::Fields;
+use crate::number::count;
+use crate::page::Page;
+use crate::study::{CellView, Study, distinct};
+use crate::table::{Columns, DataFile, Quantity};
+use crate::topic::Topic;
+
+/// Learning rates that a search found.
+pub(crate) struct Rates;
+
+impl Topic for Rates {
+    fn summary(&self, study: &Study, page: &mut Page) {
+        let Some(search) = found(study) else { return };
+        page.section(2, "Learning rates");
+        page.table(rate_columns(study).table(&search.found));
+        page.paragraph(how_found(search));
+        for found in &search.found {
+            if let Some(said) = at_edge(found) {
+                page.item(said);
+            }
+        }
+    }
+
+    fn figures(&self, study: &Study) -> Vec<Figure> {
+        let Some(search) = found(study) else { return Vec::new() };
+        let panels = panels(study, search);
+        vec![Figure {
+            path: "figures/rates.svg",
+            title: "Score by learning rate, in the search for rates",
+            theme: Theme::Learning,
+            about: "Each line is a policy's score at the rates that were tried, panel by panel on more train sentences. The \
+                    last rung decides."
+                .into(),
+            chart: Chart::Lines(Lines {
+                most: panels.iter().map(|panel| panel.lines.len()).max().unwrap_or(0),
+                panels,
+                x_title: "learning rate",
+                x: XAxis::Rates,
+                y_title: "score, %",
+                y: YAxis::Shares,
+                spread: Spread::Nothing,
+                key: LineKey::Both,
+                names: distinct(search.found.iter().map(|found| found.policy.to_string())),
+            }),
+            notes: vec![
+                Note::XAxis,
+                Note::YAxis,
+                "Rates at which training diverged have no point.".into(),
+            ],
+            across: search.found.iter().map(|found| found.rungs.len()).max().unwrap_or(1),
+        }]
+    }
+
+    fn caveats(&self, study: &Study) -> Vec<String> {
+        let Some(search) = found(study) else { return Vec::new() };
+        let edges = search.found.iter().filter_map(at_edge);
+        let rates = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
+                     plan's (see *Learning rates*), so that none is judged at another's.";
+        std::iter::once(rates.to_string()).chain(edges).collect()
+    }
+
+    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
+        Columns::default().column_if(
+            found(study).is_some(),
+            "learning_rate",
+            Quantity::Number(8, ""),
+            |view: &&CellView| view.cell.settings.optimizer.lr,
+        )
+    }
+
+    fn tables(&self, study: &Study) -> Vec<DataFile> {
+        let Some(search) = found(study) else { return Vec::new() };
+        let rows = search.found.iter().flat_map(|found| {
+            let rungs = found.rungs.iter().enumerate();
+            rungs.flat_map(move |(at, rung)| {
+                rung.trials.iter().map(move |trial| TrialRow { found, at, rung, trial })
+            })
+        });
+        let columns = Columns::default()
+            .column("policy", Quantity::Text, |row: &TrialRow<'_>| row.found.policy.to_string())
+            .column("langs", Quantity::Text, |row| langs(row.found))
+            .column("axes", Quantity::Text, |row| axes(row.found))
+            .column("rung", Quantity::Count, |row| row.at as u64 + 1)
+            .column("sentences", Quantity::Count, |row| row.rung.sentences)
+            .column("learning_rate", Quantity::Number(8, ""), |row| row.trial.lr)
+            .column("score", Quantity::Share(2), |row| row.trial.score)
+            .column("chosen", Quantity::Text, |row| row.trial.lr == row.found.lr)
+            .column("cells", Quantity::Text, |row| row.trial.cells.join(" "));
+        vec![DataFile {
+            path: "rates.csv",
+            about: "one row per learning rate that the search tried in a rung.".into(),
+            table: columns.table(rows),
+        }]
+    }
+
+    fn fields(&self, study: &Study) -> Fields {
+        match found(study) {
+            None => Fields::default(),
+            Some(search) => Fields::default().with("learning_rates", search),
+        }
+    }
+}
+
+/// A rate that was tried, with its rung and what it was tried for.
+struct TrialRow<'a> {
+    found: &'a FoundRate,
+    at: usize,
+    rung: &'a Rung,
+    trial: &'a RateTrial,
+}
+
+fn found(study: &Study) -> Option<&RateSearch> {
+    study.sweep.rates.as_ref().filter(|search| !search.found.is_empty())
+}
+
+fn rate_columns(study: &Study) -> Columns<'_, &FoundRate> {
+    let has_axes = !study.axes().is_empty();
+    let share = |found: &&FoundRate| found.parameters[0] as f64 / found.parameters[1].max(1) as f64;
+    Columns::default()
+        .column("Frozen", Quantity::Text, |found: &&FoundRate| found.policy.to_string())
+        .column("Languages", Quantity::Text, |found| langs(found))
+        .column_if(has_axes, "With", Quantity::Text, |found| axes(found))
+        .column("Trainable", Quantity::Percent(2), share)
+        .column("Tried", Quantity::Text, |found| {
+            let [lowest, highest] = found.tried();
+            format!("{lowest:e} to {highest:e}")
+        })
+        .column("Rate", Quantity::Text, |found| format!("{:e}", found.lr))
+        .column("Score there", Quantity::Percent(2), |found| found.score())
+        .column("At an end of what was tried", Quantity::Text, |found| match found.edge {
+            None => "no",
+            Some(Edge::Lowest) => "the lowest",
+            Some(Edge::Highest) => "the highest",
+        })
+}
+
+fn how_found(search: &RateSearch) -> String {
+    let most = |rung: fn(&FoundRate) -> Option<&Rung>| {
+        search.found.iter().filter_map(rung).map(|rung| rung.sentences).max().unwrap_or(0)
+    };
+    let on_dev = search.found.iter().any(|found| found.scored_on == ScoredOn::Dev);
+    let scored = match on_dev {
+        false => "scored on a piece cut off the train sentences, so that no dev or test sentence took part",
+        true => {
+            "scored on dev where a dataset has no train file to cut a piece off, so that there the choice has seen dev"
+        }
+    };
+    format!(
+        "Rates were found by successive halving before the cells that are compared, with cells of seed {}, which none of them has: \
+         rates half a decade apart, on {} train sentences at first and up to {} for the best ones, {scored}. The score is the \
+         headline task's (F1 of entities, else accuracy), as a mean over the languages named.",
+        search.seed,
+        count(most(|found| found.rungs.first())),
+        count(most(|found| found.rungs.last())),
+    )
+}
+
+/// A sentence where a rate is the lowest or highest that was tried.
+fn at_edge(found: &FoundRate) -> Option<String> {
+    let end = match found.edge? {
+        Edge::Lowest => "lowest",
+        Edge::Highest => "highest",
+    };
+    Some(format!(
+        "**The learning rate of `{}` ({}) is the {end} that was tried**, {:e}: a better one may lie beyond. A larger `search.more` \
+         tries further.",
+        found.policy,
+        langs(found),
+        found.lr
+    ))
+}
+
+fn langs(found: &FoundRate) -> String {
+    found.langs.iter().map(|lang| lang.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn axes(found: &FoundRate) -> String {
+    let each = found.axes.iter().map(|(path, value)| format!("{path} = {value}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// A panel for each rung, and where rates were found for several languages or axes, for each of these.
+fn panels(study: &Study, search: &RateSearch) -> Vec<LinePanel> {
+    let place = |found: &FoundRate| (langs(found), axes(found));
+    let mut panels = Vec::new();
+    for of in distinct(search.found.iter().map(place)) {
+        let here: Vec<&FoundRate> = search.found.iter().filter(|found| place(found) == of).collect();
+        for rung in 0..here.iter().map(|found| found.rungs.len()).max().unwrap_or(0) {
+            let sentences =
+                here.iter().filter_map(|found| found.rungs.get(rung)).map(|rung| rung.sentences).max();
+            let sentences = format!("{} sentences", count(sentences.unwrap_or(0)));
+            let title = [of.0.clone(), of.1.clone(), sentences].into_iter().filter(|part| !part.is_empty());
+            let lines = here.iter().filter_map(|found| line(study, found, found.rungs.get(rung)?));
+            panels.push(LinePanel { title: title.collect::<Vec<_>>().join(", "), lines: lines.collect() });
+        }
+    }
+    panels
+}
+
+fn line(study: &Study, found: &FoundRate, rung: &Rung) -> Option<Line> {
+    let points = rung.trials.iter().filter_map(|trial| Some((trial.lr, MeanStd::of(&[trial.score?])?)));
+    let points: Vec<(f64, MeanStd)> = points.collect();
+    let policy = found.policy.as_str();
+    let tone = Tone::Policy(study.place_of(policy));
+    (!points.is_empty()).then(|| Line { name: Some(policy.into()), tone, points })
+}
