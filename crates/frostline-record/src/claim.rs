@@ -18,6 +18,9 @@ pub struct Claim {
     /// How many of the tests must hold.
     #[serde(default)]
     pub needs: Needs,
+    /// How many comparisons of a test must hold.
+    #[serde(default)]
+    pub comparisons: Comparisons,
     /// What decides; at least one.
     pub tests: Vec<ClaimTest>,
 }
@@ -31,6 +34,17 @@ pub enum Needs {
     All,
     /// One is enough.
     Any,
+}
+
+/// How many comparisons of a test must hold, where it makes several: of policies, languages or values of further axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Comparisons {
+    /// Each of them.
+    #[default]
+    Each,
+    /// Their mean, whatever single ones give.
+    Mean,
 }
 
 /// Something that differences between cells decide.

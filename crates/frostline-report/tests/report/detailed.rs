@@ -355,3 +355,71 @@ fn the_study_is_not_compared_with_another_task() {
     let alone = files("without-reference", &sweep, &records, &predictions);
     assert!(text(&alone, "published.md").contains("the plan names no published figures"));
 }
+
+/// Four comparisons that lose 0.35 points on average, one of them 1.4.
+fn uneven(comparisons: &str, policies: &str) -> (Sweep, Vec<Record>, Files) {
+    let sweep = sweep(&format!(
+        "schema = 4\nname = 'uneven'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+         [grid]\nlang = ['en', 'pcm']\npolicy = {policies}\nseed = [42, 43, 44, 45, 46]\n\
+         [[claims]]\nsays = 'Freezing early blocks loses less than 0.6 points.'\n{comparisons}\n\
+         tests = [{{ loses-at-most = {{ a = ['first-2', 'first-4'], b = ['none'], margin = 0.6 }} }}]"
+    ));
+    let reach = |place: &Place<'_>| {
+        let settings = place.settings;
+        let lost = match (settings.lang.as_str(), settings.policy.as_str()) {
+            (_, "none") => 0,
+            ("pcm", "first-4") => 140 + settings.seed % 3,
+            _ => settings.seed % 2,
+        };
+        Some(Reached::Words(10_000, 9_700 + 7 * (settings.seed % 4) - lost))
+    };
+    let (records, files) = records(&sweep, &reach);
+    (sweep, records, files)
+}
+
+#[test]
+fn each_comparison_of_a_claim_must_hold_and_the_others_are_named() {
+    let all = "['none', 'first-2', 'first-4']";
+    let (sweep, records, predictions) = uneven("", all);
+    let report_of_each = report(&sweep, &records, &predictions);
+    let files = report_of_each.files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains("- **contradicted**: Freezing early blocks"), "{page}");
+    let found =
+        page.lines().find(|line| line.contains("(A: first-2 and first-4; B: none)")).expect("the test");
+    let expected = "3 of 4 comparisons supported; contradicted: pcm, first-4 against none; least favourable: \
+                    pcm, first-4 against none, A − B is −1.41 points";
+    assert!(found.contains(expected), "{found}");
+    assert!(text(&files, "claims.md").contains("and 1 contradicted (pcm, first-4 against none)."));
+    let terminal = report_of_each.terminal_table(200);
+    assert!(terminal.contains("less than 0.6 points. (pcm, first-4 against none)"), "{terminal}");
+
+    // The mean holds, and decides only where the plan asks for it.
+    let (sweep, records, predictions) = uneven("comparisons = 'mean'", all);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    assert!(text(&files, "report.md").contains("- **supported**: Freezing early blocks"));
+    assert!(text(&files, "claims.md").contains("The mean of a test's comparisons decides."));
+}
+
+#[test]
+fn a_comparison_that_the_sweep_lacks_leaves_a_claim_open() {
+    let (mut sweep, records, predictions) = uneven("", "['none', 'first-2', 'first-4']");
+    sweep.cells.retain(|cell| cell.settings.policy != "first-4");
+    let verdict = |records: &[Record]| {
+        let files = report(&sweep, records, &predictions).files().expect("a report");
+        let page = text(&files, "report.md").to_string();
+        page.lines()
+            .skip_while(|line| !line.contains(": Freezing early"))
+            .take(2)
+            .collect::<Vec<_>>()
+            .join("")
+    };
+    let line = verdict(&records);
+    assert!(line.contains("**not decided**") && line.contains("2 of 3 comparisons supported"), "{line}");
+    assert!(line.ends_with("; not compared: first-4 against none"), "{line}");
+    // A language whose cells are not done yet.
+    let english: Vec<Record> =
+        records.iter().filter(|record| record.cell.settings.lang == "en").cloned().collect();
+    let line = verdict(&english);
+    assert!(line.ends_with("; not compared: pcm, first-2 against none, first-4 against none"), "{line}");
+}

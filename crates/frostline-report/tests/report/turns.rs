@@ -241,7 +241,7 @@ fn claims_on_training_time_are_decided_by_steps_in_turns() {
 #[test]
 fn policies_that_took_turns_are_averaged_within_rounds() {
     let (mut sweep, records) = whole();
-    let claim = "[[claims]]\nsays = 'Both save time'\nonly.lang = 'en'\n[[claims.tests]]\n\
+    let claim = "[[claims]]\nsays = 'Both save time'\nonly.lang = 'en'\ncomparisons = 'mean'\n[[claims.tests]]\n\
                  less = { a = ['first-4', 'all'], b = ['none'], measure = 'train-time' }\n";
     sweep.plan.claims = toml::from_str::<Claims>(claim).expect("claims").claims;
     let files = Report::timed(&sweep, &records, &times(&sweep)).files().expect("a report");
