@@ -49,6 +49,9 @@ pub struct Reference {
     /// What else a reader of the differences should know, as Markdown.
     #[serde(default)]
     pub remarks: String,
+    /// Where its text differs from its own figures: one sentence each, as Markdown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text_differs: Vec<String>,
     /// All parameters of its model.
     #[serde(default)]
     pub total_parameters: Option<u64>,

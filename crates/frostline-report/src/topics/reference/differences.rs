@@ -44,6 +44,11 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
     if !remarks.is_empty() {
         page.paragraph(remarks);
     }
+    if !reference.text_differs.is_empty() {
+        page.section(2, format!("Where the {name}'s text and figures differ"));
+        page.paragraph("The tables here show its figures.");
+        reference.text_differs.iter().for_each(|place| page.item(place.trim()));
+    }
 }
 
 /// ` beyond 42`; nothing where the reference does not say.
