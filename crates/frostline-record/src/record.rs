@@ -246,6 +246,12 @@ impl EpochRow {
         let labels = self.dev_f1.len();
         (labels > 0).then(|| self.dev_f1.values().sum::<f64>() / labels as f64)
     }
+
+    /// F1 of the positive label: of two labels, the last in the order of the alphabet. Nothing where there are others.
+    #[must_use]
+    pub fn dev_positive_f1(&self) -> Option<f64> {
+        self.dev_f1.last_key_value().filter(|_| self.dev_f1.len() == 2).map(|(_, f1)| *f1)
+    }
 }
 
 /// A point of the train-loss curve.

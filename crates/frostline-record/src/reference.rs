@@ -119,6 +119,8 @@ pub struct PublishedRun {
     pub called: String,
     /// Accuracy on dev after each epoch.
     pub dev_accuracy: Vec<f64>,
+    /// F1 of the positive label on dev after each epoch.
+    pub dev_f1: Vec<f64>,
     /// Loss on dev after each epoch.
     pub dev_loss_nats: Vec<f64>,
     /// Train loss of each epoch.
@@ -150,8 +152,9 @@ pub struct PublishedRun {
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The figures that [`Reference::defined`] can explain.
-const FIGURES: [&str; 11] = [
+const FIGURES: [&str; 12] = [
     "dev_accuracy",
+    "dev_f1",
     "dev_loss_nats",
     "train_loss_nats",
     "test_accuracy",
