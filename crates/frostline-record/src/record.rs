@@ -454,6 +454,12 @@ impl MadeBy {
         }
     }
 
+    /// Whether it computed on a GPU, so that the memory of its process is not the memory of its steps.
+    #[must_use]
+    pub fn on_gpu(&self) -> bool {
+        self.isa.starts_with("gpu")
+    }
+
     /// What a cell that asks for this precision was computed in by this maker. Where bits are reproducible, products of bf16
     /// are computed even without an instruction for them; elsewhere such cells compute in f32.
     #[must_use]
