@@ -38,7 +38,9 @@ mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
-pub use claim::{Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs};
+pub use claim::{
+    Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
+};
 pub use error::PlanError;
 pub use event::{Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StepEvent};
 pub use facts::{CellFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};

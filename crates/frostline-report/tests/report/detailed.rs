@@ -423,3 +423,44 @@ fn a_comparison_that_the_sweep_lacks_leaves_a_claim_open() {
     let line = verdict(&english);
     assert!(line.ends_with("; not compared: pcm, first-2 against none, first-4 against none"), "{line}");
 }
+
+#[test]
+fn gradual_unfreezing_is_an_axis_over_which_tasks_drift() {
+    let sweep = sweep(
+        "schema = 4\nname = 'gradual'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+         [grid]\npolicy = ['none', 'first-4']\nseed = [42, 43, 44, 45, 46]\n'unfreeze.every' = [0, 1]\n\
+         [settings.tasks.en]\ndata = 'en'\n[settings.tasks.pcm]\ndata = 'pcm'\n\
+         [settings.eval]\ntask = 'pcm'\n[settings.train]\nepochs = 2\n\
+         [[settings.stages]]\nname = 'source'\nunfreeze.every = 0\ntasks.pcm.weight = 0\n\
+         [[settings.stages]]\nname = 'target'\ntasks.en.weight = 0\n\
+         [[claims]]\nsays = 'Gradual unfreezing prevents forgetting.'\n\
+         tests = [{ drift = { task = 'en', along = { axis = 'unfreeze.every', from = 0, to = 1 } } }]\n\
+         [[claims]]\nsays = 'It does so where everything learns.'\n\
+         tests = [{ drift = { task = 'en', along = { axis = 'unfreeze.every', from = 0, to = 1, policies = ['none'] } } }]\n\
+         [[claims]]\nsays = 'It keeps what pretraining learned.'\nuntestable = 'the head is not there.'",
+    );
+    let reach = |place: &Place<'_>| {
+        let settings = place.settings;
+        let lost = match (place.task, place.stage, settings.policy.as_str(), settings.unfreeze.every) {
+            ("en", 1, "none", 0) => 300 + 9 * (settings.seed % 3),
+            ("en", 1, "none", _) => 100 + 9 * (settings.seed % 2),
+            // Where blocks stay frozen, thawing the others slowly loses more.
+            ("en", 1, _, 0) => 100,
+            ("en", 1, _, _) => 140 + settings.seed % 4,
+            _ => 0,
+        };
+        Some(Reached::Words(10_000, 9_600 - lost))
+    };
+    let (records, predictions) = records(&sweep, &reach);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    let page = text(&files, "report.md");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let verdicts: Vec<_> = json["claims"].as_array().expect("claims").iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(verdicts, ["contradicted", "supported", "not_tested"]);
+    let line = |start: &str| page.lines().find(|line| line.contains(start)).unwrap_or_default();
+    let both = line("over the last stage");
+    assert!(both.contains("(A: unfreeze.every = 1; B: unfreeze.every = 0)"), "{both}");
+    let named = "contradicted: en, first-4, unfreeze.every = 1 against unfreeze.every = 0";
+    assert!(both.contains(named) && both.contains("1 of 2 comparisons supported"), "{both}");
+    assert_eq!(line("nothing here can decide it"), "  - nothing here can decide it: the head is not there");
+}

@@ -1,7 +1,7 @@
 //! Which cells a test pairs: those that differ in their policy, in their language, or in one further axis, alone; or the
 //! stages of a cell.
 
-use frostline_record::{Compared, Comparisons, Drift, Measure, MoreOf};
+use frostline_record::{Along, Compared, Comparisons, Drift, Measure, MoreOf};
 
 use crate::number::listed;
 use crate::study::cells::shown;
@@ -11,6 +11,7 @@ use crate::study::outcomes::After;
 use crate::study::{BASELINE, CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::intervals::BySentence;
+use crate::topics::claims::memory;
 use crate::topics::claims::pairs::Pair;
 use crate::topics::claims::rows::{Differences, PairedComparison, place, rows, versus};
 use crate::topics::claims::steps;
@@ -68,8 +69,10 @@ fn between(
     asks: String,
     question: Question,
 ) -> Answer<Differences> {
-    if test.measure == Measure::TrainTime {
-        return by_steps(study, cells, test, gauge, asks, question);
+    match test.measure {
+        Measure::TrainTime => return by_steps(study, cells, test, gauge, asks, question),
+        Measure::Memory => return by_peaks(study, cells, test, gauge, asks, question),
+        Measure::Dev | Measure::Test => {}
     }
     let mut found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
     if found.is_empty() {
@@ -118,6 +121,29 @@ fn by_steps(
     answer(asks, Differences { measured, unit, comparisons: question.comparisons, rows, together, missing })
 }
 
+/// Memory of policies' steps, which only processes of their own can compare.
+fn by_peaks(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    gauge: &Gauge<'_>,
+    asks: String,
+    question: Question,
+) -> Answer<Differences> {
+    let planned = planned(study, cells, &test.pairs());
+    if planned.iter().all(|(place, _)| place.is_empty()) {
+        return nothing(asks, cells, test.a.iter().chain(&test.b));
+    }
+    let Some((rows, together)) = memory::rows(study, cells, &test.pairs(), question) else {
+        return not_tested(asks, memory::UNMEASURED.into());
+    };
+    let on_gpu = cells.iter().filter_map(|view| study.step_costs.find(view)).any(|cost| cost.on_gpu);
+    let measured = if on_gpu { "peak GPU memory, MiB" } else { "peak memory, MiB" }.into();
+    let missing = missing(&planned, &rows);
+    let unit = gauge.difference_unit();
+    answer(asks, Differences { measured, unit, comparisons: question.comparisons, rows, together, missing })
+}
+
 /// Why training times of policies are not compared.
 const UNTIMED: &str = "the steps of these policies were not taken in turns, and training times of single cells hold whatever \
                        else the machine did; the same sweep command without `--no-timing` takes them";
@@ -139,10 +165,14 @@ pub(super) fn drift<'a>(
         name => format!("the stage `{name}`"),
     };
     let margin = by_more_than(test.margin, gauge.difference_unit());
+    let names = test.along.as_ref().map(|along| valued(&along.axis, [&along.to, &along.from]));
+    let sides = match &names {
+        Some([a, b]) => format!(" (A: {a}; B: {b})"),
+        None => sides(&test.a, &test.b),
+    };
     let asks = format!(
-        "over {stage}, {} falls less, or rises more, under A than under B{margin}{}",
-        gauge.name,
-        sides(&test.a, &test.b)
+        "over {stage}, {} falls less, or rises more, under A than under B{margin}{sides}",
+        gauge.name
     );
     let of_cell = |view: &'a CellView| {
         let (end, done) = (gauge.end(view)?.0, view.done()?);
@@ -153,18 +183,61 @@ pub(super) fn drift<'a>(
         };
         Some((end, gauge.after(done, at)? - gauge.after(done, at.checked_sub(1)?)?))
     };
-    let found = policies(study, cells, &test.pairs(), &of_cell);
-    if found.is_empty() {
+    let (pairs, planned) = match &test.along {
+        Some(along) => along_axis(study, cells, along, &of_cell),
+        None => (policies(study, cells, &test.pairs(), &of_cell), planned(study, cells, &test.pairs())),
+    };
+    if pairs.is_empty() {
         if !cells.iter().any(|view| of_cell(view).is_some()) {
             let why = format!("no cell that is done scored a task `{}` before and after {stage}", test.task);
             return not_tested(asks, why);
         }
-        return nothing(asks, cells, test.a.iter().chain(&test.b));
+        return match names {
+            Some(names) => not_tested(asks, unlike(&names)),
+            None => nothing(asks, cells, test.a.iter().chain(&test.b)),
+        };
     }
-    let planned = planned(study, cells, &test.pairs());
-    let found = Found { pairs: &found, sentences: None, planned };
+    let found = Found { pairs: &pairs, sentences: None, planned };
     let question = Question { wanted: Wanted::Above(test.margin), comparisons };
     decided(asks, format!("change of {}, points", gauge.name), &gauge, found, question)
+}
+
+/// Two values of an axis in words, A first.
+fn valued(axis: &str, values: [&toml::Value; 2]) -> [String; 2] {
+    values.map(|value| format!("{axis} = {}", written(value)))
+}
+
+/// Why no cells differ in two values of an axis.
+fn unlike(names: &[String; 2]) -> String {
+    format!("no two cells that are done differ in {} and nothing else", names.join(" against "))
+}
+
+/// Cells that differ in their values of an axis alone, and which of them the sweep has, done or not.
+fn along_axis<'a>(
+    study: &Study,
+    cells: &[&'a CellView],
+    along: &Along,
+    measured: &dyn Fn(&'a CellView) -> Option<(After<'a>, f64)>,
+) -> (Vec<Pair<'a>>, Vec<Planned>) {
+    let (mut found, mut planned) = (Vec::new(), Vec::new());
+    let Some(axis) = study.axes().iter().position(|axis| *axis == along.axis) else {
+        return (found, planned);
+    };
+    let names = valued(&along.axis, [&along.to, &along.from]);
+    let of_policy = |view: &CellView| {
+        along.policies.is_empty() || along.policies.iter().any(|policy| view.cell.settings.policy == *policy)
+    };
+    for &view in cells.iter().filter(|view| of_policy(view) && has(view, &along.axis, &along.to)) {
+        let is_twin =
+            |b: &&&'a CellView| has(b, &along.axis, &along.from) && are_twins_but_for(Some(axis), view, b);
+        let Some(twin) = cells.iter().find(is_twin) else { continue };
+        let of_cells = format!("{}, {}", place(study, view, Some(axis)), view.cell.settings.policy);
+        planned.push((of_cells.clone(), names.clone()));
+        if let [Some((a, of_a)), Some((b, of_b))] = [view, *twin].map(measured) {
+            found.push(Pair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
+        }
+    }
+    (found, planned)
 }
 
 /// One value of a further axis, one language, or one stage gives more than another.
@@ -175,7 +248,7 @@ pub(super) fn more_of(
     comparisons: Comparisons,
 ) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
-    let names = [&test.to, &test.from].map(|value| format!("{} = {}", test.axis, written(value)));
+    let names = valued(&test.axis, [&test.to, &test.from]);
     let (asks, wanted) = more(test, &gauge, &names);
     let axis = study.axes().iter().position(|axis| *axis == test.axis);
     let of_langs = test.axis == "lang";
@@ -205,12 +278,13 @@ pub(super) fn more_of(
         }
     }
     if found.is_empty() {
-        let names = names.join(" against ");
         return not_tested(
             asks,
             match test.is_of_stages() {
-                true => format!("no cell that is done has a {} after {names}", gauge.name),
-                false => format!("no two cells that are done differ in {names} and nothing else"),
+                true => {
+                    format!("no cell that is done has a {} after {}", gauge.name, names.join(" against "))
+                }
+                false => unlike(&names),
             },
         );
     }

@@ -58,7 +58,12 @@ pub(super) fn judge(study: &Study) -> Vec<Judged> {
 fn of_claim(study: &Study, claim: &Claim) -> Judged {
     let cells: Vec<&CellView> = study.cells.iter().filter(|view| allowed(claim, view)).collect();
     let of_test = |test| of_test(study, &cells, test, claim.comparisons);
-    let tests: Vec<Tested> = claim.tests.iter().map(of_test).collect();
+    let mut tests: Vec<Tested> = claim.tests.iter().map(of_test).collect();
+    if !claim.untestable.is_empty() {
+        let found = Found::Nothing(claim.untestable.trim().trim_end_matches('.').into());
+        tests =
+            vec![Tested { asks: "nothing here can decide it".into(), verdict: Verdict::NotTested, found }];
+    }
     let verdicts: Vec<Verdict> = tests.iter().map(|test| test.verdict).collect();
     let verdict = together(claim.needs, &verdicts);
     Judged { says: claim.says.clone(), verdict, needs: claim.needs, comparisons: claim.comparisons, tests }

@@ -40,7 +40,7 @@ pub(crate) struct PairedComparison {
     pub names: Option<[String; 2]>,
     /// The means of A and B.
     pub means: [f64; 2],
-    /// None where rounds are compared.
+    /// None where rounds or memory are compared.
     pub seeds: Vec<u64>,
     /// A − B by seed.
     pub differences: Vec<f64>,
@@ -61,6 +61,8 @@ pub(crate) enum Over {
     SeedsAndSentences,
     /// Rounds of steps that policies took in turns.
     Rounds,
+    /// One measurement of each policy, and what is known of how far it may be off.
+    Measurement,
 }
 
 impl Differences {
@@ -123,6 +125,7 @@ impl PairedComparison {
     pub fn count(&self) -> String {
         match self.over {
             Over::Rounds => plural(self.mean.n, "round"),
+            Over::Measurement => plural(self.mean.n, "comparison"),
             Over::Seeds | Over::SeedsAndSentences => plural(self.seeds.len(), "seed"),
         }
     }
