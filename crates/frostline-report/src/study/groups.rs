@@ -22,6 +22,12 @@ impl Group {
         self.stages.len() > 1
     }
 
+    /// Whether everything was frozen from start to end, the heads too.
+    pub fn learns_nothing(&self) -> bool {
+        let in_all = self.stages.iter().all(|stage| stage.trainable_parameters == 0);
+        in_all && self.parameters.as_ref().is_some_and(|parameters| parameters.trainable == 0)
+    }
+
     /// How many of its cells ran while the machine was busy with other work: `2 of 3`; nothing where none is known to have.
     pub fn busy_words(&self) -> Option<String> {
         (self.busy > 0).then(|| format!("{} of {}", self.busy, self.watched))

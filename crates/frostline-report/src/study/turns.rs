@@ -200,6 +200,8 @@ fn ratio(own: &[f64], other: &[f64]) -> Estimate {
 /// whatever else the machine did, so their ratios are no savings.
 pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
     match cost {
+        // Its cells take no step, whatever a forward pass costs.
+        _ if group.learns_nothing() => "100, nothing learned".into(),
         None => Value::Missing,
         Some(_) if group.policy == BASELINE => "baseline".into(),
         Some(cost) => cost.saving_shown(),

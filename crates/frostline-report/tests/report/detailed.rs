@@ -1,7 +1,7 @@
 //! Reports of cells that have stages, several tasks, sentences or gradual unfreezing, and of plans that
 //! claim something.
 
-use frostline_record::{ClaimTest, Record, Sweep};
+use frostline_record::{ClaimTest, Load, PairedTimes, Record, SCHEMA, Sweep, TimedPolicy};
 use frostline_report::{Report, ReportFile};
 
 use crate::common::{Lang, paper, reference};
@@ -463,4 +463,54 @@ fn gradual_unfreezing_is_an_axis_over_which_tasks_drift() {
     let named = "contradicted: en, first-4, unfreeze.every = 1 against unfreeze.every = 0";
     assert!(both.contains(named) && both.contains("1 of 2 comparisons supported"), "{both}");
     assert_eq!(line("nothing here can decide it"), "  - nothing here can decide it: the head is not there");
+}
+
+#[test]
+fn everything_frozen_saves_all_and_learns_nothing() {
+    let sweep = sweep(
+        "schema = 4\nname = 'frozen'\n[treebanks]\nen = 'UD_English-EWT'\n\
+         [grid]\npolicy = ['none', 'head-only', 'head-only+heads']\nseed = [42, 43]\n\
+         [settings.tasks.upos]\n[settings.tasks.genre]\nlabels = 'genre'\n",
+    );
+    let (records, predictions) = records(&sweep, &|_| Some(Reached::Words(1_000, 950)));
+    let timed = |cell: &frostline_record::Cell| {
+        let step_ms = if cell.settings.policy == "none" { 50.0 } else { 15.0 };
+        TimedPolicy {
+            cell: cell.id.clone(),
+            step_ms: vec![step_ms; 40],
+            cpu_ms: None,
+            peak_rss_mib: None,
+            peak_device_mib: None,
+        }
+    };
+    let times: Vec<PairedTimes> = sweep
+        .timed_groups(|_| true)
+        .into_iter()
+        .map(|cells| PairedTimes {
+            schema: SCHEMA,
+            policies: cells.iter().map(timed).collect(),
+            subwords: vec![350; 40],
+            load: Load::default(),
+            made_by: records[0].made_by.clone(),
+        })
+        .collect();
+    let report = Report::timed(&sweep, &records, &times);
+    let files =
+        report.with_predictions(|_, file| predictions.get(&file.sha256).cloned()).files().expect("a report");
+    let costs = between(text(&files, "report.md"), "### What a step costs", "\n## ");
+    let of =
+        |policy: &str| costs.lines().find(|line| line.starts_with(&format!("| {policy} "))).expect("a row");
+    assert!(of("head-only").contains("70.0"), "{costs}");
+    assert!(of("head-only+heads").contains("| 100, nothing learned |"), "{costs}");
+    // Cell, status, language, policy, seed, number, stage, task, unit, learned.
+    let tasks = text(&files, "tasks.csv");
+    let learned = |policy: &str| {
+        let rows = tasks.lines().filter(|line| line.contains(&format!(",{policy},")));
+        rows.map(|row| row.contains("s,true,dev,")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (learned("head-only"), learned("head-only+heads")),
+        (vec![true; 4], vec![false; 4]),
+        "{tasks}"
+    );
 }

@@ -5,9 +5,9 @@ use frostline_record::Load;
 use crate::keys;
 use crate::number::{listed, plural};
 use crate::page::Page;
-use crate::study::turns::{MeasuredLoad, StepCost};
+use crate::study::turns::{MeasuredLoad, StepCost, saving};
 use crate::study::{BASELINE, Group, Study, distinct};
-use crate::table::{Quantity, Value};
+use crate::table::Quantity;
 
 /// What "Time saving" is, for "How to read the tables".
 pub(super) const READING: &str = "**Time saving** is how much less time a training step takes than with `none`. After \
@@ -57,11 +57,7 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     let columns = keys::of_group(study)
         .column("Median step", Quantity::Measured("ms"), |group| cost(group).map(|cost| cost.step_ms))
         .optional("Median processor time", Quantity::Measured("ms"), |group| cost(group)?.cpu_ms)
-        .column("Time saving", Quantity::Percent(1), |group| match cost(group) {
-            Some(cost) if other(group) => cost.saving_shown(),
-            Some(_) => "baseline".into(),
-            None => Value::Missing,
-        })
+        .column("Time saving", Quantity::Percent(1), |group| saving(group, cost(group)))
         .optional("Predicted time saving", Quantity::Percent(1), |group| {
             predicted(group).speedup.filter(|_| other(group)).map(|speedup| 1.0 - 1.0 / speedup)
         })
