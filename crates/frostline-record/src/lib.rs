@@ -42,7 +42,9 @@ pub use claim::{
     Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
 };
 pub use error::PlanError;
-pub use event::{Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StepEvent};
+pub use event::{
+    Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StageParameters, StepEvent,
+};
 pub use facts::{CellFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};

@@ -35,9 +35,9 @@ impl Peaks {
 }
 
 /// Why peaks are not compared.
-pub(super) const UNMEASURED: &str = "the memory of these policies' steps was not measured: on a processor that takes steps in \
-    turns (the same sweep command without `--no-timing`), on a GPU also files in `timings/` of a version that asks the GPU's \
-    allocator. The memory of a process is not the GPU's";
+pub(super) const UNMEASURED: &str = "the memory of these policies' steps was not measured. It is measured with the steps in \
+    turns (the same sweep command without `--no-timing`), of a GPU by its allocator; files of before that hold the memory of the \
+    process, which is not the GPU's";
 
 /// One row per comparison; where their mean decides, also one for all. Nothing unless every comparison was measured.
 pub(super) fn rows(
