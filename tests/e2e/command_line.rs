@@ -299,7 +299,7 @@ fn data_without_a_plan_is_the_study_on_it() {
     let ended = Ended::of(&mut world.command(&fixed));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let about: Vec<&str> = ended.out.lines().take(2).collect();
-    assert!(about[0].starts_with("plan      paper (") && about[0].contains("25 cells"), "{about:?}");
+    assert!(about[0].starts_with("plan      paper (") && about[0].contains("30 cells"), "{about:?}");
     insta::assert_snapshot!(about[1].trim_start(), @"chosen because --data is given and --plan is not; --plan demo runs the demo, --plan FILE your own");
     assert!(ended.out.contains("data/UD_English-EWT/x-ud-train.conllu"), "{}", ended.out);
     let missing = Ended::of(&mut world.command(&["sweep", "--data", "nowhere", "--lang", "en"]));

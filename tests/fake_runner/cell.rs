@@ -11,7 +11,7 @@ use frostline_files::claim::Commit;
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded,
     LossPoint, MadeBy, Outcome, PrefixEvent, Record, SCHEMA, Sample, SavedFiles, Score, SplitFacts,
-    StageOutcome, StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit,
+    StageOutcome, StageParameters, StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit,
 };
 
 use crate::send;
@@ -120,6 +120,8 @@ fn loaded(job: &Job) -> Loaded {
         sentences: [3, 2, 2],
         tags: text(&["NOUN", "VERB"]),
         accounts: accounts(job),
+        stages: vec![StageParameters { name: "train".into(), trainable: accounts(job).trainable }],
+        initialised: text(&["upos.weight", "upos.bias"]),
         sample: Sample {
             words: text(&["Glaciers", "thaw"]),
             subwords: text(&["[CLS]", "glac", "##iers", "thaw", "[SEP]"]),

@@ -51,6 +51,7 @@ fn time(arguments: &[String]) {
         step_ms: step_ms(number),
         cpu_ms: None,
         peak_rss_mib: (job.measure == Measurement::Memory).then_some(100.0),
+        peak_device_mib: None,
     });
     let times = PairedTimes {
         schema: SCHEMA,

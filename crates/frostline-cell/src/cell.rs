@@ -12,17 +12,20 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, ParameterSource, RandomInit};
 use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings, read_record,
+    self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings,
+    StageParameters, read_record,
 };
 use frostline_train::{Saved, extras};
 use tracing::field::Empty;
 use tracing::{debug_span, info_span};
 
 use crate::busy::Busy;
-use crate::heads::HEAD_STD;
+use crate::data::Data;
+use crate::heads::{HEAD_STD, head_names};
 use crate::history::ms;
 use crate::load::load;
 use crate::outcome::{self, accounts};
+use crate::params::{Naming, initialised};
 use crate::save::Trained;
 use crate::shared::Shared;
 use crate::stage::{Stage, StageRun};
@@ -90,6 +93,12 @@ impl Work for CellTask<'_> {
     }
 }
 
+/// How many parameters a stage trains at its end.
+fn stage_parameters(stage: &Stage, encoder: &EncoderConfig, data: &Data) -> StageParameters {
+    let trainable = accounts(encoder, &data.heads, stage.timeline.last()).trainable;
+    StageParameters { name: stage.name.to_string(), trainable }
+}
+
 fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Timing) -> Result<Commit> {
     let (result, timing) = (Some(result), Some(timing));
     let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error: None };
@@ -151,6 +160,13 @@ fn run_cell<B: Train>(
         sentences: data.sentences,
         tags: data.main().tags.clone(),
         accounts: accounts(encoder, &data.heads, last.timeline.last()),
+        stages: stages.iter().map(|stage| stage_parameters(stage, encoder, &data)).collect(),
+        initialised: initialised(
+            encoder,
+            &data.heads,
+            Naming { heads: &head_names(settings), hugging_face: false },
+            &*source,
+        ),
         sample: data.sample.clone(),
         load_ms,
         resumed: history.steps + saved.as_ref().map_or(0, Saved::step),

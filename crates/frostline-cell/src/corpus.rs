@@ -91,6 +91,8 @@ impl Files {
                 sentences.retain(|&sentence| from_genre(&file.document, sentence, &data.scored_genre));
             }
         }
+        let dev = scored_share(dev, data.dev_fraction, "dev fraction");
+        let test = test.map(|test| scored_share(test, data.test_fraction, "test fraction"));
         Chosen { train: choose(train, data, seed), dev, test }
     }
 
@@ -169,6 +171,15 @@ fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
     take(all, count, Stream::new(seed, "fraction")).0
 }
 
+/// A drawn share of what is scored, at least one sentence. It is the same for all seeds: they are compared sentence by sentence.
+fn scored_share<T>(all: Vec<T>, share: f64, stream: &str) -> Vec<T> {
+    if share >= 1.0 || all.is_empty() {
+        return all;
+    }
+    let count = ((all.len() as f64 * share).floor() as usize).max(1);
+    take(all, count, Stream::new(0, stream)).0
+}
+
 /// A drawn share, rounded, and the rest; both in order, neither empty where there are two.
 fn cut<T>(all: Vec<T>, share: f64, stream: Stream) -> (Vec<T>, Vec<T>) {
     let most = all.len().saturating_sub(1);
@@ -192,6 +203,17 @@ mod tests {
 
     fn sample(sample: usize, draw: u64, seed: u64) -> Vec<usize> {
         choose((0..100).collect(), &DataSettings { sample, draw, ..DataSettings::default() }, seed)
+    }
+
+    #[test]
+    fn a_share_of_what_is_scored_is_the_same_for_all_seeds() {
+        let share = |of: usize, share: f64| scored_share((0..of).collect(), share, "dev fraction");
+        let fifth = share(2_001, 0.2);
+        assert_eq!(fifth.len(), 400, "as int(0.2 * 2001) in Python");
+        assert!(fifth.is_sorted() && fifth != (0..400).collect::<Vec<usize>>());
+        assert_eq!(fifth, share(2_001, 0.2));
+        assert_eq!((share(7, 1.0).len(), share(7, 0.01).len(), share(0, 0.5).len()), (7, 1, 0));
+        assert_ne!(fifth, scored_share((0..2_001).collect(), 0.2, "test fraction"));
     }
 
     #[test]

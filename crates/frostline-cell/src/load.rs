@@ -50,7 +50,7 @@ fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result
         ready.push(task);
     }
     let vocabulary = compact(&mut ready, &encoder);
-    let sample = sample(&aligned[headline].train, &ready[headline].train, &aligner.aligner);
+    let sample = sample(&aligned[headline].train, &ready[headline], &aligner.aligner);
     let heads = heads(settings, |name| {
         ready.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
     });
@@ -90,12 +90,19 @@ fn task_data(settings: &Settings, task: &TaskSentences, aligned: &AlignedTask<'_
         head: head.context("a shared head belongs to a task")?,
         settings: of_task.clone(),
         tags: tags.clone(),
-        train: dataset(&aligned.train, tags, settings)?,
+        train: learned_from(&aligned.train, tags, settings)?,
         dev: scored(&aligned.dev, &portions.dev)?,
         test: test.map(|(split, portion)| scored(split, portion)).transpose()?,
         facts: known.facts(aligned, tags),
         most_frequent: None,
     })
+}
+
+/// Train as examples, with as many label positions as the settings say.
+fn learned_from(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Result<Dataset> {
+    let dataset = dataset(split, tags, settings)?;
+    let all = settings.data.label_all_tokens && split.unit == Unit::Words;
+    Ok(if all { dataset.with_all_subwords(&split.aligned) } else { dataset })
 }
 
 /// A split as examples, with `strict_tags` only where train has all of its tags.
@@ -135,15 +142,14 @@ fn compact(tasks: &mut [TaskData], encoder: &EncoderConfig) -> Vocabulary {
 }
 
 /// The first train sentence of a few words, as the model sees it.
-fn sample(train: &AlignedSplit<'_>, data: &Dataset, aligner: &Aligner) -> Sample {
+fn sample(train: &AlignedSplit<'_>, task: &TaskData, aligner: &Aligner) -> Sample {
     let few = |words: usize| (4..=12).contains(&words);
     let at = train.sentences.iter().position(|sentence| few(sentence.tagged.words.len())).unwrap_or(0);
-    let (example, sentence) = (&data.examples[at], &train.sentences[at].tagged);
+    let (example, sentence) = (&task.train.examples[at], &train.sentences[at].tagged);
     let mut labels = vec![String::new(); example.ids.len()];
-    let tagged = sentence.tags.iter().filter(|&&tag| tag != "_");
-    for (word, tag) in example.words.iter().zip(tagged) {
-        if let Ok(position) = word {
-            labels[*position as usize] = (*tag).to_string();
+    for (word, gold) in example.words.iter().zip(&example.gold) {
+        if let (Ok(position), Some(tag)) = (word, gold) {
+            labels[*position as usize].clone_from(&task.tags[*tag as usize]);
         }
     }
     Sample {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use frostline_freeze::{Group, LayerDecay, Timeline};
-use frostline_model::{EncoderConfig, HeadShape};
+use frostline_model::{EncoderConfig, HeadKind, HeadShape, ParameterSource, hugging_face_name};
 use frostline_record::{Accounts, Cost, PredictedMemory};
 use serde::Serialize;
 
@@ -38,6 +38,8 @@ pub struct Outlook {
 pub struct Listed {
     /// Its path.
     pub path: String,
+    /// The name that lists show, by [`Naming`].
+    pub name: String,
     /// Its shape.
     pub shape: Vec<usize>,
     /// The epoch or step, counted from 0, from which it learns; nothing where it never does.
@@ -46,11 +48,58 @@ pub struct Listed {
     pub lr: f64,
 }
 
+/// How parameters are called.
+#[derive(Clone, Copy, Debug)]
+pub struct Naming<'a> {
+    /// The names of the heads' tasks, in the model's order.
+    pub heads: &'a [&'a str],
+    /// Whether to use the names of Hugging Face's models, where these have one.
+    pub hugging_face: bool,
+}
+
+impl Naming<'_> {
+    /// The name of a parameter: its path, or for a head its task's name and the layer. Hugging Face has no name for what is
+    /// added to blocks, and the same names for the heads of several tasks, so these keep theirs.
+    #[must_use]
+    pub fn of(self, path: &str, encoder: &EncoderConfig) -> String {
+        let head = path.strip_prefix("heads.").and_then(|rest| rest.split_once('.'));
+        let task =
+            head.and_then(|(number, rest)| Some((self.heads.get(number.parse::<usize>().ok()?)?, rest)));
+        let is_added = || encoder.extras.parameters(encoder).iter().any(|(added, _)| added == path);
+        match task {
+            _ if self.hugging_face && (task.is_none() || self.heads.len() == 1) && !is_added() => {
+                hugging_face_name(encoder.family, path).0
+            }
+            Some((task, rest)) => format!("{task}.{}", rest.strip_prefix("classifier.").unwrap_or(rest)),
+            None => path.into(),
+        }
+    }
+}
+
+/// The names of the parameters that are drawn at random, since the encoder's files lack them: of heads and of what a policy
+/// adds; of the whole model where it starts at random.
+pub(crate) fn initialised(
+    encoder: &EncoderConfig,
+    heads: &[HeadShape],
+    naming: Naming<'_>,
+    source: &dyn ParameterSource,
+) -> Vec<String> {
+    let pooled = |path: &str| {
+        let head = path.strip_prefix("heads.").and_then(|rest| rest.split_once(".dense."));
+        let (number, kind) = head?;
+        let is_pooler = heads.get(number.parse::<usize>().ok()?)?.kind == HeadKind::Pooler;
+        is_pooler.then(|| format!("pooler.{kind}"))
+    };
+    let is_read = |path: &str| source.has(pooled(path).as_deref().unwrap_or(path));
+    let all = encoder.parameters(heads).into_iter().map(|(path, _)| path);
+    all.filter(|path| !is_read(path)).map(|path| naming.of(&path, encoder)).collect()
+}
+
 /// Every parameter of an encoder with heads: what learns when.
 #[must_use]
 pub fn list(
     encoder: &EncoderConfig,
-    heads: &[HeadShape],
+    (heads, naming): (&[HeadShape], Naming<'_>),
     timeline: &Timeline,
     lr: f64,
     rates: LayerDecay,
@@ -59,27 +108,45 @@ pub fn list(
         let mut moments = std::iter::once((0, timeline.at(0))).chain(timeline.unfreezings());
         let learns_from = moments.find(|(_, policy)| !policy.freezes(&path)).map(|(step, _)| step);
         let lr = if learns_from.is_some() { lr * rates.of(Group::of(&path)) } else { 0.0 };
-        Listed { path, shape, learns_from, lr }
+        let name = naming.of(&path, encoder);
+        Listed { path, name, shape, learns_from, lr }
     };
     encoder.parameters(heads).into_iter().map(listed).collect()
 }
 
-/// The list as lines; empty where it was not asked for.
+/// Two lists as lines, of what is trainable and of what is frozen; empty where they were not asked for.
 #[must_use]
 pub fn listing(outlook: &Outlook) -> String {
     let Some(parameters) = &outlook.parameters else { return String::new() };
-    let wide = parameters.iter().map(|one| one.path.len()).max().unwrap_or(0);
-    let mut out = format!("\n{}\n", outlook.policy);
-    for Listed { path, shape, learns_from, lr } in parameters {
-        let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
-        let state = match learns_from {
-            None => "frozen".into(),
-            Some(0) => format!("learns at {lr:.3e}"),
-            Some(from) => format!("learns at {lr:.3e} from {from}"),
-        };
-        let _ = writeln!(out, "{path:<wide$} {shape:>14}  {state}");
+    let wide = parameters.iter().map(|one| one.name.len()).max().unwrap_or(0);
+    let (trainable, frozen): (Vec<&Listed>, Vec<&Listed>) =
+        parameters.iter().partition(|one| one.learns_from.is_some());
+    let mut out = String::new();
+    for (what, list) in [("trainable", trainable), ("frozen", frozen)] {
+        let numbers = list.iter().map(|one| one.shape.iter().product::<usize>() as u64).sum();
+        let _ = writeln!(
+            out,
+            "\n{}, {what}: {} parameters in {}",
+            outlook.policy,
+            grouped(numbers),
+            tensors(&list)
+        );
+        for Listed { name, shape, learns_from, lr, .. } in list {
+            let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
+            let state = match learns_from {
+                None => String::new(),
+                Some(0) => format!("  at {lr:.3e}"),
+                Some(from) => format!("  at {lr:.3e} from {from}"),
+            };
+            let _ = writeln!(out, "  {name:<wide$} {shape:>14}{state}");
+        }
     }
     out
+}
+
+/// `1 tensor`, `4 tensors`.
+fn tensors(list: &[&Listed]) -> String {
+    format!("{} tensor{}", list.len(), if list.len() == 1 { "" } else { "s" })
 }
 
 /// One policy: its accounts group by group, and its cost.
@@ -233,6 +300,47 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use frostline_model::ModelError;
+
+    use super::*;
+
+    /// An encoder's files: everything of it, with a pooler or without.
+    struct Files {
+        pooler: bool,
+    }
+
+    impl ParameterSource for Files {
+        fn has(&self, path: &str) -> bool {
+            path.starts_with("encoder.") && !path.contains(".lora.")
+                || (self.pooler && path.starts_with("pooler."))
+        }
+
+        fn values(&self, path: &str, _: &[usize]) -> Result<Vec<f32>, ModelError> {
+            unreachable!("{path} is only asked for by name")
+        }
+    }
+
+    #[test]
+    fn what_the_files_lack_is_named() {
+        let config = r#"{"model_type": "bert", "vocab_size": 30, "hidden_size": 8, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 64, "type_vocab_size": 2}"#;
+        let encoder = EncoderConfig::parse(config, "test").expect("a config");
+        let pooler = HeadShape { kind: HeadKind::Pooler, ..HeadShape::linear(2) };
+        let heads = [pooler, HeadShape::linear(4)];
+        let named = |heads: &[HeadShape], names: &[&str], hugging_face, pooler| {
+            initialised(&encoder, heads, Naming { heads: names, hugging_face }, &Files { pooler })
+        };
+        let own = ["mood.weight", "mood.bias", "ner.weight", "ner.bias"];
+        assert_eq!(named(&heads, &["mood", "ner"], false, true), own);
+        let with_dense = named(&heads, &["mood", "ner"], false, false);
+        assert_eq!(with_dense[..2], ["mood.dense.weight", "mood.dense.bias"]);
+        assert_eq!(with_dense[2..], own);
+        // Hugging Face has one classifier; the names of several are ours.
+        assert_eq!(named(&heads, &["mood", "ner"], true, true), own);
+        let one = named(&heads[1..], &["ner"], true, true);
+        assert_eq!(one, ["classifier.weight", "classifier.bias"]);
+    }
+
     #[test]
     fn as_many_sentences_fit_as_are_said_to() {
         let needs = |sentences: u64| 100 + 10 * sentences.min(7) + 3 * sentences;

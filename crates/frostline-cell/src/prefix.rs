@@ -187,7 +187,12 @@ impl Request<'_> {
                 None => (input("test"), (None, None, None, ""), false),
             },
         };
-        let chosen = (file, how, drawn.then_some(settings.seed));
+        let scored = match split {
+            "train" => 1.0,
+            "dev" => settings.data.dev_fraction,
+            _ => settings.data.test_fraction,
+        };
+        let chosen = (file, how, scored, drawn.then_some(settings.seed));
         let of_encoder = ["config", "tokenizer", "tokenizer-config", "vocabulary"];
         let read = inputs
             .iter()

@@ -33,6 +33,9 @@ const FEWEST: usize = 20;
 /// The policy to which the others' ratios are shown; the first one where it is not among them.
 const BASELINE: &str = "none";
 
+/// Bytes of a MiB.
+const MIB: f64 = 1024.0 * 1024.0;
+
 /// Steps of which the memory is measured, on the largest batches.
 const MEMORY_STEPS: usize = 3;
 
@@ -106,13 +109,17 @@ impl Work for Timing<'_> {
             Ok(times)
         };
         let base = base(ready.iter().map(|ready| ready.cell.settings.policy.as_str()));
-        let rounds = rounds(job.measure, base, take, &mut busy)?;
-        let memory = (job.measure == Measurement::Memory).then(peak_rss_mib).filter(|peak| *peak > 0.0);
+        let of_memory = job.measure == Measurement::Memory;
+        let steps = || rounds(job.measure, base, take, &mut busy);
+        let (rounds, device_bytes) = if of_memory { B::k_watch_memory(steps) } else { (steps(), None) };
+        let rounds = rounds?;
+        let memory = of_memory.then(peak_rss_mib).filter(|peak| *peak > 0.0);
         let policies = ready.iter().enumerate().map(|(at, ready)| TimedPolicy {
             cell: ready.cell.id.clone(),
             step_ms: rounds.iter().map(|round| round[at].wall_ms).collect(),
             cpu_ms: rounds.iter().map(|round| round[at].cpu_ms).collect(),
             peak_rss_mib: memory,
+            peak_device_mib: device_bytes.map(|bytes| bytes as f64 / MIB),
         });
         Ok(PairedTimes {
             schema: SCHEMA,

@@ -35,6 +35,12 @@ pub trait Kernels: Backend {
         precision == Precision::F32
     }
 
+    /// The result of some work, and the most bytes of a GPU's memory that were in use at once meanwhile, as its allocator counts
+    /// them; nothing on a processor. Watching slows the work.
+    fn k_watch_memory<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
+        (work(), None)
+    }
+
     /// `x W + b`. A row of the result depends only on the same row of x, not on the other rows: bit for
     /// bit on flex, up to rounding elsewhere.
     ///

@@ -14,7 +14,9 @@ impl Settings {
         let t = &self.train;
         let whole = self.data.first == 0 && self.data.fraction >= 1.0;
         let large = |number: usize| i64::try_from(number).is_err();
-        let rules: [(&str, f64, bool, &str); 25] = [
+        let d = &self.data;
+        let share = |share: f64, cut: f64| share > 0.0 && share <= 1.0 && (share == 1.0 || cut == 0.0);
+        let rules: [(&str, f64, bool, &str); 27] = [
             ("seed", self.seed as f64, i64::try_from(self.seed).is_ok(), "below 2^63, as TOML's numbers are"),
             ("data.first", self.data.first as f64, !large(self.data.first), "below 2^63"),
             ("data.draw", self.data.draw as f64, i64::try_from(self.data.draw).is_ok(), "below 2^63"),
@@ -62,6 +64,18 @@ impl Settings {
                 self.data.fraction,
                 self.data.fraction > 0.0 && self.data.fraction <= 1.0,
                 "in (0, 1]",
+            ),
+            (
+                "data.dev_fraction",
+                d.dev_fraction,
+                share(d.dev_fraction, d.cut_dev),
+                "in (0, 1], and 1 where `data.cut_dev` cuts dev from train: cut less there",
+            ),
+            (
+                "data.test_fraction",
+                d.test_fraction,
+                share(d.test_fraction, d.cut_test),
+                "in (0, 1], and 1 where `data.cut_test` cuts test from train: cut less there",
             ),
             ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
             ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),

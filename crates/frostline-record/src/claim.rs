@@ -18,8 +18,15 @@ pub struct Claim {
     /// How many of the tests must hold.
     #[serde(default)]
     pub needs: Needs,
-    /// What decides; at least one.
+    /// How many comparisons of a test must hold.
+    #[serde(default)]
+    pub comparisons: Comparisons,
+    /// What decides; at least one, unless nothing here can.
+    #[serde(default)]
     pub tests: Vec<ClaimTest>,
+    /// Why nothing here can decide; such a claim has no test.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub untestable: String,
 }
 
 /// How many tests of a claim must hold.
@@ -31,6 +38,17 @@ pub enum Needs {
     All,
     /// One is enough.
     Any,
+}
+
+/// How many comparisons of a test must hold, where it makes several: of policies, languages or values of further axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Comparisons {
+    /// Each of them.
+    #[default]
+    Each,
+    /// Their mean, whatever single ones give.
+    Mean,
 }
 
 /// Something that differences between cells decide.
@@ -66,7 +84,7 @@ pub struct Compared {
     /// Whose score; empty means the headline's.
     #[serde(default)]
     pub task: String,
-    /// Points of a score; percent of B for a time.
+    /// Points of a score; percent of B for a time or memory.
     #[serde(default)]
     pub margin: f64,
 }
@@ -82,6 +100,16 @@ pub enum Measure {
     Test,
     /// The measured time of all training steps.
     TrainTime,
+    /// The most memory that training steps need where they are computed: of the GPU, or of the process.
+    Memory,
+}
+
+impl Measure {
+    /// Whether it is a score of a task.
+    #[must_use]
+    pub const fn is_score(self) -> bool {
+        matches!(self, Self::Dev | Self::Test)
+    }
 }
 
 /// Cells whose headline accuracy on dev after an epoch is near that of their end.
@@ -162,16 +190,36 @@ pub struct Drift {
     /// The stage's name, held against the stage before it; empty means the last.
     #[serde(default)]
     pub stage: String,
-    /// The policies under which it should lose less, or gain more.
+    /// The policies under which it should lose less, or gain more; empty where values of an axis are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub a: Vec<String>,
     /// The policies that they are held against, in the manner of [`Compared`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub b: Vec<String>,
+    /// The two values of an axis that are compared in the place of policies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub along: Option<Along>,
     /// On which split.
     #[serde(default)]
     pub measure: Measure,
     /// By how many points A must be ahead.
     #[serde(default)]
     pub margin: f64,
+}
+
+/// Two values of a further axis, such as gradual unfreezing and none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Along {
+    /// The dotted path of the axis.
+    pub axis: String,
+    /// Its value in the cells B.
+    pub from: toml::Value,
+    /// Its value in the cells A.
+    pub to: toml::Value,
+    /// Only cells with these policies; empty means all.
+    #[serde(default)]
+    pub policies: Vec<String>,
 }
 
 const fn half() -> f64 {

@@ -42,8 +42,14 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
     if claim.says.trim().is_empty() {
         return Some("it says nothing; write its sentence as `says`".into());
     }
-    if claim.tests.is_empty() {
-        return Some("it has no test; give it at least one in `tests`".into());
+    match (claim.tests.is_empty(), claim.untestable.trim().is_empty()) {
+        (true, true) => {
+            return Some("it has no test; give it at least one in `tests`, or say in `untestable` why nothing can decide".into());
+        }
+        (false, false) => {
+            return Some("it is `untestable` and has tests; remove one of the two".into());
+        }
+        _ => {}
     }
     for (path, value) in &claim.only {
         let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -56,13 +62,14 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
     }
     claim.tests.iter().find_map(|test| match test {
         ClaimTest::Less(test) => compared(test, scope),
-        ClaimTest::EqualWithin(test) if test.margin == 0.0 => {
-            Some("`equal-within` needs a margin above 0, in points of a score or percent of a time".into())
-        }
+        ClaimTest::EqualWithin(test) if test.margin == 0.0 => Some(
+            "`equal-within` needs a margin above 0, in points of a score or percent of a time or memory"
+                .into(),
+        ),
         ClaimTest::LosesAtMost(test) if test.margin == 0.0 => {
             Some("`loses-at-most` needs a margin above 0, in points of a score".into())
         }
-        ClaimTest::LosesAtMost(test) if test.measure == Measure::TrainTime => {
+        ClaimTest::LosesAtMost(test) if !test.measure.is_score() => {
             Some("`loses-at-most` compares scores; its measure is `dev` or `test`".into())
         }
         ClaimTest::EqualWithin(test) | ClaimTest::LosesAtMost(test) => compared(test, scope),
@@ -98,6 +105,9 @@ fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
     }
     if test.from == test.to {
         return Some(format!("it holds `{} = {}` against itself", test.axis, test.from));
+    }
+    if test.measure == Measure::Memory {
+        return Some("`memory` compares policies: use it with `less` or `equal-within`".into());
     }
     let mut values = [&test.from, &test.to].into_iter();
     let unfit = values.find_map(|value| match test.is_of_stages() {
@@ -138,7 +148,7 @@ fn drift(test: &Drift, scope: &Scope<'_>) -> Option<String> {
     if test.task.is_empty() {
         return Some("`drift` needs the name of a task".into());
     }
-    if test.measure == Measure::TrainTime {
+    if !test.measure.is_score() {
         return Some("`drift` compares scores; its measure is `dev` or `test`".into());
     }
     // An error in the stages has a message of its own; then there are no names.
@@ -153,7 +163,29 @@ fn drift(test: &Drift, scope: &Scope<'_>) -> Option<String> {
     if names.len() == 1 {
         return Some("`drift` compares a stage with the one before it, but the plan has only one".into());
     }
-    sides(&test.a, &test.b, scope).or_else(|| margin(test.margin)).or_else(|| no_task(&test.task, scope))
+    let compared = match &test.along {
+        None => sides(&test.a, &test.b, scope),
+        Some(_) if !test.a.is_empty() || !test.b.is_empty() => {
+            Some("`drift` compares policies (`a` and `b`) or values of an axis (`along`), not both".into())
+        }
+        Some(along) => {
+            values(&along.axis, [&along.from, &along.to], scope).or_else(|| unknown(&along.policies, scope))
+        }
+    };
+    compared.or_else(|| margin(test.margin)).or_else(|| no_task(&test.task, scope))
+}
+
+/// Why two values of an axis cannot be compared.
+fn values(axis: &str, [from, to]: [&toml::Value; 2], scope: &Scope<'_>) -> Option<String> {
+    if ["lang", "policy", "seed"].contains(&axis) {
+        return Some(format!(
+            "`along` compares along a further axis, such as `unfreeze.every`, not `{axis}`"
+        ));
+    }
+    if from == to {
+        return Some(format!("it holds `{axis} = {from}` against itself"));
+    }
+    [from, to].into_iter().find_map(|value| unfit(scope, axis, value))
 }
 
 fn sides(a: &[String], b: &[String], scope: &Scope<'_>) -> Option<String> {
@@ -203,9 +235,9 @@ fn margin_of(what: &str, value: f64) -> Option<String> {
 }
 
 fn timed(measure: Measure, task: &str) -> Option<String> {
-    (measure == Measure::TrainTime && !task.is_empty()).then(|| {
-        format!("`train-time` is the whole cell's, so it cannot be the task `{task}`'s; omit `task`")
-    })
+    let name = if measure == Measure::Memory { "memory" } else { "train-time" };
+    (!measure.is_score() && !task.is_empty())
+        .then(|| format!("`{name}` is the whole cell's, so it cannot be the task `{task}`'s; omit `task`"))
 }
 
 /// Why a setting cannot have this value.
@@ -300,6 +332,18 @@ mod tests {
                 "the language \"de\" is not one of the plan's, which are: en",
             ),
             ("drift = { task = 'upos', a = ['none'], b = ['last-1'] }", "the plan has only one"),
+            (
+                "loses-at-most = { a = ['last-1'], b = ['none'], margin = 1, measure = 'memory' }",
+                "`loses-at-most` compares scores",
+            ),
+            (
+                "less = { a = ['last-1'], b = ['none'], measure = 'memory', task = 'x' }",
+                "`memory` is the whole",
+            ),
+            (
+                "more-of = { axis = 'train.epochs', from = 5, to = 15, measure = 'memory' }",
+                "`memory` compares policies",
+            ),
             ("more-of = { axis = 'train.epoch', from = 5, to = 15 }", "there is no setting `train.epoch`"),
             (
                 "more-of = { axis = 'train.epochs', from = 5, to = 'x' }",
@@ -322,6 +366,12 @@ mod tests {
         }
         let error = parse("[[claims]]\nsays = ' '\ntests = []").expect_err("no sentence").to_string();
         assert!(error.contains("claim 1") && error.contains("says nothing"), "{error}");
+        let error = parse(
+            "[[claims]]\nsays = 'x'\nuntestable = 'no head'\ntests = [{ converged = { epoch = 1, within = 1 } }]",
+        );
+        let error = error.expect_err("a reason and a test").to_string();
+        assert!(error.contains("`untestable` and has tests"), "{error}");
+        assert!(parse("[[claims]]\nsays = 'x'\nuntestable = 'no head'").is_ok());
         let error = parse("[[claims]]\nsays = 'x'\ntests = []").expect_err("no test").to_string();
         assert!(error.contains("at least one in `tests`"), "{error}");
         let only =
@@ -377,6 +427,26 @@ mod tests {
             parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
         };
         assert!(drift("b").is_ok() && drift("").is_ok());
+        let along = |keys: &str| {
+            let test = format!("{{ drift = {{ task = 'upos', {keys} }} }}");
+            parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
+        };
+        let gradual = "along = { axis = 'unfreeze.every', from = 0, to = 1, policies = ['none'] }";
+        assert!(along(gradual).is_ok());
+        for (keys, expected) in [
+            (format!("a = ['none'], b = ['last-1'], {gradual}"), "not both"),
+            ("along = { axis = 'unfreeze.every', from = 1, to = 1 }".into(), "against itself"),
+            (
+                "along = { axis = 'unfreeze.each', from = 0, to = 1 }".into(),
+                "there is no setting `unfreeze.each`",
+            ),
+            ("along = { axis = 'policy', from = 'none', to = 'all' }".into(), "not `policy`"),
+            (gradual.replace("'none'", "'first-9'"), "the policy `first-9` is not one"),
+            (String::new(), "0 policies A"),
+        ] {
+            let error = along(&keys).expect_err(&keys).to_string();
+            assert!(error.contains(expected), "{keys}: {error}");
+        }
         for (stage, expected) in [("a", "has no stage before it; it can be in: b"), ("c", "is not there")] {
             let error = drift(stage).expect_err(stage).to_string();
             assert!(error.contains(expected), "{error}");

@@ -147,14 +147,28 @@ pub struct Loaded {
     pub sentences: [u64; 3],
     /// The tag set.
     pub tags: Vec<String>,
-    /// Parameters.
+    /// Parameters, as the last stage trains them.
     pub accounts: Accounts,
+    /// How many of them each stage trains at its end.
+    pub stages: Vec<StageParameters>,
+    /// The names of the parameters that are drawn at random, since the encoder's files lack them.
+    pub initialised: Vec<String>,
     /// A train sentence as the model sees it.
     pub sample: Sample,
     /// Time taken, in milliseconds.
     pub load_ms: f64,
     /// The step from which a checkpoint resumes the cell; 0 where there is none.
     pub resumed: u64,
+}
+
+/// How many parameters a stage trains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageParameters {
+    /// The stage's name.
+    pub name: String,
+    /// Trainable parameters at its end.
+    pub trainable: u64,
 }
 
 /// How far a cell's constant prefix is, about twice a second.

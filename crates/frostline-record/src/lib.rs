@@ -41,9 +41,13 @@ mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
-pub use claim::{Claim, ClaimTest, Compared, Converged, Drift, End, Measure, MoreOf, Needs};
+pub use claim::{
+    Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
+};
 pub use error::PlanError;
-pub use event::{Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StepEvent};
+pub use event::{
+    Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StageParameters, StepEvent,
+};
 pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
 pub use find_lr::{DIVERGED, Edge, FindLr, FoundRate, RateSearch, RateTrial, Rung, ScoredOn, SearchSettings};

@@ -255,6 +255,12 @@ impl EpochRow {
         let labels = self.dev_f1.len();
         (labels > 0).then(|| self.dev_f1.values().sum::<f64>() / labels as f64)
     }
+
+    /// F1 of the positive label: of two labels, the last in the order of the alphabet. Nothing where there are others.
+    #[must_use]
+    pub fn dev_positive_f1(&self) -> Option<f64> {
+        self.dev_f1.last_key_value().filter(|_| self.dev_f1.len() == 2).map(|(_, f1)| *f1)
+    }
 }
 
 /// A point of the train-loss curve.
@@ -470,6 +476,12 @@ impl MadeBy {
             self.node =
                 format!("{STAND_IN}{}", &sha256(format!("frostline node {}", self.node).as_bytes())[..8]);
         }
+    }
+
+    /// Whether it computed on a GPU, so that the memory of its process is not the memory of its steps.
+    #[must_use]
+    pub fn on_gpu(&self) -> bool {
+        self.isa.starts_with("gpu")
     }
 
     /// What a cell that asks for this precision was computed in by this maker. Where bits are reproducible, products of bf16

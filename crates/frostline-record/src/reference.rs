@@ -49,6 +49,9 @@ pub struct Reference {
     /// What else a reader of the differences should know, as Markdown.
     #[serde(default)]
     pub remarks: String,
+    /// Where its text differs from its own figures: one sentence each, as Markdown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text_differs: Vec<String>,
     /// All parameters of its model.
     #[serde(default)]
     pub total_parameters: Option<u64>,
@@ -116,6 +119,8 @@ pub struct PublishedRun {
     pub called: String,
     /// Accuracy on dev after each epoch.
     pub dev_accuracy: Vec<f64>,
+    /// F1 of the positive label on dev after each epoch.
+    pub dev_f1: Vec<f64>,
     /// Loss on dev after each epoch.
     pub dev_loss_nats: Vec<f64>,
     /// Train loss of each epoch.
@@ -147,8 +152,9 @@ pub struct PublishedRun {
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The figures that [`Reference::defined`] can explain.
-const FIGURES: [&str; 11] = [
+const FIGURES: [&str; 12] = [
     "dev_accuracy",
+    "dev_f1",
     "dev_loss_nats",
     "train_loss_nats",
     "test_accuracy",

@@ -94,6 +94,13 @@ pub struct DataSettings {
     pub sample: usize,
     /// The seed of that draw; 0 takes the cell's own.
     pub draw: u64,
+    /// Score a drawn share of the dev sentences, in (0, 1], the same for all seeds.
+    pub dev_fraction: f64,
+    /// Score a drawn share of the test sentences, in (0, 1], the same for all seeds.
+    pub test_fraction: f64,
+    /// Learn from every subword of a word with the word's label, and not from its first one alone. Words are scored by their
+    /// first subword either way.
+    pub label_all_tokens: bool,
     /// Make a dev or test tag that train lacks an error instead of a wrong answer.
     pub strict_tags: bool,
     /// Put a tag that no word has, `<pad>`, before all others, as some studies do.
@@ -393,6 +400,9 @@ impl Default for DataSettings {
             fraction: 1.0,
             sample: 0,
             draw: 0,
+            dev_fraction: 1.0,
+            test_fraction: 1.0,
+            label_all_tokens: false,
             strict_tags: false,
             padding_tag: false,
             cut_test: 0.0,

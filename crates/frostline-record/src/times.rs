@@ -85,9 +85,19 @@ pub struct TimedPolicy {
     /// where the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_mib: Option<f64>,
+    /// The most memory of the GPU that was in use at once in that process, as the GPU's allocator counts it, in MiB; absent on
+    /// a processor, and in files of before it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_device_mib: Option<f64>,
 }
 
 impl TimedPolicy {
+    /// The most memory that steps held where they were computed, in MiB: of the GPU, or of the process on a processor.
+    #[must_use]
+    pub fn peak_mib(&self, on_gpu: bool) -> Option<f64> {
+        if on_gpu { self.peak_device_mib } else { self.peak_rss_mib }
+    }
+
     /// The times of each round's step that are compared.
     #[must_use]
     pub fn compared(&self, by_cpu_time: bool) -> &[f64] {

@@ -153,6 +153,7 @@ fn times(sweep: &Sweep) -> Vec<PairedTimes> {
                 step_ms: (0..20).map(step).collect(),
                 cpu_ms: None,
                 peak_rss_mib: None,
+                peak_device_mib: None,
             }
         };
         PairedTimes {

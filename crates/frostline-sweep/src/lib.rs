@@ -10,6 +10,7 @@ mod crash;
 mod data;
 mod ending;
 mod executor;
+mod facts;
 pub mod fault;
 mod fetch;
 mod folder;

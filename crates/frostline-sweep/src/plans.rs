@@ -40,6 +40,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "demo-sst2",
     "demo-subsets",
     "demo-transfer",
+    "distil",
     "first-3",
     "gradual",
     "light",

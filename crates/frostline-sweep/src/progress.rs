@@ -9,6 +9,7 @@ use frostline_report::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::executor::Observer;
+use crate::facts::{parameters, throughput};
 use crate::live::{FIRST_STEPS, LOADING};
 use crate::notices::{Notices, OnlyFaults};
 use crate::sample;
@@ -102,19 +103,17 @@ impl Screen {
 
     fn about_first(&self, loaded: &Loaded) -> String {
         let [train, dev, test] = loaded.sentences;
-        let accounts = &loaded.accounts;
         let synthetic = if self.synthetic { " (synthetic)" } else { "" };
         let title = self.running.get(&loaded.id).map_or("", |running| &running.title);
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
         format!(
-            "first     {title}: {} train, {} dev, {} test sentences{synthetic}; {} tags; {} of {} parameters learn; {} steps\n{}",
+            "first     {title}: {} train, {} dev, {} test sentences{synthetic}; {} tags; {} steps\n{}{}",
             grouped(train),
             grouped(dev),
             grouped(test),
             loaded.tags.len(),
-            grouped(accounts.trainable),
-            grouped(accounts.total),
             grouped(loaded.steps),
+            parameters(loaded),
             sample::render(&loaded.sample, width)
         )
     }
@@ -150,6 +149,13 @@ impl Screen {
                 bar.set_length(step.steps);
                 bar.set_position(step.step);
                 bar.set_message(running.state(step.epoch));
+            } else {
+                let (finished, cells) = (self.finished + 1, self.cells);
+                let StepEvent { step: at, steps, epoch, loss_nats, .. } = step;
+                note!(
+                    "[{finished:>3}/{cells}] {}: step {at} of {steps}, epoch {epoch}, loss {loss_nats:.3}",
+                    running.title
+                );
             }
         }
         self.tick();
@@ -273,7 +279,8 @@ impl Observer for Screen {
             result.scores().iter().map(score).collect::<Vec<_>>().join(", ")
         });
         let scores = scores.unwrap_or_else(|| "one step taken, no record".into());
-        self.print_line(&format!("{}: done in {}, {scores}", cell.title(), clock(seconds)));
+        let speed = record.and_then(throughput).map_or_else(String::new, |speed| format!("; {speed}"));
+        self.print_line(&format!("{}: done in {}, {scores}{speed}", cell.title(), clock(seconds)));
     }
 
     fn failed(&mut self, cell: &Cell, error: &str) {
@@ -473,6 +480,8 @@ mod tests {
             sample,
             load_ms: 1.0,
             resumed: 30,
+            initialised: Vec::new(),
+            stages: Vec::new(),
         };
         screen.progress(&Event::Loaded(loaded));
         assert_eq!((shown(&screen).as_str(), bar.position(), bar.length()), (FIRST_STEPS, 30, Some(90)));

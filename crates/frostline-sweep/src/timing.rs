@@ -88,7 +88,9 @@ fn times(
     let mut times = program.time(&job(cells, Measurement::Steps { within_percent, limit_s }), threads)?;
     for (policy, cell) in times.policies.iter_mut().zip(cells) {
         let alone = program.time(&job(std::slice::from_ref(cell), Measurement::Memory), threads)?;
-        policy.peak_rss_mib = alone.policies.first().and_then(|only| only.peak_rss_mib);
+        let alone = alone.policies.first();
+        policy.peak_rss_mib = alone.and_then(|only| only.peak_rss_mib);
+        policy.peak_device_mib = alone.and_then(|only| only.peak_device_mib);
     }
     Ok(times)
 }

@@ -108,6 +108,33 @@ impl Dataset {
         Ok(Self { examples: examples.collect(), unseen_tags: unseen.map(String::from).collect() })
     }
 
+    /// The same with every subword of a labelled word as a label position of its own, with the word's tag. A word then counts
+    /// as often as it has subwords, so this is for what is learned from.
+    ///
+    /// # Panics
+    /// Where there are not as many alignments as sentences.
+    #[must_use]
+    pub fn with_all_subwords<A: Borrow<Aligned>>(mut self, aligned: &[A]) -> Self {
+        assert_eq!(self.examples.len(), aligned.len(), "one alignment per sentence");
+        for (example, aligned) in self.examples.iter_mut().zip(aligned) {
+            let word_ids = &aligned.borrow().word_ids;
+            let parts = |position: u32| {
+                let word = word_ids[position as usize];
+                let same = word_ids[position as usize..].iter().take_while(move |id| **id == word).count();
+                (position..position + same as u32).map(Ok)
+            };
+            let mut all = (Vec::new(), Vec::new());
+            for (word, gold) in example.words.iter().zip(&example.gold) {
+                match word {
+                    Ok(position) => all.extend(parts(*position).map(|part| (part, *gold))),
+                    Err(lost) => all.extend([(Err(*lost), *gold)]),
+                }
+            }
+            (example.words, example.gold) = all;
+        }
+        self
+    }
+
     /// Every id that occurs.
     pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.examples.iter().flat_map(|example| example.ids.iter().copied())
@@ -186,5 +213,45 @@ impl Example {
                 Err(lost) => *lost,
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_align::VocabOptions;
+
+    use super::*;
+
+    #[test]
+    fn every_subword_of_a_word_can_be_learned_from() {
+        let vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n##c\n##d\n";
+        let aligner = Aligner::from_vocab(vocabulary, &VocabOptions::default()).expect("a vocabulary");
+        // Two and one subword, a word without a tag, three subwords, a word of which nothing is left.
+        let sentence = TaggedSentence {
+            words: vec!["ac", "b", "bc", "acd", "\u{200b}"],
+            tags: vec!["X", "Y", "_", "X", "Y"],
+        };
+        let tags = ["X", "Y"].map(String::from);
+        let aligned = [aligner.align(&sentence.words).expect("an alignment")];
+        let sentences = [sentence];
+        let split = Split { name: "train", sentences: &sentences, unit: Unit::Words };
+        let first = Dataset::from_aligned(&split, &aligned, &tags).expect("a dataset");
+        let positions = |set: &Dataset| -> Vec<(Option<u32>, Option<u32>)> {
+            let example = &set.examples[0];
+            example.words.iter().map(|word| word.ok()).zip(example.gold.iter().copied()).collect()
+        };
+        let of_first = [(Some(1), Some(0)), (Some(3), Some(1)), (Some(6), Some(0)), (None, Some(1))];
+        assert_eq!(positions(&first), of_first);
+        let all = first.with_all_subwords(&aligned);
+        let expected = [
+            (Some(1), Some(0)),
+            (Some(2), Some(0)),
+            (Some(3), Some(1)),
+            (Some(6), Some(0)),
+            (Some(7), Some(0)),
+            (Some(8), Some(0)),
+            (None, Some(1)),
+        ];
+        assert_eq!(positions(&all), expected);
     }
 }

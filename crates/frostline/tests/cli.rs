@@ -241,6 +241,38 @@ fn params_count_what_learns_and_predict_what_it_saves() {
     }
 }
 
+/// One list of what is trainable and one of what is frozen, with the tasks' names.
+#[test]
+fn params_list_what_is_trainable_and_what_is_frozen() {
+    let folder = workplace();
+    let run = |more: &str| {
+        let params = "params --encoder embedded:demo-distilbert --list --task classifier=2 --task ner=4";
+        let words: Vec<&str> = params.split_whitespace().chain(more.split_whitespace()).collect();
+        String::from_utf8(printed(folder.path(), &words)).expect("text")
+    };
+    let listed = |shown: &str, what: &str| -> Vec<String> {
+        let lines = shown.lines().skip_while(|line| !line.contains(&format!(", {what}: "))).skip(1);
+        let rows = lines.take_while(|line| line.starts_with("  "));
+        rows.filter_map(|row| row.split_whitespace().next()).map(String::from).collect()
+    };
+    let heads = ["classifier.weight", "classifier.bias", "ner.weight", "ner.bias"];
+    let shown = run("--policy head-only");
+    assert_eq!(listed(&shown, "trainable"), heads);
+    assert!(listed(&shown, "frozen").contains(&"encoder.embeddings.word".into()), "{shown}");
+
+    let shown = run("--policy none+head.ner --names hugging-face");
+    assert_eq!(listed(&shown, "frozen"), heads[2..]);
+    let trainable = listed(&shown, "trainable");
+    for name in
+        ["distilbert.embeddings.word_embeddings.weight", "distilbert.transformer.layer.0.ffn.lin1.bias"]
+    {
+        assert!(trainable.contains(&name.to_string()), "{shown}");
+    }
+    // Everything is frozen.
+    let shown = run("--policy head-only+heads");
+    assert!(shown.contains("head-only+heads, trainable: 0 parameters in 0 tensors"), "{shown}");
+}
+
 /// The parts of a step are all of it, and their products are those of the cost model; the first of four does not count.
 #[test]
 fn a_step_is_shown_in_parts() {

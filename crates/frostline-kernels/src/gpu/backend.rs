@@ -11,8 +11,8 @@ use burn_cubecl::{BoolElement, CubeRuntime};
 
 use super::autodiff::{Rule, Tracked, node, tracked};
 use super::{
-    Cube, adamw, attention, columns, gather, gelu, loss, mask, matrix, norm, product, raw, self_attention,
-    sides, wrap,
+    Cube, adamw, attention, columns, gather, gelu, loss, mask, matrix, memory, norm, product, raw,
+    self_attention, sides, wrap,
 };
 use crate::{AddNorm, Dropout, Index, Kernels, Pack, Precision, Rows, Update, Updated, Values};
 
@@ -27,6 +27,10 @@ impl<R: CubeRuntime, BT: BoolElement> Kernels for Cube<R, BT> {
 
     fn k_native(precision: Precision, device: &Self::Device) -> bool {
         product::is_native(&R::client(device), precision)
+    }
+
+    fn k_watch_memory<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
+        memory::watched(work)
     }
 
     fn k_linear(
@@ -147,6 +151,10 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
 
     fn k_native(precision: Precision, device: &Self::Device) -> bool {
         Cube::<R, BT>::k_native(precision, device)
+    }
+
+    fn k_watch_memory<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
+        Cube::<R, BT>::k_watch_memory(work)
     }
 
     fn k_linear(

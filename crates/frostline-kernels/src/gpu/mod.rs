@@ -13,6 +13,7 @@ mod gather;
 mod gelu;
 mod loss;
 mod mask;
+mod memory;
 mod norm;
 mod product;
 pub(crate) mod quiet;
@@ -53,7 +54,10 @@ fn wrap<B: Backend, const D: usize>(tensor: B::FloatTensorPrimitive) -> Tensor<B
 /// A tensor of this shape beside another one, with undefined values.
 fn fresh<R: CubeRuntime, const D: usize>(beside: &CubeTensor<R>, shape: [usize; D]) -> CubeTensor<R> {
     let shape = Shape::from(shape.to_vec());
-    empty_device_contiguous_dtype(beside.client.clone(), beside.device.clone(), shape, DType::F32)
+    let tensor =
+        empty_device_contiguous_dtype(beside.client.clone(), beside.device.clone(), shape, DType::F32);
+    memory::note(&beside.client);
+    tensor
 }
 
 /// Rows and columns of a matrix.

@@ -1,6 +1,6 @@
 //! Each sweep beside the first one, by the rule that all verdicts of reports follow: paired by seed and by sentence.
 
-use frostline_score::Verdict;
+use frostline_score::{SeedScatter, Verdict};
 
 use super::Named;
 use super::key::{Key, key};
@@ -38,8 +38,13 @@ pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike
             rows.filter(|(pairs, _)| !pairs.is_empty()).unzip::<_, _, Vec<_>, Vec<Key>>()
         };
         let (pairs, keys): (Vec<_>, Vec<_>) = langs.iter().map(|lang| of_lang(lang)).unzip();
-        let judging =
-            Judging { outcomes: sides, split, compared: Compared::Own, margin: first.study.margin() };
+        let judging = Judging {
+            outcomes: sides,
+            split,
+            compared: Compared::Own,
+            margin: first.study.margin(),
+            scatter: SeedScatter::default(),
+        };
         let (compared, _) = judging.compare(&pairs);
         let rows = keys.into_iter().flatten().zip(compared.into_iter().flatten());
         found.extend(rows.map(|(key, compared)| Row { key, split, compared }));

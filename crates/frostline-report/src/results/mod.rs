@@ -90,7 +90,11 @@ fn of_split<'a>(split: &'static str) -> Fields<'a, ResultRow<'a>> {
 fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
     let time =
         |get: fn(&Timing) -> f64| move |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(get);
-    let peak = time(|time| time.peak_rss_mib);
+    // The memory of a worker whose steps are on a GPU is not the memory of its steps.
+    let peak = move |row: &ResultRow<'a>| {
+        let on_gpu = row.reached?.done.made_by.on_gpu();
+        time(|time| time.peak_rss_mib)(row).filter(|&mib| mib > 0.0 && !on_gpu)
+    };
     let load = |row: &ResultRow<'a>| row.reached?.done.timing.as_ref()?.load;
     Fields::new()
         .whole("cell_steps", |row: &ResultRow<'a>| Some(row.reached?.done.result.steps))
@@ -99,7 +103,7 @@ fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
         .real("cell_step_median_ms", time(|time| time.step_ms_median))
         .real("cell_tokens_per_s", time(|time| time.tokens_per_s))
         .real("cell_sentences_per_s", time(|time| time.samples_per_s))
-        .real("cell_peak_memory_mib", move |row| peak(row).filter(|&mib| mib > 0.0))
+        .real("cell_peak_memory_mib", peak)
         .real("cell_load_stolen_share", move |row| load(row)?.stolen)
         .real("cell_load_others_share", move |row| load(row)?.others)
         .real("cell_processor_mhz", move |row| load(row)?.mhz)

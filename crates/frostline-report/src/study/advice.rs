@@ -121,7 +121,7 @@ fn advice(
             Some(Candidate { policy, step_cost, rows })
         })
         .filter(|one| one.rows.iter().all(|row| row.judged().is_some()))
-        .filter(|one| here().any(|(group, _)| group.policy == one.policy && group.learns()))
+        .filter(|one| here().any(|(group, _)| group.policy == one.policy && !group.learns_nothing()))
         .collect();
     if candidates.is_empty() {
         return None;
@@ -173,6 +173,9 @@ pub(crate) fn standings(cells: &[CellView], groups: &[Group], verdicts: &Verdict
             true => Some([0.0; 2]),
             false => verdicts.get(group, SPLIT).and_then(PolicyVerdict::judged).map(|found| found.interval),
         };
+        if group.learns_nothing() {
+            return None;
+        }
         Some(Place { step_cost: costs[at]?, mean: group.dev.as_ref()?.score.mean, against_none })
     };
     let is_rival = |at: usize, other: usize| {

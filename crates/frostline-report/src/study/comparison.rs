@@ -41,6 +41,8 @@ pub(crate) struct Judging<'a> {
     pub split: &'static str,
     pub compared: Compared,
     pub margin: f64,
+    /// How much seeds scatter elsewhere in the study; nothing for the study's own tables.
+    pub scatter: SeedScatter,
 }
 
 /// A row before it is judged: its seeds, and its difference or why there is none.
@@ -52,7 +54,8 @@ impl Judging<'_> {
     pub fn compare(&self, tables: &[Vec<Row<'_>>]) -> (Vec<Vec<Comparison>>, SeedScatter) {
         let measured: Vec<Vec<Measured>> =
             tables.iter().map(|rows| rows.iter().map(|row| self.measure(row)).collect()).collect();
-        let scatter = SeedScatter::of(measured.iter().flatten().filter_map(|(_, row)| row.as_ref().ok()));
+        let all = measured.iter().flatten().filter_map(|(_, row)| row.as_ref().ok());
+        let scatter = SeedScatter::of(all).or_larger(self.scatter);
         let judged = measured.into_iter().map(|rows| self.judge(rows, scatter)).collect();
         (judged, scatter)
     }

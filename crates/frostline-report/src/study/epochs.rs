@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::EpochRow;
+use frostline_record::{EpochRow, Unit};
 use serde::Serialize;
 
 use crate::study::cells::{Done, distinct, over};
@@ -24,6 +24,9 @@ pub(crate) struct EpochStats {
     /// Of the labels' F1; nothing where a cell's record lacks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev_macro_f1: Option<MeanStd>,
+    /// F1 of the second of two labels of sentences; nothing where a task has others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev_positive_f1: Option<MeanStd>,
     pub dev_loss_nats: MeanStd,
     pub train_loss_nats: MeanStd,
 }
@@ -35,6 +38,7 @@ pub(crate) fn of(done: &[&Done]) -> Vec<EpochStats> {
         rows.entry(row.epoch).or_default().push(row);
     }
     let thaws = done.iter().any(|done| thaws(done));
+    let of_sentences = done.iter().all(|done| labels_sentences(done));
     let stage = |row: &EpochRow| {
         let stages = &done.first()?.result.stages;
         let name = stages.get((row.stage as usize).checked_sub(1)?)?.name.clone();
@@ -48,7 +52,8 @@ pub(crate) fn of(done: &[&Done]) -> Vec<EpochStats> {
                 trainable_parameters: rows.first().filter(|_| thaws).map(|row| row.trainable),
                 dev_accuracy: MeanStd::of(&over(&rows, |row| row.dev.accuracy()))?,
                 dev_study_accuracy: MeanStd::of(&over(&rows, |row| row.dev.study_accuracy()))?,
-                dev_macro_f1: f1(&rows),
+                dev_macro_f1: f1(&rows, EpochRow::dev_macro_f1),
+                dev_positive_f1: f1(&rows, EpochRow::dev_positive_f1).filter(|_| of_sentences),
                 dev_loss_nats: MeanStd::of(&over(&rows, |row| row.dev.loss_nats))?,
                 train_loss_nats: MeanStd::of(&over(&rows, |row| row.train_loss_nats))?,
             })
@@ -56,9 +61,14 @@ pub(crate) fn of(done: &[&Done]) -> Vec<EpochStats> {
         .collect()
 }
 
-/// The macro F1 of an epoch, if all cells have it.
-fn f1(rows: &[&EpochRow]) -> Option<MeanStd> {
-    let all: Option<Vec<f64>> = rows.iter().map(|row| row.dev_macro_f1()).collect();
+/// Whether the headline labels sentences.
+pub(crate) fn labels_sentences(done: &Done) -> bool {
+    done.result.facts().unit == Unit::Sentences
+}
+
+/// An F1 of an epoch, if all cells have it.
+fn f1(rows: &[&EpochRow], get: fn(&EpochRow) -> Option<f64>) -> Option<MeanStd> {
+    let all: Option<Vec<f64>> = rows.iter().map(|row| get(row)).collect();
     MeanStd::of(&all?)
 }
 

@@ -11,12 +11,6 @@ use crate::study::paired;
 use crate::study::stages::{self, StageStats, value};
 
 impl Group {
-    /// Whether any parameter is trainable; a policy that learns nothing saves everything and is no answer.
-    pub fn learns(&self) -> bool {
-        let staged = self.stages.iter().any(|stage| stage.trainable_parameters > 0);
-        staged || self.parameters.as_ref().is_none_or(|parameters| parameters.trainable > 0)
-    }
-
     /// Whether a cell is one of the group's.
     pub fn holds(&self, view: &CellView) -> bool {
         let settings = &view.cell.settings;
@@ -26,6 +20,12 @@ impl Group {
     /// Whether its cells have several stages, which may freeze different parts.
     pub fn is_staged(&self) -> bool {
         self.stages.len() > 1
+    }
+
+    /// Whether everything was frozen from start to end, the heads too.
+    pub fn learns_nothing(&self) -> bool {
+        let in_all = self.stages.iter().all(|stage| stage.trainable_parameters == 0);
+        in_all && self.parameters.as_ref().is_some_and(|parameters| parameters.trainable == 0)
     }
 
     /// How many of its cells ran while the machine was busy with other work: `2 of 3`; nothing where none is known to have.

@@ -23,6 +23,11 @@ impl Hardware {
         Self { node, backend, device, isa, threads }
     }
 
+    /// Whether it is a GPU, so that the memory of a worker is not the memory of its steps.
+    pub fn on_gpu(&self) -> bool {
+        self.isa.starts_with("gpu")
+    }
+
     /// `node7: A processor, 2 threads (flex, avx512)`.
     pub fn words(&self) -> String {
         let node = if self.node.is_empty() { String::new() } else { format!("{}: ", self.node) };

@@ -47,7 +47,7 @@ pub(crate) fn drawn_share(cell: &Cell, dataset: &str, split: &str) -> Option<f64
     match split {
         "test" if data.cut_test > 0.0 => Some(data.cut_test),
         "dev" if data.cut_dev > 0.0 => Some(data.cut_dev),
-        "dev" if !has_train => Some(1.0 - data.train_from_dev),
+        "dev" if !has_train => Some((1.0 - data.train_from_dev) * data.dev_fraction),
         _ => None,
     }
 }

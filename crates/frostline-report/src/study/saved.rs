@@ -32,6 +32,9 @@ pub(crate) fn said(study: &Study, policy: &str, extras: &[String], langs: &[Stri
     let mut timed: Vec<(&str, Option<Estimate>)> = Vec::new();
     for lang in langs {
         let is = |group: &&Group| group.lang == *lang && group.policy == policy && group.extras == extras;
+        if study.groups.iter().find(is).is_some_and(Group::learns_nothing) {
+            return Some("it learns nothing, so that all of the training time is saved".into());
+        }
         let cost = study.groups.iter().find(is).and_then(|group| study.step_cost(group));
         if let Some(cost) = cost.filter(|cost| cost.ratio.is_some()) {
             timed.push((lang, cost.measured_saving()));

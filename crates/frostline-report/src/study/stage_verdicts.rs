@@ -1,6 +1,8 @@
 //! Every stage beside the one before it in the same cells, judged by the rule of all verdicts: paired by seed and by
 //! sentence.
 
+use frostline_score::SeedScatter;
+
 use crate::study::cells::{CellView, SPLITS, distinct};
 use crate::study::comparison::{Judging, Row};
 use crate::study::groups::Group;
@@ -19,7 +21,13 @@ pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcome
         let places: Vec<Vec<Place>> = langs.iter().map(|lang| changed(groups, lang, split)).collect();
         let row = |&place: &Place| pairs(groups, cells, split, place);
         let rows: Vec<Vec<Row<'_>>> = places.iter().map(|places| places.iter().map(row).collect()).collect();
-        let judging = Judging { outcomes: outcomes.both(), split, compared: Compared::Own, margin };
+        let judging = Judging {
+            outcomes: outcomes.both(),
+            split,
+            compared: Compared::Own,
+            margin,
+            scatter: SeedScatter::default(),
+        };
         let (verdicts, _) = judging.compare(&rows);
         for ((group, stage, task), verdict) in
             places.into_iter().flatten().zip(verdicts.into_iter().flatten())

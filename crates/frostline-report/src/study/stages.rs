@@ -163,7 +163,7 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
     let others = result.tasks.keys().filter(|name| **name != result.headline);
     let is_here = |row: &&EpochRow| row.stage as usize == at + 1;
     let tasks = [&result.headline].into_iter().chain(others).map(|name| {
-        let learned = settings.is_some_and(|settings| learns(settings, name));
+        let learned = settings.is_some_and(|settings| learns(settings, name, stage));
         let dev = scored(at, name, "dev", done);
         let test = scored(at, name, "test", done);
         let scores = stage.tasks.get(name).and_then(|task| task.scores.values().next());
@@ -188,9 +188,11 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
     }
 }
 
-/// Whether a stage of these settings learns from a task.
-pub(crate) fn learns(settings: &Settings, task: &str) -> bool {
-    settings.train.epochs > 0 && settings.tasks.get(task).is_some_and(|task| task.weight > 0.0)
+/// Whether a stage of these settings learned from a task: not where all of its parameters were frozen.
+pub(crate) fn learns(settings: &Settings, task: &str, stage: &StageOutcome) -> bool {
+    stage.accounts.trainable > 0
+        && settings.train.epochs > 0
+        && settings.tasks.get(task).is_some_and(|task| task.weight > 0.0)
 }
 
 /// A task's score on a split after a stage.

@@ -39,8 +39,11 @@ pub(crate) struct StepCost {
     pub ratio: Option<Estimate>,
     /// Rounds: steps of each policy.
     pub rounds: usize,
-    /// Peak of resident memory of a process that took only this policy's steps.
-    pub peak_rss_mib: Option<f64>,
+    /// Whether the steps were taken on a GPU, whose memory the peak is of.
+    pub on_gpu: bool,
+    /// The most memory in use where steps are computed, in a process that took only this policy's steps: of the GPU as its
+    /// allocator counts it, or resident memory of the process.
+    pub peak_mib: Option<f64>,
     /// The baseline's peak minus this one's.
     pub saved_mib: Option<f64>,
 }
@@ -136,6 +139,7 @@ impl StepCosts {
             let base =
                 timed.iter().find(|(view, _)| view.cell.settings.policy == BASELINE).map(|(_, one)| *one);
             let by_cpu_time = times.by_cpu_time();
+            let on_gpu = times.made_by.on_gpu();
             for (view, one) in &timed {
                 let settings = &view.cell.settings;
                 let cost = StepCost {
@@ -149,8 +153,9 @@ impl StepCosts {
                         widened(found, if by_cpu_time { DOUBT * (1.0 - found.value).abs() } else { 0.0 })
                     }),
                     rounds: one.step_ms.len(),
-                    peak_rss_mib: one.peak_rss_mib,
-                    saved_mib: base.and_then(|base| Some(base.peak_rss_mib? - one.peak_rss_mib?)),
+                    on_gpu,
+                    peak_mib: one.peak_mib(on_gpu),
+                    saved_mib: base.and_then(|base| Some(base.peak_mib(on_gpu)? - one.peak_mib(on_gpu)?)),
                 };
                 costs.rows.push((settings.step_key(), settings.policy.to_string(), cost));
             }
@@ -195,6 +200,8 @@ fn ratio(own: &[f64], other: &[f64]) -> Estimate {
 /// whatever else the machine did, so their ratios are no savings.
 pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
     match cost {
+        // Its cells take no step, whatever a forward pass costs.
+        _ if group.learns_nothing() => "100, nothing learned".into(),
         None => Value::Missing,
         Some(_) if group.policy == BASELINE => "baseline".into(),
         Some(cost) => cost.saving_shown(),
@@ -216,7 +223,8 @@ mod tests {
             hardware: Hardware { node, backend, device, isa, threads: 2 },
             ratio: ratio.map(|value| Estimate { value, low: value, high: value }),
             rounds: 1,
-            peak_rss_mib: None,
+            on_gpu: false,
+            peak_mib: None,
             saved_mib: None,
         }
     }

@@ -58,7 +58,13 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Judges every group. The intervals of all rows of a language on a split hold together. `margin` is in points.
     pub fn of(cells: &[CellView], groups: &[Group], outcomes: &Outcomes, margin: f64) -> Self {
-        let judging = |split, compared| Judging { outcomes: outcomes.both(), split, compared, margin };
+        let judging = |split, compared| Judging {
+            outcomes: outcomes.both(),
+            split,
+            compared,
+            margin,
+            scatter: SeedScatter::default(),
+        };
         let of_split = |split, compared| tables(cells, groups, &judging(split, compared));
         let own = SPLITS.map(|split| of_split(split, Compared::Own));
         let macro_f1 = SPLITS.map(|split| of_split(split, Compared::MacroF1));

@@ -7,7 +7,7 @@ use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread,
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::epochs::{EpochStats, thaws};
+use crate::study::epochs::{EpochStats, labels_sentences, thaws};
 use crate::study::panels::NAMED;
 use crate::study::words::units;
 use crate::study::{CellView, Done, Group, Panel, Study, distinct, named, panels, unnamed_note};
@@ -88,6 +88,7 @@ fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
     let time = |row: &CellEpoch<'_>, get: fn(&EpochTiming) -> f64| {
         row.1.timing.as_ref().and_then(|timing| timing.epochs.get(row.2)).map(get)
     };
+    let of_sentences = study.cells.iter().filter_map(CellView::done).any(labels_sentences);
     let changing = study.is_staged() || study.cells.iter().filter_map(CellView::done).any(thaws);
     keys::of_cell(study, |row: &CellEpoch<'_>| row.0)
         .column("epoch", Quantity::Count, |row| row.3.epoch)
@@ -98,6 +99,9 @@ fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
         .column("dev_accuracy", Quantity::Share(2), |row| row.3.dev.accuracy())
         .column("dev_study_accuracy", Quantity::Share(2), |row| row.3.dev.study_accuracy())
         .column("dev_macro_f1", Quantity::Share(2), |row| row.3.dev_macro_f1())
+        .column_if(of_sentences, "dev_positive_f1", Quantity::Share(2), |row| {
+            row.3.dev_positive_f1().filter(|_| labels_sentences(row.1))
+        })
         .column("train_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.train_ms))
         .column("eval_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.eval_ms))
         .column_if(changing, "stage", Quantity::Text, |row| {
@@ -116,9 +120,12 @@ fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
 fn epochs(study: &Study, lang: &str, page: &mut Page) {
     type Get = fn(&EpochStats) -> Option<MeanStd>;
     let per = units(study).one;
-    let tables: [(String, Quantity, Get); 4] = [
+    let tables: [(String, Quantity, Get); 5] = [
         ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
         ("Dev macro F1 % after each epoch".into(), Quantity::Share(2), |row| row.dev_macro_f1),
+        ("Dev F1 % of the positive label after each epoch".into(), Quantity::Share(2), |row| {
+            row.dev_positive_f1
+        }),
         (format!("Dev loss after each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
             Some(row.dev_loss_nats)
         }),

@@ -14,6 +14,7 @@ use crate::study::words::{banner, extras_name};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
+use crate::topics::sentences::counts::balance_words;
 use crate::topics::stages::capital;
 
 /// The most data of one language that are shown.
@@ -216,6 +217,12 @@ fn tags(facts: &TaskFacts, page: &mut Page) {
         )
     });
     page.table(columns.table(names));
+    for (name, split) in facts.splits().filter(|_| facts.unit == Unit::Sentences) {
+        let counts: Vec<(&str, u64)> = split.tags.iter().map(|(tag, count)| (tag.as_str(), *count)).collect();
+        if let Some(words) = balance_words(&counts) {
+            page.item(format!("Balance of {name}: {words}"));
+        }
+    }
     for (name, split) in facts.splits().filter(|(name, _)| *name != "train") {
         let missing: Vec<String> = facts
             .missing_in_train(split)

@@ -65,7 +65,7 @@ fn file_rows(study: &Study) -> Vec<ScoredSplit<'_>> {
         let settings = view.cell.settings.in_stages().unwrap_or_default();
         for (at, stage) in done.result.stages.iter().enumerate() {
             for (task, found) in &stage.tasks {
-                let learned = settings.get(at).is_some_and(|(_, settings)| learns(settings, task));
+                let learned = settings.get(at).is_some_and(|(_, settings)| learns(settings, task, stage));
                 let unit = done.result.tasks.get(task).map(|facts| facts.unit);
                 let scores = SPLITS.iter().filter_map(|&split| Some((split, found.scores.get(split)?)));
                 rows.extend(scores.map(|(split, score)| ScoredSplit {

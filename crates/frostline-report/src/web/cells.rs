@@ -8,7 +8,7 @@ use crate::study::{CellView, Done, State, Study};
 use crate::table::{Columns, DataFile, Quantity, Table};
 use crate::web::chapter::Chapter;
 
-use frostline_record::{Load, Timing};
+use frostline_record::{Load, MadeBy, Timing};
 
 /// The chapter: a table of what is asked most, and all of `cells.csv`.
 pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
@@ -52,7 +52,8 @@ fn table(study: &Study) -> Table {
         .optional("Machine", Quantity::Count, |view| study.machine(&Hardware::of(view.made_by()?)))
         .optional("Peak memory", Quantity::Number(0, "MiB"), |view| {
             let peak = view.done().and_then(|done| done.timing.as_ref()).map(|time| time.peak_rss_mib);
-            peak.filter(|&peak| peak > 0.0)
+            let on_gpu = view.made_by().is_some_and(MadeBy::on_gpu);
+            peak.filter(|&peak| peak > 0.0 && !on_gpu)
         })
         .column("Files", Quantity::Text, |view| folder(view))
         .optional("Error", Quantity::Text, |view| match &view.state {

@@ -42,10 +42,11 @@ pub(super) fn speed(study: &Study, page: &mut Page) {
         })
         .optional("While busy", Quantity::Text, |group| group.busy_words())
         .optional("Peak memory, in turns", Quantity::Number(0, "MiB"), |group| {
-            study.step_cost(group).and_then(|cost| cost.peak_rss_mib)
+            study.step_cost(group).and_then(|cost| cost.peak_mib)
         })
         .optional("Peak memory of the worker", Quantity::Number(0, "MiB"), |group| {
-            group.times.as_ref().map(|times| times.peak_rss_mib_max).filter(|&peak| peak > 0.0)
+            let on_gpu = group.times_by.iter().any(|(hardware, _)| hardware.on_gpu());
+            group.times.as_ref().map(|times| times.peak_rss_mib_max).filter(|&peak| peak > 0.0 && !on_gpu)
         });
     page.table(columns.table(&study.groups));
     page.paragraph(

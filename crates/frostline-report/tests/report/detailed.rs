@@ -1,7 +1,7 @@
 //! Reports of cells that have stages, several tasks, sentences or gradual unfreezing, and of plans that
 //! claim something.
 
-use frostline_record::{ClaimTest, Record, Sweep};
+use frostline_record::{ClaimTest, Load, PairedTimes, Record, SCHEMA, Sweep, TimedPolicy};
 use frostline_report::{Report, ReportFile};
 
 use crate::common::{Lang, paper, reference};
@@ -354,4 +354,163 @@ fn the_study_is_not_compared_with_another_task() {
     sweep.reference = None;
     let alone = files("without-reference", &sweep, &records, &predictions);
     assert!(text(&alone, "published.md").contains("the plan names no published figures"));
+}
+
+/// Four comparisons that lose 0.35 points on average, one of them 1.4.
+fn uneven(comparisons: &str, policies: &str) -> (Sweep, Vec<Record>, Files) {
+    let sweep = sweep(&format!(
+        "schema = 4\nname = 'uneven'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+         [grid]\nlang = ['en', 'pcm']\npolicy = {policies}\nseed = [42, 43, 44, 45, 46]\n\
+         [[claims]]\nsays = 'Freezing early blocks loses less than 0.6 points.'\n{comparisons}\n\
+         tests = [{{ loses-at-most = {{ a = ['first-2', 'first-4'], b = ['none'], margin = 0.6 }} }}]"
+    ));
+    let reach = |place: &Place<'_>| {
+        let settings = place.settings;
+        let lost = match (settings.lang.as_str(), settings.policy.as_str()) {
+            (_, "none") => 0,
+            ("pcm", "first-4") => 140 + settings.seed % 3,
+            _ => settings.seed % 2,
+        };
+        Some(Reached::Words(10_000, 9_700 + 7 * (settings.seed % 4) - lost))
+    };
+    let (records, files) = records(&sweep, &reach);
+    (sweep, records, files)
+}
+
+#[test]
+fn each_comparison_of_a_claim_must_hold_and_the_others_are_named() {
+    let all = "['none', 'first-2', 'first-4']";
+    let (sweep, records, predictions) = uneven("", all);
+    let report_of_each = report(&sweep, &records, &predictions);
+    let files = report_of_each.files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains("- **contradicted**: Freezing early blocks"), "{page}");
+    let found =
+        page.lines().find(|line| line.contains("(A: first-2 and first-4; B: none)")).expect("the test");
+    let expected = "3 of 4 comparisons supported; contradicted: pcm, first-4 against none; least favourable: \
+                    pcm, first-4 against none, A − B is −1.41 points";
+    assert!(found.contains(expected), "{found}");
+    assert!(text(&files, "claims.md").contains("and 1 contradicted (pcm, first-4 against none)."));
+    let terminal = report_of_each.terminal_table(200);
+    assert!(terminal.contains("less than 0.6 points. (pcm, first-4 against none)"), "{terminal}");
+
+    // The mean holds, and decides only where the plan asks for it.
+    let (sweep, records, predictions) = uneven("comparisons = 'mean'", all);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    assert!(text(&files, "report.md").contains("- **supported**: Freezing early blocks"));
+    assert!(text(&files, "claims.md").contains("The mean of a test's comparisons decides."));
+}
+
+#[test]
+fn a_comparison_that_the_sweep_lacks_leaves_a_claim_open() {
+    let (mut sweep, records, predictions) = uneven("", "['none', 'first-2', 'first-4']");
+    sweep.cells.retain(|cell| cell.settings.policy != "first-4");
+    let verdict = |records: &[Record]| {
+        let files = report(&sweep, records, &predictions).files().expect("a report");
+        let page = text(&files, "report.md").to_string();
+        page.lines()
+            .skip_while(|line| !line.contains(": Freezing early"))
+            .take(2)
+            .collect::<Vec<_>>()
+            .join("")
+    };
+    let line = verdict(&records);
+    assert!(line.contains("**not decided**") && line.contains("2 of 3 comparisons supported"), "{line}");
+    assert!(line.ends_with("; not compared: first-4 against none"), "{line}");
+    // A language whose cells are not done yet.
+    let english: Vec<Record> =
+        records.iter().filter(|record| record.cell.settings.lang == "en").cloned().collect();
+    let line = verdict(&english);
+    assert!(line.ends_with("; not compared: pcm, first-2 against none, first-4 against none"), "{line}");
+}
+
+#[test]
+fn gradual_unfreezing_is_an_axis_over_which_tasks_drift() {
+    let sweep = sweep(
+        "schema = 4\nname = 'gradual'\n[treebanks]\nen = 'UD_English-EWT'\npcm = 'UD_Naija-NSC'\n\
+         [grid]\npolicy = ['none', 'first-4']\nseed = [42, 43, 44, 45, 46]\n'unfreeze.every' = [0, 1]\n\
+         [settings.tasks.en]\ndata = 'en'\n[settings.tasks.pcm]\ndata = 'pcm'\n\
+         [settings.eval]\ntask = 'pcm'\n[settings.train]\nepochs = 2\n\
+         [[settings.stages]]\nname = 'source'\nunfreeze.every = 0\ntasks.pcm.weight = 0\n\
+         [[settings.stages]]\nname = 'target'\ntasks.en.weight = 0\n\
+         [[claims]]\nsays = 'Gradual unfreezing prevents forgetting.'\n\
+         tests = [{ drift = { task = 'en', along = { axis = 'unfreeze.every', from = 0, to = 1 } } }]\n\
+         [[claims]]\nsays = 'It does so where everything learns.'\n\
+         tests = [{ drift = { task = 'en', along = { axis = 'unfreeze.every', from = 0, to = 1, policies = ['none'] } } }]\n\
+         [[claims]]\nsays = 'It keeps what pretraining learned.'\nuntestable = 'the head is not there.'",
+    );
+    let reach = |place: &Place<'_>| {
+        let settings = place.settings;
+        let lost = match (place.task, place.stage, settings.policy.as_str(), settings.unfreeze.every) {
+            ("en", 1, "none", 0) => 300 + 9 * (settings.seed % 3),
+            ("en", 1, "none", _) => 100 + 9 * (settings.seed % 2),
+            // Where blocks stay frozen, thawing the others slowly loses more.
+            ("en", 1, _, 0) => 100,
+            ("en", 1, _, _) => 140 + settings.seed % 4,
+            _ => 0,
+        };
+        Some(Reached::Words(10_000, 9_600 - lost))
+    };
+    let (records, predictions) = records(&sweep, &reach);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    let page = text(&files, "report.md");
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let verdicts: Vec<_> = json["claims"].as_array().expect("claims").iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(verdicts, ["contradicted", "supported", "not_tested"]);
+    let line = |start: &str| page.lines().find(|line| line.contains(start)).unwrap_or_default();
+    let both = line("over the last stage");
+    assert!(both.contains("(A: unfreeze.every = 1; B: unfreeze.every = 0)"), "{both}");
+    let named = "contradicted: en, first-4, unfreeze.every = 1 against unfreeze.every = 0";
+    assert!(both.contains(named) && both.contains("1 of 2 comparisons supported"), "{both}");
+    assert_eq!(line("nothing here can decide it"), "  - nothing here can decide it: the head is not there");
+}
+
+#[test]
+fn everything_frozen_saves_all_and_learns_nothing() {
+    let sweep = sweep(
+        "schema = 4\nname = 'frozen'\n[treebanks]\nen = 'UD_English-EWT'\n\
+         [grid]\npolicy = ['none', 'head-only', 'head-only+heads']\nseed = [42, 43]\n\
+         [settings.tasks.upos]\n[settings.tasks.genre]\nlabels = 'genre'\n",
+    );
+    let (records, predictions) = records(&sweep, &|_| Some(Reached::Words(1_000, 950)));
+    let timed = |cell: &frostline_record::Cell| {
+        let step_ms = if cell.settings.policy == "none" { 50.0 } else { 15.0 };
+        TimedPolicy {
+            cell: cell.id.clone(),
+            step_ms: vec![step_ms; 40],
+            cpu_ms: None,
+            peak_rss_mib: None,
+            peak_device_mib: None,
+        }
+    };
+    let times: Vec<PairedTimes> = sweep
+        .timed_groups(|_| true)
+        .into_iter()
+        .map(|cells| PairedTimes {
+            schema: SCHEMA,
+            policies: cells.iter().map(timed).collect(),
+            subwords: vec![350; 40],
+            load: Load::default(),
+            made_by: records[0].made_by.clone(),
+        })
+        .collect();
+    let report = Report::timed(&sweep, &records, &times);
+    let files =
+        report.with_predictions(|_, file| predictions.get(&file.sha256).cloned()).files().expect("a report");
+    let costs = between(text(&files, "report.md"), "### What a step costs", "\n## ");
+    let of =
+        |policy: &str| costs.lines().find(|line| line.starts_with(&format!("| {policy} "))).expect("a row");
+    assert!(of("head-only").contains("70.0"), "{costs}");
+    assert!(of("head-only+heads").contains("| 100, nothing learned |"), "{costs}");
+    // Cell, status, language, policy, seed, number, stage, task, unit, learned.
+    let tasks = text(&files, "tasks.csv");
+    let learned = |policy: &str| {
+        let rows = tasks.lines().filter(|line| line.contains(&format!(",{policy},")));
+        rows.map(|row| row.contains("s,true,dev,")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (learned("head-only"), learned("head-only+heads")),
+        (vec![true; 4], vec![false; 4]),
+        "{tasks}"
+    );
 }

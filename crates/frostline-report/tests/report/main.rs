@@ -311,6 +311,7 @@ fn every_difference_from_the_study_is_named_as_stages_use_it() {
     let sweep = sweep("paper", &paper(), 1, false, &settings);
     let files = files("differences", &sweep, &records(&sweep, &paper()));
     let page = text(&files, "published.md").split_once("## What is different").expect("the section").1;
+    let page = page.split_once("\n## Where the study's text and figures differ").expect("the next section").0;
     let told: Vec<&str> = page.lines().filter(|line| line.starts_with("- ")).collect();
     let expected = [
         "- stages: study 1, here 2",

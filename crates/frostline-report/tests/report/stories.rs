@@ -64,6 +64,7 @@ pub fn records(sweep: &Sweep, reach: &dyn Fn(&Place<'_>) -> Option<Reached>) -> 
 fn trainable(policy: &str) -> u64 {
     match policy {
         "head-only" => 1_000,
+        "head-only+heads" => 0,
         "all+embeddings" => 2_000,
         "first-4" => 601_000,
         _ => 1_001_000,

@@ -22,7 +22,13 @@ fn times(sweep: &Sweep) -> Vec<PairedTimes> {
         };
         let own = move |round: u32| share * (1.0 + noise * (f64::from(round * 5 % 11) / 5.0 - 1.0));
         let step_ms = rounds.clone().map(|round| 50.0 * slow(round) * own(round)).collect();
-        TimedPolicy { cell: cell.id.clone(), step_ms, cpu_ms: None, peak_rss_mib: Some(mib) }
+        TimedPolicy {
+            cell: cell.id.clone(),
+            step_ms,
+            cpu_ms: None,
+            peak_rss_mib: Some(mib),
+            peak_device_mib: None,
+        }
     };
     let of_group = |cells: Vec<frostline_record::Cell>| PairedTimes {
         schema: SCHEMA,
@@ -243,7 +249,7 @@ fn claims_on_training_time_are_decided_by_steps_in_turns() {
 #[test]
 fn policies_that_took_turns_are_averaged_within_rounds() {
     let (mut sweep, records) = whole();
-    let claim = "[[claims]]\nsays = 'Both save time'\nonly.lang = 'en'\n[[claims.tests]]\n\
+    let claim = "[[claims]]\nsays = 'Both save time'\nonly.lang = 'en'\ncomparisons = 'mean'\n[[claims.tests]]\n\
                  less = { a = ['first-4', 'all'], b = ['none'], measure = 'train-time' }\n";
     sweep.plan.claims = toml::from_str::<Claims>(claim).expect("claims").claims;
     let files = Report::timed(&sweep, &records, &times(&sweep)).files().expect("a report");
@@ -362,4 +368,41 @@ fn the_first_figure_is_accuracy_against_measured_time() {
     let (first, svg) = figure(&some);
     assert!(first.contains("measured"), "{first}");
     assert!(svg.contains("Policies whose steps were not timed are not shown: alternating."), "{svg}");
+}
+
+/// The memory of a process says nothing about the GPU that computes for it.
+#[test]
+fn claims_on_memory_are_decided_where_steps_are_computed() {
+    let (mut sweep, records) = whole();
+    let claim = "[[claims]]\nsays = 'Freezing saves memory'\n[[claims.tests]]\n\
+                 less = { a = ['first-4', 'all'], b = ['none'], measure = 'memory' }\n";
+    sweep.plan.claims = toml::from_str::<Claims>(claim).expect("claims").claims;
+    let pages = |times: &[PairedTimes]| {
+        let files = Report::timed(&sweep, &records, times).files().expect("a report");
+        ["report.md", "claims.md"].map(|path| text(&files, path).to_string())
+    };
+    let on_processor = times(&sweep);
+    let [page, claims] = pages(&on_processor);
+    assert!(page.contains("| Peak memory MiB | Memory saved MiB |"), "{page}");
+    // 700 and 520 of 900 MiB; each peak may be off by 3 %.
+    assert!(claims.contains("**Supported.**") && claims.contains("A: peak memory, MiB"), "{claims}");
+    assert!(claims.contains("−22.22 | −26.75 to −17.41"), "{claims}");
+
+    // Files of a GPU from before its memory was measured.
+    let mut on_gpu = on_processor;
+    on_gpu.iter_mut().for_each(|times| times.made_by.isa = "gpu+f16".into());
+    let [page, claims] = pages(&on_gpu);
+    assert!(!page.contains("Peak memory MiB") && !page.contains("Memory saved MiB"), "{page}");
+    assert!(page.contains("The GPU's memory was not measured here"), "{page}");
+    assert!(claims.contains("**Not tested.**") && claims.contains("is not the GPU's"), "{claims}");
+
+    for (policy, of_gpu) in on_gpu.iter_mut().flat_map(|times| &mut times.policies).zip(1..) {
+        policy.peak_device_mib = Some(4_000.0 - 100.0 * f64::from(of_gpu % 5));
+    }
+    let [page, claims] = pages(&on_gpu);
+    assert!(page.contains("| Peak GPU memory MiB | Memory saved MiB |"), "{page}");
+    assert!(
+        claims.contains("A: peak GPU memory, MiB") && claims.contains("one measurement each"),
+        "{claims}"
+    );
 }

@@ -246,6 +246,7 @@ fn a_saving_that_is_not_measurable_is_said_where_a_language_was_not_timed() {
                 .collect(),
             cpu_ms: None,
             peak_rss_mib: None,
+            peak_device_mib: None,
         };
     let english = sweep.timed_groups(|_| true).remove(0);
     let times = PairedTimes {

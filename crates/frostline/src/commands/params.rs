@@ -14,7 +14,7 @@ use super::readable::Readable;
 use super::{Compute, Stop, from_one, named, pool};
 use frostline_assets::Places;
 use frostline_cell::calibration::{Calibration, Conditions, When};
-use frostline_cell::params::Outlook;
+use frostline_cell::params::{Naming, Outlook};
 use frostline_cell::{cost, outcome, params};
 use frostline_sweep::note;
 
@@ -27,7 +27,8 @@ Examples:
         --policy first-4+embeddings --cached-prefix
     frostline params --encoder embedded:demo-distilbert --policy none,first-4 --calibrate
     frostline params --models DIR --encoder distilbert-base-multilingual-cased --memory 4G
-    frostline params --encoder DIR --policy none --list --unfreeze-every 1 --layer-decay 0.5")]
+    frostline params --encoder DIR --policy none --list --unfreeze-every 1 --layer-decay 0.5
+    frostline params --encoder DIR --task classifier=2 --task ner=4 --policy none+head.ner --list --names hugging-face")]
 pub struct Params {
     /// Folder of encoders.
     #[arg(long)]
@@ -84,9 +85,13 @@ pub struct Params {
     /// Say how many sentences of a step fit into this much memory, for example 8G or 900M.
     #[arg(long, value_parser = bytes)]
     memory: Option<u64>,
-    /// Also list every parameter: its shape, whether it is trainable, from when, and at which rate.
+    /// Also list every parameter by name, the trainable ones and the frozen ones: its shape, from when it is trainable, and at
+    /// which rate. A head is called as its task.
     #[arg(long)]
     list: bool,
+    /// The names in the list: Frostline's paths, or those of Hugging Face's models.
+    #[arg(long, value_enum, default_value_t = Names::Frostline, requires = "list")]
+    names: Names,
     /// Peak learning rate, for the list.
     #[arg(long, default_value_t = 5e-5, value_parser = above_zero)]
     lr: f64,
@@ -99,6 +104,13 @@ pub struct Params {
     /// Print JSON: an object, or a list of objects for several policies.
     #[arg(long)]
     json: bool,
+}
+
+/// Whose names parameters have in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Names {
+    Frostline,
+    HuggingFace,
 }
 
 /// The head on the encoder.
@@ -258,7 +270,9 @@ impl Params {
                 Some(every) => Timeline::gradual(&policy, every),
             };
             let rates = LayerDecay::new(self.layer_decay, config.depth);
-            let parameters = self.list.then(|| params::list(&config, &heads, &timeline, self.lr, rates));
+            let naming = Naming { heads: &names, hugging_face: self.names == Names::HuggingFace };
+            let list = || params::list(&config, (&heads, naming), &timeline, self.lr, rates);
+            let parameters = self.list.then(list);
             let cached_prefix = self.cached_prefix;
             let step_ms = machine.map(|machine| cost::step_ms(&shape, &workload, &policy, prefix, &machine));
             let most_sentences = self.memory.map(|bytes| {

@@ -1,17 +1,21 @@
 //! Which cells a test pairs: those that differ in their policy, in their language, or in one further axis, alone; or the
 //! stages of a cell.
 
-use frostline_record::{Compared, Drift, Measure, MoreOf};
+use frostline_record::{Along, Compared, Comparisons, Drift, Measure, MoreOf};
 
 use crate::number::listed;
 use crate::study::cells::shown;
+use crate::study::comparison::Comparison;
 use crate::study::hardware::Hardware;
 use crate::study::outcomes::After;
-use crate::study::{CellView, Study};
+use crate::study::{BASELINE, CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
-use crate::topics::claims::rows::{BySentence, Differences, Pair, place, rows};
+use crate::topics::claims::intervals::BySentence;
+use crate::topics::claims::memory;
+use crate::topics::claims::pairs::Pair;
+use crate::topics::claims::rows::{Differences, PairedComparison, place, rows, versus};
 use crate::topics::claims::steps;
-use crate::topics::claims::verdict::{Answer, Verdict, Wanted, amount, by_more_than, has, short};
+use crate::topics::claims::verdict::{Answer, Question, Verdict, Wanted, amount, by_more_than, has, short};
 
 /// Which policies A and B are: ` (A: first-2 and first-4; B: none)`.
 fn sides(a: &[String], b: &[String]) -> String {
@@ -19,27 +23,42 @@ fn sides(a: &[String], b: &[String]) -> String {
 }
 
 /// A has less than B.
-pub(super) fn less(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
+pub(super) fn less(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    comparisons: Comparisons,
+) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let margin = by_more_than(test.margin, gauge.difference_unit());
     let asks = format!("A has less {} than B{margin}{}", gauge.name, sides(&test.a, &test.b));
-    between(study, cells, test, &gauge, asks, Wanted::Below(test.margin))
+    between(study, cells, test, &gauge, asks, Question { wanted: Wanted::Below(test.margin), comparisons })
 }
 
 /// A and B differ by no more than a margin.
-pub(super) fn equal_within(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
+pub(super) fn equal_within(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    comparisons: Comparisons,
+) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let margin = amount(test.margin, gauge.difference_unit());
     let asks = format!("A and B differ by at most {margin} in {}{}", gauge.name, sides(&test.a, &test.b));
-    between(study, cells, test, &gauge, asks, Wanted::Within(test.margin))
+    between(study, cells, test, &gauge, asks, Question { wanted: Wanted::Within(test.margin), comparisons })
 }
 
 /// A has at most a margin less than B, or more.
-pub(super) fn loses_at_most(study: &Study, cells: &[&CellView], test: &Compared) -> Answer<Differences> {
+pub(super) fn loses_at_most(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    comparisons: Comparisons,
+) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let margin = amount(test.margin, gauge.difference_unit());
     let asks = format!("A loses at most {margin} of {} against B{}", gauge.name, sides(&test.a, &test.b));
-    between(study, cells, test, &gauge, asks, Wanted::Above(-test.margin))
+    between(study, cells, test, &gauge, asks, Question { wanted: Wanted::Above(-test.margin), comparisons })
 }
 
 fn between(
@@ -48,12 +67,14 @@ fn between(
     test: &Compared,
     gauge: &Gauge<'_>,
     asks: String,
-    wanted: Wanted,
+    question: Question,
 ) -> Answer<Differences> {
-    if test.measure == Measure::TrainTime {
-        return by_steps(study, cells, test, gauge, asks, wanted);
+    match test.measure {
+        Measure::TrainTime => return by_steps(study, cells, test, gauge, asks, question),
+        Measure::Memory => return by_peaks(study, cells, test, gauge, asks, question),
+        Measure::Dev | Measure::Test => {}
     }
-    let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
+    let mut found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
     if found.is_empty() {
         let measured = |view: &CellView| gauge.end(view).is_some();
         if cells.iter().any(|view| view.done().is_some()) && !cells.iter().any(|view| measured(view)) {
@@ -61,7 +82,20 @@ fn between(
         }
         return nothing(asks, cells, test.a.iter().chain(&test.b));
     }
-    decided(asks, gauge.titled(), gauge, (&found, by_sentence(study, gauge)), wanted)
+    found.iter_mut().for_each(|pair| pair.in_study = in_study(study, gauge, pair));
+    let planned = planned(study, cells, &test.pairs());
+    let found = Found { pairs: &found, sentences: by_sentence(study, gauge), planned };
+    decided(asks, gauge.titled(), gauge, found, question)
+}
+
+/// The row of the study's verdicts that compares what a pair compares: the headline of a policy with that of `none`.
+fn in_study<'a>(study: &'a Study, gauge: &Gauge<'_>, pair: &Pair<'_>) -> Option<&'a Comparison> {
+    let (a, b) = pair.twins.filter(|(_, b)| b.cell.settings.policy == BASELINE)?;
+    let view = study.cells.iter().find(|view| view.cell.id == a.cell.id)?;
+    let is_headline = [a, b].iter().all(|end| end.task == end.cell.settings.headline());
+    let settings = &a.cell.settings;
+    let row = study.verdicts.find(&settings.lang, settings.policy.as_str(), &view.extras, gauge.split()?);
+    row.filter(|_| is_headline).map(|row| &row.compared)
 }
 
 /// Training times of policies, which only steps in turns can compare.
@@ -71,9 +105,9 @@ fn by_steps(
     test: &Compared,
     gauge: &Gauge<'_>,
     asks: String,
-    wanted: Wanted,
+    question: Question,
 ) -> Answer<Differences> {
-    let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), wanted) else {
+    let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), question) else {
         let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
         if found.is_empty() {
             return nothing(asks, cells, test.a.iter().chain(&test.b));
@@ -82,7 +116,32 @@ fn by_steps(
         return not_tested(asks, if even { UNTIMED } else { UNEVEN }.into());
     };
     let measured = "a step in turns, ms".into();
-    answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together })
+    let missing = missing(&planned(study, cells, &test.pairs()), &rows);
+    let unit = gauge.difference_unit();
+    answer(asks, Differences { measured, unit, comparisons: question.comparisons, rows, together, missing })
+}
+
+/// Memory of policies' steps, which only processes of their own can compare.
+fn by_peaks(
+    study: &Study,
+    cells: &[&CellView],
+    test: &Compared,
+    gauge: &Gauge<'_>,
+    asks: String,
+    question: Question,
+) -> Answer<Differences> {
+    let planned = planned(study, cells, &test.pairs());
+    if planned.iter().all(|(place, _)| place.is_empty()) {
+        return nothing(asks, cells, test.a.iter().chain(&test.b));
+    }
+    let Some((rows, together)) = memory::rows(study, cells, &test.pairs(), question) else {
+        return not_tested(asks, memory::UNMEASURED.into());
+    };
+    let on_gpu = cells.iter().filter_map(|view| study.step_costs.find(view)).any(|cost| cost.on_gpu);
+    let measured = if on_gpu { "peak GPU memory, MiB" } else { "peak memory, MiB" }.into();
+    let missing = missing(&planned, &rows);
+    let unit = gauge.difference_unit();
+    answer(asks, Differences { measured, unit, comparisons: question.comparisons, rows, together, missing })
 }
 
 /// Why training times of policies are not compared.
@@ -94,17 +153,26 @@ const UNEVEN: &str = "what learns changes during a cell here, so that no step st
                       cells hold whatever else the machine did";
 
 /// Over a stage, a task falls less under A than under B.
-pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) -> Answer<Differences> {
+pub(super) fn drift<'a>(
+    study: &Study,
+    cells: &[&'a CellView],
+    test: &'a Drift,
+    comparisons: Comparisons,
+) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let stage = match test.stage.as_str() {
         "" => "the last stage".into(),
         name => format!("the stage `{name}`"),
     };
     let margin = by_more_than(test.margin, gauge.difference_unit());
+    let names = test.along.as_ref().map(|along| valued(&along.axis, [&along.to, &along.from]));
+    let sides = match &names {
+        Some([a, b]) => format!(" (A: {a}; B: {b})"),
+        None => sides(&test.a, &test.b),
+    };
     let asks = format!(
-        "over {stage}, {} falls less, or rises more, under A than under B{margin}{}",
-        gauge.name,
-        sides(&test.a, &test.b)
+        "over {stage}, {} falls less, or rises more, under A than under B{margin}{sides}",
+        gauge.name
     );
     let of_cell = |view: &'a CellView| {
         let (end, done) = (gauge.end(view)?.0, view.done()?);
@@ -115,27 +183,72 @@ pub(super) fn drift<'a>(study: &Study, cells: &[&'a CellView], test: &'a Drift) 
         };
         Some((end, gauge.after(done, at)? - gauge.after(done, at.checked_sub(1)?)?))
     };
-    let found = policies(study, cells, &test.pairs(), &of_cell);
-    if found.is_empty() {
+    let (pairs, planned) = match &test.along {
+        Some(along) => along_axis(study, cells, along, &of_cell),
+        None => (policies(study, cells, &test.pairs(), &of_cell), planned(study, cells, &test.pairs())),
+    };
+    if pairs.is_empty() {
         if !cells.iter().any(|view| of_cell(view).is_some()) {
             let why = format!("no cell that is done scored a task `{}` before and after {stage}", test.task);
             return not_tested(asks, why);
         }
-        return nothing(asks, cells, test.a.iter().chain(&test.b));
+        return match names {
+            Some(names) => not_tested(asks, unlike(&names)),
+            None => nothing(asks, cells, test.a.iter().chain(&test.b)),
+        };
     }
-    decided(
-        asks,
-        format!("change of {}, points", gauge.name),
-        &gauge,
-        (&found, None),
-        Wanted::Above(test.margin),
-    )
+    let found = Found { pairs: &pairs, sentences: None, planned };
+    let question = Question { wanted: Wanted::Above(test.margin), comparisons };
+    decided(asks, format!("change of {}, points", gauge.name), &gauge, found, question)
+}
+
+/// Two values of an axis in words, A first.
+fn valued(axis: &str, values: [&toml::Value; 2]) -> [String; 2] {
+    values.map(|value| format!("{axis} = {}", written(value)))
+}
+
+/// Why no cells differ in two values of an axis.
+fn unlike(names: &[String; 2]) -> String {
+    format!("no two cells that are done differ in {} and nothing else", names.join(" against "))
+}
+
+/// Cells that differ in their values of an axis alone, and which of them the sweep has, done or not.
+fn along_axis<'a>(
+    study: &Study,
+    cells: &[&'a CellView],
+    along: &Along,
+    measured: &dyn Fn(&'a CellView) -> Option<(After<'a>, f64)>,
+) -> (Vec<Pair<'a>>, Vec<Planned>) {
+    let (mut found, mut planned) = (Vec::new(), Vec::new());
+    let Some(axis) = study.axes().iter().position(|axis| *axis == along.axis) else {
+        return (found, planned);
+    };
+    let names = valued(&along.axis, [&along.to, &along.from]);
+    let of_policy = |view: &CellView| {
+        along.policies.is_empty() || along.policies.iter().any(|policy| view.cell.settings.policy == *policy)
+    };
+    for &view in cells.iter().filter(|view| of_policy(view) && has(view, &along.axis, &along.to)) {
+        let is_twin =
+            |b: &&&'a CellView| has(b, &along.axis, &along.from) && are_twins_but_for(Some(axis), view, b);
+        let Some(twin) = cells.iter().find(is_twin) else { continue };
+        let of_cells = format!("{}, {}", place(study, view, Some(axis)), view.cell.settings.policy);
+        planned.push((of_cells.clone(), names.clone()));
+        if let [Some((a, of_a)), Some((b, of_b))] = [view, *twin].map(measured) {
+            found.push(Pair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
+        }
+    }
+    (found, planned)
 }
 
 /// One value of a further axis, one language, or one stage gives more than another.
-pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answer<Differences> {
+pub(super) fn more_of(
+    study: &Study,
+    cells: &[&CellView],
+    test: &MoreOf,
+    comparisons: Comparisons,
+) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
-    let names = [&test.to, &test.from].map(|value| format!("{} = {}", test.axis, written(value)));
+    let names = valued(&test.axis, [&test.to, &test.from]);
     let (asks, wanted) = more(test, &gauge, &names);
     let axis = study.axes().iter().position(|axis| *axis == test.axis);
     let of_langs = test.axis == "lang";
@@ -145,34 +258,40 @@ pub(super) fn more_of(study: &Study, cells: &[&CellView], test: &MoreOf) -> Answ
     let of_policy = |view: &&CellView| {
         test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)
     };
-    let mut found = Vec::new();
+    let (mut found, mut planned) = (Vec::new(), Vec::new());
     for &view in cells.iter().filter(|view| of_policy(view)) {
+        let of_cells = format!("{}, {}", place(study, view, axis), view.cell.settings.policy);
         let ends = if test.is_of_stages() {
+            planned.push((of_cells.clone(), names.clone()));
             [&test.to, &test.from].map(|name| gauge.stage(view, name.as_str()?))
         } else {
             let b = cells.iter().find(|b| has(b, &test.axis, &test.from) && are_twins_but_for(axis, view, b));
-            let b = b.filter(|b| gauge.split().is_some() || same_hardware(view, b));
             let a = Some(view).filter(|view| has(view, &test.axis, &test.to));
+            if a.is_some() && b.is_some() {
+                planned.push((of_cells.clone(), names.clone()));
+            }
+            let b = b.filter(|b| gauge.split().is_some() || same_hardware(view, b));
             [a, b.copied()].map(|view| gauge.end(view?))
         };
         if let [Some((a, of_a)), Some((b, of_b))] = ends {
-            let cells = format!("{}, {}", place(study, view, axis), view.cell.settings.policy);
-            found.push(Pair::new([a, b], cells, names.clone(), [of_a, of_b]));
+            found.push(Pair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
         }
     }
     if found.is_empty() {
-        let names = names.join(" against ");
         return not_tested(
             asks,
             match test.is_of_stages() {
-                true => format!("no cell that is done has a {} after {names}", gauge.name),
-                false => format!("no two cells that are done differ in {names} and nothing else"),
+                true => {
+                    format!("no cell that is done has a {} after {}", gauge.name, names.join(" against "))
+                }
+                false => unlike(&names),
             },
         );
     }
     // Two languages have no sentence in common.
     let sentences = by_sentence(study, &gauge).filter(|_| !of_langs);
-    decided(asks, gauge.titled(), &gauge, (&found, sentences), wanted)
+    let found = Found { pairs: &found, sentences, planned };
+    decided(asks, gauge.titled(), &gauge, found, Question { wanted, comparisons })
 }
 
 /// What the test asks, in words and as a rule.
@@ -231,24 +350,67 @@ fn are_twins_but_for(axis: Option<usize>, a: &CellView, b: &CellView) -> bool {
 /// Where the sentences of a score are.
 fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>) -> Option<BySentence<'a>> {
     let split = gauge.split()?;
-    let scatter = study.verdicts.scatter(split);
-    Some(BySentence { outcomes: &study.outcomes, split, scatter })
+    let verdicts = &study.verdicts;
+    Some(BySentence {
+        outcomes: &study.outcomes,
+        split,
+        margin: study.margin(),
+        scatter: verdicts.scatter(split),
+    })
+}
+
+/// A comparison that a test asks for: its cells, and what is compared.
+type Planned = (String, [String; 2]);
+
+/// What was measured for a test.
+struct Found<'a> {
+    pairs: &'a [Pair<'a>],
+    sentences: Option<BySentence<'a>>,
+    planned: Vec<Planned>,
+}
+
+/// The comparisons of policies that a test asks for, done or not. A pair that no cells of the sweep have is one too.
+fn planned(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for &(a, b) in pairs {
+        let names = [a, b].map(String::from);
+        let of_a = cells.iter().filter(|view| view.cell.settings.policy == a);
+        let has_twin = |view: &&&CellView| {
+            cells.iter().any(|b_of| b_of.cell.settings.policy == b && b_of.is_twin_of(view))
+        };
+        let places: Vec<String> = of_a.filter(has_twin).map(|view| place(study, view, None)).collect();
+        if places.is_empty() {
+            planned.push((String::new(), names));
+        } else {
+            planned.extend(distinct(places).into_iter().map(|place| (place, names.clone())));
+        }
+    }
+    planned
+}
+
+/// The names of planned comparisons that have no row.
+fn missing(planned: &[Planned], rows: &[PairedComparison]) -> Vec<String> {
+    let has_row = |(cells, names): &&Planned| {
+        rows.iter().any(|row| row.cells == *cells && row.names.as_ref() == Some(names))
+    };
+    distinct(planned.iter().filter(|one| !has_row(one)).map(|(cells, names)| versus(cells, names)))
 }
 
 fn decided(
     asks: String,
     measured: String,
     gauge: &Gauge<'_>,
-    (pairs, by_sentence): (&[Pair<'_>], Option<BySentence<'_>>),
-    wanted: Wanted,
+    found: Found<'_>,
+    question: Question,
 ) -> Answer<Differences> {
-    let (rows, together) = rows(gauge, pairs, by_sentence, wanted);
-    answer(asks, Differences { measured, unit: gauge.difference_unit(), rows, together })
+    let (rows, together) = rows(gauge, found.pairs, found.sentences, question);
+    let missing = missing(&found.planned, &rows);
+    let (unit, comparisons) = (gauge.difference_unit(), question.comparisons);
+    answer(asks, Differences { measured, unit, comparisons, rows, together, missing })
 }
 
 fn answer(asks: String, found: Differences) -> Answer<Differences> {
-    let verdict = found.deciding().map_or(Verdict::NotDecided, |row| row.verdict);
-    Answer { asks, verdict, found: Ok(found) }
+    Answer { asks, verdict: found.verdict(), found: Ok(found) }
 }
 
 /// A setting's value as everywhere in the study.

@@ -1,5 +1,5 @@
-//! What cells are compared by: a task's score on a split, or measured time. Scores are in points, times in seconds,
-//! and their differences in percent.
+//! What cells are compared by: a task's score on a split, measured time or memory. Scores are in points, times in seconds,
+//! memory in MiB, and differences of the latter two in percent.
 
 use frostline_record::Measure;
 
@@ -11,7 +11,7 @@ use crate::study::{CellView, Done};
 pub(super) struct Gauge<'a> {
     measure: Measure,
     task: &'a str,
-    /// `dev accuracy`, `test entity F1 of ner`, `training time`.
+    /// `dev accuracy`, `test entity F1 of ner`, `training time`, `peak memory`.
     pub name: String,
 }
 
@@ -19,7 +19,8 @@ impl<'a> Gauge<'a> {
     /// The score of a task, of the headline's where none is named; the name is that of what these
     /// cells are scored by.
     pub fn new(measure: Measure, task: &'a str, cells: &[&CellView]) -> Self {
-        let mut gauge = Self { measure, task, name: "training time".into() };
+        let name = if measure == Measure::Memory { "peak memory" } else { "training time" };
+        let mut gauge = Self { measure, task, name: name.into() };
         if let Some(split) = gauge.split() {
             let metric = cells.iter().find_map(|view| {
                 let result = &view.done()?.result;
@@ -36,7 +37,7 @@ impl<'a> Gauge<'a> {
         match self.measure {
             Measure::Dev => Some("dev"),
             Measure::Test => Some("test"),
-            Measure::TrainTime => None,
+            Measure::TrainTime | Measure::Memory => None,
         }
     }
 
@@ -57,6 +58,8 @@ impl<'a> Gauge<'a> {
         let stage = done.result.stages.len().checked_sub(1)?;
         let value = match self.measure {
             Measure::TrainTime => done.timing.as_ref()?.train_ms * 1e-3,
+            // No cell has it alone: a worker's peak is of all that it ran.
+            Measure::Memory => return None,
             _ => self.after(done, stage)?,
         };
         Some((After { cell: &view.cell, stage, task: self.task(done) }, value))

@@ -1,13 +1,13 @@
 //! The verdicts on a plan's claims, from the cells that decide them.
 
-use frostline_record::{Claim, ClaimTest, Needs};
+use frostline_record::{Claim, ClaimTest, Comparisons, Needs};
 use serde::Serialize;
 
 use crate::study::{CellView, Study};
 use crate::topics::claims::convergence::{self, NearEnd};
 use crate::topics::claims::differences;
 use crate::topics::claims::rows::Differences;
-use crate::topics::claims::verdict::{Answer, Verdict, has};
+use crate::topics::claims::verdict::{Answer, Verdict, has, together};
 
 /// A claim with its verdict.
 #[derive(Clone, Debug, Serialize)]
@@ -15,6 +15,7 @@ pub(crate) struct Judged {
     pub says: String,
     pub verdict: Verdict,
     pub needs: Needs,
+    pub comparisons: Comparisons,
     pub tests: Vec<Tested>,
 }
 
@@ -38,6 +39,11 @@ pub(crate) enum Found {
 }
 
 impl Tested {
+    /// Whether it makes more than one comparison.
+    pub fn compares_several(&self) -> bool {
+        matches!(&self.found, Found::Differences(found) if found.rows.len() + found.missing.len() > 1)
+    }
+
     fn of<T>(answer: Answer<T>, found: fn(T) -> Found) -> Self {
         let Answer { asks, verdict, found: answer } = answer;
         Self { asks, verdict, found: answer.map_or_else(Found::Nothing, found) }
@@ -51,44 +57,30 @@ pub(super) fn judge(study: &Study) -> Vec<Judged> {
 
 fn of_claim(study: &Study, claim: &Claim) -> Judged {
     let cells: Vec<&CellView> = study.cells.iter().filter(|view| allowed(claim, view)).collect();
-    let tests: Vec<Tested> = claim.tests.iter().map(|test| of_test(study, &cells, test)).collect();
+    let of_test = |test| of_test(study, &cells, test, claim.comparisons);
+    let mut tests: Vec<Tested> = claim.tests.iter().map(of_test).collect();
+    if !claim.untestable.is_empty() {
+        let found = Found::Nothing(claim.untestable.trim().trim_end_matches('.').into());
+        tests =
+            vec![Tested { asks: "nothing here can decide it".into(), verdict: Verdict::NotTested, found }];
+    }
     let verdicts: Vec<Verdict> = tests.iter().map(|test| test.verdict).collect();
-    Judged { says: claim.says.clone(), verdict: together(claim.needs, &verdicts), needs: claim.needs, tests }
+    let verdict = together(claim.needs, &verdicts);
+    Judged { says: claim.says.clone(), verdict, needs: claim.needs, comparisons: claim.comparisons, tests }
 }
 
-fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest) -> Tested {
-    match test {
-        ClaimTest::Less(test) => Tested::of(differences::less(study, cells, test), Found::Differences),
-        ClaimTest::EqualWithin(test) => {
-            Tested::of(differences::equal_within(study, cells, test), Found::Differences)
-        }
-        ClaimTest::LosesAtMost(test) => {
-            Tested::of(differences::loses_at_most(study, cells, test), Found::Differences)
-        }
+fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Comparisons) -> Tested {
+    let answer = match test {
         ClaimTest::Converged(test) => {
-            Tested::of(convergence::converged(study, cells, test), Found::Convergence)
+            return Tested::of(convergence::converged(study, cells, test), Found::Convergence);
         }
-        ClaimTest::MoreOf(test) => Tested::of(differences::more_of(study, cells, test), Found::Differences),
-        ClaimTest::Drift(test) => Tested::of(differences::drift(study, cells, test), Found::Differences),
-    }
-}
-
-/// The verdict on a claim from those on its tests.
-fn together(needs: Needs, verdicts: &[Verdict]) -> Verdict {
-    let (decides, needed) = match needs {
-        Needs::All => (Verdict::Contradicted, Verdict::Supported),
-        Needs::Any => (Verdict::Supported, Verdict::Contradicted),
+        ClaimTest::Less(test) => differences::less(study, cells, test, comparisons),
+        ClaimTest::EqualWithin(test) => differences::equal_within(study, cells, test, comparisons),
+        ClaimTest::LosesAtMost(test) => differences::loses_at_most(study, cells, test, comparisons),
+        ClaimTest::MoreOf(test) => differences::more_of(study, cells, test, comparisons),
+        ClaimTest::Drift(test) => differences::drift(study, cells, test, comparisons),
     };
-    let all = |wanted| verdicts.iter().all(|&verdict| verdict == wanted);
-    if verdicts.contains(&decides) {
-        decides
-    } else if all(needed) {
-        needed
-    } else if all(Verdict::NotTested) {
-        Verdict::NotTested
-    } else {
-        Verdict::NotDecided
-    }
+    Tested::of(answer, Found::Differences)
 }
 
 /// Whether a claim speaks of a cell.
@@ -97,27 +89,4 @@ fn allowed(claim: &Claim, view: &CellView) -> bool {
         let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         values.iter().any(|value| has(view, path, value))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tests_make_a_verdict_together() {
-        use Verdict::{Contradicted, NotDecided, NotTested, Supported};
-        let cases = [
-            (Needs::All, vec![Supported, Supported], Supported),
-            (Needs::All, vec![Supported, NotDecided], NotDecided),
-            (Needs::All, vec![NotDecided, Contradicted], Contradicted),
-            (Needs::All, vec![Supported, NotTested], NotDecided),
-            (Needs::All, vec![NotTested], NotTested),
-            (Needs::Any, vec![Contradicted, Supported], Supported),
-            (Needs::Any, vec![Contradicted, Contradicted], Contradicted),
-            (Needs::Any, vec![Contradicted, NotTested], NotDecided),
-        ];
-        for (needs, verdicts, expected) in cases {
-            assert_eq!(together(needs, &verdicts), expected, "{needs:?} {verdicts:?}");
-        }
-    }
 }

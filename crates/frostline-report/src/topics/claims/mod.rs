@@ -3,13 +3,16 @@
 mod convergence;
 mod differences;
 mod gauge;
+mod intervals;
 mod judge;
+mod memory;
+mod pairs;
 mod paper;
 mod rows;
 mod steps;
 mod verdict;
 
-use frostline_record::Needs;
+use frostline_record::{Comparisons, Needs};
 
 use crate::fields::Fields;
 use crate::number::{capital, fixed, listed, plural, signed};
@@ -39,7 +42,8 @@ impl Claims {
 impl Topic for Claims {
     fn closing(&self, _: &Study) -> Option<(&'static str, Vec<String>)> {
         let says = |claim: &Judged| claim.says.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        let line = |claim: &Judged| format!("{:<12}  {}", claim.verdict.name(), says(claim));
+        let line =
+            |claim: &Judged| format!("{:<12}  {}{}", claim.verdict.name(), says(claim), by_which(claim));
         (!self.judged.is_empty()).then(|| ("Claims", self.judged.iter().map(line).collect()))
     }
 
@@ -69,15 +73,16 @@ impl Topic for Claims {
              difference of anything else, or without stored predictions, has Student's over seeds. Training times are \
              compared by steps that policies took in turns, where all of them did, and by their processor time where the \
              machine was busy: the interval is that of the median ratio over rounds, on each side of which an \
-             eighth of the savings is added for processor time, and seeds have no part in it. A test is \
+             eighth of the savings is added for processor time, and seeds have no part in it. Memory is measured once for \
+             each policy, of the GPU where steps are computed on one; on a processor a peak may be off by 3 %. A test is \
              **supported** where the whole interval is where the test wants it, **contradicted** where the whole \
              interval is elsewhere, and **not decided** \
              otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
              than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
              same share, Wilson's interval over all cells takes the place of Student's. \
-             Several comparisons are averaged within each seed \
-             first (`together`), over the seeds that have all of them; this row decides. The verdicts of \
-             single rows are not corrected for their number.",
+             A test with several comparisons is supported if each of them is, and contradicted if one is. Only where \
+             the plan asks for the mean of comparisons does the row `together` decide: they are averaged within each \
+             seed first, over the seeds that have all of them.",
         );
         if !study.sweep.plan.policies.is_empty() {
             page.paragraph("Policies to which the plan gives settings of their own differ in these, too.");
@@ -119,17 +124,60 @@ fn gist(test: &Tested) -> String {
             found.all.percent(),
             plural(found.share.mean.n, "seed")
         ),
-        Found::Differences(found) => match found.deciding() {
-            None => found.why_apart().into(),
-            Some(row) => format!(
-                "A − B is {} {}{}, {}",
-                signed(row.mean.mean, 2),
-                found.unit,
-                interval(row),
-                row.count()
-            ),
-        },
+        Found::Differences(found) if found.comparisons == Comparisons::Each && found.rows.len() > 1 => {
+            of_each(found)
+        }
+        Found::Differences(found) => {
+            let measured = found.deciding().map(|row| measured(found, row));
+            measured.unwrap_or_else(|| found.why_apart().into()) + &not_compared(found)
+        }
     }
+}
+
+/// `A − B is −0.91 points, 95 % interval −1.11 to −0.70, 3 seeds`.
+fn measured(found: &Differences, row: &PairedComparison) -> String {
+    let mean = signed(row.mean.mean, 2);
+    format!("A − B is {mean} {}{}, {}", found.unit, interval(row), row.count())
+}
+
+/// How many comparisons hold, which are contradicted, and the one that is furthest from what the test asks.
+fn of_each(found: &Differences) -> String {
+    let supported = found.with(Verdict::Supported).len();
+    let of = plural(found.rows.len() + found.missing.len(), "comparison");
+    let mut parts = vec![format!("{supported} of {of} supported")];
+    for verdict in [Verdict::Contradicted, Verdict::NotDecided] {
+        let rows = found.with(verdict);
+        if !rows.is_empty() {
+            let names: Vec<String> = rows.iter().map(|row| row.name()).collect();
+            parts.push(format!("{}: {}", verdict.name(), names.join(", ")));
+        }
+    }
+    if let Some(row) = found.deciding() {
+        parts.push(format!("least favourable: {}, {}", row.name(), measured(found, row)));
+    }
+    parts.join("; ") + &not_compared(found)
+}
+
+/// `; not compared: en, first-2 against none`.
+fn not_compared(found: &Differences) -> String {
+    if found.missing.is_empty() {
+        String::new()
+    } else {
+        format!("; not compared: {}", found.missing.join(", "))
+    }
+}
+
+/// The comparisons that contradict a claim, for a line on a terminal: ` (pcm, first-8 against none)`.
+fn by_which(claim: &Judged) -> String {
+    let rows = claim.tests.iter().filter_map(|test| match &test.found {
+        Found::Differences(found) if claim.comparisons == Comparisons::Each && found.rows.len() > 1 => {
+            Some(found.with(Verdict::Contradicted))
+        }
+        _ => None,
+    });
+    let names: Vec<String> = rows.flatten().map(PairedComparison::name).collect();
+    let contradicted = claim.verdict == Verdict::Contradicted && !names.is_empty();
+    if contradicted { format!(" ({})", names.join("; ")) } else { String::new() }
 }
 
 /// `, 95 % interval -1.00 to +1.00`; nothing where there is none.
@@ -146,7 +194,13 @@ fn one(page: &mut Page, number: usize, claim: &Judged) {
         (_, Needs::All) => " All tests must hold.",
         (_, Needs::Any) => " One test that holds is enough.",
     };
-    page.paragraph(format!("**{}.**{needed}", capital(claim.verdict.name())));
+    let several = claim.tests.iter().any(Tested::compares_several);
+    let decided_by = match claim.comparisons {
+        Comparisons::Each if several => " Each comparison of a test must hold.",
+        Comparisons::Mean if several => " The mean of a test's comparisons decides.",
+        _ => "",
+    };
+    page.paragraph(format!("**{}.**{needed}{decided_by}", capital(claim.verdict.name())));
     for test in &claim.tests {
         let own = if claim.tests.len() == 1 {
             String::new()
@@ -174,7 +228,7 @@ fn differences(page: &mut Page, found: &Differences) {
         .column(format!("A: {}", found.measured), Quantity::Number(2, ""), |row| row.means[0])
         .column("B", Quantity::Number(2, ""), |row| row.means[1])
         .optional(format!("A − B by seed, {}", found.unit), Quantity::Text, |row| {
-            if row.over == Over::Rounds {
+            if row.differences.is_empty() {
                 return Value::Missing;
             }
             let by_seed = row.seeds.iter().zip(&row.differences);
@@ -188,20 +242,34 @@ fn differences(page: &mut Page, found: &Differences) {
             Over::SeedsAndSentences => "seeds and sentences",
             Over::Seeds => "seeds",
             Over::Rounds => "rounds",
+            Over::Measurement => "one measurement each",
         })
         .column("Verdict", Quantity::Text, |row| row.verdict.name());
     page.table(columns.table(found.rows.iter().chain(&found.together)));
-    let single: Vec<&PairedComparison> = found.rows.iter().filter(|row| row.names.is_some()).collect();
-    if single.len() > 1 {
+    let single = found.rows.iter().filter(|row| row.names.is_some()).count();
+    if single > 1 {
         let kinds = [Verdict::Supported, Verdict::Contradicted, Verdict::NotDecided];
         let counts = kinds.into_iter().filter_map(|kind| {
-            let count = single.iter().filter(|row| row.verdict == kind).count();
-            (count > 0).then(|| format!("{count} {}", kind.name()))
+            let rows = found.with(kind);
+            let names: Vec<String> = rows.iter().map(|row| row.name()).collect();
+            let named = if kind == Verdict::Contradicted {
+                format!(" ({})", names.join("; "))
+            } else {
+                String::new()
+            };
+            (!rows.is_empty()).then(|| format!("{} {}{named}", rows.len(), kind.name()))
         });
         let counts = listed(&counts.collect::<Vec<_>>());
-        page.paragraph(format!("Of {}: {counts}.", plural(single.len(), "single comparison")));
+        page.paragraph(format!("Of {}: {counts}.", plural(single, "single comparison")));
     }
-    if found.rows.len() > 1 && found.together.is_none() {
+    if !found.missing.is_empty() {
+        let names = found.missing.join("; ");
+        page.paragraph(format!(
+            "Not compared, since the sweep lacks these cells or they are not done: {names}."
+        ));
+    }
+    let apart = found.comparisons == Comparisons::Mean && found.rows.len() > 1 && found.together.is_none();
+    if apart {
         page.paragraph(format!("{}, so nothing is said of them together.", capital(found.why_apart())));
     }
 }

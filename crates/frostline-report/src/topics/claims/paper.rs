@@ -24,7 +24,8 @@ pub(super) fn table(judged: &[Judged]) -> PaperTable {
         .optional("In", Quantity::Text, |row| unit(row.test?))
         .optional("Of", Quantity::Text, |row| of(row.test?));
     let names = rows.iter().map(|row| ["claims".to_string(), row.number.clone()]).collect();
-    let caption = "Claims of sources and what was found: A minus B in each, as the list of claims says.";
+    let caption = "Claims of sources and what was found: A minus B in each, as the list of claims says; of several \
+                   comparisons the least favourable to the claim.";
     PaperTable::new("claims", caption, columns.table(&rows)).named(names, 2, "")
 }
 

@@ -1,19 +1,17 @@
-//! Paired differences, and what comparisons give together. What is pooled is first averaged within each seed: policies
-//! and languages are not counted as if they were seeds. The interval of an accuracy is over seeds and sentences, by the
-//! rule of all verdicts; that of any other measure, or without stored predictions, is Student's over seeds.
+//! Paired differences: one row per comparison. Where the plan asks for the mean of several, what is pooled is first averaged
+//! within each seed: policies and languages are not counted as if they were seeds. The interval of an accuracy is over seeds
+//! and sentences, by the rule of all verdicts; that of any other measure, or without stored predictions, is Student's over seeds.
 
-use frostline_record::Cell;
-use frostline_score::crossed::RESAMPLES;
-use frostline_score::verdict::judge;
-use frostline_score::{CrossedDifference, MeanInterval, SeedScatter};
+use frostline_record::{Comparisons, Needs};
+use frostline_score::MeanInterval;
 use serde::Serialize;
 
 use crate::number::plural;
-use crate::study::outcomes::{After, Outcomes, Twins};
-use crate::study::scores::Compared;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
-use crate::topics::claims::verdict::{Verdict, Wanted};
+use crate::topics::claims::intervals::{self, BySentence};
+use crate::topics::claims::pairs::{Kind, Pair, kind};
+use crate::topics::claims::verdict::{Question, Verdict, Wanted, together};
 
 /// Differences A − B, paired by seed.
 #[derive(Clone, Debug, Serialize)]
@@ -22,10 +20,15 @@ pub(crate) struct Differences {
     pub measured: String,
     /// What a difference is given in: `points`, or `%` of B.
     pub unit: &'static str,
-    /// One row per comparison, and one per language that has several.
+    /// Whether each comparison must hold, or their mean.
+    pub comparisons: Comparisons,
+    /// One row per comparison; where their mean decides, also one per language that has several.
     pub rows: Vec<PairedComparison>,
-    /// All comparisons together, where there are several and a seed has them all.
+    /// The mean of all comparisons, where it decides, there are several and a seed has them all.
     pub together: Option<PairedComparison>,
+    /// Comparisons that the test asks for and no finished cells have, by their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 /// A comparison over seeds.
@@ -37,7 +40,7 @@ pub(crate) struct PairedComparison {
     pub names: Option<[String; 2]>,
     /// The means of A and B.
     pub means: [f64; 2],
-    /// None where rounds are compared.
+    /// None where rounds or memory are compared.
     pub seeds: Vec<u64>,
     /// A − B by seed.
     pub differences: Vec<f64>,
@@ -45,6 +48,9 @@ pub(crate) struct PairedComparison {
     /// What the interval is over.
     pub over: Over,
     pub verdict: Verdict,
+    /// How far the interval that decides is inside of what the test wants; nothing where no interval may decide.
+    #[serde(skip)]
+    pub room: Option<f64>,
 }
 
 /// What an interval is over.
@@ -55,21 +61,46 @@ pub(crate) enum Over {
     SeedsAndSentences,
     /// Rounds of steps that policies took in turns.
     Rounds,
-}
-
-/// Where the sentences of an accuracy are: what each cell has right, and the split.
-#[derive(Clone, Copy)]
-pub(super) struct BySentence<'a> {
-    pub outcomes: &'a Outcomes,
-    pub split: &'static str,
-    /// How much seeds scatter in the study's comparisons.
-    pub scatter: SeedScatter,
+    /// One measurement of each policy, and what is known of how far it may be off.
+    Measurement,
 }
 
 impl Differences {
-    /// The row that decides: all comparisons together, or the only one.
+    /// The verdict on the test.
+    pub fn verdict(&self) -> Verdict {
+        match self.comparisons {
+            Comparisons::Mean => self.deciding().map_or(Verdict::NotDecided, |row| row.verdict),
+            Comparisons::Each => {
+                let mut verdicts: Vec<Verdict> = self.rows.iter().map(|row| row.verdict).collect();
+                verdicts.extend(self.missing.iter().map(|_| Verdict::NotTested));
+                together(Needs::All, &verdicts)
+            }
+        }
+    }
+
+    /// The row that decides: the only one, the mean of all, or where each must hold, the one that is furthest from it.
     pub fn deciding(&self) -> Option<&PairedComparison> {
-        if self.rows.len() == 1 { self.rows.first() } else { self.together.as_ref() }
+        if self.rows.len() == 1 {
+            return self.rows.first();
+        }
+        match self.comparisons {
+            Comparisons::Mean => self.together.as_ref(),
+            Comparisons::Each => self.rows.iter().min_by(|a, b| {
+                let by_room = |row: &PairedComparison| row.room.unwrap_or(f64::NEG_INFINITY);
+                let rank = |row: &PairedComparison| match row.verdict {
+                    Verdict::Contradicted => 0,
+                    Verdict::NotDecided | Verdict::NotTested => 1,
+                    Verdict::Supported => 2,
+                };
+                rank(a).cmp(&rank(b)).then(by_room(a).total_cmp(&by_room(b)))
+            }),
+        }
+    }
+
+    /// The single comparisons with a verdict.
+    pub fn with(&self, verdict: Verdict) -> Vec<&PairedComparison> {
+        let single = self.rows.iter().filter(|row| row.names.is_some());
+        single.filter(|row| row.verdict == verdict).collect()
     }
 
     /// Why there is no row for all comparisons.
@@ -82,84 +113,85 @@ impl Differences {
 }
 
 impl PairedComparison {
+    /// What is compared: `pcm, first-8 against none`.
+    pub fn name(&self) -> String {
+        match &self.names {
+            Some(names) => versus(&self.cells, names),
+            None => format!("{}, together", self.cells),
+        }
+    }
+
     /// How many of what it is over: `5 seeds`, `300 rounds`.
     pub fn count(&self) -> String {
         match self.over {
             Over::Rounds => plural(self.mean.n, "round"),
+            Over::Measurement => plural(self.mean.n, "comparison"),
             Over::Seeds | Over::SeedsAndSentences => plural(self.seeds.len(), "seed"),
         }
     }
 }
 
-/// Two cells of one seed, or a cell after two stages: A and B.
-pub(super) struct Pair<'a> {
-    twins: Option<Twins<'a>>,
-    cells: String,
-    lang: String,
-    names: [String; 2],
-    seed: u64,
-    values: [f64; 2],
+/// The name of a comparison.
+pub(super) fn versus(cells: &str, [a, b]: &[String; 2]) -> String {
+    let cells = if cells.is_empty() { String::new() } else { format!("{cells}, ") };
+    format!("{cells}{a} against {b}")
 }
 
-impl<'a> Pair<'a> {
-    pub fn new([a, b]: [After<'a>; 2], cells: String, names: [String; 2], values: [f64; 2]) -> Self {
-        let settings = &a.cell.settings;
-        let lang = settings.lang.to_string();
-        Self { twins: Some((a, b)), cells, lang, names, seed: settings.seed, values }
-    }
-
-    /// Whether this is so of both cells.
-    pub fn all(&self, is: impl Fn(&Cell) -> bool) -> bool {
-        self.twins.is_none_or(|(a, b)| is(a.cell) && is(b.cell))
-    }
-}
-
-/// One row per comparison and one per language that has several; then one for all.
+/// One row per comparison. Where their mean decides, also one per language that has several, then one for all.
 pub(super) fn rows(
     gauge: &Gauge<'_>,
     pairs: &[Pair<'_>],
     by_sentence: Option<BySentence<'_>>,
-    wanted: Wanted,
+    question: Question,
 ) -> (Vec<PairedComparison>, Option<PairedComparison>) {
+    let pools = question.comparisons == Comparisons::Mean;
+    let mean_of = |pairs: &[&Pair<'_>], cells: String| {
+        let seeds = shared_seeds(pairs);
+        let interval = by_sentence.and_then(|of| intervals::of_mean(pairs, &seeds, of));
+        row(gauge, pairs, &seeds, interval, (cells, None), question.wanted)
+    };
     let langs = distinct(pairs.iter().map(|pair| pair.lang.as_str()));
     let mut rows = Vec::new();
     for lang in &langs {
         let of_lang: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
         let kinds = distinct(of_lang.iter().map(|pair| kind(pair)));
-        for (cells, names) in &kinds {
-            let same =
-                of_lang.iter().filter(|pair| kind(pair) == (*cells, *names)).copied().collect::<Vec<_>>();
-            rows.extend(row(gauge, &same, by_sentence, ((*cells).into(), Some((*names).clone())), wanted));
+        let of_kind =
+            |of: &Kind<'_>| of_lang.iter().filter(|pair| kind(pair) == *of).copied().collect::<Vec<_>>();
+        let singles: Vec<Vec<&Pair<'_>>> = kinds.iter().map(of_kind).collect();
+        let found = intervals::of_singles(&singles, by_sentence);
+        for (((cells, names), pairs), interval) in kinds.iter().zip(&singles).zip(found) {
+            let name = ((*cells).to_string(), Some((*names).clone()));
+            rows.extend(row(gauge, pairs, &shared_seeds(pairs), interval, name, question.wanted));
         }
-        if kinds.len() > 1 && langs.len() > 1 {
-            rows.extend(row(gauge, &of_lang, by_sentence, ((*lang).into(), None), wanted));
+        if pools && kinds.len() > 1 && langs.len() > 1 {
+            rows.extend(mean_of(&of_lang, (*lang).into()));
         }
     }
-    let all: Vec<&Pair<'_>> = pairs.iter().collect();
-    let several = rows.len() > 1;
-    let together =
-        several.then(|| row(gauge, &all, by_sentence, (langs.join(" and "), None), wanted)).flatten();
+    let several = pools && rows.len() > 1;
+    let together = several.then(|| mean_of(&pairs.iter().collect::<Vec<_>>(), langs.join(" and "))).flatten();
     (rows, together)
 }
 
-fn kind<'b>(pair: &'b Pair<'_>) -> (&'b str, &'b [String; 2]) {
-    (&pair.cells, &pair.names)
+/// The seeds that have all comparisons of these pairs.
+fn shared_seeds(pairs: &[&Pair<'_>]) -> Vec<u64> {
+    let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
+    let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
+    seeds.retain(|&seed| pairs.iter().filter(|pair| pair.seed == seed).count() == comparisons);
+    seeds
 }
 
-/// A row of pairs: within a seed their mean counts, and only seeds that have all comparisons.
+/// A row of pairs: within a seed their mean counts. `interval` is over seeds and sentences, if it could be computed.
 fn row(
     gauge: &Gauge<'_>,
     pairs: &[&Pair<'_>],
-    by_sentence: Option<BySentence<'_>>,
+    seeds: &[u64],
+    interval: Option<[f64; 2]>,
     (cells, names): (String, Option<[String; 2]>),
     wanted: Wanted,
 ) -> Option<PairedComparison> {
-    let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
-    let of_seed = |seed: u64| pairs.iter().filter(move |pair| pair.seed == seed);
-    let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
-    seeds.retain(|&seed| of_seed(seed).count() == comparisons);
     let mean = |seed: u64, get: &dyn Fn(&Pair<'_>) -> f64| {
-        of_seed(seed).map(|pair| get(pair)).sum::<f64>() / comparisons as f64
+        let of_seed: Vec<f64> = pairs.iter().filter(|pair| pair.seed == seed).map(|pair| get(pair)).collect();
+        of_seed.iter().sum::<f64>() / of_seed.len() as f64
     };
     let over =
         |get: &dyn Fn(&Pair<'_>) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
@@ -168,43 +200,23 @@ fn row(
     let found = MeanInterval::of(&differences)?;
     let mut counted = pairs.iter().filter(|pair| seeds.contains(&pair.seed));
     let same = counted.all(|pair| gauge.difference(pair.values).abs() < ROUNDING);
-    let crossed = by_sentence.and_then(|by_sentence| crossed(pairs, &seeds, by_sentence));
-    let (mean, over, telling) = match crossed {
+    let (mean, over, telling) = match interval {
         Some(interval) => {
-            let mean = MeanInterval { interval: Some(interval), ..found };
-            (mean, Over::SeedsAndSentences, Some(interval))
+            (MeanInterval { interval: Some(interval), ..found }, Over::SeedsAndSentences, Some(interval))
         }
         None => (found, Over::Seeds, telling(found.interval, same)),
     };
-    let verdict = wanted.verdict(telling);
     Some(PairedComparison {
         cells,
         names,
         means: sides.map(|values| values.iter().sum::<f64>() / values.len() as f64),
-        seeds,
+        seeds: seeds.to_vec(),
         differences,
-        verdict,
+        verdict: wanted.verdict(telling),
+        room: telling.map(|interval| wanted.room(interval)),
         over,
         mean,
     })
-}
-
-/// The interval over seeds and sentences, in points; nothing for one seed, or where predictions are missing.
-fn crossed(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> Option<[f64; 2]> {
-    if seeds.len() < 2 {
-        return None;
-    }
-    let of_seed = |kind_of: (&str, &[String; 2]), seed: u64| {
-        let found = pairs.iter().find(|pair| pair.seed == seed && kind(pair) == kind_of);
-        found.and_then(|pair| pair.twins)
-    };
-    let of_kind = |of| seeds.iter().map(|&seed| of_seed(of, seed)).collect::<Option<Vec<Twins<'_>>>>();
-    let comparisons: Option<Vec<_>> =
-        distinct(pairs.iter().map(|pair| kind(pair))).into_iter().map(of_kind).collect();
-    let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split, Compared::Own).ok()?;
-    let difference = CrossedDifference::of(&strata, RESAMPLES, 0).ok()?;
-    let judged = judge(vec![difference], by_sentence.scatter, 1.0).pop()?;
-    Some(judged.interval.map(|end| 100.0 * end))
 }
 
 /// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
@@ -240,6 +252,7 @@ mod tests {
             names: [a.into(), "none".into()],
             seed,
             values: [90.0 + difference, 90.0],
+            in_study: None,
         };
         rows.iter().map(pair).collect()
     }
@@ -252,7 +265,8 @@ mod tests {
     }
 
     fn found_where(given: &[(&str, &str, u64, f64)], wanted: Wanted) -> Vec<Short> {
-        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, wanted);
+        let question = Question { wanted, comparisons: Comparisons::Mean };
+        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
         let short = |row: PairedComparison| {
             let mean = (row.mean.mean * 1e6).round() / 1e6;
             (row.cells, row.names.map(|[a, _]| a), row.seeds, mean, row.verdict)
@@ -309,5 +323,45 @@ mod tests {
         let rows = found(&[("en", "x", 1, -1.0), ("en", "y", 2, -1.0)]);
         assert_eq!(rows.len(), 2);
         assert!(rows.iter().all(|row| row.4 == Verdict::NotDecided));
+    }
+
+    #[test]
+    fn each_comparison_must_hold_where_the_mean_is_not_asked_for() {
+        let given = [
+            ("en", "x", 1, 0.3),
+            ("en", "x", 2, 0.1),
+            ("en", "y", 1, 1.2),
+            ("en", "y", 2, 1.4),
+            ("pcm", "x", 1, -0.9),
+            ("pcm", "x", 2, -0.8),
+            ("pcm", "y", 1, 0.5),
+            ("pcm", "y", 2, -0.5),
+        ];
+        let differences = |given: &[(&str, &str, u64, f64)], missing: Vec<String>| {
+            let question = Question { wanted: Wanted::Above(-2.0), comparisons: Comparisons::Each };
+            let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
+            let (measured, unit) = (String::new(), "points");
+            Differences { measured, unit, comparisons: question.comparisons, rows, together, missing }
+        };
+        let all = differences(&given, Vec::new());
+        assert!(all.rows.iter().all(|row| row.names.is_some()) && all.together.is_none());
+        // Student's interval of two seeds that are a point apart is over six points on each side.
+        assert_eq!(all.verdict(), Verdict::NotDecided);
+        assert_eq!(all.deciding().map(PairedComparison::name).as_deref(), Some("pcm, y against none"));
+        let decided = differences(&given[..6], Vec::new());
+        assert_eq!(decided.verdict(), Verdict::Supported);
+        assert_eq!(decided.deciding().map(PairedComparison::name).as_deref(), Some("pcm, x against none"));
+        // What nobody compared is not supported.
+        assert_eq!(
+            differences(&given[..6], vec!["pcm, y against none".into()]).verdict(),
+            Verdict::NotDecided
+        );
+        // One that is contradicted is enough, whatever the mean.
+        let mut lost = given;
+        (lost[4].3, lost[5].3) = (-2.9, -3.0);
+        let lost = differences(&lost, Vec::new());
+        assert_eq!(lost.verdict(), Verdict::Contradicted);
+        assert_eq!(lost.with(Verdict::Contradicted).len(), 1);
+        assert_eq!(lost.deciding().map(PairedComparison::name).as_deref(), Some("pcm, x against none"));
     }
 }

@@ -2,13 +2,14 @@
 //! step on the same batch, so that what else the machine does falls on both; where that was much, processor time is
 //! compared.
 
+use frostline_record::Comparisons;
 use frostline_score::{Estimate, MeanInterval, median};
 
 use crate::study::hardware::Hardware;
 use crate::study::turns::{RoundRatios, StepCost, widened};
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison, place};
-use crate::topics::claims::verdict::Wanted;
+use crate::topics::claims::verdict::{Question, Wanted};
 
 /// A's step over B's in one language and one value of each further axis.
 struct Ratio {
@@ -23,28 +24,29 @@ struct Ratio {
     doubt: f64,
 }
 
-/// One row per comparison and one per language that has several, then one for all; nothing unless the steps of every
-/// comparison were timed.
+/// One row per comparison. Where their mean decides, also one per language that has several, then one for all. Nothing unless
+/// the steps of every comparison were timed.
 pub(super) fn rows(
     study: &Study,
     cells: &[&CellView],
     pairs: &[(&str, &str)],
-    wanted: Wanted,
+    Question { wanted, comparisons }: Question,
 ) -> Option<(Vec<PairedComparison>, Option<PairedComparison>)> {
     let found: Vec<Ratio> = ratios(study, cells, pairs)?;
     let all: Vec<&Ratio> = found.iter().collect();
     let langs = distinct(all.iter().map(|one| one.lang.as_str()));
+    let pools = comparisons == Comparisons::Mean;
     let mut rows = Vec::new();
     for lang in &langs {
         let of_lang: Vec<&Ratio> = all.iter().filter(|one| one.lang == *lang).copied().collect();
         rows.extend(
             of_lang.iter().map(|one| row(&[one], one.cells.clone(), Some(one.names.clone()), wanted)),
         );
-        if of_lang.len() > 1 && langs.len() > 1 && have_a_mean(&of_lang) {
+        if pools && of_lang.len() > 1 && langs.len() > 1 && have_a_mean(&of_lang) {
             rows.push(row(&of_lang, (*lang).into(), None, wanted));
         }
     }
-    let pooled = rows.len() > 1 && have_a_mean(&all);
+    let pooled = pools && rows.len() > 1 && have_a_mean(&all);
     let together = pooled.then(|| row(&all, langs.join(" and "), None, wanted));
     (!rows.is_empty()).then_some((rows, together))
 }
@@ -123,5 +125,6 @@ fn row(ratios: &[&Ratio], cells: String, names: Option<[String; 2]>, wanted: Wan
         },
         over: Over::Rounds,
         verdict: wanted.verdict(interval),
+        room: interval.map(|interval| wanted.room(interval)),
     }
 }

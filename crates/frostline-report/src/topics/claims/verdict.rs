@@ -1,5 +1,6 @@
 //! What an interval says to a test. One seed decides nothing.
 
+use frostline_record::{Comparisons, Needs};
 use serde::Serialize;
 
 use crate::number::fixed;
@@ -50,6 +51,15 @@ pub(crate) enum Wanted {
     Near { gain: f64, margin: f64 },
 }
 
+/// What a test wants of its comparisons.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question {
+    /// What each difference must be, or their mean.
+    pub wanted: Wanted,
+    /// Whether each comparison must hold, or their mean.
+    pub comparisons: Comparisons,
+}
+
 impl Wanted {
     /// What an interval says; without one nothing is decided.
     pub fn verdict(self, interval: Option<[f64; 2]>) -> Verdict {
@@ -69,6 +79,37 @@ impl Wanted {
             (_, true) => Verdict::Contradicted,
             _ => Verdict::NotDecided,
         }
+    }
+}
+
+impl Wanted {
+    /// How far an interval is inside of what is wanted; negative if a part of it is outside.
+    pub fn room(self, [low, high]: [f64; 2]) -> f64 {
+        let near = |gain: f64, margin: f64| margin - (low - gain).abs().max((high - gain).abs());
+        match self {
+            Self::Below(margin) => -margin - high,
+            Self::Above(margin) => low - margin,
+            Self::Within(margin) => near(0.0, margin),
+            Self::Near { gain, margin } => near(gain, margin),
+        }
+    }
+}
+
+/// The verdict on a whole from the verdicts on its parts: the tests of a claim, or the comparisons of a test.
+pub(super) fn together(needs: Needs, verdicts: &[Verdict]) -> Verdict {
+    let (decides, needed) = match needs {
+        Needs::All => (Verdict::Contradicted, Verdict::Supported),
+        Needs::Any => (Verdict::Supported, Verdict::Contradicted),
+    };
+    let all = |wanted| verdicts.iter().all(|&verdict| verdict == wanted);
+    if verdicts.contains(&decides) {
+        decides
+    } else if all(Verdict::NotTested) {
+        Verdict::NotTested
+    } else if all(needed) {
+        needed
+    } else {
+        Verdict::NotDecided
     }
 }
 
@@ -132,5 +173,38 @@ mod tests {
             assert_eq!(wanted.verdict(Some(interval)), expected, "{wanted:?} {interval:?}");
         }
         assert_eq!(Wanted::Below(0.0).verdict(None), NotDecided);
+    }
+
+    #[test]
+    fn tests_make_a_verdict_together() {
+        use Verdict::{Contradicted, NotDecided, NotTested, Supported};
+        let cases = [
+            (Needs::All, vec![Supported, Supported], Supported),
+            (Needs::All, vec![Supported, NotDecided], NotDecided),
+            (Needs::All, vec![NotDecided, Contradicted], Contradicted),
+            (Needs::All, vec![Supported, NotTested], NotDecided),
+            (Needs::All, vec![NotTested], NotTested),
+            (Needs::Any, vec![Contradicted, Supported], Supported),
+            (Needs::Any, vec![Contradicted, Contradicted], Contradicted),
+            (Needs::Any, vec![Contradicted, NotTested], NotDecided),
+        ];
+        for (needs, verdicts, expected) in cases {
+            assert_eq!(together(needs, &verdicts), expected, "{needs:?} {verdicts:?}");
+        }
+    }
+
+    #[test]
+    fn room_is_left_where_a_test_holds_and_lacks_elsewhere() {
+        let cases = [
+            (Wanted::Below(0.5), [-2.0, -0.75], 0.25),
+            (Wanted::Above(-0.5), [-0.25, 1.0], 0.25),
+            (Wanted::Above(-0.5), [-1.0, 1.0], -0.5),
+            (Wanted::Within(0.5), [-0.25, 0.0], 0.25),
+            (Wanted::Within(0.5), [-0.25, 0.75], -0.25),
+            (Wanted::Near { gain: 8.0, margin: 1.0 }, [7.5, 8.25], 0.5),
+        ];
+        for (wanted, interval, room) in cases {
+            assert_eq!(wanted.room(interval), room, "{wanted:?} {interval:?}");
+        }
     }
 }

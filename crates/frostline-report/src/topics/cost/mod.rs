@@ -325,7 +325,8 @@ impl TrainingCost {
             .column("Subwords", Quantity::Measured("/s"), of(|t| t.tokens_per_s))
             .optional("Peak memory of the worker", Quantity::Number(0, "MiB"), |row| {
                 let peak = row.1.map(|(_, times)| times.peak_rss_mib_max);
-                peak.filter(|&peak| peak > 0.0 && study.step_costs.is_empty())
+                let on_gpu = row.1.is_some_and(|(hardware, _)| hardware.on_gpu());
+                peak.filter(|&peak| peak > 0.0 && study.step_costs.is_empty() && !on_gpu)
             })
             .optional(BUSY, Quantity::Text, |row| row.0.busy_words());
         page.table(columns.table(study.groups_of(lang).flat_map(times_rows)));
@@ -343,7 +344,9 @@ impl TrainingCost {
         if study.groups_of(lang).any(|group| group.busy > 0) {
             page.paragraph(BUSY_MEANS);
         }
-        if study.step_costs.is_empty() {
+        let on_processor =
+            study.groups_of(lang).flat_map(|group| &group.times_by).any(|(by, _)| !by.on_gpu());
+        if study.step_costs.is_empty() && on_processor {
             page.paragraph(
                 "Peak memory is the worker's highest so far, the largest over seeds. A worker that ran \
                  other cells before carries their peak along.",

@@ -35,9 +35,7 @@ pub(super) fn table(study: &Study, predicted: &dyn Fn(&Group) -> Predicted) -> P
             true => saving(group, cost(group)),
             false => Value::Missing,
         })
-        .optional("Peak memory", Quantity::Number(0, "MiB"), move |group| {
-            number(group, |cost| cost.peak_rss_mib)
-        })
+        .optional("Peak memory", Quantity::Number(0, "MiB"), move |group| number(group, |cost| cost.peak_mib))
         .optional("Memory saved", Quantity::Number(0, "MiB"), move |group| {
             number(group, |cost| cost.saved_mib).filter(|_| other(group))
         })

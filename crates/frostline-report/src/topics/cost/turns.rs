@@ -5,9 +5,9 @@ use frostline_record::Load;
 use crate::keys;
 use crate::number::{listed, plural};
 use crate::page::Page;
-use crate::study::turns::{MeasuredLoad, StepCost};
+use crate::study::turns::{MeasuredLoad, StepCost, saving};
 use crate::study::{BASELINE, Group, Study, distinct};
-use crate::table::{Quantity, Value};
+use crate::table::Quantity;
 
 /// What "Time saved" is, for "How to read the tables".
 pub(super) const READING: &str = "**Time saved** is how much less time a training step takes than with `none`, in percent of that. After \
@@ -53,18 +53,17 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     let cost = |group: &Group| study.step_cost(group);
     let other = |group: &Group| group.policy != BASELINE;
     let number = |group: &Group, get: fn(&StepCost) -> Option<f64>| cost(group).and_then(get);
+    let on_gpu = study.groups_of(lang).filter_map(cost).any(|cost| cost.on_gpu);
     let columns = keys::of_group(study)
         .column("Median step", Quantity::Measured("ms"), |group| cost(group).map(|cost| cost.step_ms))
         .optional("Median processor time", Quantity::Measured("ms"), |group| cost(group)?.cpu_ms)
-        .column("Time saved", Quantity::Percent(1), |group| match cost(group) {
-            Some(cost) if other(group) => cost.saving_shown(),
-            Some(_) => "baseline".into(),
-            None => Value::Missing,
-        })
+        .column("Time saved", Quantity::Percent(1), |group| saving(group, cost(group)))
         .optional("Time saved, predicted", Quantity::Percent(1), |group| predicted(group).saved)
-        .optional("Peak memory", Quantity::Number(0, "MiB"), move |group| {
-            number(group, |cost| cost.peak_rss_mib)
-        })
+        .optional(
+            if on_gpu { "Peak GPU memory" } else { "Peak memory" },
+            Quantity::Number(0, "MiB"),
+            move |group| number(group, |cost| cost.peak_mib),
+        )
         .optional("Memory saved", Quantity::Number(0, "MiB"), move |group| {
             number(group, |cost| cost.saved_mib).filter(|_| other(group))
         })
@@ -78,9 +77,23 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     page.table(columns.table(study.groups_of(lang)));
     page.paragraph(
         "The policies took steps in turns on the same batches. The prediction is the cost model's, made before any step \
-         was taken, for Frostline's own kernels on two processor cores. Peak memory is that of a process that read the \
-         data and took three steps of this policy alone, on the longest sentences.",
+         was taken, for Frostline's own kernels on two processor cores.",
     );
+    let measured = study.groups_of(lang).any(|group| number(group, |cost| cost.peak_mib).is_some());
+    page.paragraph(match (on_gpu, measured) {
+        (false, _) => {
+            "Peak memory is that of a process that read the data and took three steps of this policy alone, on the longest \
+             sentences."
+        }
+        (true, true) => {
+            "Peak GPU memory is the most that was in use at once, as the GPU's allocator counts it, while a process took \
+             three steps of this policy alone, on the longest sentences. What the allocator holds beyond that is not in it."
+        }
+        (true, false) => {
+            "The GPU's memory was not measured here: these files hold only the memory of the process, which is not the \
+             GPU's and is not shown. The same sweep command writes it once `timings/` is removed."
+        }
+    });
     if study.groups_of(lang).any(|group| number(group, |cost| cost.cpu_ms).is_some()) {
         page.paragraph(
             "The machine was busy, so time saved is **processor time**: what all threads of a step used together, which can \
@@ -90,8 +103,8 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
     if study.groups_of(lang).any(|group| predicted(group).memory_mib.is_some()) {
         page.paragraph(
             "**Predicted step memory**: gradients and AdamW's moments of what learns, and the activations that backward \
-             needs, in a step on the longest sentences (docs/policies.md has the formula). The peak also holds the program, the \
-             data and the model, which are the same for all policies.",
+             needs, in a step on the longest sentences (docs/policies.md has the formula). The peak also holds the data and the \
+             model, and on a processor the program, which are the same for all policies.",
         );
     }
     if study.groups_of(lang).any(|group| cost(group).is_none() && group.times.is_some()) {

@@ -42,6 +42,11 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
     if !remarks.is_empty() {
         page.paragraph(remarks);
     }
+    if !reference.text_differs.is_empty() {
+        page.section(2, format!("Where the {name}'s text and figures differ"));
+        page.paragraph("The tables here show its figures.");
+        reference.text_differs.iter().for_each(|place| page.item(place.trim()));
+    }
 }
 
 /// ` beyond 42`; nothing where the reference does not say.
@@ -135,6 +140,11 @@ const FACTS: &[Fact] = &[
         first => format!("the first {first}"),
     }),
     ("data.fraction", "share of train", |s| s.data.fraction.to_string()),
+    ("data.dev_fraction", "share of dev", |s| s.data.dev_fraction.to_string()),
+    ("data.test_fraction", "share of test", |s| s.data.test_fraction.to_string()),
+    ("data.label_all_tokens", "labelled subwords", |s| {
+        if s.data.label_all_tokens { "all" } else { "first of each word" }.into()
+    }),
     ("data.leave_out", "genre left out of train", |s| or_none(&s.data.leave_out)),
     ("data.scored_genre", "genre that is scored", |s| or_none(&s.data.scored_genre)),
     ("data.cut_test", "share of train cut off as test", |s| s.data.cut_test.to_string()),

@@ -207,27 +207,33 @@ fn improvement(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], p
 
 fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     type Theirs = fn(&PublishedRun) -> &[f64];
-    type Mine = fn(&EpochStats) -> MeanStd;
+    type Mine = fn(&EpochStats) -> Option<MeanStd>;
     /// What was learned, whose run it is, and a value per epoch.
     type EpochsOfRun = (String, String, Vec<Value>);
-    let tables: [(&str, Quantity, Theirs, Mine); 3] = [
+    let tables: [(&str, Quantity, Theirs, Mine); 4] = [
         (
             "Dev accuracy % after each epoch",
             Quantity::Share(2),
             |run| &run.dev_accuracy,
-            |row| row.dev_accuracy,
+            |row| Some(row.dev_accuracy),
+        ),
+        (
+            "Dev F1 % of the positive label after each epoch",
+            Quantity::Share(2),
+            |run| &run.dev_f1,
+            |row| row.dev_positive_f1,
         ),
         (
             "Dev loss after each epoch, nats",
             Quantity::Number(4, ""),
             |run| &run.dev_loss_nats,
-            |r| r.dev_loss_nats,
+            |r| Some(r.dev_loss_nats),
         ),
         (
             "Train loss of each epoch, nats",
             Quantity::Number(4, ""),
             |r| &r.train_loss_nats,
-            |r| r.train_loss_nats,
+            |r| Some(r.train_loss_nats),
         ),
     ];
     for (title, unit, theirs, mine) in tables {
@@ -250,6 +256,9 @@ fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
             .column("Whose", Quantity::Text, |row| row.1.clone())
             .each(0..longest, |at| (at + 1).to_string(), unit, |row, at| row.2.get(*at).cloned());
         page.table(columns.table(rows));
+        if title.starts_with("Dev F1") {
+            defined(reference, "dev_f1", page);
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use frostline_record::Unit;
 use frostline_score::{Confusion, MeanStd};
 use serde::Serialize;
 
+use crate::number::{count, fixed};
+use crate::page::code;
 use crate::study::predictions::{SentencePredictions, sum};
 use crate::study::{Group, SPLITS, Study, distinct};
 
@@ -48,6 +50,31 @@ impl LabelBalance {
         let at = self.counts.iter().position(|&count| count == most)?;
         Some((&self.labels[at], most))
     }
+}
+
+/// Labels of which the rarest occurs less than half as often as the most frequent are unbalanced: accuracy then says little
+/// about the rare one.
+const BALANCED: f64 = 0.5;
+
+/// How even labels are, and whether accuracy is a fair score of them; nothing for a single label.
+pub(crate) fn balance_words(counts: &[(&str, u64)]) -> Option<String> {
+    let rarest = counts.iter().min_by_key(|(_, count)| *count).filter(|_| counts.len() > 1)?;
+    let most = counts.iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)?;
+    let ratio = rarest.1 as f64 / most.1 as f64;
+    let fair = match ratio >= BALANCED {
+        true => "so accuracy is a fair score",
+        false => {
+            "so accuracy alone is not a fair score: it hardly counts the rare label. Read the macro F1 too"
+        }
+    };
+    Some(format!(
+        "{} occurs {} times for each {} ({} and {} sentences), {fair}.",
+        code(rarest.0),
+        fixed(ratio, 3),
+        code(most.0),
+        count(rarest.1),
+        count(most.1)
+    ))
 }
 
 /// Everything that could be counted, in the order of groups, stages, tasks and splits.
@@ -112,6 +139,19 @@ pub(crate) fn balance(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accuracy_is_fair_where_labels_are_balanced() {
+        let even = balance_words(&[("0", 26_735), ("1", 33_879)]).expect("two labels");
+        assert_eq!(
+            even,
+            "`0` occurs 0.789 times for each `1` (26,735 and 33,879 sentences), so accuracy is a fair score."
+        );
+        let rare = balance_words(&[("spam", 40), ("ham", 960)]).expect("two labels");
+        assert!(rare.starts_with("`spam` occurs 0.042 times for each `ham`"), "{rare}");
+        assert!(rare.contains("not a fair score"), "{rare}");
+        assert_eq!(balance_words(&[("ham", 960)]), None);
+    }
 
     #[test]
     fn the_majority_is_the_most_frequent_label_or_the_smaller_of_two() {

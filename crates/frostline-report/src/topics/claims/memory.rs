@@ -1,0 +1,123 @@
+//! Peaks of memory of two policies' steps, from the processes that took steps of one policy alone: of the GPU where steps
+//! are computed on one, else of the process. There is one measurement per policy, whatever the seeds.
+
+use frostline_record::Comparisons;
+use frostline_score::MeanInterval;
+
+use crate::study::{CellView, Study, distinct};
+use crate::topics::claims::rows::{Over, PairedComparison, place};
+use crate::topics::claims::verdict::{Question, Wanted};
+
+/// How far a process's peak may be from that of another run, as a part of it. A GPU's allocator counts the same bytes in every
+/// run.
+///
+/// # Source
+/// Three runs each of four policies with all-MiniLM-L6-v2 were within 2.1 % of their mean (docs/claims.md).
+const DOUBT: f64 = 0.03;
+
+/// The peaks of A and B in one language and one value of each further axis.
+struct Peaks {
+    lang: String,
+    cells: String,
+    names: [String; 2],
+    mib: [f64; 2],
+    on_gpu: bool,
+}
+
+impl Peaks {
+    /// A minus B in percent of B, with the ends of an interval.
+    fn difference(&self) -> (f64, [f64; 2]) {
+        let ratio = self.mib[0] / self.mib[1];
+        let doubt = if self.on_gpu { 1.0 } else { (1.0 + DOUBT) / (1.0 - DOUBT) };
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        (percent(ratio), [percent(ratio / doubt), percent(ratio * doubt)])
+    }
+}
+
+/// Why peaks are not compared.
+pub(super) const UNMEASURED: &str = "the memory of these policies' steps was not measured. It is measured with the steps in \
+    turns (the same sweep command without `--no-timing`), of a GPU by its allocator; files of before that hold the memory of the \
+    process, which is not the GPU's";
+
+/// One row per comparison; where their mean decides, also one for all. Nothing unless every comparison was measured.
+pub(super) fn rows(
+    study: &Study,
+    cells: &[&CellView],
+    pairs: &[(&str, &str)],
+    Question { wanted, comparisons }: Question,
+) -> Option<(Vec<PairedComparison>, Option<PairedComparison>)> {
+    let found = peaks(study, cells, pairs)?;
+    let one = |peaks: &Peaks| row(&[peaks], peaks.cells.clone(), Some(peaks.names.clone()), wanted);
+    let rows: Vec<PairedComparison> = found.iter().map(one).collect();
+    let langs = distinct(found.iter().map(|peaks| peaks.lang.as_str())).join(" and ");
+    let pools = comparisons == Comparisons::Mean && rows.len() > 1;
+    let together = pools.then(|| row(&found.iter().collect::<Vec<_>>(), langs, None, wanted));
+    (!rows.is_empty()).then_some((rows, together))
+}
+
+/// The peaks of all twins, whatever their seed; nothing if one is missing or they are of different hardware.
+fn peaks(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<Vec<Peaks>> {
+    let mut found: Vec<Peaks> = Vec::new();
+    for &(a, b) in pairs {
+        for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
+            let is_twin = |other: &&&CellView| other.cell.settings.policy == b && other.is_twin_of(view);
+            let Some(twin) = cells.iter().find(is_twin) else { continue };
+            let (cells, names) = (place(study, view, None), [a, b].map(String::from));
+            if found.iter().any(|one| one.cells == cells && one.names == names) {
+                continue;
+            }
+            let costs = [study.step_costs.find(view)?, study.step_costs.find(twin)?];
+            if costs[0].hardware != costs[1].hardware {
+                return None;
+            }
+            let (lang, on_gpu) = (view.cell.settings.lang.to_string(), costs[0].on_gpu);
+            found.push(Peaks { lang, cells, names, mib: [costs[0].peak_mib?, costs[1].peak_mib?], on_gpu });
+        }
+    }
+    Some(found)
+}
+
+/// The mean of comparisons; their ends are averaged too, since what a process takes more is no chance of its own.
+fn row(peaks: &[&Peaks], cells: String, names: Option<[String; 2]>, wanted: Wanted) -> PairedComparison {
+    let mean = |of: &dyn Fn(&Peaks) -> f64| peaks.iter().map(|one| of(one)).sum::<f64>() / peaks.len() as f64;
+    let interval = [0, 1].map(|end| mean(&|one| one.difference().1[end]));
+    PairedComparison {
+        cells,
+        names,
+        means: [0, 1].map(|side| mean(&|one| one.mib[side])),
+        seeds: Vec::new(),
+        differences: Vec::new(),
+        mean: MeanInterval {
+            n: peaks.len(),
+            mean: mean(&|one| one.difference().0),
+            interval: Some(interval),
+        },
+        over: Over::Measurement,
+        verdict: wanted.verdict(Some(interval)),
+        room: Some(wanted.room(interval)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::claims::verdict::Verdict;
+
+    fn judged(mib: [f64; 2], on_gpu: bool, wanted: Wanted) -> (f64, Verdict) {
+        let names = ["all", "none"].map(String::from);
+        let peaks = Peaks { lang: "en".into(), cells: "en".into(), names, mib, on_gpu };
+        let row = row(&[&peaks], "en".into(), None, wanted);
+        ((row.mean.mean * 1e9).round() / 1e9, row.verdict)
+    }
+
+    #[test]
+    fn a_process_may_take_a_little_more_and_a_gpu_may_not() {
+        let less = Wanted::Below(0.0);
+        assert_eq!(judged([98.0, 100.0], false, less), (-2.0, Verdict::NotDecided));
+        assert_eq!(judged([98.0, 100.0], true, less), (-2.0, Verdict::Supported));
+        assert_eq!(judged([102.0, 100.0], true, less).1, Verdict::Contradicted);
+        assert_eq!(judged([50.0, 100.0], false, Wanted::Below(40.0)).1, Verdict::Supported);
+        // Half, as a paper says it; by how much a process differs is left open.
+        assert_eq!(judged([50.0, 100.0], false, Wanted::Below(50.0)).1, Verdict::NotDecided);
+    }
+}
