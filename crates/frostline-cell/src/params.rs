@@ -162,10 +162,13 @@ pub fn table(outlook: &Outlook) -> String {
         row(&group.group, group.total, group.trainable);
     }
     row("total", accounts.total, accounts.trainable);
-    let (gflop, speedup) = (significant(cost.gflop_per_step), cost.predicted_speedup);
+    let (gflop, saved) = (significant(cost.gflop_per_step), saved(cost));
     let time =
         outlook.step_ms.map_or_else(String::new, |ms| format!(", {} ms on this machine", significant(ms)));
-    let _ = writeln!(out, "\npredicted    {gflop} GFLOP per step, {speedup:.2} times as fast as none{time}");
+    let _ = writeln!(
+        out,
+        "\npredicted    {gflop} GFLOP per step, time saved {saved:.1} % of a step of none{time}"
+    );
     if let Some(kept) = &cost.memory {
         let [all, parameters, gradients, moments, activations] =
             [outlook.memory(), outlook.parameter_bytes, kept.gradients, kept.moments, kept.activations]
@@ -189,8 +192,8 @@ pub fn table(outlook: &Outlook) -> String {
 #[must_use]
 pub fn comparison(outlooks: &[Outlook]) -> String {
     let wide = outlooks.iter().map(|o| o.policy.len()).chain([12]).max().unwrap_or(12);
-    let heads = ["trainable", "share", "GFLOP/step", "step time", "speed-up", "memory MiB"];
-    let mut heads: Vec<(&str, usize)> = heads.into_iter().zip([15, 9, 12, 11, 10, 11]).collect();
+    let heads = ["trainable", "share", "GFLOP/step", "time saved", "memory MiB"];
+    let mut heads: Vec<(&str, usize)> = heads.into_iter().zip([15, 9, 12, 11, 11]).collect();
     let measured = outlooks.iter().any(|one| one.step_ms.is_some());
     let limited = outlooks.iter().any(|one| one.most_sentences.is_some());
     heads.extend(measured.then_some(("step ms", 9)));
@@ -203,11 +206,10 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
     for outlook in outlooks {
         let Outlook { policy, accounts, cost, .. } = outlook;
         let (trainable, share) = (grouped(accounts.trainable), share(accounts.total, accounts.trainable));
-        let (gflop, time) = (significant(cost.gflop_per_step), 100.0 / cost.predicted_speedup);
-        let speedup = cost.predicted_speedup;
+        let (gflop, saved) = (significant(cost.gflop_per_step), saved(cost));
         let _ = write!(
             out,
-            "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {time:>9.1} % {speedup:>10.2} {:>11}",
+            "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {saved:>9.1} % {:>11}",
             mib(outlook.memory())
         );
         if measured {
@@ -218,7 +220,7 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
         }
         out.push('\n');
     }
-    out += "\nstep time    predicted, as a share of what none takes\n\
+    out += "\ntime saved   predicted, in percent of a step of none\n\
             memory MiB   predicted, of the processor or the GPU: parameters, gradients, moments and activations\n";
     if measured {
         out += "step ms      predicted for this machine, from steps that were timed on it\n";
@@ -227,6 +229,11 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
         out += "fit          sentences per step that fit into --memory; train.accumulate takes a larger step in parts\n";
     }
     out + &outlooks.first().map_or_else(String::new, premises)
+}
+
+/// The percentage of the time of a step of `none` that a step is predicted to save.
+fn saved(cost: &Cost) -> f64 {
+    100.0 * (1.0 - 1.0 / cost.predicted_speedup)
 }
 
 /// What the prediction is for.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use frostline_assets::{embedded, licence_of};
+use frostline_assets::{embedded, hub_id, licence_of};
 use frostline_record::{Cell, Init, Input, TaskSettings};
 
 use crate::inputs;
@@ -44,7 +44,8 @@ pub(super) struct Source {
     pub name: String,
     /// The ISO 639 code at the beginning of a treebank's file names, or a dataset's short name where it may be one.
     pub language: Option<String>,
-    /// A treebank's name as its files have it: `en_ewt`.
+    /// The name of a treebank of Universal Dependencies as its files have it: `en_ewt`. Nothing for own data, whose files may be
+    /// named in the same way.
     pub treebank: Option<String>,
     /// As the files beside it state it.
     pub licence: Option<String>,
@@ -68,7 +69,10 @@ impl Source {
         let treebank = file.split_once("-ud-").map(|(treebank, _)| treebank.to_string());
         let code = treebank.as_deref().map_or(dataset, |name| name.split('_').next().unwrap_or(name));
         let is_code = (2..=3).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_lowercase());
-        Ok(Self { language: is_code.then(|| code.into()), treebank, ..Self::at(input, folder) })
+        let language = is_code.then(|| code.to_string());
+        let found = Self::at(input, folder);
+        let treebank = treebank.filter(|treebank| found.licence.is_some() && is_released(folder, treebank));
+        Ok(Self { language, treebank, ..found })
     }
 
     /// The encoder.
@@ -100,7 +104,8 @@ impl Source {
         HUB_LICENCES.into_iter().find(|known| *known == slug)
     }
 
-    /// An encoder's name on the hub, as far as it can be one: `bert-base-uncased` or `google/bert`.
+    /// An encoder's name on the hub, as far as it can be one: `bert-base-uncased` or `google/bert`, and the whole name for a short
+    /// one of a built-in plan.
     pub fn hub_model(&self) -> Option<String> {
         if self.is_embedded || self.is_random {
             return None;
@@ -110,13 +115,21 @@ impl Source {
         let is_id = parts.len() == 2 && !path.starts_with(['/', '.', '~']);
         let id = if is_id { parts.join("/") } else { (*parts.last()?).to_string() };
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-        (id.chars().all(allowed) && id.starts_with(|c: char| c.is_ascii_alphanumeric())).then_some(id)
+        let can_be = id.chars().all(allowed) && id.starts_with(|c: char| c.is_ascii_alphanumeric());
+        can_be.then(|| hub_id(&id).into())
     }
 
     /// Its licence in words.
     pub fn licence_text(&self) -> &str {
         self.licence.as_deref().unwrap_or("not stated in the files beside it")
     }
+}
+
+/// Whether a folder and its files are named as Universal Dependencies names a treebank: `UD_English-EWT` with `en_ewt`.
+fn is_released(folder: &str, treebank: &str) -> bool {
+    let of_folder = folder.strip_prefix("UD_").and_then(|name| name.rsplit_once('-'));
+    let of_files = treebank.split_once('_');
+    of_folder.zip(of_files).is_some_and(|((_, name), (_, other))| name.to_lowercase() == other)
 }
 
 /// The folder's name and the file's name at the end of a path of any system, or of a name such as
@@ -179,7 +192,8 @@ mod tests {
         let cases = [
             ("distilbert-base-multilingual-cased", Some("distilbert-base-multilingual-cased")),
             ("FacebookAI/xlm-roberta-base", Some("FacebookAI/xlm-roberta-base")),
-            ("/models/all-MiniLM-L6-v2", Some("all-MiniLM-L6-v2")),
+            ("/models/all-MiniLM-L6-v2", Some("sentence-transformers/all-MiniLM-L6-v2")),
+            ("multilingual-e5-small", Some("intfloat/multilingual-e5-small")),
             ("../models/minilm/", Some("minilm")),
             ("C:\\models\\minilm", Some("minilm")),
             ("embedded:demo-distilbert", None),

@@ -133,6 +133,27 @@ fn a_card_of_a_treebank() {
     assert_eq!(card, text(&record, "upos"));
 }
 
+/// The tutorial's data lie in a folder and files named as a treebank's are.
+#[test]
+fn own_data_are_not_said_to_be_of_universal_dependencies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let card = |name: &str, files: &str, licence: Option<&str>| {
+        let place = folder.path().join(name);
+        let _ = frostline_files::create_own_folder(&place);
+        let readme = licence.map_or(String::new(), |licence| format!("License: {licence}\n"));
+        frostline_files::write(&place.join("README.md"), readme.as_bytes()).expect("written");
+        let data = place.join(files).display().to_string();
+        text(&record(settings("minilm"), &data, "/models/minilm/config.json"), "upos")
+    };
+    let claims = |card: &str| card.to_lowercase().contains("universal dependencies");
+    let own = card("UD_Mine-Words", "mine-ud-", None);
+    assert!(!claims(&own) && !own.contains("universal-dependencies"), "{own}");
+    assert_eq!(metadata(&own)["datasets"][0].as_str(), Some("UD_Mine-Words"));
+    assert!(!claims(&card("UD_English-Own", "en_own-ud-", None)), "without a licence beside it");
+    assert!(!claims(&card("mine", "en_own-ud-", Some("mit"))), "in a folder of another name");
+    assert!(claims(&card("UD_English-EWT", "en_ewt-ud-", Some("CC BY-SA 4.0"))));
+}
+
 #[test]
 fn synthetic_data_are_marked_and_need_no_base_model() {
     let record =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use frostline_conllu::{Checks, Reader, Stats};
+use frostline_conllu::{Checks, Fault, FaultKind, Reader, Stats};
 use serde::Serialize;
 
 use super::readable::Readable;
@@ -129,7 +129,32 @@ impl Conllu {
     }
 }
 
-/// Writes one line per fault and returns how many there are.
+/// Carriage returns at the ends of a file's lines: the first is printed as any fault, the others are counted, since a file
+/// from Windows has one on every line.
+#[derive(Default)]
+struct LineEnds {
+    found: u64,
+}
+
+impl LineEnds {
+    /// Whether a fault is to be printed by itself.
+    fn prints(&mut self, fault: &Fault) -> bool {
+        let is_return = matches!(fault.kind, FaultKind::CarriageReturn);
+        self.found += u64::from(is_return);
+        !is_return || self.found == 1
+    }
+
+    /// The line about those that were not printed.
+    fn rest(&self, name: &str) -> Option<String> {
+        let more = self.found.checked_sub(1).filter(|more| *more > 0)?;
+        let lines = if more == 1 { "line ends" } else { "lines end" };
+        Some(format!(
+            "{name}: {more} more {lines} with a carriage return, as on Windows; convert the whole file (dos2unix)"
+        ))
+    }
+}
+
+/// Writes one line per fault, and one for all carriage returns but the first; returns how many faults there are.
 ///
 /// # Errors
 /// If the file cannot be read or `out` cannot be written.
@@ -137,12 +162,18 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, checks);
     let mut faults = 0;
+    let mut line_ends = LineEnds::default();
     let mut out = Readable(out);
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         for fault in sentence.faults() {
-            writeln!(out, "{}", fault.at(&name)).map_err(unwritten)?;
+            if line_ends.prints(fault) {
+                writeln!(out, "{}", fault.at(&name)).map_err(unwritten)?;
+            }
             faults += 1;
         }
+    }
+    if let Some(rest) = line_ends.rest(&name) {
+        writeln!(out, "{rest}").map_err(unwritten)?;
     }
     Ok(faults)
 }
@@ -158,11 +189,12 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut d
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, Checks::default());
     let mut listened_to = true;
+    let mut line_ends = LineEnds::default();
     let mut errors = Readable(errors);
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         if lenient {
             for fault in sentence.faults() {
-                if listened_to {
+                if line_ends.prints(fault) && listened_to {
                     listened_to = is_open(writeln!(errors, "{}", fault.at(&name)))?;
                 }
             }
@@ -171,6 +203,9 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut d
             return Err(Stop::Input(fault).into());
         }
         out.write_all(sentence.raw()).map_err(unwritten)?;
+    }
+    if let Some(rest) = line_ends.rest(&name).filter(|_| listened_to) {
+        listened_to = is_open(writeln!(errors, "{rest}"))?;
     }
     if listened_to {
         is_open(errors.flush())?;
@@ -223,4 +258,34 @@ fn table(counts: &[Counts], out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{sentences:>10} {words:>10} {ranges:>10} {empty_nodes:>12} {faults:>10}  {file}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file from Windows has a carriage return on every line, which is one thing to know and to do.
+    #[test]
+    fn carriage_returns_are_summed_up_in_one_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("windows.conllu");
+        let row = |number: usize| format!("{number}\tice\t_\tNOUN\t_\t_\t_\t_\t_\t_\r\n");
+        let sentence = "# sent_id = a\r\n".to_string() + &row(1) + &row(2) + "\r\n";
+        std::fs::write(&file, &sentence).expect("written");
+        let mut out = Vec::new();
+        assert_eq!(check(&file, Checks::default(), &mut out).expect("read"), 4, "each line has a fault");
+        let shown = String::from_utf8(out).expect("text");
+        let lines: Vec<&str> = shown.lines().collect();
+        let name = file.display().to_string();
+        assert_eq!(lines.len(), 2, "{shown}");
+        assert!(lines[0].starts_with(&format!("{name}:1:14: found a carriage return")), "{shown}");
+        let rest =
+            "3 more lines end with a carriage return, as on Windows; convert the whole file (dos2unix)";
+        assert_eq!(lines[1], format!("{name}: {rest}"));
+        // A copy holds the same bytes, and the faults are told in the same way.
+        let (mut copy, mut errors) = (Vec::new(), Vec::new());
+        roundtrip(&file, true, &mut copy, &mut errors).expect("copied");
+        assert_eq!(String::from_utf8(copy).expect("text"), sentence);
+        assert_eq!(String::from_utf8(errors).expect("text"), shown);
+    }
 }

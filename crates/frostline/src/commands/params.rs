@@ -1,4 +1,4 @@
-//! `frostline params`: parameter counts and predicted speed-ups of policies.
+//! `frostline params`: parameter counts and the time that policies are predicted to save.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use frostline_cell::params::{Naming, Outlook};
 use frostline_cell::{cost, outcome, params};
 use frostline_sweep::note;
 
-/// Count an encoder's parameters and those that are trainable under a policy, and predict its speed-up.
+/// Count an encoder's parameters and those that are trainable under a policy, and predict the time that it saves.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
