@@ -90,7 +90,11 @@ pub(crate) fn initialised(
         let is_pooler = heads.get(number.parse::<usize>().ok()?)?.kind == HeadKind::Pooler;
         is_pooler.then(|| format!("pooler.{kind}"))
     };
-    let is_read = |path: &str| source.has(pooled(path).as_deref().unwrap_or(path));
+    // Files have no name for what a policy adds.
+    let added: Vec<String> = encoder.extras.parameters(encoder).into_iter().map(|(path, _)| path).collect();
+    let is_read = |path: &str| {
+        !added.iter().any(|added| added == path) && source.has(pooled(path).as_deref().unwrap_or(path))
+    };
     let all = encoder.parameters(heads).into_iter().map(|(path, _)| path);
     all.filter(|path| !is_read(path)).map(|path| naming.of(&path, encoder)).collect()
 }
@@ -307,7 +311,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use frostline_model::ModelError;
+    use frostline_model::{Extras, LoraShape, Matrix, ModelError};
 
     use super::*;
 
@@ -318,8 +322,8 @@ mod tests {
 
     impl ParameterSource for Files {
         fn has(&self, path: &str) -> bool {
-            path.starts_with("encoder.") && !path.contains(".lora.")
-                || (self.pooler && path.starts_with("pooler."))
+            assert!(!path.contains(".lora."), "{path} has no name in files");
+            path.starts_with("encoder.") || (self.pooler && path.starts_with("pooler."))
         }
 
         fn values(&self, path: &str, _: &[usize]) -> Result<Vec<f32>, ModelError> {
@@ -346,6 +350,13 @@ mod tests {
         assert_eq!(named(&heads, &["mood", "ner"], true, true), own);
         let one = named(&heads[1..], &["ner"], true, true);
         assert_eq!(one, ["classifier.weight", "classifier.bias"]);
+        let shape = LoraShape { rank: 2, alpha: 4.0, matrices: vec![Matrix::Query], blocks: vec![0] };
+        let extras = Extras { lora: Some(shape), ..Extras::default() };
+        let encoder = EncoderConfig { extras, ..encoder.clone() };
+        let naming = Naming { heads: &["ner"], hugging_face: false };
+        let with_lora = initialised(&encoder, &heads[1..], naming, &Files { pooler: true });
+        assert_eq!(with_lora.len(), 4, "{with_lora:?}");
+        assert!(with_lora.iter().any(|name| name.contains(".lora.")), "{with_lora:?}");
     }
 
     #[test]

@@ -183,7 +183,8 @@ fn plans_are_listed_and_printed() {
     std::fs::write(folder.path().join("mine.toml"), &reference).unwrap();
     let listed = printed(folder.path(), &["sweep", "--plan", "demo", "--list"]);
     assert!(listed.contains("30 cells"), "{listed}");
-    let last = listed.lines().find(|line| line.contains("pcm alternating seed 44: 450 steps"));
+    let last =
+        listed.lines().find(|line| line.contains("pcm alternating seed 44 optimizer.lr=0.003: 450 steps"));
     assert!(last.is_some_and(|line| line.ends_with(" MB")), "what a cell is predicted to take: {listed}");
     assert!(listed.contains("--calibrate"), "{listed}");
     let listed = printed(folder.path(), &["sweep", "--lang", "pcm", "--list", "--calibrate"]);

@@ -9,7 +9,7 @@ use crate::topics::stages::{capital, change, scored};
 
 /// What is said below the table.
 pub(super) const ABOUT: &str = "**Change** is the score after a stage minus that of the same cell after the stage before, with a 95 % \
-     interval and a verdict by the rule of all verdicts: for other seeds and other sentences, corrected for all stages and tasks of a language \
+     interval and a verdict by the rule of all verdicts: for other seeds and other sentences, and the intervals of all stages and tasks of a language hold together \
      on a split. Scores other than accuracies, and cells without stored predictions, have Student's interval over seeds and no verdict.";
 
 /// A task after a stage, or what needs no training of the encoder.

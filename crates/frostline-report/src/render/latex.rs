@@ -2,7 +2,7 @@
 //! are in math, as a page shows them.
 
 use crate::render::escape::visible;
-use crate::render::text::{head, shown};
+use crate::render::text::{head, interval_end, shown};
 use crate::table::{Quantity, Table, Value};
 
 /// Letters besides ASCII that pdfLaTeX prints with the font encoding T1. Others need XeLaTeX or LuaLaTeX.
@@ -52,7 +52,7 @@ pub(crate) fn value(value: &Value, unit: Quantity) -> String {
         Value::Missing => "--".into(),
         Value::Text(_) | Value::Truth(_) => marked(&shown(value, unit)),
         Value::Range(ends) => {
-            let [low, high] = ends.map(|end| shown(&Value::Number(end), unit));
+            let [low, high] = ends.map(|end| interval_end(end, unit));
             math(&format!("[{low}, {high}]"))
         }
         _ => math(&shown(value, unit)),
@@ -162,6 +162,8 @@ mod tests {
             (Value::from(spread), Quantity::Percent(2), "\\ensuremath{96.00 \\pm 1.41}"),
             (Value::from(spread.times(-1.0)), Quantity::Points(1), "\\ensuremath{-96.0 \\pm 1.4}"),
             (Value::from([-0.0031, 0.0012]), Quantity::Points(2), "\\ensuremath{[-0.31, +0.12]}"),
+            (Value::from([-0.0031, -0.00002]), Quantity::Change(2), "\\ensuremath{[-0.31, -0.002]}"),
+            (Value::from([0.0, 0.0012]), Quantity::Change(2), "\\ensuremath{[0.00, +0.12]}"),
             (Value::from(134_747_153_u64), Quantity::Count, "\\ensuremath{134{,}747{,}153}"),
             (Value::from(0.00001), Quantity::Probability, "\\ensuremath{< 0.0001}"),
             (Value::from(f64::NAN), Quantity::Percent(2), "--"),

@@ -46,12 +46,24 @@ pub(super) fn shown(value: &Value, unit: Quantity) -> String {
                 mean.interval.map(|[low, high]| format!(" [{}, {}]", signed(low, 2), signed(high, 2)));
             signed(mean.mean, 2) + &interval.unwrap_or_default()
         }
-        Value::Range(ends) => ends.map(|end| number(end, unit)).join(" to "),
+        Value::Range(ends) => ends.map(|end| interval_end(end, unit)).join(" to "),
         Value::Error(value, error) => {
             let error = error.map_or_else(String::new, |error| format!(" ± {}", fixed(error * 100.0, 2)));
             number(*value, unit) + &error
         }
     }
+}
+
+/// The end of an interval. An end that is not 0 is not shown as 0: on which side of 0 an interval lies is its verdict.
+pub(super) fn interval_end(value: f64, unit: Quantity) -> String {
+    if let Quantity::Points(places) | Quantity::Change(places) = unit {
+        let is_zero = |text: &String| text.chars().all(|sign| matches!(sign, '0' | '.'));
+        let more = (places..=places + 2).map(|places| signed(value * 100.0, places));
+        if let Some(text) = more.into_iter().find(|text| !is_zero(text)) {
+            return text;
+        }
+    }
+    number(value, unit)
 }
 
 fn number(value: f64, unit: Quantity) -> String {
