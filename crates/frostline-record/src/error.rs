@@ -1,6 +1,6 @@
 //! What can be wrong with a plan or an override.
 
-use crate::{SCHEMA, suggest};
+use crate::SCHEMA;
 
 /// The longest line of a message about a file in TOML.
 ///
@@ -32,13 +32,15 @@ pub enum PlanError {
     /// A dotted path that names no setting.
     #[error(
         "there is no setting `{path}`{}; here there are: {known} (configs/reference.toml explains each)",
-        suggest::setting(path).map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
+        meant.as_ref().map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
     )]
     UnknownSetting {
         /// The dotted path.
         path: String,
         /// What exists at the last known level.
         known: String,
+        /// The setting that may be meant.
+        meant: Option<String>,
     },
     /// A value that does not fit its setting.
     #[error("`{value}` does not fit the setting `{path}`: {reason}")]
@@ -174,14 +176,8 @@ pub enum PlanError {
     },
 }
 
-/// The message of the TOML parser with what to do about it, for a file of this schema.
-pub(crate) fn explained(message: &str, schema: u32) -> String {
-    let next = suggest::next_step(message, schema).map_or_else(String::new, |next| format!("\n{next}"));
-    shortened(message) + &next
-}
-
 /// A message of several lines, each cut to a width that a terminal can show: the parser quotes the line of the fault whole.
-fn shortened(message: &str) -> String {
+pub(crate) fn shortened(message: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(MOST_WIDTH) {
         None => line.to_string(),
         Some((end, _)) => format!("{} …", &line[..end]),

@@ -9,6 +9,7 @@ mod claim_check;
 mod effect;
 mod error;
 mod event;
+mod explain;
 mod facts;
 mod files;
 mod find_lr;

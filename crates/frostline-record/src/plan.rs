@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::explained;
+use crate::explain::explained;
 use crate::settings::set_in;
 use crate::{
     Claim, FileName, PlanError, SCHEMA, SearchSettings, Settings, Stage, Switch, TimingSettings,

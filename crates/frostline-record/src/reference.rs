@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::explained;
+use crate::explain::explained;
 use crate::paths::leaves;
 use crate::{Plan, PlanError, Settings};
 

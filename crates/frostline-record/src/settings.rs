@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::paths::leaves;
-use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSettings};
+use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSettings, suggest};
 
 /// Everything that determines a cell's result, next to the files it reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -505,7 +505,7 @@ pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
         whole = toml::Value::try_from(&*part)
             .map_err(|error| bad(format!("another setting cannot be written as TOML: {error}")))?;
         let Some(slot) = rest.split('.').try_fold(&mut whole, |at, name| at.get_mut(name)) else {
-            return Err(PlanError::UnknownSetting { path: path.into(), known: names_beside(part, rest) });
+            return Err(unknown(path, names_beside(part, rest)));
         };
         *slot = match (slot.is_float(), value.as_integer()) {
             (true, Some(whole)) => toml::Value::Float(whole as f64),
@@ -519,7 +519,17 @@ pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
     Ok(())
 }
 
+/// The error for a path that names no setting, with the one that may be meant.
+fn unknown(path: &str, known: String) -> PlanError {
+    PlanError::UnknownSetting { path: path.into(), known, meant: suggest::setting(path, &Settings::paths()) }
+}
+
 impl Settings {
+    /// The dotted paths of all settings.
+    pub(crate) fn paths() -> Vec<String> {
+        Self::default().by_path().into_iter().map(|(path, _)| path).collect()
+    }
+
     /// Sets the setting at a dotted path such as `optimizer.lr`, or of one stage, as `stages.NAME.optimizer.lr`.
     ///
     /// # Errors
@@ -537,7 +547,7 @@ impl Settings {
                     $(stringify!($name) => set_in(&mut self.$name, path, rest, value),)*
                     _ => {
                         let known = [$(stringify!($name)),*].join(", ");
-                        Err(PlanError::UnknownSetting { path: path.into(), known })
+                        Err(unknown(path, known))
                     }
                 }
             };

@@ -1,7 +1,5 @@
 //! What somebody may have meant by a key that does not exist.
 
-use crate::Settings;
-
 /// Names that other programs have for a setting.
 const ELSEWHERE: [(&str, &str); 6] = [
     ("learning_rate", "optimizer.lr"),
@@ -13,9 +11,8 @@ const ELSEWHERE: [(&str, &str); 6] = [
 ];
 
 /// The setting that a path without one may mean: the same last part elsewhere, another program's name, or a slip of the
-/// keyboard. Nothing if several could be meant.
-pub(crate) fn setting(path: &str) -> Option<String> {
-    let known: Vec<String> = Settings::default().by_path().into_iter().map(|(known, _)| known).collect();
+/// keyboard. Nothing if several could be meant. `known` are the paths of all settings.
+pub(crate) fn setting(path: &str, known: &[String]) -> Option<String> {
     let last = last_part(path);
     let same: Vec<&String> =
         known.iter().filter(|known| last_part(known) == last && *known != path).collect();
@@ -36,7 +33,7 @@ pub(crate) fn setting(path: &str) -> Option<String> {
 }
 
 /// What to do about an error of the TOML parser: which key may be meant, or how to add the schema.
-pub(crate) fn next_step(message: &str, schema: u32) -> Option<String> {
+pub(crate) fn next_step(message: &str, schema: u32, known: &[String]) -> Option<String> {
     if message.contains("missing field `schema`") {
         return Some(format!(
             "add the line `schema = {schema}` at the top: it tells for which version of Frostline the file is written"
@@ -48,7 +45,7 @@ pub(crate) fn next_step(message: &str, schema: u32) -> Option<String> {
     if let Some(near) = nearest(field, names) {
         return Some(format!("did you mean `{near}`?"));
     }
-    let found = setting(field)?;
+    let found = setting(field, known)?;
     let (section, key) = found.rsplit_once('.')?;
     Some(format!("did you mean `{found}`? It is the key `{key}` in the section [settings.{section}]"))
 }
@@ -92,7 +89,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::Plan;
+    use crate::{Plan, Settings};
 
     use super::*;
 
@@ -112,7 +109,7 @@ mod tests {
             ("jobs", None),
             ("kind", None),
         ] {
-            assert_eq!(setting(path).as_deref(), expected, "{path}");
+            assert_eq!(setting(path, &Settings::paths()).as_deref(), expected, "{path}");
         }
         for (_, known) in ELSEWHERE {
             assert!(Settings::default().get(known).is_some(), "{known}");
