@@ -231,23 +231,23 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
     let (dev, test_title) = (format!("dev {short}"), format!("test {short}"));
     let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
         .column(dev.clone(), Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.score))
-        .ranked(3, "vs none", Quantity::Points(2), move |group| {
+        .ranked(1, "vs none", Quantity::Points(2), move |group| {
             let found = study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged);
             let mean = || group.dev_gain.map(|gain| gain.mean);
             Some(group)
                 .filter(|group| other(group))
                 .and_then(|_| found.map(|f| f.difference.value).or_else(mean))
         })
-        .ranked(3, "95 % interval", Quantity::Change(2), move |group| {
+        .ranked(1, "95 % interval", Quantity::Change(2), move |group| {
             study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged).map(|found| found.interval)
         })
-        .ranked(2, "verdict", Quantity::Text, |group| study.verdicts.get(group, "dev").and_then(verdict_word))
+        .ranked(1, "verdict", Quantity::Text, |group| study.verdicts.get(group, "dev").and_then(verdict_word))
         .ranked(if test { 4 } else { 9 }, test_title.clone(), Quantity::Percent(2), |group| {
             group.test.as_ref().map(|test| test.score)
         })
         .ranked(5, "trainable", Quantity::Count, |group| group.plain_parameters().map(|p| p.trainable))
         .ranked(6, "frozen", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
-        .ranked(1, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
+        .ranked(3, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
         .ranked(2, "time saved", Quantity::Percent(1), move |group| {
             Some(group).filter(|group| other(group)).map(|group| turns::saving(group, study.step_cost(group)))
         })

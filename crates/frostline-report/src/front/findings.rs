@@ -10,7 +10,8 @@ pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
     let mut said: Vec<String> = range(study).filter(|_| !judged).into_iter().collect();
     said.extend(topics.iter().flat_map(|topic| topic.opening(study)));
-    if said.len() < 3 {
+    // A recommendation has its own time; where there is none, the cheapest policy is no answer.
+    if said.len() < 3 && !judged {
         said.extend(cheapest(study));
     }
     let more = said.split_off(said.len().min(3));

@@ -9,8 +9,8 @@ use crate::topics::stages::{capital, change, scored};
 
 /// What is said below the table.
 pub(super) const ABOUT: &str = "**Change** is the score after a stage minus that of the same cell after the stage before, with a 95 % \
-     interval and a verdict by the rule of all verdicts: for other seeds and other sentences, and the intervals of all stages and tasks of a language hold together \
-     on a split. Scores other than accuracies, and cells without stored predictions, have Student's interval over seeds and no verdict.";
+     interval and a verdict by the rule of all verdicts: for other seeds and other sentences; the intervals of all stages and tasks of a language hold together \
+     on a split. Cells without stored predictions have Student's interval over seeds and no verdict.";
 
 /// A task after a stage, or what needs no training of the encoder.
 enum Row<'a> {

@@ -145,11 +145,12 @@ fn costs(study: &Study, rows: &[&PolicyVerdict]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, kind)| format!("{count} {kind}"))
         .collect();
-    format!(
-        "{sizes} changes {SPLIT} {metric} by {range} against `none`. Of {}: {}.",
-        plural(found.len(), "comparison"),
-        listed(&kinds)
-    )
+    let tally = match (kinds.as_slice(), found.len()) {
+        ([only], 1) => format!("The one comparison is{}.", &only[1..]),
+        ([only], all) => format!("All {all} comparisons are{}.", only.trim_start_matches(char::is_numeric)),
+        _ => format!("Of {}: {}.", plural(found.len(), "comparison"), listed(&kinds)),
+    };
+    format!("{sizes} changes {SPLIT} {metric} by {range} against `none`. {tally}")
 }
 
 /// `With 500 training sentences, `, if all languages have about as many.
