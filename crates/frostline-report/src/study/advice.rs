@@ -1,10 +1,12 @@
 //! The cheapest policy that is shown to lose at most the margin against `none`, and which policies a cheaper one is shown to
 //! beat. Both read the intervals of the verdicts, so that they cannot disagree with them.
 
+use frostline_record::MOST_FREQUENT;
 use serde::Serialize;
 
 use crate::study::cells::{BASELINE, CellView, distinct, over};
 use crate::study::groups::Group;
+use crate::study::untrained::BaselineStats;
 use crate::study::verdicts::{PolicyVerdict, Verdicts};
 
 /// The split that decides.
@@ -19,13 +21,14 @@ pub(crate) struct Advice {
     pub extras: Vec<String>,
     /// In points.
     pub margin: f64,
-    /// How many policies compete.
+    /// How many policies are cheaper than `none`.
     pub policies: usize,
     /// Of them, how many are shown to lose more than the margin in at least one language.
     pub losing: usize,
     /// The cheapest policy that is shown to lose at most the margin in each language; nothing where none is.
     pub choice: Option<Choice>,
-    /// The cheapest policy that may be as good: it is cheaper than the choice, and not shown to lose more than the margin.
+    /// The cheapest policy that may be as good: it is cheaper than the choice, not shown to lose more than the margin, and in no
+    /// language below the most frequent tag.
     pub open: Option<Open>,
 }
 
@@ -53,6 +56,8 @@ struct Candidate<'a> {
     policy: &'a str,
     step_cost: f64,
     rows: Vec<&'a PolicyVerdict>,
+    /// Whether it is below the most frequent tag in any language.
+    is_below: bool,
 }
 
 impl Candidate<'_> {
@@ -80,6 +85,7 @@ pub(crate) fn of(
     groups: &[Group],
     standings: &[Option<Standing>],
     verdicts: &Verdicts,
+    baselines: &[BaselineStats],
     margin: f64,
 ) -> Vec<Advice> {
     let langs: Vec<&str> = distinct(groups.iter().map(|group| group.lang.as_str()));
@@ -88,7 +94,9 @@ pub(crate) fn of(
         let each = langs.iter().map(std::slice::from_ref);
         let together = (langs.len() > 1).then_some(langs.as_slice());
         let each = each.chain(together);
-        all.extend(each.filter_map(|langs| advice(groups, standings, verdicts, langs, extras, margin)));
+        let found =
+            each.filter_map(|langs| advice(groups, standings, (verdicts, baselines), langs, extras, margin));
+        all.extend(found);
     }
     all
 }
@@ -96,7 +104,7 @@ pub(crate) fn of(
 fn advice(
     groups: &[Group],
     standings: &[Option<Standing>],
-    verdicts: &Verdicts,
+    (verdicts, baselines): (&Verdicts, &[BaselineStats]),
     langs: &[&str],
     extras: &[String],
     margin: f64,
@@ -118,7 +126,9 @@ fn advice(
         .into_iter()
         .filter_map(|policy| {
             let (step_cost, rows) = candidate(policy)?;
-            Some(Candidate { policy, step_cost, rows })
+            let mut own = here().filter(|(group, _)| group.policy == policy);
+            let is_below = own.any(|(group, _)| is_below_most_frequent(group, baselines));
+            Some(Candidate { policy, step_cost, rows, is_below })
         })
         .filter(|one| one.rows.iter().all(|row| row.judged().is_some()))
         .filter(|one| here().any(|(group, _)| group.policy == one.policy && !group.learns_nothing()))
@@ -128,8 +138,8 @@ fn advice(
     }
     // The first of equal ones in the plan's order.
     candidates.sort_by(|a, b| a.step_cost.total_cmp(&b.step_cost));
-    let (policies, losing) = (candidates.len(), candidates.iter().filter(|one| one.is_bad(margin)).count());
     candidates.retain(|one| one.step_cost < 1.0);
+    let (policies, losing) = (candidates.len(), candidates.iter().filter(|one| one.is_bad(margin)).count());
     let chosen = candidates.iter().position(|one| one.is_good(margin));
     let choice = chosen.map(|at| &candidates[at]).map(|one| Choice {
         policy: one.policy.into(),
@@ -137,13 +147,22 @@ fn advice(
         differences: one.differences(),
     });
     let before = &candidates[..chosen.unwrap_or(candidates.len())];
-    let open = before.iter().find(|one| !one.is_bad(margin)).map(|one| Open {
+    let open = before.iter().find(|one| !one.is_bad(margin) && !one.is_below).map(|one| Open {
         policy: one.policy.into(),
         step_cost: one.step_cost,
         needed: one.rows.iter().find_map(|row| row.compared.would_decide()),
     });
     let langs = langs.iter().map(ToString::to_string).collect();
     Some(Advice { langs, extras: extras.to_vec(), margin, policies, losing, choice, open })
+}
+
+/// Whether the most frequent tag or label has the better score on dev.
+fn is_below_most_frequent(group: &Group, baselines: &[BaselineStats]) -> bool {
+    let of_group = baselines
+        .iter()
+        .filter(|one| one.baseline == MOST_FREQUENT && one.lang == group.lang && one.is_at(&group.extras));
+    let mut scores = of_group.filter_map(|one| Some(one.dev.as_ref()?.score.mean));
+    scores.any(|score| group.dev.as_ref().is_some_and(|own| own.score.mean < score))
 }
 
 /// What a group costs, and whether another one is shown to be better in both cost and score.

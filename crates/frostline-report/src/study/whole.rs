@@ -12,6 +12,7 @@ use crate::study::stage_verdicts;
 use crate::study::stages::ScoredBy;
 use crate::study::stored::Stored;
 use crate::study::turns::{StepCost, StepCosts};
+use crate::study::untrained;
 use crate::study::verdicts::Verdicts;
 
 /// A sweep's records, grouped.
@@ -83,7 +84,9 @@ impl Study {
         stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
         self.standings = advice::standings(&self.cells, &self.groups, &self.verdicts);
-        self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, margin);
+        let of_lang = |lang: &str| untrained::of_cells(&self.cells, lang, None);
+        let baselines: Vec<_> = self.langs().into_iter().flat_map(of_lang).collect();
+        self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, &baselines, margin);
         // Where comparisons say nothing, nothing is recommended; advice itself looks at seeds.
         let sanity = &self.sanity;
         let forbids = |one: &Advice| sanity::forbidding(sanity, &one.langs, &one.extras);

@@ -186,6 +186,7 @@ pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
             (0, _) => String::new(),
             (1, 1) => "; it is shown to lose more".into(),
             (losing, all) if losing == all => format!("; all {all} are shown to lose more: train everything"),
+            (1, all) => format!("; 1 of {all} is shown to lose more"),
             (losing, all) => format!("; {losing} of {all} are shown to lose more"),
         };
         return format!(

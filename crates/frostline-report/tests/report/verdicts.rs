@@ -385,3 +385,23 @@ fn sweeps_without_predictions_have_no_verdict() {
     let page = text(&files, "comparison.md");
     assert!(!page.contains("verdict |") && !page.contains("### b beside a"), "{page}");
 }
+
+/// A policy that scores less than the most frequent tag may be undecided with few seeds, but it is no answer.
+#[test]
+fn a_policy_below_the_most_frequent_tag_is_never_open() {
+    let open = |share: f64| {
+        let (sweep, mut records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
+        for record in &mut records {
+            let result = record.result.as_mut().expect("a result");
+            let score = result.stages[0].tasks["upos"].scores["dev"].clone();
+            let correct = (score.words as f64 * share) as u64;
+            let scores = [("dev".to_string(), frostline_record::Score { correct, ..score })].into();
+            let baseline = frostline_record::Baseline { scores, fit: None };
+            let all = [(frostline_record::MOST_FREQUENT.to_string(), baseline)].into();
+            result.baselines = [("upos".to_string(), all)].into();
+        }
+        json_of(&report(&sweep, &records, &predictions))["advice"][0]["open"]["policy"].clone()
+    };
+    assert_eq!(open(0.5), "top-2");
+    assert_eq!(open(0.95), Value::Null);
+}
