@@ -2,13 +2,14 @@
 
 use crate::number::{fixed, listed, signed};
 use crate::study::advice::SPLIT;
-use crate::study::{BASELINE, Group, Study, saved};
+use crate::study::{BASELINE, Group, Study, described, saved};
 use crate::topic::Topic;
 
-/// Three sentences, and whatever else topics say first. The first is by the verdicts where there are any.
+/// Three sentences, and whatever else topics say first. With verdicts: what was asked, what freezing costs, and what to do.
 pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>, Vec<String>) {
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
-    let mut said: Vec<String> = range(study).filter(|_| !judged).into_iter().collect();
+    let first = if judged { Some(described::question(study)) } else { range(study) };
+    let mut said: Vec<String> = first.into_iter().collect();
     said.extend(topics.iter().flat_map(|topic| topic.opening(study)));
     // A recommendation has its own time; where there is none, the cheapest policy is no answer.
     if said.len() < 3 && !judged {

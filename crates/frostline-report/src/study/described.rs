@@ -7,6 +7,7 @@ use crate::number::{count, listed};
 use crate::page::code;
 use crate::study::cells::{CellView, Done, distinct};
 use crate::study::whole::Study;
+use crate::study::words;
 
 /// So many languages and fewer are named with their sizes.
 const NAMED: usize = 4;
@@ -22,12 +23,33 @@ pub(crate) fn about(study: &Study) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Encoders with family, depth and where their weights come from.
+/// What was asked, of which encoder and how much data: one sentence that can be read alone.
+pub(crate) fn question(study: &Study) -> String {
+    let data =
+        sentences(study).map_or_else(String::new, |sizes| format!(", from training sentences: {sizes}"));
+    let encoders = named_encoders(study);
+    let it = if encoders.len() == 1 { "it learns" } else { "they learn" };
+    format!(
+        "The question was which parts of {} may stay frozen while {it} {}{data}.",
+        listed(&encoders),
+        words::learned(study)
+    )
+}
+
 fn encoders(study: &Study) -> String {
+    let named = named_encoders(study);
+    match named.len() {
+        0 => String::new(),
+        1 => format!("The encoder is {}.", named[0]),
+        _ => format!("The encoders are {}.", listed(&named)),
+    }
+}
+
+/// Encoders with family, depth and where their weights come from.
+fn named_encoders(study: &Study) -> Vec<String> {
     let settings = study.cells.iter().map(|view| &view.cell.settings.encoder);
     let all = distinct(settings.map(|encoder| (encoder.name.as_str(), encoder.init)));
-    let named: Vec<String> = all
-        .iter()
+    all.iter()
         .map(|(name, init)| {
             let of_encoder = |view: &&CellView| {
                 let encoder = &view.cell.settings.encoder;
@@ -39,12 +61,7 @@ fn encoders(study: &Study) -> String {
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
             format!("{}{facts}", code(name))
         })
-        .collect();
-    match named.len() {
-        0 => String::new(),
-        1 => format!("The encoder is {}.", named[0]),
-        _ => format!("The encoders are {}.", listed(&named)),
-    }
+        .collect()
 }
 
 /// Family and depth. Records of before they were noted have the depth in their accounts.
@@ -58,8 +75,12 @@ fn shape(done: &Done) -> Vec<String> {
     if blocks == 0 { Vec::new() } else { vec![format!("{blocks} blocks")] }
 }
 
-/// How many sentences cells learned from.
 fn sizes(study: &Study) -> Option<String> {
+    sentences(study).map(|sizes| format!("Train sentences: {sizes}."))
+}
+
+/// How many sentences cells learned from: `600 in en and 500 in pcm`.
+fn sentences(study: &Study) -> Option<String> {
     let of_lang = |lang: &str| -> Option<(u64, u64)> {
         let here = study.cells.iter().filter(|view| view.cell.settings.lang == lang);
         let sizes = || here.clone().filter_map(|view| Some(view.done()?.result.facts().train.sentences));
@@ -74,10 +95,10 @@ fn sizes(study: &Study) -> Option<String> {
     let low = all.iter().map(|(_, (low, _))| *low).min()?;
     let high = all.iter().map(|(_, (_, high))| *high).max()?;
     Some(if all.len() > NAMED {
-        format!("Train sentences: {} in each of {} languages.", range((low, high)), all.len())
+        format!("{} in each of {} languages", range((low, high)), all.len())
     } else {
         let each: Vec<String> =
             all.iter().map(|(lang, sizes)| format!("{} in {lang}", range(*sizes))).collect();
-        format!("Train sentences: {}.", listed(&each))
+        listed(&each)
     })
 }
