@@ -9,14 +9,14 @@
 //!
 //! - *Sentences*: the bootstrap's variance, times the quantile of the largest deviation in a table. The same sentences are
 //!   drawn for all rows, so that this quantile is read off the resamples.
-//! - *Seeds*: the variance [moderated](crate::moderation) over the study, times [Dunnett's](crate::dunnett) quantile, since all
+//! - *Seeds*: the variance [moderated](moderation) over the study, times [Dunnett's](crate::dunnett) quantile, since all
 //!   rows share the baseline's seeds.
 //!
 //! What seeds do on single sentences is in both variances and is left to the seeds. An interval is never narrower than
 //! sentences alone make it.
 //!
 //! # Source
-//! Dunnett (1955) and Smyth (2004), as cited in [`dunnett`](crate::dunnett) and [`moderation`](crate::moderation); Westfall and
+//! Dunnett (1955) and Smyth (2004), as cited in [`dunnett`](crate::dunnett) and [`moderation`]; Westfall and
 //! Young, *Resampling-Based Multiple Testing* (1993), for the largest deviation; Graybill and Wang, *Confidence Intervals on Nonnegative Linear Combinations of
 //! Variances* (1980), and Zou and Donner, *Construction of Confidence Limits about Effect Measures* (2008), for combining half
 //! widths.
