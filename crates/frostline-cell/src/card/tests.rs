@@ -149,7 +149,7 @@ fn own_data_are_not_said_to_be_of_universal_dependencies() {
     let own = card("UD_Mine-Words", "mine-ud-", None);
     assert!(!claims(&own) && !own.contains("universal-dependencies"), "{own}");
     assert_eq!(metadata(&own)["datasets"][0].as_str(), Some("UD_Mine-Words"));
-    assert!(!claims(&card("UD_English-Own", "en_own-ud-", None)), "without a licence beside it");
+    assert!(!claims(&card("UD_English-Own", "en_own-ud-", None)), "no licence file in the folder");
     assert!(!claims(&card("mine", "en_own-ud-", Some("mit"))), "in a folder of another name");
     assert!(claims(&card("UD_English-EWT", "en_ewt-ud-", Some("CC BY-SA 4.0"))));
 }

@@ -3,6 +3,7 @@
 
     for name in docs/study/*.tar.xz; do tar -xJf $name -C FOLDER; done
     python3 seed_patterns.py FOLDER > seed_patterns.json
+    python3 seed_patterns.py FOLDER --fit      (needs scipy: degrees of freedom of a prior for the variances, and for their ratios)
 
 A table is a sweep's comparisons with `none` in one language. For each comparison: its policy, the standard deviation of a seed's
 difference (points) that single sentences alone explain, and that between seeds, shrunk as in frostline_score::moderation because an
@@ -50,8 +51,25 @@ def rows(cells, lang):
             yield policy, count - 1, interaction, by_seed.var(ddof=1)
 
 
+def fit(tables):
+    """Degrees of freedom of a prior that fits: each comparison against the median of the others of its table."""
+    from scipy import optimize, stats
+
+    scales = {"variances": lambda row: 1.0, "ratios to what single sentences explain": lambda row: row[2]}
+    for name, scale in scales.items():
+        found, freedom = [], []
+        for table in tables:
+            for at, row in enumerate(table):
+                others = [other[3] / scale(other) for place, other in enumerate(table) if place != at]
+                found.append(row[3] / scale(row) / np.median(others))
+                freedom.append(row[1])
+        found, freedom = np.array(found), np.array(freedom)
+        loss = lambda at: -(stats.f.logpdf(found / np.exp(at[1]), freedom, np.exp(at[0])) - at[1]).sum()
+        print(f"{name}: {np.exp(optimize.minimize(loss, [0.5, 0.0], method='Nelder-Mead').x[0]):.1f} degrees of freedom")
+
+
 def main():
-    tables = []
+    tables, rows_of_tables = [], []
     for sweep in sorted(glob.glob(sys.argv[1] + "/*/sweep.json")):
         folder, cells = sweep.rsplit("/", 1)[0], collections.defaultdict(dict)
         for path in sorted(glob.glob(folder + "/cells/*/record.json")):
@@ -63,10 +81,13 @@ def main():
             found = list(rows(cells, lang))
             if len(found) < 4:
                 continue
+            rows_of_tables.append(found)
             median = max(1, np.median([own / least for _, _, least, own in found]) / 0.75)
             table = [[policy, round(100 * least**0.5, 4), round(100 * max((3.5 * median * least + freedom * own) / (3.5 + freedom), least) ** 0.5, 4)]
                      for policy, freedom, least, own in found]
             tables.append({"sweep": folder.rsplit("/", 1)[1], "lang": lang, "rows": table})
+    if "--fit" in sys.argv:
+        return fit(rows_of_tables)
     print("[\n" + ",\n".join(json.dumps(table) for table in tables) + "\n]")
 
 
