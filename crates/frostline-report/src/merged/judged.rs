@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::study::cells::CellView;
 use crate::study::comparison::{Comparison, Judging};
 use crate::study::outcomes::{After, Sides, Twins};
-use crate::study::scores::Compared;
+use crate::study::scores::ScoreKind;
 use crate::study::verdicts::points;
 use crate::study::{SPLITS, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Table};
@@ -41,7 +41,7 @@ pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike
         let judging = Judging {
             outcomes: sides,
             split,
-            compared: Compared::Own,
+            kind: ScoreKind::Own,
             margin: first.study.margin(),
             scatter: SeedScatter::default(),
         };

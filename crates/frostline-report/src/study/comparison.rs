@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::number::count;
 use crate::study::outcomes::{Sides, Twins};
-use crate::study::scores::Compared;
+use crate::study::scores::ScoreKind;
 
 /// The seed of all resampling.
 pub(crate) const SEED: u64 = 0;
@@ -39,7 +39,7 @@ pub(crate) type Row<'a> = Vec<(u64, Twins<'a>)>;
 pub(crate) struct Judging<'a> {
     pub outcomes: Sides<'a>,
     pub split: &'static str,
-    pub compared: Compared,
+    pub kind: ScoreKind,
     pub margin: f64,
     /// How much seeds scatter elsewhere in the study; nothing for the study's own tables.
     pub scatter: SeedScatter,
@@ -67,7 +67,7 @@ impl Judging<'_> {
         if pairs.is_empty() {
             return (seeds, Err("the stored predictions are missing".into()));
         }
-        let strata = self.outcomes.strata(&[pairs], self.split, self.compared);
+        let strata = self.outcomes.strata(&[pairs], self.split, self.kind);
         let difference = strata.and_then(|strata| {
             CrossedDifference::of(&strata, RESAMPLES, SEED).map_err(|error| error.to_string())
         });

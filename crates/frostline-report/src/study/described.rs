@@ -25,8 +25,7 @@ pub(crate) fn about(study: &Study) -> String {
 
 /// What was asked, of which encoder and how much data: one sentence that can be read alone.
 pub(crate) fn question(study: &Study) -> String {
-    let data =
-        sentences(study).map_or_else(String::new, |sizes| format!(", from training sentences: {sizes}"));
+    let data = sentences(study).map_or_else(String::new, |sizes| format!(" (training sentences: {sizes})"));
     let encoders = named_encoders(study);
     let it = if encoders.len() == 1 { "it learns" } else { "they learn" };
     format!(
@@ -79,26 +78,35 @@ fn sizes(study: &Study) -> Option<String> {
     sentences(study).map(|sizes| format!("Train sentences: {sizes}."))
 }
 
-/// How many sentences cells learned from: `600 in en and 500 in pcm`.
-fn sentences(study: &Study) -> Option<String> {
+/// `500`, or `500 to 600`.
+fn range((low, high): (u64, u64)) -> String {
+    if low == high { count(low) } else { format!("{} to {}", count(low), count(high)) }
+}
+
+/// Train sentences of each language: the fewest and the most of its cells.
+fn sizes_by_language(study: &Study) -> Vec<(&str, (u64, u64))> {
     let of_lang = |lang: &str| -> Option<(u64, u64)> {
         let here = study.cells.iter().filter(|view| view.cell.settings.lang == lang);
         let sizes = || here.clone().filter_map(|view| Some(view.done()?.result.facts().train.sentences));
         Some((sizes().min()?, sizes().max()?))
     };
-    let all: Vec<(&str, (u64, u64))> =
-        study.langs().into_iter().filter_map(|lang| Some((lang, of_lang(lang)?))).collect();
-    let range = |(low, high): (u64, u64)| match low == high {
-        true => count(low),
-        false => format!("{} to {}", count(low), count(high)),
-    };
+    study.langs().into_iter().filter_map(|lang| Some((lang, of_lang(lang)?))).collect()
+}
+
+/// Train sentences of all languages: `500 to 600`; nothing where no cell is done.
+pub(crate) fn train_sentences(study: &Study) -> Option<String> {
+    let all = sizes_by_language(study);
     let low = all.iter().map(|(_, (low, _))| *low).min()?;
     let high = all.iter().map(|(_, (_, high))| *high).max()?;
-    Some(if all.len() > NAMED {
-        format!("{} in each of {} languages", range((low, high)), all.len())
-    } else {
-        let each: Vec<String> =
-            all.iter().map(|(lang, sizes)| format!("{} in {lang}", range(*sizes))).collect();
-        listed(&each)
-    })
+    Some(range((low, high)))
+}
+
+/// How many sentences cells learned from: `600 in en and 500 in pcm`.
+fn sentences(study: &Study) -> Option<String> {
+    let all = sizes_by_language(study);
+    if all.len() > NAMED {
+        return Some(format!("{} in each of {} languages", train_sentences(study)?, all.len()));
+    }
+    let each: Vec<String> = all.iter().map(|(lang, sizes)| format!("{} in {lang}", range(*sizes))).collect();
+    (!each.is_empty()).then(|| listed(&each))
 }

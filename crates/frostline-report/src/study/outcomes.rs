@@ -9,7 +9,7 @@ use frostline_score::{Scored, Stratum};
 
 use crate::study::cells::{CellView, SPLITS};
 use crate::study::right::{self, EntityCounts, Right};
-use crate::study::scores::{Compared, tag_counts};
+use crate::study::scores::{ScoreKind, tag_counts};
 use crate::study::stored::Stored;
 use crate::study::text_name::TextName;
 
@@ -140,11 +140,11 @@ impl<'a> Sides<'a> {
         &self,
         comparisons: &[Vec<Twins<'_>>],
         split: &'static str,
-        compared: Compared,
+        kind: ScoreKind,
     ) -> Result<Vec<Stratum>, String> {
         let mut by_texts: Vec<(OfSeeds<'_>, Vec<Gains>)> = Vec::new();
         for pairs in comparisons {
-            let (texts, gains) = self.gains(pairs, split, compared)?;
+            let (texts, gains) = self.gains(pairs, split, kind)?;
             match by_texts.iter_mut().find(|(others, _)| others.are_those_of(&texts)) {
                 Some((_, all)) => all.push(gains),
                 None => by_texts.push((texts, vec![gains])),
@@ -158,7 +158,7 @@ impl<'a> Sides<'a> {
         &self,
         pairs: &[Twins<'_>],
         split: &'static str,
-        compared: Compared,
+        kind: ScoreKind,
     ) -> Result<(OfSeeds<'a>, Gains), String> {
         let right = |side: &'a Outcomes, after: &After<'_>| {
             side.of.get(&after.key(split)).ok_or("the stored predictions are missing".to_string())
@@ -173,7 +173,7 @@ impl<'a> Sides<'a> {
                 return Err("there are fewer than two sentences".into());
             }
             texts.push(if a.text.whole.is_some() { a } else { b });
-            gains.push(gains_of(a, b, compared)?);
+            gains.push(gains_of(a, b, kind)?);
         }
         let Some((first, _)) = pairs.first() else { return Err("there is no pair of cells".into()) };
         let drawn = pairs.iter().flat_map(|(a, b)| [a, b]).map(|after| after.drawn(split, first.cell));
@@ -214,10 +214,10 @@ fn stratum(texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
 }
 
 /// The words by which A has more right than B, by sentence; of an F1 its linear part.
-fn gains_of(a: &Right, b: &Right, compared: Compared) -> Result<Vec<f64>, String> {
+fn gains_of(a: &Right, b: &Right, kind: ScoreKind) -> Result<Vec<f64>, String> {
     let by_words = || a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b)).collect();
-    match (compared, &a.entities, &b.entities) {
-        (Compared::MacroF1, ..) => match (&a.tags, &b.tags) {
+    match (kind, &a.entities, &b.entities) {
+        (ScoreKind::MacroF1, ..) => match (&a.tags, &b.tags) {
             (Some(of_a), Some(of_b)) => Ok(ratio_gains(&a.lengths, of_a, of_b)),
             _ => Err("the task does not tag words".into()),
         },

@@ -11,7 +11,7 @@ use crate::study::tagged::{Said, Text};
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Compared {
+pub(crate) enum ScoreKind {
     /// What the cell's task is scored by: the F1 of entities, or else accuracy.
     Own,
     /// The mean F1 of all tags, rare ones too.

@@ -7,7 +7,7 @@ use crate::study::cells::{CellView, SPLITS, distinct};
 use crate::study::comparison::{Judging, Row};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
-use crate::study::scores::Compared;
+use crate::study::scores::ScoreKind;
 use crate::study::stages::{StageChange, TaskStats, score_at};
 
 /// A task after a stage of a group, by their places.
@@ -24,7 +24,7 @@ pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcome
         let judging = Judging {
             outcomes: outcomes.both(),
             split,
-            compared: Compared::Own,
+            kind: ScoreKind::Own,
             margin,
             scatter: SeedScatter::default(),
         };

@@ -9,7 +9,7 @@ use crate::study::cells::{BASELINE, CellView, SPLITS, distinct};
 use crate::study::comparison::{Comparison, Judging, Row, SEED};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
-use crate::study::scores::Compared;
+use crate::study::scores::ScoreKind;
 use crate::study::stages::value;
 
 /// Seeds from which stochastic order says something.
@@ -58,16 +58,16 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Judges every group. The intervals of all rows of a language on a split hold together. `margin` is in points.
     pub fn of(cells: &[CellView], groups: &[Group], outcomes: &Outcomes, margin: f64) -> Self {
-        let judging = |split, compared| Judging {
+        let judging = |split, kind| Judging {
             outcomes: outcomes.both(),
             split,
-            compared,
+            kind,
             margin,
             scatter: SeedScatter::default(),
         };
-        let of_split = |split, compared| tables(cells, groups, &judging(split, compared));
-        let own = SPLITS.map(|split| of_split(split, Compared::Own));
-        let macro_f1 = SPLITS.map(|split| of_split(split, Compared::MacroF1));
+        let of_split = |split, kind| tables(cells, groups, &judging(split, kind));
+        let own = SPLITS.map(|split| of_split(split, ScoreKind::Own));
+        let macro_f1 = SPLITS.map(|split| of_split(split, ScoreKind::MacroF1));
         Self {
             scatter: [own[0].1, own[1].1],
             rows: by_language(own.map(|(tables, _)| tables)),

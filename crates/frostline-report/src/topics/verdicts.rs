@@ -2,13 +2,13 @@
 
 use crate::fields::Fields;
 use crate::keys;
-use crate::number::{count, fixed, listed, plural, signed};
+use crate::number::{capital, count, fixed, listed, plural, signed};
 use crate::page::Page;
 use crate::study::advice::{Advice, Choice, Open, SPLIT};
-use crate::study::saved;
 use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{BASELINE, Group, SPLITS, Study, distinct};
+use crate::study::{described, saved};
 use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -109,60 +109,46 @@ fn costs(study: &Study, rows: &[&PolicyVerdict]) -> String {
     let (low, high) = values
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     let margin = study.margin() / 100.0;
-    let several = found.iter().any(|found| found.difference.seeds() > 1);
     let bad = found.iter().filter(|found| found.loses_more_than(margin)).count();
     let good = found.iter().filter(|found| found.loses_at_most(margin)).count();
     let range = match fixed(low, 2) == fixed(high, 2) {
         true => format!("{} points", signed(low, 2)),
         false => format!("{} to {} points", signed(low, 2), signed(high, 2)),
     };
-    let (metric, sizes) = (study.metric(), with_sentences(study));
-    if several && bad == found.len() {
-        let every = match (found.len(), sizes.is_empty()) {
-            (1, true) => "Freezing",
-            (1, false) => "freezing",
-            (_, true) => "Every policy",
-            (_, false) => "every policy",
-        };
+    let metric = study.metric();
+    // The sentence begins with the number of training sentences, where it is known.
+    let beginning = |subject: &str| match described::train_sentences(study) {
+        Some(sentences) => format!("With {sentences} training sentences, {subject}"),
+        None => capital(subject),
+    };
+    if bad == found.len() {
+        let every = beginning(if found.len() == 1 { "freezing" } else { "every policy" });
         let costs = match fixed(low, 2) == fixed(high, 2) {
             true => fixed(-low, 2),
             false => format!("{} to {}", fixed(-high, 2), fixed(-low, 2)),
         };
+        let margin = points(study.margin());
         return format!(
-            "{sizes}{every} costs {costs} points of {SPLIT} {metric} against `none`, more than the margin of {}.",
-            points(study.margin())
+            "{every} costs {costs} points of {SPLIT} {metric} against `none`, more than the margin of {margin}."
         );
     }
-    let sizes = if sizes.is_empty() { "Freezing".to_string() } else { format!("{sizes}freezing") };
+    let freezing = beginning("freezing");
     let margin = points(study.margin());
     let kinds = [
         (bad, format!("shown to lose more than {margin}")),
         (good, format!("shown to lose at most {margin}")),
         (found.len() - good - bad, "undecided".to_string()),
     ];
-    let kinds: Vec<String> = kinds
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| format!("{count} {kind}"))
-        .collect();
-    let tally = match (kinds.as_slice(), found.len()) {
-        ([only], 1) => format!("The one comparison is{}.", &only[1..]),
-        ([only], all) => format!("All {all} comparisons are{}.", only.trim_start_matches(char::is_numeric)),
-        _ => format!("Of {}: {}.", plural(found.len(), "comparison"), listed(&kinds)),
+    let tally = match kinds.iter().find(|(count, _)| *count == found.len()) {
+        Some((1, kind)) => format!("The one comparison is {kind}."),
+        Some((all, kind)) => format!("All {all} comparisons are {kind}."),
+        None => {
+            let some = kinds.iter().filter(|(count, _)| *count > 0);
+            let some: Vec<String> = some.map(|(count, kind)| format!("{count} {kind}")).collect();
+            format!("Of {}: {}.", plural(found.len(), "comparison"), listed(&some))
+        }
     };
-    format!("{sizes} changes {SPLIT} {metric} by {range} against `none`. {tally}")
-}
-
-/// `With 500 training sentences, `, if all languages have about as many.
-fn with_sentences(study: &Study) -> String {
-    let facts = study.cells.iter().filter_map(|view| Some(view.done()?.result.facts().train.sentences));
-    let (low, high) =
-        facts.fold((u64::MAX, 0), |(low, high), sentences| (low.min(sentences), high.max(sentences)));
-    match (low, high) {
-        (low, high) if low > high => String::new(),
-        (low, high) if low == high => format!("With {} training sentences, ", count(high)),
-        (low, high) => format!("With {} to {} training sentences, ", count(low), count(high)),
-    }
+    format!("{freezing} changes {SPLIT} {metric} by {range} against `none`. {tally}")
 }
 
 /// Why no row has a verdict.

@@ -22,53 +22,47 @@ fn sides(a: &[String], b: &[String]) -> String {
     format!(" (A: {}; B: {})", listed(a), listed(b))
 }
 
-/// A has less than B.
-pub(super) fn less(
-    study: &Study,
-    cells: &[&CellView],
-    test: &Compared,
-    comparisons: Comparisons,
-) -> Answer<Differences> {
-    let gauge = Gauge::new(test.measure, &test.task, cells);
-    let margin = by_more_than(test.margin, gauge.difference_unit());
-    let asks = format!("A has less {} than B{margin}{}", gauge.name, sides(&test.a, &test.b));
-    between(study, cells, test, &gauge, asks, Question { wanted: Wanted::Below(test.margin), comparisons })
+/// What a test of policies asks of A and B.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    /// A has less than B.
+    Less,
+    /// They differ by no more than a margin.
+    EqualWithin,
+    /// A has at most a margin less than B, or more.
+    LosesAtMost,
 }
 
-/// A and B differ by no more than a margin.
-pub(super) fn equal_within(
-    study: &Study,
-    cells: &[&CellView],
-    test: &Compared,
-    comparisons: Comparisons,
-) -> Answer<Differences> {
-    let gauge = Gauge::new(test.measure, &test.task, cells);
-    let margin = amount(test.margin, gauge.difference_unit());
-    let asks = format!("A and B differ by at most {margin} in {}{}", gauge.name, sides(&test.a, &test.b));
-    between(study, cells, test, &gauge, asks, Question { wanted: Wanted::Within(test.margin), comparisons })
+impl Asked {
+    /// The question in words and as a rule.
+    fn of(self, test: &Compared, gauge: &Gauge<'_>) -> (String, Wanted) {
+        let (name, unit, sides) = (&gauge.name, gauge.difference_unit(), sides(&test.a, &test.b));
+        let margin = amount(test.margin, unit);
+        match self {
+            Self::Less => {
+                let more = by_more_than(test.margin, unit);
+                (format!("A has less {name} than B{more}{sides}"), Wanted::Below(test.margin))
+            }
+            Self::EqualWithin => {
+                (format!("A and B differ by at most {margin} in {name}{sides}"), Wanted::Within(test.margin))
+            }
+            Self::LosesAtMost => {
+                (format!("A loses at most {margin} of {name} against B{sides}"), Wanted::Above(-test.margin))
+            }
+        }
+    }
 }
 
-/// A has at most a margin less than B, or more.
-pub(super) fn loses_at_most(
+/// Policies, by a score, by time or by memory.
+pub(super) fn between(
     study: &Study,
     cells: &[&CellView],
-    test: &Compared,
+    (test, asked): (&Compared, Asked),
     comparisons: Comparisons,
 ) -> Answer<Differences> {
-    let gauge = Gauge::new(test.measure, &test.task, cells);
-    let margin = amount(test.margin, gauge.difference_unit());
-    let asks = format!("A loses at most {margin} of {} against B{}", gauge.name, sides(&test.a, &test.b));
-    between(study, cells, test, &gauge, asks, Question { wanted: Wanted::Above(-test.margin), comparisons })
-}
-
-fn between(
-    study: &Study,
-    cells: &[&CellView],
-    test: &Compared,
-    gauge: &Gauge<'_>,
-    asks: String,
-    question: Question,
-) -> Answer<Differences> {
+    let gauge = &Gauge::new(test.measure, &test.task, cells);
+    let (asks, wanted) = asked.of(test, gauge);
+    let question = Question { wanted, comparisons };
     match test.measure {
         Measure::TrainTime => return by_steps(study, cells, test, gauge, asks, question),
         Measure::Memory => return by_peaks(study, cells, test, gauge, asks, question),

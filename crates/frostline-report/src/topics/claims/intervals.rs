@@ -8,7 +8,7 @@ use frostline_score::{CrossedDifference, SeedScatter};
 use crate::study::comparison::{Judging, Row};
 use crate::study::distinct;
 use crate::study::outcomes::{Outcomes, Twins};
-use crate::study::scores::Compared;
+use crate::study::scores::ScoreKind;
 use crate::topics::claims::pairs::{Pair, kind};
 
 /// Where the sentences of an accuracy are: what each cell has right, and the split.
@@ -34,7 +34,7 @@ pub(super) fn of_singles(
         let judging = Judging {
             outcomes: by_sentence.outcomes.both(),
             split: by_sentence.split,
-            compared: Compared::Own,
+            kind: ScoreKind::Own,
             margin: by_sentence.margin,
             scatter: by_sentence.scatter,
         };
@@ -73,7 +73,7 @@ pub(super) fn of_mean(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentenc
     let of_kind = |of| seeds.iter().map(|&seed| of_seed(of, seed)).collect::<Option<Vec<Twins<'_>>>>();
     let comparisons: Option<Vec<_>> =
         distinct(pairs.iter().map(|pair| kind(pair))).into_iter().map(of_kind).collect();
-    let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split, Compared::Own).ok()?;
+    let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split, ScoreKind::Own).ok()?;
     let difference = CrossedDifference::of(&strata, RESAMPLES, 0).ok()?;
     let judged = judge(vec![difference], by_sentence.scatter, by_sentence.margin / 100.0).pop()?;
     Some(in_points(judged.interval))

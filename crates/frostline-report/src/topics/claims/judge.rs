@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::study::{CellView, Study};
 use crate::topics::claims::convergence::{self, NearEnd};
-use crate::topics::claims::differences;
+use crate::topics::claims::differences::{self, Asked, between};
 use crate::topics::claims::rows::Differences;
 use crate::topics::claims::verdict::{Answer, Verdict, has, together};
 
@@ -74,9 +74,9 @@ fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Co
         ClaimTest::Converged(test) => {
             return Tested::of(convergence::converged(study, cells, test), Found::Convergence);
         }
-        ClaimTest::Less(test) => differences::less(study, cells, test, comparisons),
-        ClaimTest::EqualWithin(test) => differences::equal_within(study, cells, test, comparisons),
-        ClaimTest::LosesAtMost(test) => differences::loses_at_most(study, cells, test, comparisons),
+        ClaimTest::Less(test) => between(study, cells, (test, Asked::Less), comparisons),
+        ClaimTest::EqualWithin(test) => between(study, cells, (test, Asked::EqualWithin), comparisons),
+        ClaimTest::LosesAtMost(test) => between(study, cells, (test, Asked::LosesAtMost), comparisons),
         ClaimTest::MoreOf(test) => differences::more_of(study, cells, test, comparisons),
         ClaimTest::Drift(test) => differences::drift(study, cells, test, comparisons),
     };

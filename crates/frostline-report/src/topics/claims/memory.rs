@@ -5,7 +5,8 @@ use frostline_record::Comparisons;
 use frostline_score::MeanInterval;
 
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::rows::{Over, PairedComparison, place};
+use crate::topics::claims::rows::{Over, PairedComparison};
+use crate::topics::claims::step_twins::{StepTwins, step_twins};
 use crate::topics::claims::verdict::{Question, Wanted};
 
 /// How far a process's peak may be from that of another run, as a part of it. A GPU's allocator counts the same bytes in every
@@ -55,26 +56,13 @@ pub(super) fn rows(
     (!rows.is_empty()).then_some((rows, together))
 }
 
-/// The peaks of all twins, whatever their seed; nothing if one is missing or they are of different hardware.
+/// The peaks of all twins; nothing if one is missing or they are of different hardware.
 fn peaks(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<Vec<Peaks>> {
-    let mut found: Vec<Peaks> = Vec::new();
-    for &(a, b) in pairs {
-        for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
-            let is_twin = |other: &&&CellView| other.cell.settings.policy == b && other.is_twin_of(view);
-            let Some(twin) = cells.iter().find(is_twin) else { continue };
-            let (cells, names) = (place(study, view, None), [a, b].map(String::from));
-            if found.iter().any(|one| one.cells == cells && one.names == names) {
-                continue;
-            }
-            let costs = [study.step_costs.find(view)?, study.step_costs.find(twin)?];
-            if costs[0].hardware != costs[1].hardware {
-                return None;
-            }
-            let (lang, on_gpu) = (view.cell.settings.lang.to_string(), costs[0].on_gpu);
-            found.push(Peaks { lang, cells, names, mib: [costs[0].peak_mib?, costs[1].peak_mib?], on_gpu });
-        }
-    }
-    Some(found)
+    let of_twins = |StepTwins { lang, cells, names, costs: [a, b] }: StepTwins<'_>| {
+        let mib = [a.peak_mib?, b.peak_mib?];
+        (a.hardware == b.hardware).then_some(Peaks { lang, cells, names, mib, on_gpu: a.on_gpu })
+    };
+    step_twins(study, cells, pairs)?.into_iter().map(of_twins).collect()
 }
 
 /// The mean of comparisons; their ends are averaged too, since what a process takes more is no chance of its own.

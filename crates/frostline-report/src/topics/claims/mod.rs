@@ -9,6 +9,7 @@ mod memory;
 mod pairs;
 mod paper;
 mod rows;
+mod step_twins;
 mod steps;
 mod verdict;
 

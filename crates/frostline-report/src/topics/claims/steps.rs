@@ -8,7 +8,8 @@ use frostline_score::{Estimate, MeanInterval, median};
 use crate::study::hardware::Hardware;
 use crate::study::turns::{RoundRatios, StepCost, widened};
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::rows::{Over, PairedComparison, place};
+use crate::topics::claims::rows::{Over, PairedComparison};
+use crate::topics::claims::step_twins::{StepTwins, step_twins};
 use crate::topics::claims::verdict::{Question, Wanted};
 
 /// A's step over B's in one language and one value of each further axis.
@@ -57,31 +58,22 @@ fn have_a_mean(ratios: &[&Ratio]) -> bool {
     ratios.iter().all(|one| kind(one) == kind(ratios[0]))
 }
 
-/// Those of all twins, whatever their seed; nothing if one is missing.
+/// Those of all twins; nothing if one is missing.
 fn ratios(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<Vec<Ratio>> {
-    let mut found: Vec<Ratio> = Vec::new();
-    for &(a, b) in pairs {
-        for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
-            let is_twin = |other: &&&CellView| other.cell.settings.policy == b && other.is_twin_of(view);
-            let Some(twin) = cells.iter().find(is_twin) else { continue };
-            let (cells, names) = (place(study, view, None), [a, b].map(String::from));
-            if found.iter().any(|one| one.cells == cells && one.names == names) {
-                continue;
-            }
-            let costs = [study.step_costs.find(view)?, study.step_costs.find(twin)?];
-            found.push(Ratio {
-                lang: view.cell.settings.lang.to_string(),
-                cells,
-                names,
-                compared_ms: costs.map(StepCost::compared_ms),
-                by_cpu_time: costs[0].cpu_ms.is_some(),
-                hardware: costs[0].hardware.clone(),
-                ratios: costs[0].over(costs[1])?,
-                doubt: costs[0].doubt_over(costs[1]),
-            });
-        }
-    }
-    Some(found)
+    let of_twins = |StepTwins { lang, cells, names, costs }: StepTwins<'_>| {
+        let [a, b] = costs;
+        Some(Ratio {
+            lang,
+            cells,
+            names,
+            compared_ms: costs.map(StepCost::compared_ms),
+            by_cpu_time: a.cpu_ms.is_some(),
+            hardware: a.hardware.clone(),
+            ratios: a.over(b)?,
+            doubt: a.doubt_over(b),
+        })
+    };
+    step_twins(study, cells, pairs)?.into_iter().map(of_twins).collect()
 }
 
 /// The mean of ratios. Those of one measurement are of the same rounds, so they are averaged within each; of measurements that
