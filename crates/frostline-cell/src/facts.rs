@@ -35,7 +35,7 @@ pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
 /// What the data of one cell are.
 ///
 /// # Errors
-/// As [`of_cells`].
+/// If an input cannot be read, or has no labels of a task.
 pub(crate) fn of_cell(cell: &Cell, corpora: &mut Corpora) -> Result<CellFacts> {
     let data = &cell.settings.data;
     let aligner = corpora.aligner(&cell.inputs, data)?;

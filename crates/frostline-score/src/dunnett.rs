@@ -140,7 +140,7 @@ impl Dunnett {
     }
 }
 
-/// Quantiles at probabilities from 1 to 0.0000015, between which their values lie on a line in the logarithm of the probability.
+/// Quantiles at fixed probabilities from 1 down to 0.000001. Between two of them, p-values are interpolated in the logarithm.
 #[derive(Debug)]
 pub(crate) struct Curve {
     quantiles: Vec<f64>,
