@@ -143,23 +143,14 @@ fn check_sentences(settings: &Settings, task: &TaskSentences) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use frostline_assets::Places;
-    use frostline_record::Input;
-
     use super::*;
+    use crate::demo_cell::demo_cell;
 
-    /// A cell of the demo's English with this seed.
     fn cell(seed: u64, change: impl FnOnce(&mut Settings)) -> Cell {
-        let mut settings = Settings { lang: "en".parse().expect("a name"), seed, ..Settings::default() };
-        settings.encoder.name = "embedded:demo-distilbert".into();
-        change(&mut settings);
-        let places = Places::default();
-        let encoder = places.encoder(&settings.encoder.name, true).expect("the demo's encoder").sources;
-        let treebank = places.treebank("embedded:en").expect("the demo's treebank").sources;
-        let inputs = encoder.into_iter().chain(treebank).map(|(role, source)| {
-            (role, Input { path: source.path, sha256: source.sha256, bytes: source.bytes })
-        });
-        Cell::new(settings, inputs.collect(), "flex", "code")
+        demo_cell(|settings| {
+            settings.seed = seed;
+            change(settings);
+        })
     }
 
     #[test]

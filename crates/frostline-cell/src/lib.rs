@@ -17,6 +17,8 @@ mod corpora;
 mod corpus;
 pub mod cost;
 mod data;
+#[cfg(test)]
+mod demo_cell;
 mod document;
 pub mod export;
 pub mod facts;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, ensure};
 use frostline_freeze::{Accounts, Group, Parameter, ResolvedPolicy};
-use frostline_model::{EncoderConfig, Family, HeadShape};
+use frostline_model::{EncoderConfig, HeadShape};
 use frostline_record as record;
 use frostline_score::entity::{EntityScores, Scheme};
 use frostline_score::{Confusion, Prediction};
@@ -36,13 +36,8 @@ pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &ResolvedP
 
 /// An encoder as a record shows it.
 pub(crate) fn encoder(config: &EncoderConfig) -> record::EncoderFacts {
-    let family = match config.family {
-        Family::DistilBert => "distilbert",
-        Family::Bert => "bert",
-        Family::Roberta => "roberta",
-    };
     record::EncoderFacts {
-        family: family.into(),
+        family: config.family.name().into(),
         blocks: config.depth as u64,
         hidden: config.hidden as u64,
         longest_input: config.longest_input() as u64,

@@ -65,15 +65,22 @@ impl Naming<'_> {
         let head = path.strip_prefix("heads.").and_then(|rest| rest.split_once('.'));
         let task =
             head.and_then(|(number, rest)| Some((self.heads.get(number.parse::<usize>().ok()?)?, rest)));
-        let is_added = || encoder.extras.parameters(encoder).iter().any(|(added, _)| added == path);
         match task {
-            _ if self.hugging_face && (task.is_none() || self.heads.len() == 1) && !is_added() => {
+            _ if self.hugging_face
+                && (task.is_none() || self.heads.len() == 1)
+                && !is_added(encoder, path) =>
+            {
                 hugging_face_name(encoder.family, path).0
             }
             Some((task, rest)) => format!("{task}.{}", rest.strip_prefix("classifier.").unwrap_or(rest)),
             None => path.into(),
         }
     }
+}
+
+/// Whether a policy adds this parameter to the encoder, so that no file has a name for it.
+fn is_added(encoder: &EncoderConfig, path: &str) -> bool {
+    encoder.extras.parameters(encoder).iter().any(|(added, _)| added == path)
 }
 
 /// The names of the parameters that are drawn at random, since the encoder's files lack them: of heads and of what a policy
@@ -90,11 +97,8 @@ pub(crate) fn initialised(
         let is_pooler = heads.get(number.parse::<usize>().ok()?)?.kind == HeadKind::Pooler;
         is_pooler.then(|| format!("pooler.{kind}"))
     };
-    // Files have no name for what a policy adds.
-    let added: Vec<String> = encoder.extras.parameters(encoder).into_iter().map(|(path, _)| path).collect();
-    let is_read = |path: &str| {
-        !added.iter().any(|added| added == path) && source.has(pooled(path).as_deref().unwrap_or(path))
-    };
+    let is_read =
+        |path: &str| !is_added(encoder, path) && source.has(pooled(path).as_deref().unwrap_or(path));
     let all = encoder.parameters(heads).into_iter().map(|(path, _)| path);
     all.filter(|path| !is_read(path)).map(|path| naming.of(&path, encoder)).collect()
 }

@@ -41,25 +41,17 @@ impl Default for Shared {
 mod tests {
     use std::sync::Arc;
 
-    use frostline_assets::Places;
-    use frostline_record::{Cell, Input, Settings};
+    use frostline_record::Cell;
 
     use super::*;
+    use crate::demo_cell::demo_cell;
     use crate::load::load;
 
-    /// A cell of the demo's English that learns from the first so many sentences.
     fn cell(first: usize, labels: &str) -> Cell {
-        let mut settings = Settings { lang: "en".parse().expect("a name"), ..Settings::default() };
-        settings.encoder.name = "embedded:demo-distilbert".into();
-        settings.data.first = first;
-        settings.tasks.values_mut().for_each(|task| task.labels = labels.into());
-        let places = Places::default();
-        let encoder = places.encoder(&settings.encoder.name, true).expect("the demo's encoder").sources;
-        let treebank = places.treebank("embedded:en").expect("the demo's treebank").sources;
-        let inputs = encoder.into_iter().chain(treebank).map(|(role, source)| {
-            (role, Input { path: source.path, sha256: source.sha256, bytes: source.bytes })
-        });
-        Cell::new(settings, inputs.collect(), "flex", "code")
+        demo_cell(|settings| {
+            settings.data.first = first;
+            settings.tasks.values_mut().for_each(|task| task.labels = labels.into());
+        })
     }
 
     fn all<T>(recent: &Recent<T>) -> Vec<Arc<T>> {

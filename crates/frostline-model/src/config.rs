@@ -32,6 +32,18 @@ pub enum Family {
     Roberta,
 }
 
+impl Family {
+    /// The family's name in Hugging Face's parameter names, and in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DistilBert => "distilbert",
+            Self::Bert => "bert",
+            Self::Roberta => "roberta",
+        }
+    }
+}
+
 /// An encoder's sizes and dropout rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncoderConfig {

@@ -21,11 +21,7 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
         "beta" => "bias",
         kind => kind,
     };
-    let prefix = match family {
-        Family::DistilBert => "distilbert",
-        Family::Bert => "bert",
-        Family::Roberta => "roberta",
-    };
+    let prefix = family.name();
     if stem == "pooler" {
         return (format!("{prefix}.pooler.dense.{kind}"), kind == "weight");
     }
