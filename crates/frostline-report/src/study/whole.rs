@@ -44,7 +44,8 @@ impl Study {
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let (cells, strays) = cells::cells(sweep, records);
         let groups = groups::groups(&cells);
-        let examined = Examined { plan: &sweep.plan, cells: &cells, groups: &groups };
+        let examined =
+            Examined { plan: &sweep.plan, cells: &cells, groups: &groups, rates: sweep.rates.as_ref() };
         let study = Self {
             sanity: sanity::of(&examined),
             machines: hardware::machines(&cells),

@@ -20,11 +20,6 @@ impl Topic for Rates {
         page.section(2, "Learning rates");
         page.table(rate_columns(study).table(&search.found));
         page.paragraph(how_found(search));
-        for found in &search.found {
-            if let Some(said) = at_edge(found) {
-                page.item(said);
-            }
-        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -58,11 +53,9 @@ impl Topic for Rates {
     }
 
     fn caveats(&self, study: &Study) -> Vec<String> {
-        let Some(search) = found(study) else { return Vec::new() };
-        let edges = search.found.iter().filter_map(at_edge);
-        let rates = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
-                     plan's (see *Learning rates*), so that none is judged at another's.";
-        std::iter::once(rates.to_string()).chain(edges).collect()
+        let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
+                    plan's (see *Learning rates*), so that none is judged at another's.";
+        found(study).map(|_| said.to_string()).into_iter().collect()
     }
 
     fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
@@ -159,21 +152,6 @@ fn how_found(search: &RateSearch) -> String {
         count(most(|found| found.rungs.first())),
         count(most(|found| found.rungs.last())),
     )
-}
-
-/// A sentence where a rate is the lowest or highest that was tried.
-fn at_edge(found: &FoundRate) -> Option<String> {
-    let end = match found.edge? {
-        Edge::Lowest => "lowest",
-        Edge::Highest => "highest",
-    };
-    Some(format!(
-        "**The learning rate of `{}` ({}) is the {end} that was tried**, {:e}: a better one may lie beyond. A larger `search.more` \
-         tries further.",
-        found.policy,
-        langs(found),
-        found.lr
-    ))
 }
 
 fn langs(found: &FoundRate) -> String {

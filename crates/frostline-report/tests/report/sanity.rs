@@ -80,11 +80,10 @@ fn policies_below_the_most_frequent_tag_come_first() {
         &html[first..first + 900]
     );
     let all = findings(&sweep, &records);
-    let rates = "--set 'optimizer.lr=[5e-6, 5e-5, 1.5e-4, 5e-4]'";
+    let rates = "--find-lr";
     assert_eq!(of_kind(&all, "all-below-baseline"), [["forbids-recommendation", "en", rates]]);
-    let own = "--set policies.all.optimizer.lr=5e-4";
     assert_eq!(of_kind(&all, "below-baseline").len(), 1, "{all:?}");
-    assert_eq!(of_kind(&all, "below-baseline")[0][1..], ["pcm", own].map(String::from));
+    assert_eq!(of_kind(&all, "below-baseline")[0][1..], ["pcm", rates].map(String::from));
     // A policy whose rate is already high needs more steps instead.
     let mut fast = records.clone();
     for record in &mut fast {

@@ -2,18 +2,19 @@
 //! numbers, whether it forbids a recommendation, and what to do next.
 //!
 //! `data` finds what is wrong with sentences and labels, also before anything is trained; `scores` finds what is wrong with
-//! what was reached, `training` with how it was trained. A new kind is a variant of [`Kind`] and a function in one of them.
+//! what was reached, `training` with how it was trained, `rates` with the learning rates. A new kind is a variant of [`Kind`] and a function in one of them.
 //! `options` has what to run next, `lines` turns findings into text for every output.
 
 mod data;
 mod lines;
 mod options;
+mod rates;
 mod scores;
 mod training;
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Plan, Settings, TaskFacts};
+use frostline_record::{Plan, RateSearch, Settings, TaskFacts};
 use serde::{Serialize, Serializer};
 
 use crate::study::cells::{CellView, distinct};
@@ -120,6 +121,8 @@ pub(crate) struct Examined<'a> {
     /// In the plan's order.
     pub cells: &'a [CellView],
     pub groups: &'a [Group],
+    /// The search for learning rates, if there was one.
+    pub rates: Option<&'a RateSearch>,
 }
 
 impl<'a> Examined<'a> {
@@ -139,9 +142,11 @@ impl<'a> Examined<'a> {
 /// The findings of a study, the worst first, then by kind.
 pub(crate) fn of(study: &Examined<'_>) -> Vec<Finding> {
     let mut all = training::few_seeds(study);
+    all.extend(rates::found_at_edge(study));
     for lang in study.langs() {
         all.extend(scores::of_lang(study, lang));
         all.extend(of_data(study, lang));
+        all.extend(rates::axis_at_edge(study, lang));
         all.extend(training::of_lang(study, lang));
     }
     all.sort_by(|a, b| (a.severity, a.kind).cmp(&(b.severity, b.kind)).then(b.weight.total_cmp(&a.weight)));

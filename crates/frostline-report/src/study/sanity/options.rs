@@ -1,9 +1,17 @@
 //! The options with which the same command is to be run next.
 
-use frostline_record::Settings;
+use frostline_record::{Plan, RateSearch, Settings};
+
+use crate::study::sanity::Examined;
 
 /// So many seeds are advised.
 const ENOUGH_SEEDS: usize = 5;
+
+/// The most rates that a search may add.
+const MOST_RATES: usize = 15;
+
+/// The option that turns the search for rates on.
+const FIND_LR: &str = "--find-lr";
 
 /// No rate above this is advised.
 const HIGHEST_RATE: f64 = 5e-2;
@@ -22,20 +30,47 @@ pub(super) fn more_seeds(seeds: &[u64]) -> String {
     format!("--seeds {}", all.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
 }
 
-/// A lower rate than a cell's, and higher ones.
-pub(super) fn other_rates(settings: &Settings) -> String {
-    let own = settings.optimizer.lr;
-    let rates = [0.1, 1.0, 3.0, 10.0].map(|factor| rate(own * factor));
-    set(&format!("{RATE}=[{}]", rates.join(", ")))
+/// A search for rates where a plan can have one, its next rates where it had one, else a lower rate than a cell's and higher
+/// ones as an axis.
+pub(super) fn other_rates(study: &Examined<'_>, settings: &Settings) -> String {
+    match study.rates {
+        Some(search) => more_of_search(study.plan, search),
+        None if can_search(study.plan) => FIND_LR.into(),
+        None => {
+            let own = settings.optimizer.lr;
+            let rates = [0.1, 1.0, 3.0, 10.0].map(|factor| rate(own * factor));
+            set(&format!("{RATE}=[{}]", rates.join(", ")))
+        }
+    }
 }
 
-/// Ten times a cell's rate for a policy alone; twice its epochs where its rate is already high.
-pub(super) fn own_rate(settings: &Settings, policy: &str) -> String {
+/// Twice a policy's epochs where its rate is already high or was found, else a rate of its own: by a search where the plan can have
+/// one, or ten times its rate.
+pub(super) fn own_rate(study: &Examined<'_>, settings: &Settings, policy: &str) -> String {
     let higher = 10.0 * settings.optimizer.lr;
-    set(&match higher <= HIGHEST_RATE {
-        true => format!("policies.{policy}.{RATE}={}", rate(higher)),
-        false => format!("policies.{policy}.train.epochs={}", (2 * settings.train.epochs).max(3)),
-    })
+    if higher > HIGHEST_RATE || study.rates.is_some() {
+        return set(&format!("policies.{policy}.train.epochs={}", (2 * settings.train.epochs).max(3)));
+    }
+    match can_search(study.plan) {
+        true => FIND_LR.into(),
+        false => set(&format!("policies.{policy}.{RATE}={}", rate(higher))),
+    }
+}
+
+/// A larger allowance of rates for a search; more sentences where it has all that it may have.
+pub(super) fn more_of_search(plan: &Plan, search: &RateSearch) -> String {
+    let sentences =
+        || search.found.iter().filter_map(|found| found.rungs.last()).map(|rung| rung.sentences).max();
+    match plan.search.more {
+        more if more < MOST_RATES => set(&format!("search.more={}", (more + 4).min(MOST_RATES))),
+        _ => set(&format!("search.sentences={}", 2 * sentences().unwrap_or(1000))),
+    }
+}
+
+/// Whether a plan can have a search for rates: it has none, no axis of rates, and no stage with a rate of its own.
+fn can_search(plan: &Plan) -> bool {
+    let has_axis = plan.extra_axes().iter().any(|axis| axis.ends_with(RATE));
+    !plan.search.is_on() && !has_axis && plan.settings.stages_with(RATE).is_empty()
 }
 
 /// A rate with two digits, as a person writes it: `1.5e-4`.

@@ -89,7 +89,7 @@ fn below_at(
         weight: 0.0,
     };
     let settings = reached.first().and_then(|one| study.members(one.group).next());
-    let rates = settings.map(|view| other_rates(&view.cell.settings));
+    let rates = settings.map(|view| other_rates(study, &view.cell.settings));
     // The weakest statement that holds for all of them.
     let candidates = [vec![frequent], vec![probe], vec![frequent, probe]];
     if let Some(which) = candidates.into_iter().find(|which| all_below(which)) {
@@ -117,8 +117,8 @@ fn below_at(
         sentence: format!("{} {verb} below {}.", listed(&names), limit(baseline, score)),
         advice: "Compare policies at rates and epochs with which each of them learns.".into(),
         command: Some(match study.plan.extra_axes().contains(&RATE) {
-            true => other_rates(&own.cell.settings),
-            false => own_rate(&own.cell.settings, first.policy),
+            true => other_rates(study, &own.cell.settings),
+            false => own_rate(study, &own.cell.settings, first.policy),
         }),
         weight: worst,
         ..finding(Kind::BelowBaseline, Severity::Caution)
@@ -195,7 +195,7 @@ fn nothing_learned(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
         extras: Vec::new(),
         sentence: format!("{}, with every seed.", sentences.join("; ")),
         advice: "Look for a rate or a number of epochs at which the encoder learns.".into(),
-        command: rates.map(|view| other_rates(&view.cell.settings)),
+        command: rates.map(|view| other_rates(study, &view.cell.settings)),
         weight: found.len() as f64,
     }]
 }

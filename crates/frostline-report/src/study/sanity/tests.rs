@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frostline_record::{Forms, Settings, SplitFacts, TaskFacts, Unit};
 
-use super::training::edge;
+use super::rates::edge;
 use super::{Finding, Kind, Line, Places, Severity, data, data_warnings, forbidding, lines, summary};
 
 /// A split of so many words in sentences of ten, with these tags.

@@ -1,15 +1,13 @@
-//! What is wrong with how policies were trained: few seeds, rates at the edge of what was tried, too few epochs, cells without
-//! a result.
+//! What is wrong with how policies were trained: few seeds, too few epochs, cells without a result.
 
-use crate::number::{count, fixed, listed, plural, signed};
+use crate::number::{count, listed, plural, signed};
 use crate::page::code;
 use crate::study::cells::{BASELINE, CellView, Done, State, distinct};
 use crate::study::groups::Group;
-use crate::study::sanity::options::{RATE, more_epochs, more_seeds, rate, set};
-use crate::study::sanity::scores::{Reached, best_of_policies, dev_score};
+use crate::study::sanity::options::{more_epochs, more_seeds};
+use crate::study::sanity::scores::{Reached, best_of_policies};
 use crate::study::sanity::{Examined, Finding, Kind, Severity};
 use crate::study::stages::value;
-use crate::study::untrained::ANY;
 
 /// So many seeds and fewer are said first.
 const FEW_SEEDS: usize = 3;
@@ -17,20 +15,9 @@ const FEW_SEEDS: usize = 3;
 /// The most policies that are named.
 const NAMED: usize = 3;
 
-/// The best learning rate of some that were tried, where it is the lowest or the highest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Edge {
-    pub rate: f64,
-    /// Whether it is the highest that was tried.
-    pub is_highest: bool,
-    /// How much better it is than the rate next to it, in [0, 1].
-    pub gain: f64,
-}
-
 /// What is wrong with the training of a language, seeds aside.
 pub(super) fn of_lang(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
-    let mut found = rates_at_edge(study, lang);
-    found.extend(still_improving(study, lang));
+    let mut found: Vec<Finding> = still_improving(study, lang).into_iter().collect();
     found.extend(undone(study, lang));
     found
 }
@@ -81,87 +68,6 @@ fn of_seeds(seeds: &[u64], langs: Vec<String>) -> Finding {
         advice: "More seeds keep the cells that are done.".into(),
         command: Some(more_seeds(seeds)),
         weight: 0.0,
-    }
-}
-
-/// The edge at which the best of some rates lies, each with its score; nothing where it lies between others, or one alone was
-/// tried. This is for the values of an axis and for any other search over rates.
-pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<Edge> {
-    let mut tried = tried.to_vec();
-    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let best = (0..tried.len()).max_by(|&a, &b| tried[a].1.total_cmp(&tried[b].1))?;
-    let next = match best {
-        _ if tried.len() < 2 => return None,
-        0 => 1,
-        at if at + 1 == tried.len() => at - 1,
-        _ => return None,
-    };
-    Some(Edge { rate: tried[best].0, is_highest: best > 0, gain: tried[best].1 - tried[next].1 })
-}
-
-/// Where rates are an axis: whether the best policy's best rate lies at its edge.
-fn rates_at_edge(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
-    let axes = study.plan.extra_axes();
-    let Some(at) = axes.iter().position(|axis| axis.ends_with(RATE)) else { return Vec::new() };
-    let without_rate = |group: &Group| {
-        let mut extras = group.extras.clone();
-        extras[at] = ANY.into();
-        extras
-    };
-    let here: Vec<&Group> = study.groups_of(lang).collect();
-    let places = distinct(here.iter().map(|group| without_rate(group)));
-    let found = places.into_iter().filter_map(|extras| {
-        let groups: Vec<&Group> =
-            here.iter().copied().filter(|group| without_rate(group) == extras).collect();
-        let edges: Vec<(&str, f64, Option<Edge>)> = best_of_policies(study, groups.iter().copied())
-            .into_iter()
-            .map(|best| {
-                let tried = groups.iter().filter(|group| group.policy == best.policy).filter_map(|group| {
-                    Some((group.extras[at].parse::<f64>().ok()?, dev_score(study, group)?))
-                });
-                (best.policy, best.score, edge(&tried.collect::<Vec<_>>()))
-            })
-            .collect();
-        let best = edges.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let edge = best.2?;
-        let others = edges.iter().filter(|other| other.0 != best.0 && other.2.is_some());
-        let others: Vec<String> = others.map(|other| code(other.0)).collect();
-        Some(of_edge(study, lang, extras, axes[at], (best.0, edge), &others))
-    });
-    found.collect()
-}
-
-fn of_edge(
-    study: &Examined<'_>,
-    lang: &str,
-    extras: Vec<String>,
-    axis: &str,
-    (policy, edge): (&str, Edge),
-    others: &[String],
-) -> Finding {
-    let points = 100.0 * edge.gain;
-    let is_clear = points >= study.plan.verdict.margin.points();
-    let (end, more) = if edge.is_highest { ("highest", "higher") } else { ("lowest", "lower") };
-    let others = match others {
-        [] => String::new(),
-        others => format!(" The best rates of {} lie at the edge too.", listed(others)),
-    };
-    let step = if edge.is_highest { 3.0 } else { 1.0 / 3.0 };
-    let next = [1.0, step, step * step].map(|factor| rate(edge.rate * factor));
-    Finding {
-        kind: Kind::RateAtEdge,
-        severity: if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution },
-        langs: vec![lang.into()],
-        extras,
-        sentence: format!(
-            "the best policy, {}, is best at the {end} rate that was tried, {}, by {} points: a {more} one may be better.{others}",
-            code(policy),
-            rate(edge.rate),
-            fixed(points, 2)
-        ),
-        advice: String::new(),
-        command: Some(set(&format!("{axis}=[{}]", next.join(", ")))),
-        weight: edge.gain,
     }
 }
 
