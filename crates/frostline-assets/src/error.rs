@@ -7,6 +7,14 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssetError {
+    /// An archive of datasets cannot be unpacked.
+    #[error("{}: {reason}", .path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// No place has a dataset of this name.
     #[error("there is no dataset `{name}`\n{looked}  {}", data_hint(.name))]
     NoDataset {
@@ -159,6 +167,9 @@ pub enum AssetError {
         /// The path.
         path: PathBuf,
     },
+    /// A file of the cache cannot be written.
+    #[error(transparent)]
+    Write(#[from] frostline_files::FileError),
     /// A file or folder cannot be read.
     #[error("{path}: {source}")]
     Io {

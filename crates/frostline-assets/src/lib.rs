@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod archive;
 mod dataset;
 pub mod embedded;
 mod encoder;
@@ -14,6 +15,7 @@ mod licence;
 mod places;
 mod source;
 
+pub use archive::unpack;
 pub use dataset::DatasetFiles;
 pub use encoder::EncoderFiles;
 pub use error::{AssetError, SearchedPlaces};

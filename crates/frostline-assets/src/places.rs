@@ -12,7 +12,7 @@ use crate::{AssetError, Origin, embedded, hub};
 /// files, then the name as a path. `embedded:NAME` is searched only among the embedded files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The user's folder of dataset folders (`--data`), which may be one level deeper.
+    /// The user's folder of dataset folders (`--data`), which may be one level deeper. See [`Places::unpacked`] for an archive.
     pub data: Option<PathBuf>,
     /// The user's folder of encoder folders (`--models`).
     pub models: Option<PathBuf>,
@@ -25,6 +25,22 @@ impl Places {
     #[must_use]
     pub fn new(data: Option<PathBuf>, models: Option<PathBuf>) -> Self {
         Self { data, models, cache: default_cache() }
+    }
+
+    /// The same, with the datasets of a ZIP archive unpacked into the cache where [`Places::data`] is one.
+    ///
+    /// # Errors
+    /// If it is no archive of datasets or cannot be unpacked, see [`unpack`](crate::unpack), or if there is no cache.
+    pub fn unpacked(mut self) -> Result<Self, AssetError> {
+        if let Some(archive) = self.data.as_ref().filter(|data| data.is_file()) {
+            let cache = self.cache.as_ref().ok_or_else(|| AssetError::Archive {
+                path: archive.clone(),
+                reason: "there is no cache to unpack it into; set FROSTLINE_CACHE, or unpack it yourself"
+                    .into(),
+            })?;
+            self.data = Some(crate::unpack(archive, cache)?);
+        }
+        Ok(self)
     }
 
     /// The names of all datasets in the user's folder, in the cache and in the program.

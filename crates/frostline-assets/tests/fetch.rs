@@ -50,6 +50,44 @@ fn a_fetched_treebank_is_found_by_name_and_not_fetched_twice() {
 }
 
 #[test]
+fn an_archive_is_fetched_once_and_unpacked() {
+    let (server, _) = treebank();
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for file in ["train.tsv", "dev.tsv"] {
+        zip.start_file(format!("reviews/{file}"), zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut zip, b"sentence\tlabel\na\t1\n").unwrap();
+    }
+    let body = zip.finish().unwrap().into_inner();
+    server.page("/hub/own/data.zip", body.clone());
+    server.page("/hub/own/page.zip", "<html>log in</html>");
+    let cache = tempfile::tempdir().unwrap();
+    let mut options = server.options(cache.path());
+    let url = |file: &str| format!("{}/own/{file}", options.hosts.hub);
+    let (good, page, missing) = (url("data.zip"), url("page.zip"), url("none.zip"));
+
+    let fetched = fetch::archive(&good, &options, &mut quiet).unwrap();
+    assert!(fetched.downloaded);
+    let places = frostline_assets::Places::new(Some(fetched.folder), None);
+    assert_eq!(places.dataset("reviews").unwrap().sources.len(), 2);
+    options.offline = true;
+    assert!(!fetch::archive(&good, &options, &mut quiet).unwrap().downloaded, "kept");
+    options.pins.insert("data.zip".into(), sha256(&body));
+    fetch::archive(&good, &options, &mut quiet).unwrap();
+    options.pins.insert("data.zip".into(), sha256(b"other"));
+    assert!(matches!(fetch::archive(&good, &options, &mut quiet), Err(FetchError::Pin { .. })));
+    assert!(matches!(fetch::archive(&page, &options, &mut quiet), Err(FetchError::Offline { .. })));
+    options.offline = false;
+    let error = fetch::archive(&page, &options, &mut quiet).unwrap_err().to_string();
+    assert!(error.contains("no ZIP archive"), "{error}");
+    server.page("/hub/own/page.zip", body);
+    options.pins.clear();
+    fetch::archive(&page, &options, &mut quiet).expect("what was no archive is not kept");
+    assert!(matches!(fetch::archive(&missing, &options, &mut quiet), Err(FetchError::NotFound { .. })));
+    let open = fetch::archive("http://other.example/a.zip", &options, &mut quiet);
+    assert!(matches!(open, Err(FetchError::BadEndpoint { .. })));
+}
+
+#[test]
 fn an_interrupted_transfer_resumes_where_it_stopped() {
     let (server, files) = treebank();
     server.change(TRAIN, |page| page.cut = Some(100_000));

@@ -63,7 +63,7 @@ pub struct SweepArgs {
         default_missing_value = "policy"
     )]
     pub find_lr: Option<FindLrFor>,
-    /// The folder that holds treebanks
+    /// The folder or the ZIP archive that holds treebanks
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// The folder that holds encoders
@@ -352,7 +352,8 @@ Examples:
     frostline fetch UD_Wolof-WTB distilbert-base-multilingual-cased
     frostline fetch --hub https://hub.example.org --treebanks https://ud.example.org")]
 pub struct FetchArgs {
-    /// Treebanks such as UD_English-EWT and encoders by hub id [default: all that the plan reads]
+    /// Treebanks such as UD_English-EWT, encoders by hub id, and ZIP archives of treebanks by address [default: all that the plan
+    /// reads]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// The plan whose inputs are fetched: a built-in name or a TOML file [default: paper]

@@ -25,6 +25,8 @@ struct Wanted {
     treebanks: BTreeSet<String>,
     /// Encoders by hub id.
     encoders: BTreeSet<String>,
+    /// ZIP archives of datasets by address.
+    archives: BTreeSet<String>,
     /// Other datasets of a plan, which are on neither host.
     elsewhere: BTreeSet<String>,
 }
@@ -72,8 +74,10 @@ pub fn check_fetch(args: &FetchArgs, place: &Place) -> Result<()> {
 /// What was named, or else what a plan reads that is not embedded in the program.
 fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
     if !args.names.is_empty() {
-        let (treebanks, encoders) = args.names.iter().cloned().partition(|name| is_treebank(name));
-        return Ok(Wanted { treebanks, encoders, ..Wanted::default() });
+        let (archives, names): (BTreeSet<String>, BTreeSet<String>) =
+            args.names.iter().cloned().partition(|name| is_archive(name));
+        let (treebanks, encoders) = names.into_iter().partition(|name| is_treebank(name));
+        return Ok(Wanted { treebanks, encoders, archives, ..Wanted::default() });
     }
     let source = plans::read(&args.plan.clone().unwrap_or_else(plans::paper), place)?;
     let plan = Plan::parse(&source.text, &source.shown).plan()?;
@@ -85,7 +89,13 @@ fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
     let encoders = grid.variants().map(|settings| settings.encoder.name);
     let datasets = plan.treebanks.values().filter(|name| !is_local(name)).cloned();
     let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
-    Ok(Wanted { treebanks, encoders: encoders.filter(|name| !is_local(name)).collect(), elsewhere })
+    let encoders = encoders.filter(|name| !is_local(name)).collect();
+    Ok(Wanted { treebanks, encoders, elsewhere, ..Wanted::default() })
+}
+
+/// Whether a name is the address of a ZIP archive.
+fn is_archive(name: &str) -> bool {
+    name.contains("://")
 }
 
 /// Whether a name is that of a Universal Dependencies treebank.

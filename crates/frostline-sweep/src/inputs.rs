@@ -55,7 +55,7 @@ const MOST_BLOCKS: u64 = 4096;
 /// blocks, since the encoder's depth is known only here.
 pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
     check_folders(study, args).plan()?;
-    let places = Places::new(args.data.clone(), args.models.clone());
+    let places = Places::new(args.data.clone(), args.models.clone()).unpacked().environment()?;
     // Weights are hashed while treebanks are parsed.
     let (encoders, treebanks) = rayon::join(|| encoders(study, &places), || treebanks(study, &places));
     let encoders = encoders.environment()?;

@@ -35,6 +35,43 @@ pub(super) fn file(
     Ok(frostline_files::rename(&part, &done)?)
 }
 
+/// Downloads a file of which neither size nor digest is known before, from its beginning.
+pub(super) fn whole(
+    agent: &Agent,
+    url: &str,
+    name: &str,
+    to: &Path,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(), FetchError> {
+    let mut response = get(agent, url, 0)?;
+    match response.status().as_u16() {
+        200 => {}
+        status @ (401 | 404) => {
+            let hint = "check the address".into();
+            return Err(FetchError::NotFound { url: url.into(), status, hint });
+        }
+        status => return Err(FetchError::Status { url: url.into(), status }),
+    }
+    let listed = response.body().content_length();
+    let connection = |reason: String| FetchError::Connection { url: url.into(), reason };
+    let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
+    let mut writer = frostline_files::Writer::create(to)?;
+    let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
+    loop {
+        let n = body.read(&mut buffer).map_err(|error| connection(error.to_string()))?;
+        if n == 0 {
+            break;
+        }
+        bytes += n as u64;
+        writer.write_all(&buffer[..n]).map_err(FetchError::io(to))?;
+        progress(Progress { file: name, bytes, bytes_total: listed.unwrap_or(bytes) });
+    }
+    if let Some(listed) = listed.filter(|listed| *listed != bytes) {
+        return Err(connection(format!("the transfer ended after {bytes} of {listed} bytes")));
+    }
+    Ok(writer.finish()?)
+}
+
 /// Appends the missing bytes to `part`, or rewrites it where the host does not support ranges.
 fn transfer(
     agent: &Agent,

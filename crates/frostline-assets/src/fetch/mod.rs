@@ -109,6 +109,44 @@ pub fn encoder(
     fetch.download(&agent, &commit, &list, progress)
 }
 
+/// Fetches a ZIP archive of datasets from an address that ends in `.zip` and unpacks it into the cache: the returned folder is for
+/// [`Places::data`](crate::Places::data). An archive that the cache has is not fetched again; it has the name of its address.
+///
+/// # Errors
+/// If the address is not allowed, the connection fails or is not allowed, the archive does not match its pin or has no
+/// dataset, or the cache cannot be written.
+pub fn archive(
+    url: &str,
+    options: &FetchOptions,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Fetched, FetchError> {
+    endpoint::check(url)?;
+    let name = url.rsplit('/').next().unwrap_or(url);
+    let fetch = Fetch::new(AssetKind::Dataset, name, None, options)?;
+    // Two addresses may end in the same name.
+    let kept = options.cache.join("archives").join(format!("{}-{name}", &crate::sha256(url.as_bytes())[..8]));
+    let downloaded = !kept.is_file();
+    if downloaded {
+        let agent = fetch.connect(&[url])?;
+        frostline_files::create_own_folder(&options.cache.join("archives"))?;
+        download::whole(&agent, url, name, &kept, progress)?;
+    }
+    let source = Source::of_file(&kept, Origin::Cache)?;
+    let hint = || format!("check the pin, or delete {} and fetch it again", kept.display());
+    fetch.check_pin(name, &source.sha256, hint)?;
+    let folder = crate::unpack(&kept, &options.cache).inspect_err(|_| {
+        // A page that a host sent in its place is not kept.
+        let _ = frostline_files::remove(&kept);
+    })?;
+    Ok(Fetched {
+        folder,
+        revision: format!("SHA-256 {}", &source.sha256[..12]),
+        files: BTreeMap::from([(name.into(), source)]),
+        licence: None,
+        downloaded,
+    })
+}
+
 /// Checks that every pin was used: that a fetched file has its name.
 ///
 /// # Errors

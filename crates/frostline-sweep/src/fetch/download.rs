@@ -18,6 +18,7 @@ const OFFLINE: &str = "FROSTLINE_OFFLINE";
 enum Kind {
     Treebank,
     Encoder,
+    Archive,
 }
 
 /// The download options on the command line and in the environment.
@@ -76,7 +77,8 @@ pub(super) fn all(wanted: &Wanted, args: &FetchArgs, options: &FetchOptions) -> 
     let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
     let encoders = wanted.encoders.iter().map(|name| (Kind::Encoder, name));
     let (mut fetched, mut missing) = (Vec::new(), Vec::new());
-    for (kind, name) in treebanks.chain(encoders) {
+    let archives = wanted.archives.iter().map(|url| (Kind::Archive, url));
+    for (kind, name) in treebanks.chain(encoders).chain(archives) {
         match one(kind, name, options) {
             Err(FetchError::Offline { name, folder }) => {
                 say!("{name} is missing: {}", place::shown(&folder));
@@ -126,9 +128,15 @@ fn one(kind: Kind, name: &str, options: &FetchOptions) -> std::result::Result<Fe
     let fetched = match kind {
         Kind::Treebank => fetch::treebank(name, options, &mut progress),
         Kind::Encoder => fetch::encoder(name, options, &mut progress),
+        Kind::Archive => fetch::archive(name, options, &mut progress),
     };
     bar.finish_and_clear();
-    fetched.inspect(|fetched| print(name, fetched))
+    fetched.inspect(|fetched| {
+        print(name, fetched);
+        if let Kind::Archive = kind {
+            say!("  a sweep reads it with --data {}", fetched.folder.display());
+        }
+    })
 }
 
 /// Wrong names, pins and addresses are errors of the command or the plan; all other errors are errors of the environment.

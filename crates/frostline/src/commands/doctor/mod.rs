@@ -25,7 +25,7 @@ pub struct Doctor {
     /// Folder of encoders
     #[arg(long)]
     models: Option<PathBuf>,
-    /// Folder of treebanks
+    /// Folder or ZIP archive of treebanks
     #[arg(long)]
     data: Option<PathBuf>,
     /// Compare every operation of the backend, and the gradients and short runs of a tiny encoder under 18 policies, with a
@@ -49,7 +49,7 @@ impl Doctor {
             return conformance(&mut out, &named(Some(self.backend))?);
         }
         backends(&mut out)?;
-        assets::show(&mut out, &Places::new(self.data, self.models))
+        assets::show(&mut out, &Places::new(self.data, self.models).unpacked()?)
     }
 }
 

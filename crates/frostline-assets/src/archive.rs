@@ -1,0 +1,164 @@
+//! A ZIP archive of datasets, unpacked into the cache: `--data treebanks.zip`.
+//!
+//! The files of datasets are unpacked, with what states their licence; scripts and others are not. A file `.../NAME/FILE` becomes
+//! `NAME/FILE`, and a repository's `UD_Welsh-CCG-master` becomes `UD_Welsh-CCG`. A file at the top of the archive belongs to a
+//! dataset with the archive's own name.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use zip::ZipArchive;
+
+use crate::format::Format;
+use crate::{AssetError, Origin, Source};
+
+/// The most that is unpacked from one archive; all treebanks of Universal Dependencies have 2.5 GB.
+///
+/// # Units
+/// Bytes.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// Files beside a dataset's splits that are unpacked.
+const NOTES: [&str; 2] = ["readme", "licen"];
+
+/// Unpacks the datasets of a ZIP archive, once for each archive's contents, and returns the folder for
+/// [`Places::data`](crate::Places::data).
+///
+/// # Errors
+/// If the archive cannot be read, has no dataset, encrypted files or two files for one place, or unpacks to more than 16 GiB;
+/// or if the cache cannot be written.
+///
+/// # Examples
+/// ```
+/// let cache = std::env::temp_dir();
+/// let error = frostline_assets::unpack("missing.zip".as_ref(), &cache).unwrap_err();
+/// assert!(error.to_string().starts_with("missing.zip: "));
+/// ```
+pub fn unpack(archive: &Path, cache: &Path) -> Result<PathBuf, AssetError> {
+    let fail = |reason: String| AssetError::Archive { path: archive.into(), reason };
+    let source = Source::of_file(archive, Origin::Given)?;
+    let archives = cache.join("archives");
+    let done = archives.join(&source.sha256[..16]);
+    if done.is_dir() {
+        return Ok(done);
+    }
+    let file = frostline_files::open(archive).map_err(|error| fail(error.reason.to_string()))?;
+    let mut zip = ZipArchive::new(file).map_err(|error| fail(reason(&error)))?;
+    let stem = archive.file_stem().and_then(|stem| stem.to_str()).unwrap_or("data");
+    let files = files(&mut zip, stem).map_err(fail)?;
+    frostline_files::create_own_folder(&archives)?;
+    let part = archives.join(format!("{}.{}.part", &source.sha256[..16], std::process::id()));
+    let unpacked = unpack_all(&mut zip, &files, &part).map_err(|error| match error {
+        AssetError::Archive { reason, .. } => fail(reason),
+        other => other,
+    });
+    let unpacked = unpacked.and_then(|()| Ok(frostline_files::rename(&part, &done)?));
+    match unpacked {
+        Ok(()) => Ok(done),
+        // Another process was faster with the same contents.
+        Err(_) if done.is_dir() => {
+            let _ = frostline_files::remove_own_folder(&part);
+            Ok(done)
+        }
+        Err(error) => {
+            let _ = frostline_files::remove_own_folder(&part);
+            Err(error)
+        }
+    }
+}
+
+/// The entries that are unpacked, by their place `NAME/FILE`.
+fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usize>, String> {
+    let mut found: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    let mut notes = BTreeMap::new();
+    let mut bytes = 0;
+    for at in 0..zip.len() {
+        let entry = zip.by_index_raw(at).map_err(|error| reason(&error))?;
+        let (name, size, is_encrypted) = (entry.name().to_string(), entry.size(), entry.encrypted());
+        let path = entry.enclosed_name().filter(|_| entry.is_file() && !entry.is_symlink());
+        drop(entry);
+        let Some(place) = path.and_then(|path| place(&path, stem)) else { continue };
+        let file = place.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        if NOTES.iter().any(|note| file.starts_with(note)) {
+            notes.insert(place, at);
+            continue;
+        }
+        if !Format::ALL.into_iter().any(|format| file.ends_with(format.extension())) {
+            continue;
+        }
+        if is_encrypted {
+            return Err(format!("{name} is encrypted; unpack the archive yourself, and give the folder"));
+        }
+        bytes += size;
+        if let Some(other) = found.insert(place.clone(), at) {
+            let other = zip.name_for_index(other).unwrap_or_default().to_string();
+            let place = place.display();
+            return Err(format!(
+                "{other} and {name} would both be {place}; unpack the archive yourself, and give the folder"
+            ));
+        }
+    }
+    if found.is_empty() {
+        let formats = Format::ALL.map(Format::extension).join(", ");
+        return Err(format!("the archive has no dataset: no file ends in {formats}"));
+    }
+    if bytes > MOST_BYTES {
+        return Err(format!("its datasets have {bytes} bytes, and at most {MOST_BYTES} are unpacked"));
+    }
+    notes.retain(|place, _| found.keys().any(|file| file.parent() == place.parent()));
+    found.append(&mut notes);
+    Ok(found)
+}
+
+/// Where a file is unpacked; `None` where it or its folder is hidden.
+fn place(path: &Path, stem: &str) -> Option<PathBuf> {
+    let parts: Vec<&str> = path.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
+    let (file, folders) = parts.split_last()?;
+    let folder = dataset_name(folders.last().unwrap_or(&stem));
+    let is_hidden = |name: &str| name.starts_with('.') || name == "__MACOSX";
+    let is_left_out = is_hidden(file) || parts.iter().any(|part| is_hidden(part)) || is_hidden(&folder);
+    (!is_left_out).then(|| Path::new(&folder).join(file))
+}
+
+/// A folder's name without the branch or release that hosts add to a treebank's: `UD_Welsh-CCG-r2.16`.
+fn dataset_name(folder: &str) -> String {
+    let end = folder.strip_prefix("UD_").and_then(|rest| rest.match_indices('-').nth(1));
+    match end {
+        Some((at, _)) => folder[..at + "UD_".len()].into(),
+        None => folder.into(),
+    }
+}
+
+fn unpack_all(
+    zip: &mut ZipArchive<File>,
+    files: &BTreeMap<PathBuf, usize>,
+    into: &Path,
+) -> Result<(), AssetError> {
+    let fail = |reason: String| AssetError::Archive { path: into.into(), reason };
+    frostline_files::create_new_folder(into)?;
+    for (place, at) in files {
+        let to = into.join(place);
+        frostline_files::create_own_folder(to.parent().unwrap_or(into))?;
+        let entry = zip.by_index(*at).map_err(|error| fail(reason(&error)))?;
+        let (name, bytes) = (entry.name().to_string(), entry.size());
+        let mut writer = frostline_files::Writer::create(&to)?;
+        // The size in the list is what was added up: an entry that unpacks to more is not what it says.
+        let copied = io::copy(&mut entry.take(bytes.saturating_add(1)), &mut writer)
+            .map_err(|error| fail(format!("{name}: {error}")))?;
+        if copied != bytes {
+            return Err(fail(format!("{name} is not as long as the archive's list says ({bytes} bytes)")));
+        }
+        writer.finish()?;
+    }
+    Ok(())
+}
+
+fn reason(error: &zip::result::ZipError) -> String {
+    use zip::result::ZipError;
+    match error {
+        ZipError::InvalidArchive(_) => "this is no ZIP archive, or it was cut off".into(),
+        other => other.to_string(),
+    }
+}

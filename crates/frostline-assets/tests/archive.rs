@@ -1,0 +1,115 @@
+//! ZIP archives of datasets: what is unpacked, where, and what is refused.
+
+use std::fs;
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+
+use frostline_assets::{Places, unpack};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+const SENTENCE: &str = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n\n";
+
+fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in files {
+        zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn listed(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(listed(&path)),
+            false => found.push(path.to_str().unwrap().to_string()),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn an_archive_is_given_in_place_of_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("own.zip");
+    let files = [
+        ("release/UD_Toy-A/xx_a-ud-train.conllu", SENTENCE),
+        ("release/UD_Toy-A/xx_a-ud-dev.conllu", SENTENCE),
+        ("release/UD_Toy-A/LICENSE.txt", "CC0"),
+        ("release/UD_Toy-A/stats.xml", "<x/>"),
+        ("UD_Toy-B-r2.16/xx_b-ud-train.conllu", SENTENCE),
+        ("UD_Toy-B-r2.16/xx_b-ud-dev.conllu", SENTENCE),
+        ("train.tsv", "sentence\tlabel\na\t1\n"),
+        ("dev.tsv", "sentence\tlabel\nb\t0\n"),
+        ("README.md", "own"),
+        ("scripts/README.md", "not a dataset's"),
+        ("__MACOSX/UD_Toy-A/._xx_a-ud-dev.conllu", "x"),
+    ];
+    fs::write(&archive, zip_of(&files)).unwrap();
+    let cache = folder.path().join("cache");
+    let places = Places { data: Some(archive.clone()), models: None, cache: Some(cache.clone()) };
+    let places = places.unpacked().unwrap();
+    for (name, file) in
+        [("UD_Toy-A", "xx_a-ud-dev.conllu"), ("UD_Toy-B", "xx_b-ud-dev.conllu"), ("own", "dev.tsv")]
+    {
+        let found = places.dataset(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(found.sources["dev"].path.ends_with(file), "{found:?}");
+    }
+    let unpacked = places.data.unwrap();
+    let prefix = unpacked.to_str().unwrap().len() + 1;
+    let names: Vec<String> = listed(&unpacked).iter().map(|path| path[prefix..].to_string()).collect();
+    let expected = [
+        "UD_Toy-A/LICENSE.txt",
+        "UD_Toy-A/xx_a-ud-dev.conllu",
+        "UD_Toy-A/xx_a-ud-train.conllu",
+        "UD_Toy-B/xx_b-ud-dev.conllu",
+        "UD_Toy-B/xx_b-ud-train.conllu",
+        "own/README.md",
+        "own/dev.tsv",
+        "own/train.tsv",
+    ];
+    assert_eq!(names, expected);
+    // The same contents are unpacked once, others beside them.
+    assert_eq!(unpack(&archive, &cache).unwrap(), unpacked);
+    fs::write(&archive, zip_of(&files[..2])).unwrap();
+    assert_ne!(unpack(&archive, &cache).unwrap(), unpacked);
+}
+
+#[test]
+fn archives_that_are_none_are_refused_and_leave_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = folder.path().join("outside.conllu");
+    let whole = zip_of(&[("A/train.conllu", SENTENCE), ("A/dev.conllu", SENTENCE)]);
+    let mut wrong_size = whole.clone();
+    // The uncompressed size in the central directory, 24 bytes behind its signature.
+    let at = wrong_size.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    wrong_size[at + 24] -= 1;
+    let mut wrong_byte = whole.clone();
+    wrong_byte[45] ^= 0x55;
+    let cases: [(&str, Vec<u8>, &str); 7] = [
+        ("no archive", b"text".to_vec(), "no ZIP archive"),
+        ("cut off", whole[..whole.len() / 2].to_vec(), "no ZIP archive"),
+        ("empty", zip_of(&[]), "no dataset"),
+        ("none", zip_of(&[("a.txt", "x")]), "no dataset"),
+        ("a way out", zip_of(&[("../../outside.conllu", SENTENCE)]), "no dataset"),
+        (
+            "twice",
+            zip_of(&[("x/A/dev.conllu", SENTENCE), ("y/A/dev.conllu", SENTENCE)]),
+            "both be A/dev.conllu",
+        ),
+        ("a wrong size", wrong_size, "is not as long"),
+    ];
+    for (what, bytes, expected) in cases.into_iter().chain([("a wrong byte", wrong_byte, "A/train.conllu: ")])
+    {
+        let archive = folder.path().join("x.zip");
+        fs::write(&archive, bytes).unwrap();
+        let cache = folder.path().join("cache");
+        let error = unpack(&archive, &cache).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("x.zip"), "{what}: {error}");
+        assert!(!outside.exists() && (!cache.exists() || listed(&cache).is_empty()), "{what}");
+    }
+}
