@@ -245,3 +245,21 @@ fn a_cell_that_cannot_be_audited_does_not_stop_the_audit() {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
+
+#[test]
+fn each_stage_but_the_last_leaves_a_model_if_asked() {
+    let place = Place::new();
+    let words = "--plan demo-sst2 --seeds 42 --set data.first=16 --set stages.head.train.epochs=1 \
+                 --set stages.full.train.epochs=1 --set save.stages=true --set save.model=true";
+    let record = place.swept(words).remove(0);
+    let cells = std::fs::read_dir(place.out().join("cells")).expect("cells");
+    let cell = cells.map(|entry| entry.expect("an entry").path()).find(|path| path.is_dir()).expect("a cell");
+    let outcome = record.result.expect("a result");
+    outcome.files.check(&cell, Some("stage-head")).expect("listed in the record");
+    let weights = |folder: &str| std::fs::read(cell.join(folder).join("model.safetensors")).expect(folder);
+    assert_ne!(weights("stage-head"), weights("model"), "the second stage trains what the first left alone");
+    assert!(cell.join("stage-head/tokenizer.json").is_file(), "a model folder that can be opened");
+    let refused = place.sweep("--lang en --set save.stages=true").output().expect("it runs");
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("has no `[[settings.stages]]`"), "{error}");
+}

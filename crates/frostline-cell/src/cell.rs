@@ -192,6 +192,19 @@ fn run_cell<B: Train>(
         let finished;
         (model, finished) = at.run(model, saved.take(), &mut history, shared, &mut tell)?;
         history.add_stage(finished);
+        if settings.save.stages && !last && !*verify {
+            ensure!(job.is_held(), "another process has this cell now");
+            let trained = Trained {
+                cell,
+                data: &data,
+                encoder,
+                last: &stage.settings,
+                policies: &policies[..=number],
+                untouched: history.untouched,
+            };
+            let names = [format!("stage-{}", stage.name), format!("stage-{}-peft", stage.name)];
+            trained.save_as([&names[0], &names[1]], &model, &*source, folder)?;
+        }
     }
     if *verify {
         return Ok(None);
@@ -214,8 +227,8 @@ fn run_cell<B: Train>(
         true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
         false => Vec::new(),
     };
-    if settings.save.model || settings.save.changes {
-        // Both have read them again.
+    if settings.save.model || settings.save.stages || settings.save.changes {
+        // They have read them again.
         shared.verified.check_unchanged(weights())?;
     }
     let files = SavedFiles::of(folder)?;

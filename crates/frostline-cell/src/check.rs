@@ -27,7 +27,13 @@ pub fn cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
     let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
     for cell in cells {
         let settings = &cell.settings;
-        let key = (&settings.policy, &settings.stages, &settings.tasks, &settings.save.model, &cell.inputs);
+        let key = (
+            &settings.policy,
+            &settings.stages,
+            &settings.tasks,
+            (settings.save.model, settings.save.stages),
+            &cell.inputs,
+        );
         if seen.insert(serde_json::to_string(&key)?) {
             let encoder = inputs::encoder_config(&cell.inputs)?;
             check_export(settings, &encoder)?;
@@ -63,14 +69,16 @@ fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
 /// Whether a model that is to be kept can be.
 fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
     let foreign = |task: &TaskSettings| !kind(task.head).belongs_to(encoder.family);
-    if let Some((name, task)) = settings.tasks.iter().find(|(_, task)| settings.save.model && foreign(task)) {
+    if let Some((name, task)) =
+        settings.tasks.iter().find(|(_, task)| (settings.save.model || settings.save.stages) && foreign(task))
+    {
         let [has, fits] = match task.head {
             HeadKind::Distilbert => ["distilbert", "pooler"],
             _ => ["pooler", "distilbert"],
         };
         bail!(
             "`tasks.{name}.head = \"{has}\"` stands on an encoder of the family {:?}, for which transformers has no such \
-             model to save: write \"{fits}\", or leave `save.model` off",
+             model to save: write \"{fits}\", or leave `save.model` and `save.stages` off",
             encoder.family
         );
     }

@@ -30,9 +30,20 @@ pub(crate) struct Trained<'a> {
 impl Trained<'_> {
     /// Writes the encoder with the headline's head as a Hugging Face folder `model/`, and with every
     /// other head as `model-NAME/`. Where LoRA is all that was learned in the encoder, its matrices
-    /// stand beside them in `peft/` or `peft-NAME/`.
+    /// are written to `peft/` or `peft-NAME/` too.
     pub fn save<B: Train>(
         &self,
+        model: &Network<B>,
+        source: &dyn ParameterSource,
+        folder: &Path,
+    ) -> Result<()> {
+        self.save_as(["model", "peft"], model, source, folder)
+    }
+
+    /// As [`Trained::save`], with other names of folders.
+    pub fn save_as<B: Train>(
+        &self,
+        [whole, adapter]: [&str; 2],
         model: &Network<B>,
         source: &dyn ParameterSource,
         folder: &Path,
@@ -46,7 +57,7 @@ impl Trained<'_> {
             }
             let named =
                 |what: &str| folder.join(if main { what.into() } else { format!("{what}-{}", task.name) });
-            let target = named("model");
+            let target = named(whole);
             frostline_files::create_own_folder(&target)?;
             let export = HuggingFaceExport {
                 config: encoder,
@@ -75,7 +86,7 @@ impl Trained<'_> {
                     kind,
                     encoder: name,
                 };
-                let target = named("peft");
+                let target = named(adapter);
                 frostline_files::create_own_folder(&target)?;
                 frostline_files::write(&target.join("adapter_model.safetensors"), &peft.safetensors()?)?;
                 frostline_files::write(&target.join("adapter_config.json"), peft.config(lora).as_bytes())?;

@@ -158,9 +158,9 @@ impl Settings {
     pub(crate) fn check_policy(&self) -> Result<(), PlanError> {
         let Self { policy, unfreeze, save, .. } = self;
         let fail = |reason| Err(PlanError::Policy { policy: policy.as_str().into(), reason });
-        if save.model && !policy.tuning().keeps_architecture() {
+        if (save.model || save.stages) && !policy.tuning().keeps_architecture() {
             return fail(
-                "a Hugging Face folder has no place for what it adds; leave `save.model` off, or learn with +lora, \
+                "a Hugging Face folder has no place for what it adds; leave `save.model` and `save.stages` off, or learn with +lora, \
                  which is merged into the weights"
                     .into(),
             );
@@ -265,7 +265,7 @@ mod tests {
             ["policy = 'none+adaptive'\nunfreeze.every = 1", "policy = 'none+mix'\nsave.model = true"];
         insta::assert_snapshot!(errors.iter().map(error).collect::<Vec<_>>().join("\n"), @r"
         the policy `none+adaptive` cannot be: it freezes blocks during the run, but `unfreeze.every = 1` unfreezes them; choose one of the two
-        the policy `none+mix` cannot be: a Hugging Face folder has no place for what it adds; leave `save.model` off, or learn with +lora, which is merged into the weights
+        the policy `none+mix` cannot be: a Hugging Face folder has no place for what it adds; leave `save.model` and `save.stages` off, or learn with +lora, which is merged into the weights
         ");
     }
 

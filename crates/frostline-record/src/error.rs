@@ -126,6 +126,12 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// Stages are to be saved where there are none.
+    #[error(
+        "`save.stages = true` saves a model after each stage but the last, and the plan has no `[[settings.stages]]`; leave it \
+             out, or save the trained model with `save.model = true`"
+    )]
+    NoStages,
     /// A claim that no cell could decide.
     #[error("claim {number} (\"{says}\") cannot be tested: {reason}")]
     Claim {

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cell::hex;
 
 /// Folders of these names, and `NAME-TASK`, hold what was saved.
-const FOLDERS: [&str; 2] = ["model", "peft"];
+const FOLDERS: [&str; 3] = ["model", "peft", "stage"];
 
 /// A file beside them.
 const FEATURES: &str = "features.safetensors";

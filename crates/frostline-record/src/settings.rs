@@ -354,6 +354,8 @@ pub struct SaveSettings {
     pub predictions: bool,
     /// The trained tagger as a Hugging Face folder.
     pub model: bool,
+    /// The tagger after each stage but the last, whose tagger is `model`, as a Hugging Face folder.
+    pub stages: bool,
     /// What goes into the headline task's head, one row per word or sentence of each scored split.
     pub features: bool,
     /// How far each part of the encoder moved and how much each block's output changed, in the
@@ -472,7 +474,7 @@ impl Default for EvalSettings {
 
 impl Default for SaveSettings {
     fn default() -> Self {
-        Self { predictions: true, model: false, features: false, changes: false }
+        Self { predictions: true, model: false, stages: false, features: false, changes: false }
     }
 }
 

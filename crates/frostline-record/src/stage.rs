@@ -15,6 +15,9 @@ impl Settings {
     pub fn in_stages(&self) -> Result<Vec<(FileName, Self)>, PlanError> {
         let base = Self { stages: Vec::new(), ..self.clone() };
         if self.stages.is_empty() {
+            if self.save.stages {
+                return Err(PlanError::NoStages);
+            }
             base.check()?;
             return Ok(vec![("train".parse().expect("a name"), base)]);
         }

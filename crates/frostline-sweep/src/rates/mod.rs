@@ -386,7 +386,8 @@ fn searched_settings(base: &Settings, plan: &SearchSettings, train: Option<usize
     let left = (all as f64 * (1.0 - data.cut_dev)) as usize;
     (data.first, data.fraction, data.sample, data.draw) = (0, 1.0, 0, 0);
     settings.eval = EvalSettings { test: false, every_steps: 0, baselines: Switch::Off, ..settings.eval };
-    settings.save = SaveSettings { predictions: false, model: false, features: false, changes: false };
+    settings.save =
+        SaveSettings { predictions: false, model: false, stages: false, features: false, changes: false };
     let sizes = rung_sizes(most.min(left).max(1), plan.rungs, LEAST_BATCHES * settings.train.batch);
     (settings, sizes)
 }
