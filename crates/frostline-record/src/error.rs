@@ -174,6 +174,12 @@ pub enum PlanError {
         /// What stages there are, and how their settings are written.
         known: String,
     },
+    /// `--set` with several lines or control characters.
+    #[error("the value of `{path}` has several lines or control characters; give each setting its own --set")]
+    SeveralLines {
+        /// The dotted path.
+        path: String,
+    },
     /// `--set` without an equals sign.
     #[error("`{text}` is no setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
     NotAnAssignment {

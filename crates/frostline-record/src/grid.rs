@@ -231,7 +231,7 @@ impl Plan {
                 let sizes = sizes.collect::<Vec<_>>().join(" x ");
                 return Err(PlanError::TooManyCells { most: MOST_CELLS, sizes });
             }
-            let mut texts: Vec<String> = values.iter().map(ToString::to_string).collect();
+            let mut texts: Vec<String> = values.iter().map(key).collect();
             texts.sort_unstable();
             if let Some(twice) = texts.windows(2).find(|two| two[0] == two[1]) {
                 return Err(PlanError::RepeatedValue { axis: axis.into(), value: twice[0].clone() });
@@ -277,6 +277,16 @@ impl Plan {
     pub fn extra_axes(&self) -> Vec<&str> {
         let usual = ["seed", "lang", "policy"];
         self.axes().into_iter().filter(|axis| !usual.contains(axis)).collect()
+    }
+}
+
+/// A value as text, the same for 1 and 1.0 and for 0.0 and -0.0: cells with either are the same.
+fn key(value: &toml::Value) -> String {
+    // Whole numbers below this are exact as floats.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value.as_float() {
+        Some(float) if float.fract() == 0.0 && float.abs() < EXACT => (float as i64).to_string(),
+        _ => value.to_string(),
     }
 }
 

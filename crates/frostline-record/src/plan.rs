@@ -208,7 +208,7 @@ impl Plan {
         let Some((path, value)) = text.split_once('=') else {
             return Err(PlanError::NotAnAssignment { text: text.into() });
         };
-        let (path, value) = (path.trim(), parse_value(value.trim()));
+        let (path, value) = (path.trim(), parse_value(path, value.trim())?);
         if let Some(set) = self.set_own(path, &value) {
             return set;
         }
@@ -226,11 +226,16 @@ impl Plan {
 }
 
 /// A command-line value: TOML where it is TOML, else a string.
-fn parse_value(text: &str) -> toml::Value {
-    toml::from_str::<toml::Table>(&format!("value = {text}"))
-        .ok()
-        .and_then(|mut table| table.remove("value"))
-        .unwrap_or_else(|| toml::Value::String(text.into()))
+///
+/// # Errors
+/// If it is several lines that are not one value, such as a list over lines: all but the first would be lost.
+fn parse_value(path: &str, text: &str) -> Result<toml::Value, PlanError> {
+    let table = toml::from_str::<toml::Table>(&format!("value = {text}"));
+    match table.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value")) {
+        Some(value) => Ok(value),
+        None if text.contains(char::is_control) => Err(PlanError::SeveralLines { path: path.into() }),
+        None => Ok(toml::Value::String(text.into())),
+    }
 }
 
 #[cfg(test)]
@@ -240,6 +245,23 @@ mod tests {
     fn parse(verdict: &str) -> Result<Plan, PlanError> {
         let plan = "schema = 4\nname = 'x'\ntreebanks = { en = 'UD_English-EWT' }\n";
         Plan::parse(&format!("{plan}{verdict}"), "x.toml")
+    }
+
+    #[test]
+    fn a_value_over_several_lines_is_one_value_or_an_error() {
+        let mut plan = parse("").expect("a plan");
+        for text in [
+            "train.epochs=1\ntrain.batch=4",
+            "train.epochs=1\r\n[x]",
+            "encoder.name=a\nb",
+            "encoder.name=a\tb",
+        ] {
+            let error = plan.assign(text).expect_err(text).to_string();
+            assert!(error.contains("give each setting its own --set"), "{error}");
+        }
+        assert_eq!(plan, parse("").expect("a plan"), "nothing of them was taken");
+        plan.assign("optimizer.lr=[1e-5,\n 1e-4]").expect("a list over two lines");
+        assert_eq!(plan.grid["optimizer.lr"].len(), 2);
     }
 
     #[test]
