@@ -300,6 +300,23 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_repeated_whatever_its_sign_or_type() {
+        let keys = |text: &str| {
+            let table: toml::Table = toml::from_str(&format!("x = {text}")).expect("TOML");
+            table["x"].as_array().expect("a list").iter().map(key).collect::<Vec<_>>()
+        };
+        for text in ["[0.0, -0.0]", "[1, 1.0]", "[1e-5, 0.00001]", "[0, -0]"] {
+            let found = keys(text);
+            assert_eq!(found[0], found[1], "{text}");
+        }
+        for text in ["[1, \"1.5\"]", "[1e-5, 2e-5]", "[9007199254740993, 9007199254740992]", "[true, false]"]
+        {
+            let found = keys(text);
+            assert_ne!(found[0], found[1], "{text}");
+        }
+    }
+
+    #[test]
     fn seeds_are_outermost_and_policies_innermost() {
         let plan =
             plan("policy=['none', 'all']\nlang=['en', 'pcm']\nseed=[1, 2]\n'optimizer.lr'=[1e-5, 2e-5]");
