@@ -3,6 +3,9 @@
 //! A hash holds for as long as its file is the same one: it has the same inode number on the same device and the same size, and
 //! its contents and attributes were last changed at the same times. On the file systems of Unix a program can set the first of
 //! these times, but not the second.
+//!
+//! A cache may be shared. An entry counts only if it belongs to this user, nobody else may write to it, and it is of the path that
+//! was asked for: whoever writes an entry decides which bytes a record names.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +31,7 @@ impl Source {
         let Some((kept, identity)) = cache.and_then(|cache| place(path, cache)) else {
             return Self::of_file(path, origin);
         };
-        if let Some(known) = read(&kept, &identity, origin) {
+        if let Some(known) = read(&kept, &identity, origin).filter(|known| is_of(known, path)) {
             return Ok(known);
         }
         let found = Self::of_file(path, origin)?;
@@ -54,7 +57,15 @@ fn lasting(path: &Path) -> Option<String> {
     Identity::of(path).ok().filter(|found| found.size() >= LARGE)?.lasting()
 }
 
+/// Whether a kept hash is of this path.
+fn is_of(known: &Source, path: &Path) -> bool {
+    std::path::absolute(path).is_ok_and(|path| path.as_os_str() == known.path.as_str())
+}
+
 fn read(kept: &Path, identity: &str, origin: Origin) -> Option<Source> {
+    if !frostline_files::is_own(kept) {
+        return None;
+    }
     let sealed = frostline_files::read(kept, 1 << 16).ok()?;
     let known: Value = serde_json::from_slice(frostline_files::unseal(&sealed)?).ok()?;
     let text = |name: &str| known[name].as_str().map(String::from);
@@ -68,5 +79,6 @@ fn keep(kept: &Path, identity: &str, found: &Source) -> Result<(), frostline_fil
     frostline_files::create_own_folder(kept.parent().unwrap_or(kept))?;
     let mut writer = frostline_files::Writer::create_sealed(kept)?;
     writer.write_all(text.as_bytes()).map_err(frostline_files::FileError::of(kept))?;
-    writer.finish()
+    writer.finish()?;
+    frostline_files::make_private(kept)
 }

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +26,7 @@ fn settle(path: &Path) {
 
 #[test]
 fn a_kept_hash_holds_until_somebody_writes() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let (path, cache) = (folder.path().join("weights"), folder.path().join("cache"));
     File::create(&path).and_then(|file| file.set_len(LARGE)).expect("written");
     let known = || Source::of_known_file(&path, Origin::Given, Some(&cache)).expect("readable");
@@ -77,8 +78,52 @@ fn a_kept_hash_holds_until_somebody_writes() {
 }
 
 #[test]
+fn an_entry_that_others_could_have_written_is_not_believed() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let (path, cache) = (folder.path().join("weights"), folder.path().join("cache"));
+    File::create(&path).and_then(|file| file.set_len(LARGE)).expect("written");
+    settle(&path);
+    let known = || Source::of_known_file(&path, Origin::Given, Some(&cache)).expect("readable");
+    let first = known();
+    let [kept] = entries(&cache).try_into().expect("one");
+    let mode = |mode: u32| fs::set_permissions(&kept, fs::Permissions::from_mode(mode)).expect("set");
+    assert_eq!(fs::metadata(&kept).expect("there").permissions().mode() & 0o777, 0o600);
+
+    let inside = frostline_files::unseal(&fs::read(&kept).expect("readable")).expect("a seal").to_vec();
+    let sealed = String::from_utf8(inside).expect("text");
+    let forge = |from: &str, to: &str| {
+        let text = sealed.replace(from, to);
+        let bytes = [text.as_bytes(), &frostline_files::seal(text.as_bytes())].concat();
+        fs::remove_file(&kept).and_then(|()| fs::write(&kept, bytes)).expect("written");
+        mode(0o600);
+    };
+    let lie = "0".repeat(64);
+    for open in [0o620, 0o602, 0o666] {
+        forge(&first.sha256, &lie);
+        mode(open);
+        assert_eq!(known(), first, "{open:o}");
+        assert_eq!(known(), first, "and the entry is written anew");
+    }
+    // The entry of another file with the same identity, as a hard link has it.
+    forge(path.to_str().expect("Unicode"), "/elsewhere/weights");
+    assert_eq!(known(), first);
+    // A link to a forged entry somewhere else.
+    forge(&first.sha256, &lie);
+    let elsewhere = folder.path().join("elsewhere.json");
+    fs::rename(&kept, &elsewhere)
+        .and_then(|()| std::os::unix::fs::symlink(&elsewhere, &kept))
+        .expect("a link");
+    assert_eq!(known(), first);
+    // Another user's, which only root can make here.
+    forge(&first.sha256, &lie);
+    if chown(&kept, Some(65_534), None).is_ok() {
+        assert_eq!(known(), first);
+    }
+}
+
+#[test]
 fn small_files_and_files_without_a_cache_are_hashed_each_time() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let (path, cache) = (folder.path().join("small"), folder.path().join("cache"));
     fs::write(&path, "text").expect("written");
     let old = SystemTime::now() - Duration::from_secs(1000);

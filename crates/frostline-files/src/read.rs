@@ -67,6 +67,8 @@ pub struct Identity {
     /// Device, number on it, and the last change of its contents or attributes in nanoseconds.
     #[cfg(unix)]
     unix: (u64, u64, i128),
+    /// Whether every write changes a time.
+    has_times: bool,
     size: u64,
     modified: Option<SystemTime>,
 }
@@ -87,6 +89,7 @@ impl Identity {
                 found.ino(),
                 i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec()),
             ),
+            has_times: has_times(path),
             size: found.len(),
             modified: found.modified().ok(),
         })
@@ -103,13 +106,17 @@ impl Identity {
 
     /// The identity as text, to be compared with that of the same path at another time, also by another program. `None` where a
     /// later change might not show: if the file was changed in the last seconds, since file systems count time in steps of up to
-    /// two, and where the system does not say when a file's attributes were changed.
+    /// two, where the system does not say when a file's attributes were changed, and on file systems in memory (tmpfs), where
+    /// writing to a mapped file changes no time.
     #[must_use]
     pub fn lasting(&self) -> Option<String> {
         #[cfg(unix)]
         {
             const SETTLED_NS: i128 = 3_000_000_000;
             let (device, number, changed) = self.unix;
+            if !self.has_times {
+                return None;
+            }
             let nanoseconds = |time: SystemTime| {
                 time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i128)
             };
@@ -120,6 +127,40 @@ impl Identity {
         }
         #[cfg(not(unix))]
         None
+    }
+}
+
+/// Whether the file system under a path notes every write in a file's times: those in memory do not for mapped files.
+fn has_times(path: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const TMPFS: u64 = 0x0102_1994;
+        const RAMFS: u64 = 0x8584_58f6;
+        // The type is signed or not, by architecture; the numbers have 32 bits.
+        rustix::fs::statfs(path)
+            .is_ok_and(|found| ![TMPFS, RAMFS].contains(&(found.f_type as u64 & 0xffff_ffff)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        true
+    }
+}
+
+/// Whether a regular file belongs to this user and nobody else may write to it: then what it says is our own.
+#[must_use]
+pub fn is_own(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let user = rustix::process::geteuid().as_raw();
+        fs::symlink_metadata(path)
+            .is_ok_and(|found| found.is_file() && found.uid() == user && found.mode() & 0o022 == 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
     }
 }
 

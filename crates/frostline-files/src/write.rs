@@ -301,6 +301,23 @@ pub fn lock_file(path: &Path) -> Result<File, FileError> {
     through(Operation::Create, path, open).map_err(FileError::of(path))
 }
 
+/// Lets nobody but the user read or write a file.
+///
+/// # Errors
+/// If its permissions cannot be set.
+pub fn make_private(path: &Path) -> Result<(), FileError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(FileError::of(path))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        Ok(())
+    }
+}
+
 /// Removes a file, if there is one.
 ///
 /// # Errors
