@@ -1,7 +1,7 @@
 //! Weights in safetensors files, as Hugging Face stores them: f32, f16 or bf16, whole or sharded.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -109,15 +109,32 @@ impl Checkpoint {
     /// Opens `model.safetensors`, or the shards beside a `model.safetensors.index.json`.
     ///
     /// # Errors
-    /// If a file is missing or is not a safetensors file, or an index names a file outside its folder.
+    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, or a tensor is not in the one
+    /// shard in which the index says it is.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
-        let files = if path.extension().is_some_and(|extension| extension == "json") {
-            shards(path)?
-        } else {
-            vec![path.to_path_buf()]
-        };
+        if path.extension().is_none_or(|extension| extension != "json") {
+            return Self::index(vec![on_disk(path)?], family, path.display().to_string());
+        }
+        let (files, map) = shards(path)?;
         let opened = files.iter().map(|file| on_disk(file)).collect::<Result<Vec<_>, _>>()?;
-        Self::index(opened, family, path.display().to_string())
+        let weights = Self::index(opened, family, path.display().to_string())?;
+        weights.check_places(&files, &map)?;
+        Ok(weights)
+    }
+
+    /// Checks that every tensor is in the shard in which the index says it is.
+    fn check_places(&self, files: &[PathBuf], map: &BTreeMap<String, String>) -> Result<(), ModelError> {
+        let shard = |tensor: &Tensor| files[tensor.file].file_name().and_then(|name| name.to_str());
+        for (name, listed) in map {
+            let found = self.tensors.get(name).and_then(shard);
+            if found != Some(listed) {
+                let found = found.map_or("in no shard".into(), |file| format!("in {file}"));
+                let reason =
+                    format!("it says that `{name}` is in {listed}, and it is {found}; fetch it again");
+                return Err(ModelError::Weights { place: self.place.clone(), reason });
+            }
+        }
+        Ok(())
     }
 
     /// Opens weights that are embedded in the program; `place` names them in errors.
@@ -139,7 +156,12 @@ impl Checkpoint {
                 let (from, to) = about.data_offsets;
                 let bytes = start + from..start + to;
                 let tensor = Tensor { file: number, dtype: about.dtype, shape: about.shape.clone(), bytes };
-                tensors.insert(name, tensor);
+                if tensors.insert(name.clone(), tensor).is_some() {
+                    let reason = format!(
+                        "two shards have `{name}`, and which one is meant is not known; fetch it again"
+                    );
+                    return Err(ModelError::Weights { place, reason });
+                }
             }
         }
         Ok(Self { family, place, files, tensors })
@@ -355,8 +377,8 @@ fn on_disk(path: &Path) -> Result<Bytes, ModelError> {
     Ok(Bytes::OnDisk(file))
 }
 
-/// The files that an index names, in the same folder.
-fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
+/// The files that an index names, in the same folder, and the file's name for each tensor.
+fn shards(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
     let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.reason.to_string()))?;
     let file: serde_json::Value =
@@ -365,7 +387,16 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
         .get("weight_map")
         .and_then(|map| map.as_object())
         .ok_or_else(|| fail("it has no `weight_map`; fetch it again".into()))?;
-    let mut names: Vec<&str> = map.values().filter_map(|name| name.as_str()).collect();
+    let map: BTreeMap<String, String> = map
+        .iter()
+        .map(|(tensor, file)| match file.as_str() {
+            Some(file) => Ok((tensor.clone(), file.to_string())),
+            None => {
+                Err(fail(format!("it has {file} for `{tensor}` in place of a file's name; fetch it again")))
+            }
+        })
+        .collect::<Result<_, _>>()?;
+    let mut names: Vec<&str> = map.values().map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
     let inside = |name: &&str| {
@@ -375,5 +406,6 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     if let Some(name) = names.iter().find(|name| !inside(name)) {
         return Err(fail(format!("it names {name:?}, which is not a file beside it; fetch it again")));
     }
-    Ok(names.into_iter().map(|name| index.with_file_name(name)).collect())
+    let files = names.into_iter().map(|name| index.with_file_name(name)).collect();
+    Ok((files, map))
 }

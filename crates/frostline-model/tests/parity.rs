@@ -257,6 +257,41 @@ fn a_missing_shard_is_named() {
     assert!(message.contains("model-00001-of-0000"), "{message}");
 }
 
+#[test]
+fn a_tensor_is_in_the_one_shard_that_the_index_names() {
+    let from = references().join("small-sharded");
+    let index = "model.safetensors.index.json";
+    let whole: serde_json::Value = serde_json::from_slice(&std::fs::read(from.join(index)).unwrap()).unwrap();
+    let map = whole["weight_map"].as_object().unwrap();
+    let (name, shard) = map.iter().next().unwrap();
+    let other = map.values().find(|other| *other != shard).unwrap();
+    let error = |value: serde_json::Value, copied: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        for file in std::fs::read_dir(&from).unwrap().flatten() {
+            std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+        }
+        if copied {
+            std::fs::copy(from.join(shard.as_str().unwrap()), folder.path().join("copy.safetensors"))
+                .unwrap();
+        }
+        let mut changed = whole.clone();
+        changed["weight_map"][name] = value;
+        std::fs::write(folder.path().join(index), changed.to_string()).unwrap();
+        let opened =
+            frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::Bert);
+        opened.err().map(|error| error.to_string())
+    };
+    assert_eq!(error(shard.clone(), false), None);
+    let wrong = error(other.clone(), false).unwrap();
+    assert!(wrong.contains(&format!("`{name}` is in {}", other.as_str().unwrap())), "{wrong}");
+    let twice = error("copy.safetensors".into(), true).unwrap();
+    assert!(twice.contains("two shards have `"), "{twice}");
+    for odd in [serde_json::json!(null), serde_json::json!(1), serde_json::json!([shard])] {
+        let message = error(odd, false).unwrap();
+        assert!(message.contains(&format!("for `{name}`")), "{message}");
+    }
+}
+
 /// A model with a sentence head, written as the weights of a Hugging Face folder and built from them.
 #[test]
 fn sentence_heads_round_trip() {
