@@ -20,7 +20,7 @@ use crate::{AssetError, Origin, Source};
 /// Bytes.
 const MOST_BYTES: u64 = 16 << 30;
 
-/// Files beside a dataset's splits that are unpacked.
+/// How the names of other files begin that are unpacked with a dataset's splits, in lower case.
 const NOTES: [&str; 2] = ["readme", "licen"];
 
 /// Unpacks the datasets of a ZIP archive, once for each archive's contents, and returns the folder for

@@ -4,8 +4,8 @@
 //! its contents and attributes were last changed at the same times. On the file systems of Unix a program can set the first of
 //! these times, but not the second.
 //!
-//! A cache may be shared. An entry counts only if it belongs to this user, nobody else may write to it, and it is of the path that
-//! was asked for: whoever writes an entry decides which bytes a record names.
+//! A cache may be shared, and a forged entry would put a wrong hash into records. An entry is used only if its file belongs to this
+//! user, no other user can write to it, and it was made for the same path.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl Source {
         let Some((kept, identity)) = cache.and_then(|cache| place(path, cache)) else {
             return Self::of_file(path, origin);
         };
-        if let Some(known) = read(&kept, &identity, origin).filter(|known| is_of(known, path)) {
+        if let Some(known) = read(&kept, &identity, path, origin) {
             return Ok(known);
         }
         let found = Self::of_file(path, origin)?;
@@ -57,12 +57,7 @@ fn lasting(path: &Path) -> Option<String> {
     Identity::of(path).ok().filter(|found| found.size() >= LARGE)?.lasting()
 }
 
-/// Whether a kept hash is of this path.
-fn is_of(known: &Source, path: &Path) -> bool {
-    std::path::absolute(path).is_ok_and(|path| path.as_os_str() == known.path.as_str())
-}
-
-fn read(kept: &Path, identity: &str, origin: Origin) -> Option<Source> {
+fn read(kept: &Path, identity: &str, path: &Path, origin: Origin) -> Option<Source> {
     if !frostline_files::is_own(kept) {
         return None;
     }
@@ -70,6 +65,8 @@ fn read(kept: &Path, identity: &str, origin: Origin) -> Option<Source> {
     let known: Value = serde_json::from_slice(frostline_files::unseal(&sealed)?).ok()?;
     let text = |name: &str| known[name].as_str().map(String::from);
     (text("identity")? == identity).then_some(())?;
+    let absolute = std::path::absolute(path).ok()?;
+    (absolute.to_str()? == text("path")?).then_some(())?;
     Some(Source { path: text("path")?, sha256: text("sha256")?, bytes: known["bytes"].as_u64()?, origin })
 }
 

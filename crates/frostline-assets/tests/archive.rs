@@ -73,7 +73,7 @@ fn an_archive_is_given_in_place_of_a_folder() {
         "own/train.tsv",
     ];
     assert_eq!(names, expected);
-    // The same contents are unpacked once, others beside them.
+    // Equal contents share a folder; other contents get one of their own.
     assert_eq!(unpack(&archive, &cache).unwrap(), unpacked);
     fs::write(&archive, zip_of(&files[..2])).unwrap();
     assert_ne!(unpack(&archive, &cache).unwrap(), unpacked);

@@ -40,7 +40,7 @@ impl Trained<'_> {
         self.save_as(["model", "peft"], model, source, folder)
     }
 
-    /// As [`Trained::save`], with other names of folders.
+    /// Same as [`Trained::save`], with the given names in place of `model` and `peft`.
     pub fn save_as<B: Train>(
         &self,
         [whole, adapter]: [&str; 2],

@@ -147,7 +147,7 @@ fn has_times(path: &Path) -> bool {
     }
 }
 
-/// Whether a regular file belongs to this user and nobody else may write to it: then what it says is our own.
+/// Whether this is a regular file that belongs to the current user and that no other user can write to, by its owner and mode.
 #[must_use]
 pub fn is_own(path: &Path) -> bool {
     #[cfg(unix)]

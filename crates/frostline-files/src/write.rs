@@ -301,7 +301,7 @@ pub fn lock_file(path: &Path) -> Result<File, FileError> {
     through(Operation::Create, path, open).map_err(FileError::of(path))
 }
 
-/// Lets nobody but the user read or write a file.
+/// Sets a file's mode to 600: only its owner can read and write it. Does nothing where the system has no such modes.
 ///
 /// # Errors
 /// If its permissions cannot be set.

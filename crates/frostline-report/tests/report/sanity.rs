@@ -134,7 +134,7 @@ fn few_seeds_are_said_with_what_adds_more() {
     assert_eq!(one[0]["langs"], serde_json::json!(["en", "pcm"]), "said once for both");
     let two = found(2);
     assert_eq!(of_kind(&two, "few-seeds"), [["caution", "en", "--seeds 42-46"]]);
-    insta::assert_snapshot!(sentence(&two, "few-seeds"), @"the answer rests on two seeds (42 and 43): only differences that are large beside those between seeds can be decided.");
+    insta::assert_snapshot!(sentence(&two, "few-seeds"), @"the answer rests on two seeds (42 and 43): only differences well above the spread between seeds can be decided.");
     assert_eq!(of_kind(&found(4), "few-seeds"), Vec::<[String; 3]>::new());
 }
 

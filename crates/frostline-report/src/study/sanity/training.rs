@@ -53,8 +53,8 @@ fn of_seeds(seeds: &[u64], langs: Vec<String>) -> Finding {
         few => {
             let words = if few == 2 { "two" } else { "three" };
             let sentence = format!(
-                "the answer rests on {words} seeds ({named}): only differences that are large beside those between seeds can be \
-                 decided."
+                "the answer rests on {words} seeds ({named}): only differences well above the spread between \
+                 seeds can be decided."
             );
             (Severity::Caution, sentence)
         }
