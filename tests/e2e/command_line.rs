@@ -44,10 +44,49 @@ fn policies_that_differ_in_name_alone_are_named() {
     let said = list("none,first-2,first-33%,top-4,all+embeddings,head-only");
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("policies")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    policies  first-2 and first-33% freeze the same parameters of tiny; both are trained, as separate policies
-    policies  all+embeddings and head-only freeze the same parameters of tiny; both are trained, as separate policies
+    policies  `first-33%` freezes the same parameters as `first-2`: they are one, trained once and counted once
+    policies  `head-only` freezes the same parameters as `all+embeddings`: they are one, trained once and counted once
     ");
-    assert!(!list("none,all,first-2,first-4,none+lora,first-2+lora").contains("freeze the same"));
+    assert!(!list("none,all,first-2,first-4,none+lora,first-2+lora").contains("freezes the same"));
+}
+
+#[test]
+fn what_is_the_same_under_two_names_is_run_once() {
+    let world = world();
+    let plan = "schema = 4\nname = 'twins'\n[treebanks]\nen = 'UD_Small-EN'\nagain = 'UD_Small-EN'\n\
+        [grid]\nlang = ['en', 'again']\npolicy = ['first-33%', 'first-2', 'none']\n'encoder.name' = ['tiny', 'copy']\n";
+    world.write("twins.toml", plan);
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let path = world.path(&format!("models/tiny/{file}"));
+        if let Ok(text) = std::fs::read_to_string(path) {
+            // Where a model comes from is not what it is.
+            let text = text.replacen(
+                '{',
+                "{ \"_name_or_path\": \"elsewhere\", ",
+                usize::from(file == "config.json"),
+            );
+            world.write(&format!("models/copy/{file}"), &text);
+        }
+    }
+    let ended = Ended::of(&mut world.sweep(&["--plan", "twins.toml"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let sweep = frostline_record::Sweep::read(&world.path("out")).expect("the sweep");
+    let cells: Vec<_> = sweep.cells.iter().map(|cell| cell.title()).collect();
+    assert_eq!(cells, ["en first-33% seed 42", "en none seed 42"]);
+    assert_eq!((sweep.twins.len(), world.records().len()), (10, 2));
+    let lines: Vec<&str> = ended.err.lines().filter(|line| line.contains("counted once")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    policies  `first-2` freezes the same parameters as `first-33%`: they are one, trained once and counted once
+    encoders  `copy` has the same weights as `tiny`: they are one, trained once and counted once
+    treebanks `again` has the same files as `en`: they are one, trained once and counted once
+    ");
+    let page = std::fs::read_to_string(world.path("out/report/report.md")).expect("a report");
+    let lines: Vec<&str> = page.lines().filter(|line| line.contains("counted once")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    - `first-33%` and `first-2` freeze the same parameters: one row, counted once.
+    - `en` and `again` are the same dataset, file by file: one row, counted once.
+    - `tiny` and `copy` have the same contents: one row, counted once.
+    ");
 }
 
 #[test]

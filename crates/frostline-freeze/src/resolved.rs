@@ -119,16 +119,12 @@ impl ResolvedPolicy {
         &self.name
     }
 
-    /// Whether both names mean the same here: the same parameters learn in the same way, as those of `all` and `first-6` do in an
-    /// encoder of six blocks.
+    /// Returns what is frozen and how the rest learns, as a text for comparison: it is equal for policies under which the same
+    /// parameters learn in the same way, as for `all` and `first-6` in an encoder of six blocks.
     #[must_use]
-    pub fn means_the_same_as(&self, other: &Self) -> bool {
-        self.depth == other.depth
-            && self.frozen == other.frozen
-            && self.heads == other.heads
-            && self.frozen_heads == other.frozen_heads
-            && self.policy.tuning() == other.policy.tuning()
-            && self.policy.schedule() == other.policy.schedule()
+    pub fn meaning(&self) -> String {
+        let Self { policy, name: _, depth, frozen, heads, frozen_heads } = self;
+        format!("{:?}", (depth, frozen, heads, frozen_heads, policy.tuning(), policy.schedule()))
     }
 
     /// Whether the parameter at this path is frozen.
@@ -264,7 +260,7 @@ mod tests {
     fn names_mean_the_same_where_the_same_learns_in_the_same_way() {
         let same = |a: &str, b: &str, depth| {
             let parse = |name| ResolvedPolicy::parse(name, depth).unwrap();
-            parse(a).means_the_same_as(&parse(b))
+            parse(a).meaning() == parse(b).meaning()
         };
         assert!(same("all", "first-6", 6) && !same("all", "first-6", 8));
         assert!(same("head-only", "all+embeddings", 6) && !same("head-only", "all", 6));

@@ -11,7 +11,7 @@ use frostline_files::{FileError, Writer, seal_json, unseal_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SCHEMA};
+use crate::{Cell, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SCHEMA, Twin};
 
 /// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
 ///
@@ -87,6 +87,9 @@ pub struct Sweep {
     pub overrides: Vec<String>,
     /// All cells in order.
     pub cells: Vec<Cell>,
+    /// Cells of the plan that are not run, since others are the same experiment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<Twin>,
     /// The published figures that the plan names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
@@ -318,6 +321,7 @@ mod tests {
             cells,
             plan,
             overrides: Vec::new(),
+            twins: Vec::new(),
             reference: None,
             rates: None,
             search_continues: false,

@@ -1,5 +1,7 @@
 //! The grid of a plan: every combination of its axes' values, without all of them in memory at once.
 
+use std::collections::BTreeSet;
+
 use frostline_freeze::Policy;
 
 use crate::limits::MOST_CELLS;
@@ -23,6 +25,8 @@ pub struct Grid {
     own: Own,
     /// Learning rates that a search has found.
     rates: Vec<FoundRate>,
+    /// Which cells are left out of each seed's, by their place in that order, since others are the same experiment.
+    twins: BTreeSet<usize>,
 }
 
 /// Every combination of the other axes' values.
@@ -67,8 +71,12 @@ impl Grid {
     /// The number of cells.
     #[must_use]
     pub fn len(&self) -> usize {
-        let others: usize = self.others.iter().map(|(_, values)| values.len()).product();
-        self.seeds.len() * self.langs.len() * others * self.policies.len()
+        self.seeds.len() * (self.langs.len() * self.of_each_lang() - self.twins.len())
+    }
+
+    /// The number of cells of a seed and a language, twins included.
+    fn of_each_lang(&self) -> usize {
+        self.others.iter().map(|(_, values)| values.len()).product::<usize>() * self.policies.len()
     }
 
     /// Whether there is no cell. A plan's grid always has one.
@@ -82,7 +90,18 @@ impl Grid {
         self.seeds
             .iter()
             .flat_map(move |seed| self.langs.iter().map(move |lang| (*seed, lang)))
-            .flat_map(move |(seed, lang)| self.of(seed, lang))
+            .flat_map(move |(seed, lang)| self.without_twins(seed, lang))
+    }
+
+    /// Each cell's settings of the first seed, twins included.
+    pub fn with_twins(&self) -> impl Iterator<Item = Settings> + '_ {
+        self.langs.iter().flat_map(move |lang| self.of(self.seeds[0], lang))
+    }
+
+    /// The same grid without the cells at these places of [`Grid::with_twins`].
+    #[must_use]
+    pub fn without(&self, twins: BTreeSet<usize>) -> Self {
+        Self { twins, ..self.clone() }
     }
 
     /// Each combination of values once with the first seed and the first language: what must be checked only once.
@@ -103,7 +122,19 @@ impl Grid {
 
     /// Each combination of values once in a language, with the first seed.
     pub fn of_lang<'a>(&'a self, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
-        self.of(self.seeds[0], lang)
+        self.without_twins(self.seeds[0], lang)
+    }
+
+    fn without_twins<'a>(&'a self, seed: u64, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
+        let before = self.langs.iter().position(|other| other == lang).unwrap_or(0) * self.of_each_lang();
+        let all = self.of(seed, lang).enumerate();
+        all.filter(move |(at, _)| !self.twins.contains(&(before + at))).map(|(_, settings)| settings)
+    }
+
+    /// The number of seeds.
+    #[must_use]
+    pub fn seeds(&self) -> usize {
+        self.seeds.len()
     }
 
     /// The languages.
@@ -176,6 +207,7 @@ impl Plan {
             others: others.collect(),
             own: self.checked_own()?,
             rates: Vec::new(),
+            twins: BTreeSet::new(),
         };
         self.check_search(&grid.seeds, &grid.policies)?;
         for settings in grid.combined() {

@@ -38,6 +38,7 @@ mod task;
 mod times;
 mod track;
 mod tuning;
+mod twins;
 mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
@@ -80,6 +81,7 @@ pub use task::{HeadKind, Mixing, TaskSettings, Unit};
 pub use times::{Measurement, PairedTimes, TimedPolicy, TimingJob, TimingSettings};
 pub use track::{Mlflow, TrackSettings};
 pub use tuning::{AdapterSettings, LoraSettings};
+pub use twins::{GridPlace, Reading, Twin, find_twins};
 
 /// Types of `frostline-freeze` that settings are made of.
 pub use frostline_freeze::{Policy, SettlingRule};

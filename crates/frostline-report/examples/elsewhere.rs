@@ -61,6 +61,7 @@ fn study(table: &str) -> Result<(Sweep, Vec<Record>), Error> {
             schema: SCHEMA,
             plan,
             overrides: vec![],
+            twins: Vec::new(),
             cells,
             reference: None,
             rates: None,

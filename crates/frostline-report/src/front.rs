@@ -8,10 +8,10 @@ use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::described;
 use crate::study::groups::Group;
-use crate::study::turns;
 use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
+use crate::study::{turns, twins};
 use crate::table::{self, Columns, DataFile, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -154,6 +154,7 @@ pub(crate) fn remarks(study: &Study, topics: &Topics, page: &mut Page) {
             ));
         }
     }
+    twins::sentences(&study.sweep).into_iter().for_each(|sentence| page.item(sentence));
     topics.iter().flat_map(|topic| topic.remarks(study)).for_each(|remark| page.item(remark));
 }
 
@@ -191,7 +192,7 @@ pub(crate) fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
 /// The study's table of a language: policies, then what needs no training of the encoder.
 fn study_table(study: &Study, topics: &Topics, lang: &str) -> Table {
     let name = |row: &StudyRow<'_>| match row {
-        StudyRow::Policy(group) => group.policy.clone(),
+        StudyRow::Policy(group) => group.names(),
         StudyRow::Baseline(one) => format!("*{}*", one.title()),
     };
     let below = baselines::of(study, lang);
@@ -229,7 +230,7 @@ fn terminal_table(study: &Study, lang: &str) -> Table {
     let other = |group: &&Group| group.policy != BASELINE;
     let short = if study.metric() == "accuracy" { "acc." } else { "F1" };
     let (dev, test_title) = (format!("dev {short}"), format!("test {short}"));
-    let columns = short_keys(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
+    let columns = short_keys(study, |group: &&Group| group.names(), |group: &&Group| &group.extras)
         .column(dev.clone(), Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.score))
         .ranked(1, "vs none", Quantity::Points(2), move |group| {
             let found = study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged);

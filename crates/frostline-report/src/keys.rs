@@ -31,7 +31,7 @@ pub(crate) fn axes<'a, R: 'a>(
 
 /// The same of a group.
 pub(crate) fn of_group<'a>(study: &Study) -> Columns<'a, &'a Group> {
-    frozen(study, |group: &&Group| group.policy.clone(), |group: &&Group| &group.extras)
+    frozen(study, |group: &&Group| group.names(), |group: &&Group| &group.extras)
 }
 
 /// A group's policy and further axes in a sentence.

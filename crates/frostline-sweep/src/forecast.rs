@@ -35,8 +35,7 @@ impl Costs {
         args: &SweepArgs,
     ) -> Self {
         let all = study.grid.len();
-        let seeds = study.plan.grid.get("seed").map_or(1, Vec::len).max(1);
-        let settings = all / seeds;
+        let settings = all / study.grid.seeds();
         if settings > MOST {
             return Self::Unknown(format!("for more than {} settings", grouped(MOST as u64)));
         }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow, bail};
 use frostline_assets::{AssetError, DatasetFiles, Format, Origin, Places, read};
 use frostline_conllu::{Checks, Fault, FaultKind, parse_iob2, parse_labelled, read_strict};
-use frostline_freeze::ResolvedPolicy;
-use frostline_record::{Cell, Init, Input, Inputs, Settings};
+use frostline_record::{Cell, Init, Input, Inputs, Settings, sha256};
 
 use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result};
@@ -46,6 +45,8 @@ pub(crate) struct Encoder {
     pub files: Inputs,
     /// The number of blocks.
     pub blocks: usize,
+    /// SHA-256 of what the config says of the model, see [`meaning`].
+    pub config: String,
 }
 
 /// The most blocks of an encoder; the deepest in use have about a hundred.
@@ -126,29 +127,13 @@ fn check_treebank(treebank: &Treebank, settings: &Settings, task: &str, labels: 
     Ok(())
 }
 
-/// Checks that all policies fit their encoders, and says which of them differ in name alone: people who write shares beside numbers
-/// may not see it, and their cells would be trained and compared as those of two.
+/// Checks that all policies fit their encoders.
 fn check_policies(study: &Study, encoders: &BTreeMap<String, Encoder>) -> Result<()> {
-    let mut known: BTreeMap<String, Vec<ResolvedPolicy>> = BTreeMap::new();
     for settings in study.grid.variants() {
-        let name = &settings.encoder.name;
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
-        let stages = settings.in_stages().plan()?;
-        for (_, stage) in &stages {
-            let policy = stage.policy.resolve(encoders[name].blocks, &heads).plan()?;
-            let known = known.entry(name.clone()).or_default();
-            if stages.len() > 1 || known.iter().any(|other| other.name() == policy.name()) {
-                continue;
-            }
-            if let Some(same) = known.iter().find(|other| other.means_the_same_as(&policy)) {
-                note!(
-                    "policies  {} and {} freeze the same parameters of {name}; both are trained, as separate policies",
-                    same.name(),
-                    policy.name()
-                );
-            }
-            known.push(policy);
+        for (_, stage) in settings.in_stages().plan()? {
+            stage.policy.resolve(encoders[&settings.encoder.name].blocks, &heads).plan()?;
         }
     }
     Ok(())
@@ -192,7 +177,7 @@ impl Sources {
     }
 
     /// The files that a cell with these settings reads.
-    fn inputs(&self, settings: &Settings) -> Inputs {
+    pub(crate) fn inputs(&self, settings: &Settings) -> Inputs {
         let needed = |role: &str| match role {
             _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,
             "test" => settings.eval.test && settings.data.cut_test == 0.0,
@@ -308,14 +293,35 @@ fn count_all<T>(mut found: impl Iterator<Item = anyhow::Result<T>>) -> anyhow::R
 
 fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder> {
     let found = places.encoder(name, weights)?;
-    let blocks = blocks(&found.sources["config"].path)?;
-    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks })
+    let path = &found.sources["config"].path;
+    let config = serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
+    let (blocks, config) = (blocks(path, &config)?, meaning(config));
+    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks, config })
+}
+
+/// Keys of a config that describe where a model comes from or what was made of it, and not what it computes.
+const DESCRIPTIVE: [&str; 8] = [
+    "_name_or_path",
+    "architectures",
+    "dtype",
+    "id2label",
+    "label2id",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+];
+
+/// Returns a hash of a config without [`DESCRIPTIVE`] keys. Layout and the order of keys do not count.
+fn meaning(mut config: serde_json::Value) -> String {
+    if let Some(all) = config.as_object_mut() {
+        all.retain(|key, _| !DESCRIPTIVE.contains(&key.as_str()));
+        all.sort_keys();
+    }
+    sha256(config.to_string().as_bytes())
 }
 
 /// The number of blocks in an encoder's config, under the key of any supported family.
-fn blocks(path: &str) -> anyhow::Result<usize> {
-    let config: serde_json::Value =
-        serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
+fn blocks(path: &str, config: &serde_json::Value) -> anyhow::Result<usize> {
     ["n_layers", "num_hidden_layers"]
         .iter()
         .find_map(|key| config.get(key)?.as_u64())

@@ -45,6 +45,7 @@ pub mod system_memory;
 mod timing;
 pub mod trace;
 mod track;
+mod twins;
 pub mod units;
 mod work;
 mod worker;

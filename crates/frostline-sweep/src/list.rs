@@ -97,6 +97,10 @@ fn header(study: &Study) -> String {
     if !axes.is_empty() {
         let _ = write!(text, " = {}", axes.join(" x "));
     }
+    let twins = study.twins.len() * study.grid.seeds();
+    if twins > 0 {
+        let _ = write!(text, ", without {twins} that are the same as others");
+    }
     text.push('\n');
     if let Some(option) = study.chosen_by {
         let _ = writeln!(

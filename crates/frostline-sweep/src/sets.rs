@@ -87,13 +87,13 @@ impl Search {
     pub(crate) fn next_round(
         &mut self,
         plan: &mut Plan,
-        cells: &[Cell],
+        named: &[(&Policy, &Cell)],
         record: impl Fn(&Cell) -> Option<Record>,
     ) -> bool {
         let candidates = self.candidates();
         let mut found: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for cell in cells {
-            let Some(block) = candidates.get(cell.settings.policy.as_str()) else { continue };
+        for (policy, cell) in named {
+            let Some(block) = candidates.get(policy.as_str()) else { continue };
             let Some(accuracy) = record(cell).as_ref().and_then(dev_accuracy) else {
                 say!("greedy    stops here: {} has no result", cell.title());
                 return false;

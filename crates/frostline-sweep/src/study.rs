@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use frostline_record::{
-    Cell, Checkpoints, Grid, Plan, PrefixCache, RateSearch, Record, Reference, SCHEMA, Settings, Sweep,
-    Switch, TimingSettings, TrackSettings, VerdictRule, sha256,
+    Cell, Checkpoints, Grid, Plan, Policy, PrefixCache, RateSearch, Record, Reference, SCHEMA, Settings,
+    Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule, sha256,
 };
 
 use crate::args::{Backend, EncoderInit, SweepArgs};
@@ -29,6 +29,8 @@ pub(crate) struct Study {
     pub overrides: Vec<String>,
     /// The settings of its cells.
     pub grid: Grid,
+    /// Cells of the plan that the grid leaves out, since others are the same experiment.
+    pub twins: Vec<Twin>,
     /// The backend that tensors run on.
     pub backend: Backend,
     /// The greedy search over sets of blocks, if the grid has one.
@@ -72,6 +74,7 @@ impl Study {
             chosen_by,
             overrides,
             grid,
+            twins: Vec::new(),
             backend: args.backend,
             search: None,
             rates: None,
@@ -95,7 +98,15 @@ impl Study {
         record: impl Fn(&Cell) -> Option<Record>,
     ) -> Result<bool> {
         let Some(search) = &mut self.search else { return Ok(false) };
-        let more = search.next_round(&mut self.plan, cells, record);
+        // A cell has the results of every name of its policy.
+        let mut named: Vec<(&Policy, &Cell)> = Vec::new();
+        for cell in cells {
+            let twins = self.twins.iter().filter(|twin| twin.same_as.is_of(&cell.settings));
+            let own = std::iter::once(&cell.settings.policy);
+            let names: BTreeSet<&Policy> = own.chain(twins.map(|twin| &twin.place.policy)).collect();
+            named.extend(names.into_iter().map(|policy| (policy, cell)));
+        }
+        let more = search.next_round(&mut self.plan, &named, record);
         self.grid = self.plan.cells().plan()?;
         Ok(more)
     }
@@ -150,8 +161,8 @@ impl Study {
         let (plan, overrides, reference) =
             (self.plan.clone(), self.overrides.clone(), self.reference.clone());
         let search_continues = stays && self.search_continues();
-        let rates = self.rates.clone();
-        Sweep { schema: SCHEMA, plan, overrides, cells, reference, rates, search_continues }
+        let (twins, rates) = (self.twins.clone(), self.rates.clone());
+        Sweep { schema: SCHEMA, plan, overrides, cells, twins, reference, rates, search_continues }
     }
 }
 

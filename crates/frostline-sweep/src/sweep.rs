@@ -23,7 +23,7 @@ use crate::rates::{RateFinder, Round};
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, packing, progress, report, say, slurm, status, timing, track};
+use crate::{data, inputs, list, packing, progress, report, say, slurm, status, timing, track, twins};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -50,6 +50,8 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     let mut study = Study::read(args, place)?;
     let program = with_backend(&mut study, program)?;
     let sources = inputs::find(&mut study, args)?;
+    twins::merge(&mut study, &sources);
+    twins::announce(&study.twins);
     let out = study.folder(args, place);
     if args.list {
         let costs = (place.built || args.calibrate).then(|| Costs::of(&study, &sources, &out, program, args));
@@ -113,6 +115,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
             false => study.next_round(folder.cells(), |cell| folder.record(cell)),
         };
         if ran_all && goes_on()? {
+            twins::merge(&mut study, &sources);
             continue;
         }
         if complete {

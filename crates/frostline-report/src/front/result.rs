@@ -38,7 +38,7 @@ fn lang_of(row: &StudyRow<'_>) -> String {
 
 fn table(study: &Study, whole: bool) -> Table {
     let name = |row: &StudyRow<'_>| match row {
-        StudyRow::Policy(group) => group.policy.clone(),
+        StudyRow::Policy(group) => group.names(),
         StudyRow::Baseline(one) => format!("*{}*", one.title()),
     };
     let any_judged = is_judged(study);

@@ -43,7 +43,7 @@ fn extras<'r>(row: &'r Row<'_>) -> &'r [String] {
 
 fn columns(study: &Study) -> Columns<'_, Row<'_>> {
     let policy = |row: &Row<'_>| match &row.1 {
-        StudyRow::Policy(group) => group.policy.clone(),
+        StudyRow::Policy(group) => group.names(),
         StudyRow::Baseline(one) => one.title().to_string(),
     };
     let accuracy = |row: &Row<'_>, split: &str| match &row.1 {

@@ -1,6 +1,6 @@
 //! A sweep's cells with what became of each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Settings, Sweep, Timing};
 
@@ -114,19 +114,13 @@ impl Done {
     }
 }
 
-/// The cells of a sweep in its order with their records, and how many records belong to none.
-pub(crate) fn cells(sweep: &Sweep, records: &[Record]) -> (Vec<CellView>, usize) {
+/// The cells of a sweep in its order with their records.
+pub(crate) fn cells(sweep: &Sweep, records: &[Record]) -> Vec<CellView> {
     let axes: Vec<String> = sweep.plan.extra_axes().iter().map(|&a| a.into()).collect();
     let by_id: BTreeMap<&str, &Record> =
         records.iter().map(|record| (record.cell.id.as_str(), record)).collect();
-    let known: BTreeSet<&str> = sweep.cells.iter().map(|cell| cell.id.as_str()).collect();
-    let strays = records.iter().filter(|record| !known.contains(record.cell.id.as_str())).count();
-    let cells = sweep
-        .cells
-        .iter()
-        .map(|cell| CellView::new(cell, &axes, by_id.get(cell.id.as_str()).copied()))
-        .collect();
-    (cells, strays)
+    let view = |cell: &Cell| CellView::new(cell, &axes, by_id.get(cell.id.as_str()).copied());
+    sweep.cells.iter().map(view).collect()
 }
 
 /// A figure of each item.

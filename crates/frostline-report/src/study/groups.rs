@@ -17,6 +17,12 @@ impl Group {
         *settings.lang == *self.lang && settings.policy == self.policy && view.extras == self.extras
     }
 
+    /// All names of the policy: `first-3 = first-50%`.
+    pub fn names(&self) -> String {
+        let all = [&self.policy].into_iter().chain(&self.other_names);
+        all.map(String::as_str).collect::<Vec<_>>().join(" = ")
+    }
+
     /// Whether its cells have several stages, which may freeze different parts.
     pub fn is_staged(&self) -> bool {
         self.stages.len() > 1
@@ -44,6 +50,8 @@ impl Group {
 pub(crate) struct Group {
     pub lang: String,
     pub policy: String,
+    /// Other names of the policy in the plan, which freeze the same parameters of this encoder.
+    pub other_names: Vec<String>,
     /// Values of the further axes, in their order.
     pub extras: Vec<String>,
     pub seeds_planned: usize,
@@ -145,6 +153,7 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
     Group {
         lang: settings.lang.to_string(),
         policy: settings.policy.to_string(),
+        other_names: Vec::new(),
         extras: members[0].extras.clone(),
         seeds_planned: members.len(),
         seeds_done: done.len(),

@@ -23,6 +23,7 @@ pub(crate) mod stored;
 pub(crate) mod tagged;
 mod text_name;
 pub(crate) mod turns;
+pub(crate) mod twins;
 mod untrained;
 pub(crate) mod verdicts;
 pub(crate) mod whole;

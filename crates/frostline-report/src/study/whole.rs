@@ -12,6 +12,7 @@ use crate::study::stage_verdicts;
 use crate::study::stages::ScoredBy;
 use crate::study::stored::Stored;
 use crate::study::turns::{StepCost, StepCosts};
+use crate::study::twins;
 use crate::study::untrained;
 use crate::study::verdicts::Verdicts;
 
@@ -42,15 +43,17 @@ pub(crate) struct Study {
 impl Study {
     /// Records may be missing, failed or in any order.
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
-        let (cells, strays) = cells::cells(sweep, records);
-        let groups = groups::groups(&cells);
+        let strays = twins::strays(sweep, records);
+        let sweep = twins::merged(sweep, records);
+        let cells = cells::cells(&sweep, records);
+        let mut groups = groups::groups(&cells);
+        twins::name_policies(&mut groups, &sweep);
         let examined =
             Examined { plan: &sweep.plan, cells: &cells, groups: &groups, rates: sweep.rates.as_ref() };
         let study = Self {
             sanity: sanity::of(&examined),
             machines: hardware::machines(&cells),
             standings: Vec::new(),
-            sweep: sweep.clone(),
             cells,
             groups,
             outcomes: Outcomes::default(),
@@ -58,6 +61,7 @@ impl Study {
             advice: Vec::new(),
             step_costs: StepCosts::default(),
             strays,
+            sweep,
         };
         study.judged(Outcomes::default())
     }
@@ -188,10 +192,12 @@ impl Study {
     pub fn lang_title(&self, lang: &str) -> String {
         let place = self.sweep.plan.treebanks.get(lang).map_or("", |p| p.trim());
         let name = place.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+        let names =
+            [lang].into_iter().chain(twins::other_langs(&self.sweep, lang)).collect::<Vec<_>>().join(" = ");
         if place.starts_with("embedded:") || name.is_empty() || name == lang {
-            lang.into()
+            names
         } else {
-            format!("{lang} ({name})")
+            format!("{names} ({name})")
         }
     }
 

@@ -116,6 +116,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         cells: cells.collect(),
         plan,
         overrides: Vec::new(),
+        twins: Vec::new(),
         reference: reference("partial-freezing"),
         rates: None,
         search_continues: false,

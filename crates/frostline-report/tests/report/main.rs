@@ -18,6 +18,7 @@ mod results;
 mod sanity;
 mod stories;
 mod turns;
+mod twins;
 mod verdicts;
 mod weights;
 

@@ -47,6 +47,7 @@ pub fn sweep(toml: &str) -> Sweep {
         cells: cells.collect(),
         plan,
         overrides: Vec::new(),
+        twins: Vec::new(),
         reference: reference("partial-freezing"),
         rates: None,
         search_continues: false,

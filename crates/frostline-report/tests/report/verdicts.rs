@@ -26,7 +26,7 @@ fn mixed(parts: [u64; 4]) -> u64 {
 
 /// Sentences of ten words. Every policy errs on the same words; `all` errs on a tenth more, `first-4` hardly differs
 /// from `none`, and `top-2` errs a little more, with some seeds more than with others.
-fn lines(place: &Place<'_>) -> String {
+pub fn lines(place: &Place<'_>) -> String {
     let (seed, lang) = (place.settings.seed, 10 * place.settings.lang.as_str().len() as u64);
     let wrong = |sentence: u64, word: u64| {
         let hard = |every: u64, salt: u64, seed: u64| {
@@ -76,11 +76,11 @@ fn study_of(
     (sweep, records, files)
 }
 
-fn report(sweep: &Sweep, records: &[Record], files: &Files) -> Report {
+pub fn report(sweep: &Sweep, records: &[Record], files: &Files) -> Report {
     Report::new(sweep, records).with_predictions(|_, file| files.get(&file.sha256).cloned())
 }
 
-fn json_of(report: &Report) -> Value {
+pub fn json_of(report: &Report) -> Value {
     let files = report.files().expect("a report");
     serde_json::from_str(text(&files, "report.json")).expect("JSON")
 }

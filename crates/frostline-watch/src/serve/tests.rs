@@ -21,6 +21,7 @@ fn sweep(folder: &Path) {
         schema: frostline_record::SCHEMA,
         plan,
         overrides: vec![],
+        twins: Vec::new(),
         cells,
         reference: None,
         rates: None,

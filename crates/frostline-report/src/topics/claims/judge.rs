@@ -3,7 +3,7 @@
 use frostline_record::{Claim, ClaimTest, Comparisons, Needs};
 use serde::Serialize;
 
-use crate::study::{CellView, Study};
+use crate::study::{CellView, Study, twins};
 use crate::topics::claims::convergence::{self, NearEnd};
 use crate::topics::claims::differences::{self, Asked, between};
 use crate::topics::claims::rows::Differences;
@@ -52,11 +52,12 @@ impl Tested {
 
 /// All claims of the plan.
 pub(super) fn judge(study: &Study) -> Vec<Judged> {
-    study.sweep.plan.claims.iter().map(|claim| of_claim(study, claim)).collect()
+    let cells = twins::cells_by_name(&study.cells, &study.sweep);
+    study.sweep.plan.claims.iter().map(|claim| of_claim(study, &cells, claim)).collect()
 }
 
-fn of_claim(study: &Study, claim: &Claim) -> Judged {
-    let cells: Vec<&CellView> = study.cells.iter().filter(|view| allowed(claim, view)).collect();
+fn of_claim(study: &Study, cells: &[CellView], claim: &Claim) -> Judged {
+    let cells: Vec<&CellView> = cells.iter().filter(|view| allowed(claim, view)).collect();
     let of_test = |test| of_test(study, &cells, test, claim.comparisons);
     let mut tests: Vec<Tested> = claim.tests.iter().map(of_test).collect();
     if !claim.untestable.is_empty() {
