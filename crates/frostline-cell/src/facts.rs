@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
 use frostline_align::{Aligned, lowercase};
-use frostline_record::{Cell, CellFacts, Forms, SplitFacts, TaskFacts, TaskSettings, Unit};
+use frostline_record::{Cell, CellFacts, Forms, Overlap, SplitFacts, TaskFacts, TaskSettings, Unit};
 use frostline_score::{Familiarity, Lexicon};
 
 use crate::aligned::{AlignedSplit, AlignedTask};
@@ -56,6 +56,8 @@ pub(crate) struct Known {
     sentences: HashSet<String>,
     /// Train sentences that an earlier one equals.
     repeats: u64,
+    /// The train sentences without case and punctuation.
+    bare: HashSet<String>,
 }
 
 impl Known {
@@ -68,6 +70,7 @@ impl Known {
             lexicon: Lexicon::default(),
             sentences: HashSet::new(),
             repeats: 0,
+            bare: bare_texts(train),
         };
         known.lexicon = Lexicon::new(train.iter().flat_map(|sentence| known.forms(sentence)));
         for sentence in train {
@@ -89,13 +92,15 @@ impl Known {
     pub fn facts(&self, task: &AlignedTask<'_>, tags: &[String]) -> TaskFacts {
         let mut train = self.split(&task.train);
         train.repeated = self.repeats;
-        TaskFacts {
-            unit: self.unit,
-            tags: tags.to_vec(),
-            train,
-            dev: self.split(&task.dev),
-            test: task.test.as_ref().map(|test| self.split(test)),
-        }
+        let scored = |split: &AlignedSplit<'_>| SplitFacts {
+            like_train: Some(self.overlap(split, &self.bare)),
+            ..self.split(split)
+        };
+        let test = task.test.as_ref().map(|test| {
+            let dev = bare_texts(&task.dev.sentences);
+            SplitFacts { like_dev: Some(self.overlap(test, &dev)), ..scored(test) }
+        });
+        TaskFacts { unit: self.unit, tags: tags.to_vec(), train, dev: scored(&task.dev), test }
     }
 
     fn split(&self, split: &AlignedSplit<'_>) -> SplitFacts {
@@ -111,6 +116,16 @@ impl Known {
         facts.words = facts.tags.values().sum();
         facts.forms = self.count(sentences);
         facts
+    }
+
+    /// Counts the sentences of a split that are among others, but for case and punctuation.
+    fn overlap(&self, split: &AlignedSplit<'_>, others: &HashSet<String>) -> Overlap {
+        let mut found = Overlap::default();
+        for sentence in split.sentences.iter().filter(|sentence| others.contains(&bare_text(sentence))) {
+            found.sentences += 1;
+            found.words += self.forms(sentence).count() as u64;
+        }
+        found
     }
 
     /// Counts a sentence's subwords, and the labelled words without a label position.
@@ -167,6 +182,18 @@ impl Known {
     fn text(&self, sentence: &Labelled<'_>) -> String {
         sentence.tagged.words.iter().map(|word| self.seen(word)).collect::<Vec<_>>().join("\n")
     }
+}
+
+fn bare_texts(sentences: &[Labelled<'_>]) -> HashSet<String> {
+    sentences.iter().map(bare_text).collect()
+}
+
+/// A sentence's letters and digits in lower case, word by word. A sentence without any is kept as it is.
+fn bare_text(sentence: &Labelled<'_>) -> String {
+    let words = &sentence.tagged.words;
+    let bare = |word: &&str| word.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
+    let bare: Vec<String> = words.iter().map(bare).filter(|word| !word.is_empty()).collect();
+    if bare.is_empty() { words.join("\n") } else { bare.join("\n") }
 }
 
 fn spelled(form: &str, lower: bool) -> Cow<'_, str> {

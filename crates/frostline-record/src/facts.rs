@@ -48,6 +48,13 @@ pub struct SplitFacts {
     /// Sentences whose words are, one by one, those of a train sentence; in train itself, those of
     /// an earlier one.
     pub repeated: u64,
+    /// Sentences of dev or test that are a train sentence but for case and punctuation; missing for train, and in records of
+    /// before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like_train: Option<Overlap>,
+    /// The same between test and dev; missing for train and dev.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like_dev: Option<Overlap>,
     /// Sentences without any label.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlabelled: u64,
@@ -57,6 +64,16 @@ pub struct SplitFacts {
     /// Subwords of the longest sentence, specials included, before truncation; 0 in records of before it was counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub longest: u64,
+}
+
+/// Sentences that two splits share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlap {
+    /// Such sentences.
+    pub sentences: u64,
+    /// Their words among [`Forms::words`].
+    pub words: u64,
 }
 
 fn is_zero(count: &u64) -> bool {

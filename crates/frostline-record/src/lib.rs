@@ -50,7 +50,7 @@ pub use error::PlanError;
 pub use event::{
     Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StageParameters, StepEvent,
 };
-pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Spelled, SplitFacts, TaskFacts};
+pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Overlap, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
 pub use find_lr::{DIVERGED, Edge, FindLr, FoundRate, RateSearch, RateTrial, Rung, ScoredOn, SearchSettings};
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};

@@ -141,9 +141,14 @@ fn check_accounts(accounts: &Accounts) -> Result<(), String> {
 /// Checks that no part of a split is larger than the whole.
 fn check_split(split: &SplitFacts) -> Result<(), String> {
     let SplitFacts { forms, .. } = split;
+    let [like_train, like_dev] = [split.like_train, split.like_dev].map(Option::unwrap_or_default);
     let parts = [
         ("words that are lost", split.truncated.saturating_add(split.vanished), split.words),
         ("repeated sentences", split.repeated, split.sentences),
+        ("sentences of train", like_train.sentences, split.sentences),
+        ("words of train sentences", like_train.words, forms.words),
+        ("sentences of dev", like_dev.sentences, split.sentences),
+        ("words of dev sentences", like_dev.words, forms.words),
         ("unlabelled sentences", split.unlabelled, split.sentences),
         ("words without a form", split.blank, forms.words),
         ("unknown words", forms.unknown_words, forms.words),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
-use frostline_record::{DataSettings, Forms, Spelled, SplitFacts, TaskFacts, TaskSettings, Unit};
+use frostline_record::{DataSettings, Forms, Overlap, Spelled, SplitFacts, TaskFacts, TaskSettings, Unit};
 use frostline_score::Familiarity;
 
 use super::Known;
@@ -105,6 +105,8 @@ fn a_small_treebank_is_counted_as_by_hand() {
             ambiguous_types: 1,
         },
         repeated: 1,
+        like_train: None,
+        like_dev: None,
         unlabelled: 0,
         blank: 0,
         // `the dog bark ##s` between `[CLS]` and `[SEP]`.
@@ -128,6 +130,8 @@ fn a_small_treebank_is_counted_as_by_hand() {
             ambiguous_types: 1,
         },
         repeated: 1,
+        like_train: Some(Overlap { sentences: 1, words: 3 }),
+        like_dev: None,
         unlabelled: 0,
         blank: 0,
         longest: 6,
@@ -135,6 +139,29 @@ fn a_small_treebank_is_counted_as_by_hand() {
     assert_eq!(found.dev, dev);
     assert_eq!(found.missing_in_train(&found.dev).collect::<Vec<_>>(), [("ADV", 1), ("SYM", 1)]);
     assert_eq!(found.test.expect("test").repeated, 1, "`dogs fly` is `Dogs fly` in lower case");
+}
+
+#[test]
+fn sentences_of_another_split_are_counted_whatever_their_case_and_punctuation() {
+    let file = |sentences: &[&str], name| Some(file(&conllu(sentences), name, Format::Treebank));
+    let data = DataSettings::default();
+    let dev = ["the/DET dog/NOUN barks/VERB !/PUNCT", "?/PUNCT !/PUNCT", "It/PRON rains/VERB"];
+    let files = Files {
+        train: file(&["The/DET DOG/NOUN ,/PUNCT barks/VERB", "?/PUNCT", "Dogs/NOUN fly/VERB"], "train"),
+        dev: file(&dev, "dev"),
+        test: file(&["it/PRON rains/VERB ./PUNCT", "?/PUNCT", "Dogs/NOUN flyaway/VERB"], "test"),
+    };
+    let found =
+        facts(&files.portions(&data, &files.choose(&data, 42), true), &TaskSettings::default(), false);
+    assert_eq!((found.dev.like_train, found.dev.repeated), (Some(Overlap { sentences: 1, words: 4 }), 0));
+    let test = found.test.expect("test");
+    assert_eq!(
+        test.like_train,
+        Some(Overlap { sentences: 1, words: 1 }),
+        "punctuation alone is compared as it is"
+    );
+    assert_eq!(test.like_dev, Some(Overlap { sentences: 1, words: 3 }));
+    assert_eq!(found.train.like_train, None);
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn tables(all: &[LearnedFrom<'_>], page: &mut Page) {
             tags(facts, page);
         }
     }
-    notes(page);
+    notes(all, page);
 }
 
 /// A split of some data.
@@ -195,6 +195,12 @@ fn splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
         })
         .column("Sentences seen", Quantity::Percent(2), |row| {
             DataSplit::share(row.split.repeated, row.split.sentences)
+        })
+        .optional("Words in sentences of train", Quantity::Percent(2), |row| {
+            row.of_scored(row.split.like_train?.words, row.split.forms.words)
+        })
+        .optional("Words in sentences of dev", Quantity::Percent(2), |row| {
+            row.of_scored(row.split.like_dev?.words, row.split.forms.words)
         });
     let rows = all
         .iter()
@@ -233,7 +239,7 @@ fn tags(facts: &TaskFacts, page: &mut Page) {
     }
 }
 
-fn notes(page: &mut Page) {
+fn notes(all: &[LearnedFrom<'_>], page: &mut Page) {
     page.section(2, "What the columns are");
     for note in [
         "All of it is counted from the sentences that cells learn from and are scored on, after the plan's \
@@ -247,5 +253,12 @@ fn notes(page: &mut Page) {
         "**Sentences seen** consist of the same words as one of train; in train, as an earlier one.",
     ] {
         page.item(note);
+    }
+    let splits = || all.iter().flat_map(|data| data.tasks.values()).flat_map(TaskFacts::splits);
+    if splits().any(|(_, split)| split.like_train.is_some()) {
+        page.item(
+            "**Words in sentences of train** (of dev) are in sentences that the other split has too, but for case and \
+             punctuation.",
+        );
     }
 }

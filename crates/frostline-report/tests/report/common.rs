@@ -291,6 +291,8 @@ fn split_facts(sentences: u64, [words, subwords]: [u64; 2], unknown: u64) -> Spl
             ambiguous_types: all / 50,
         },
         repeated: sentences / 100,
+        like_train: None,
+        like_dev: None,
         unlabelled: 0,
         blank: 0,
         longest: 0,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{DataSettings, Settings, SplitFacts, TaskFacts, Unit};
+use frostline_record::{DataSettings, Overlap, Settings, SplitFacts, TaskFacts, Unit};
 
 use crate::number::{count, fixed, listed};
 use crate::page::code;
@@ -23,6 +23,11 @@ const UNLABELLED_FROM: f64 = 0.5;
 const BLANK_FROM: f64 = 0.05;
 const BLANK_FORBIDS_FROM: f64 = 0.5;
 
+/// The share of a split's words, in sentences that another split has too, from which it is said, and from which comparisons say
+/// nothing. Released treebanks have up to 4 %, in short sentences.
+const LEAKED_FROM: f64 = 0.05;
+const LEAKED_FORBIDS_FROM: f64 = 0.25;
+
 /// The most labels that are named.
 const NAMED: usize = 6;
 
@@ -38,10 +43,23 @@ pub(super) fn of(
     let task = |(name, facts): (&String, &TaskFacts)| {
         let of_task = if tasks.len() > 1 { format!(" of the task {}", code(name)) } else { String::new() };
         let task = Task { settings, facts, name, of_task, longest_input };
+        let leaked = [
+            task.leaked(
+                "train",
+                |split| split.like_train,
+                "the score shows what was memorised, not how well the model does on new text",
+            ),
+            task.leaked(
+                "dev",
+                |split| split.like_dev,
+                "the test score repeats the one that epochs are selected by",
+            ),
+        ];
         let found = [task.no_text(), task.missing_labels(), task.unknown_labels(), task.cut_off()];
+        let found = found.into_iter().chain(leaked);
         // Scores of other tasks decide nothing.
         let severity = |severity| if settings.headline() == name { severity } else { Severity::Caution };
-        let found = found.into_iter().flatten();
+        let found = found.flatten();
         found.map(|one| Finding { severity: severity(one.severity), ..one }).collect::<Vec<_>>()
     };
     tasks.iter().flat_map(task).collect()
@@ -122,6 +140,32 @@ impl Task<'_> {
             ),
             command: Some("--data-report".into()),
             ..finding(Kind::MissingLabels, Severity::ForbidsRecommendation, share)
+        })
+    }
+
+    /// Sentences that a split shares with an earlier one.
+    fn leaked(&self, earlier: &str, get: fn(&SplitFacts) -> Option<Overlap>, so: &str) -> Option<Finding> {
+        let found = |split: &SplitFacts| get(split).unwrap_or_default();
+        let share = |split: &SplitFacts| found(split).words as f64 / split.forms.words.max(1) as f64;
+        let leaked = || self.facts.splits().filter(|(_, split)| share(split) >= LEAKED_FROM);
+        let said: Vec<String> = leaked()
+            .map(|(name, split)| {
+                let (part, percent) = (count(found(split).sentences), fixed(100.0 * share(split), 1));
+                format!("{part} of {} {name} sentences ({percent} % of the words)", count(split.sentences))
+            })
+            .collect();
+        let most = leaked().map(|(_, split)| share(split)).fold(0.0, f64::max);
+        (!said.is_empty()).then(|| Finding {
+            sentence: format!(
+                "{}{} are also in {earlier}, the same but for case and punctuation: {so}.",
+                listed(&said),
+                self.of_task
+            ),
+            advice: format!(
+                "Remove them from {earlier}, or split the data anew; the option counts them in every split."
+            ),
+            command: Some("--data-report".into()),
+            ..finding(Kind::Leakage, Severity::of_share(most, LEAKED_FORBIDS_FROM), most)
         })
     }
 

@@ -63,6 +63,8 @@ pub(crate) enum Kind {
     NoText,
     /// Most sentences have no label.
     MissingLabels,
+    /// Sentences of dev or test that are also in train, or of test that are also in dev.
+    Leakage,
     /// Labels of dev or test that train lacks.
     UnknownLabels,
     /// Words behind the longest sentence that the settings allow.

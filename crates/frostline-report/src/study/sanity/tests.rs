@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Forms, Settings, SplitFacts, TaskFacts, Unit};
+use frostline_record::{Forms, Overlap, Settings, SplitFacts, TaskFacts, Unit};
 
 use super::rates::edge;
 use super::{Finding, Kind, Line, Places, Severity, data, data_warnings, forbidding, lines, summary};
@@ -124,6 +124,24 @@ fn missing_labels_and_missing_text_forbid() {
     assert_eq!(only(&settings(), blank.clone()).severity, Severity::Caution);
     blank.train.blank = 499;
     assert_eq!(found(&settings(), blank), []);
+}
+
+#[test]
+fn sentences_that_splits_share_are_named() {
+    let mut leaked = facts();
+    let words = leaked.dev.forms.words;
+    leaked.dev.like_train = Some(Overlap { sentences: 100, words });
+    let finding = only(&settings(), leaked.clone());
+    assert_eq!((finding.kind, finding.severity), (Kind::Leakage, Severity::ForbidsRecommendation));
+    insta::assert_snapshot!(finding.sentence, @"100 of 165 dev sentences (100.0 % of the words) are also in train, the same but for case and punctuation: the score shows what was memorised, not how well the model does on new text.");
+    leaked.dev.like_train = Some(Overlap { sentences: 10, words: words / 10 });
+    assert_eq!(only(&settings(), leaked.clone()).severity, Severity::Caution);
+    // As many as released treebanks have.
+    leaked.dev.like_train = Some(Overlap { sentences: 10, words: words / 25 });
+    assert_eq!(found(&settings(), leaked.clone()), []);
+    leaked.test =
+        Some(SplitFacts { like_dev: Some(Overlap { sentences: 100, words }), ..leaked.dev.clone() });
+    insta::assert_snapshot!(only(&settings(), leaked).sentence, @"100 of 165 test sentences (100.0 % of the words) are also in dev, the same but for case and punctuation: the test score repeats the one that epochs are selected by.");
 }
 
 #[test]
