@@ -156,7 +156,8 @@ fn entities(evaluation: &Evaluation, keys: &[Key<'_>], tags: &[String]) -> recor
 }
 
 /// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
-/// predicted; `_`, which is no label, where there is no prediction. For words also what train knows of them.
+/// predicted; `_`, which is no label, where there is no prediction. For words also what train knows of them, and the number of
+/// their sentence in the split, from 1: ids may be missing or repeated, and a sentence without labels has no line.
 ///
 /// # Errors
 /// Where there are not as many predictions as sentences and words.
@@ -165,8 +166,10 @@ pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Ev
     ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
     let of_words = task.settings.unit() == record::Unit::Words;
     let mut out = String::from("sent_id\tid\tform\tgold\tpredicted");
-    out += if of_words { "\ttrain\n" } else { "\n" };
-    for ((key, outcomes), known) in keys.iter().zip(&evaluation.words).zip(&scored.known) {
+    out += if of_words { "\ttrain\tsentence\n" } else { "\n" };
+    let sentences = keys.iter().zip(&evaluation.words).zip(&scored.known);
+    for (sentence, ((key, outcomes), known)) in (1..).zip(sentences) {
+        let sentence = u64::to_string(&sentence);
         ensure!(key.words.len() == outcomes.len(), "as many predictions as words");
         for (at, (KeyWord { number, form, gold }, outcome)) in key.words.iter().zip(outcomes).enumerate() {
             let predicted = match outcome.predicted {
@@ -174,10 +177,10 @@ pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Ev
                 _ => NO_TAG,
             };
             let known = known.get(at).map_or("", |known| known.name());
-            let fields = [&*key.id, number, form, gold, predicted, known];
+            let fields = [&*key.id, number, form, gold, predicted, known, &sentence];
             // An id comes from a comment, which may contain tabs.
             let fields = fields.map(|field| field.replace(char::is_control, "\u{FFFD}"));
-            out += &fields[..if of_words { 6 } else { 5 }].join("\t");
+            out += &fields[..if of_words { 7 } else { 5 }].join("\t");
             out.push('\n');
         }
     }

@@ -39,15 +39,19 @@ impl StoredFile {
 /// Predictions with sentences that are only numbered and words that are blank.
 fn without_words(text: &str) -> Result<String, String> {
     let mut lines = text.lines();
-    let mut out = lines.next().unwrap_or_default().to_string() + "\n";
+    let head = lines.next().unwrap_or_default();
+    let mut out = format!("{head}\n");
+    let is_numbered = head.ends_with("\tsentence");
     let (mut sentence, mut before) = (0_u64, ("", 0_u32));
     for (at, line) in lines.enumerate() {
         let fault = || format!("line {} is not one of predictions", at + 2);
         let columns: Vec<&str> = line.split('\t').collect();
         let [id, number, _, rest @ ..] = columns.as_slice() else { return Err(fault()) };
         let place = number.parse().map_err(|_| fault())?;
-        if sentence == 0 || before.0 != *id || place <= before.1 {
-            sentence += 1;
+        match rest.last().filter(|_| is_numbered) {
+            Some(number) => sentence = number.parse().map_err(|_| fault())?,
+            None if sentence == 0 || before.0 != *id || place <= before.1 => sentence += 1,
+            None => {}
         }
         before = (id, place);
         out += &format!("{sentence}\t{number}\t{NO_WORD}\t{}\n", rest.join("\t"));
@@ -205,6 +209,18 @@ mod tests {
         a-2\t5\tyes\tINTJ\t_\tunknown\n\
         -\t1\tno\tINTJ\tINTJ\tunambiguous\n\
         -\t1\tno\tINTJ\tINTJ\tunambiguous\n";
+
+    #[test]
+    fn sentences_with_numbers_keep_them() {
+        let text = "sent_id\tid\tform\tgold\tpredicted\ttrain\tsentence\n\
+            -\t1\tno\tINTJ\tINTJ\tunknown\t1\n-\t2\tno\tINTJ\tINTJ\tunknown\t4\n";
+        let without = without_words(text).expect("predictions");
+        assert_eq!(
+            without,
+            "sent_id\tid\tform\tgold\tpredicted\ttrain\tsentence\n\
+             1\t1\t_\tINTJ\tINTJ\tunknown\t1\n4\t2\t_\tINTJ\tINTJ\tunknown\t4\n"
+        );
+    }
 
     #[test]
     fn sentences_keep_their_borders_and_tags_and_lose_their_words() {

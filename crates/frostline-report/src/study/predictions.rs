@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_record::{Cell, StoredFile, Unit, sha256};
+use frostline_record::{Cell, Score, StoredFile, Unit, sha256};
 use frostline_score::Confusion;
 
 use crate::study::cells::CellView;
@@ -52,6 +52,7 @@ impl SentencePredictions {
                         match found
                             .and_then(|text| checked(text, file))
                             .and_then(|text| counts(&text, &facts.tags, has_words))
+                            .and_then(|found| same_as_record(found, outcome.scores.get(split)))
                         {
                             Ok((counts, items)) => {
                                 let key = (view.cell.id.clone(), at, task.clone(), split.clone());
@@ -119,6 +120,20 @@ fn counts(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, It
         counts.add(place(gold), predicted.and_then(place));
     }
     Ok((counts, items))
+}
+
+/// Checks that as many sentences were read, and as many of them are right, as the record says.
+fn same_as_record(
+    (counts, items): (Confusion, Items),
+    score: Option<&Score>,
+) -> Result<(Confusion, Items), String> {
+    let (right, all) = (items.right.iter().filter(|right| **right).count() as u64, items.right.len() as u64);
+    match score.filter(|score| (score.correct, score.words) != (right, all)) {
+        None => Ok((counts, items)),
+        Some(Score { correct, words, .. }) => {
+            Err(format!("it has {right} of {all} sentences right, its record {correct} of {words}"))
+        }
+    }
 }
 
 /// The sum of counts, over all their labels.

@@ -9,7 +9,7 @@ use frostline_score::linear::ClassCount;
 use crate::study::cells::{CellView, SPLITS};
 use crate::study::predictions::{Items, checked};
 use crate::study::scores::entity_counts;
-use crate::study::tagged::{Said, Tagged, Text};
+use crate::study::tagged::{Expected, Said, Tagged, Text};
 use crate::study::text_name::TextName;
 
 /// What a file has right.
@@ -124,7 +124,9 @@ impl StageWords {
                         let (Some(file), Some(score)) = scored else { continue };
                         let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
                         let found = found.and_then(|text| checked(text, file));
-                        match found.and_then(|text| Tagged::one(&text, &facts.tags, score)) {
+                        match found.and_then(|text| {
+                            Tagged::one(&text, &facts.tags, Expected::of(score, facts, split))
+                        }) {
                             Ok((tags, text, said)) => {
                                 let text = Text { has_words: file.without_words.is_none(), ..text };
                                 let right = Right::of_words(name(&text, &tags), &text, &said);

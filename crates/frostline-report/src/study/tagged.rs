@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use frostline_record::{Cell, Score, StoredFile, Unit};
+use frostline_record::{Cell, Score, StoredFile, TaskFacts, Unit};
 use frostline_score::{Familiarity, WordOutcome};
 
 use crate::study::cells::{CellView, SPLITS};
@@ -68,7 +68,9 @@ impl Tagged {
                 let Some(file) = done.result.predictions().get(split) else { continue };
                 let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
                 let parsed = found.and_then(|text| checked(text, file)).and_then(|text| {
-                    read.parse(&text, &mut numbers, &done.result.facts().tags, done.score(split))
+                    let facts = done.result.facts();
+                    let expected = done.score(split).map(|score| Expected::of(score, facts, split));
+                    read.parse(&text, &mut numbers, &facts.tags, expected)
                 });
                 let parsed = parsed.map(|(text, predicted)| {
                     (Text { has_words: file.without_words.is_none(), ..text }, predicted)
@@ -88,9 +90,13 @@ impl Tagged {
     }
 
     /// What a single file says, with the names of its tags.
-    pub fn one(text: &str, train: &[String], score: &Score) -> Result<(Vec<String>, Text, Said), String> {
+    pub fn one(
+        text: &str,
+        train: &[String],
+        expected: Expected,
+    ) -> Result<(Vec<String>, Text, Said), String> {
         let mut read = Self::default();
-        let (text, predicted) = read.parse(text, &mut HashMap::new(), train, Some(score))?;
+        let (text, predicted) = read.parse(text, &mut HashMap::new(), train, Some(expected))?;
         Ok((read.tags, text, Said { text: 0, predicted }))
     }
 
@@ -107,12 +113,14 @@ impl Tagged {
         })
     }
 
+    /// Reads a file of predictions: its words in their sentences, and what was said about them. `train` are the tags of train.
+    /// `expected` is what the record says of the file.
     fn parse(
         &mut self,
         text: &str,
         numbers: &mut HashMap<String, Tag>,
         train: &[String],
-        score: Option<&Score>,
+        expected: Option<Expected>,
     ) -> Result<(Text, Vec<Option<Tag>>), String> {
         let mut tag = |name: &str| {
             numbers.get(name).copied().unwrap_or_else(|| {
@@ -123,37 +131,68 @@ impl Tagged {
             })
         };
         let (mut sentences, mut words, mut predicted) = (Vec::<SentenceSpan>::new(), Vec::new(), Vec::new());
-        let mut before = 0;
+        // Records of before sentences were numbered have a column less.
+        let is_numbered = text.lines().next().is_some_and(|head| head.ends_with("\tsentence"));
+        let width = if is_numbered { 7 } else { 6 };
+        let (mut last_sentence, mut last_word) = ("", 0);
         for (at, line) in text.lines().enumerate().skip(1) {
             let fault = |what: String| format!("line {} {what}", at + 1);
-            let mut columns = line.split('\t');
-            let mut next = || columns.next();
-            let (Some(id), Some(number), Some(form), Some(gold), Some(said), Some(known), None) =
-                (next(), next(), next(), next(), next(), next(), next())
-            else {
-                return Err(fault(format!("has {} columns, not 6", line.split('\t').count())));
+            let columns: Vec<&str> = line.split('\t').collect();
+            let &[id, word, form, gold, said, known, ref rest @ ..] = columns.as_slice() else {
+                return Err(fault(format!("has {} columns, not {width}", columns.len())));
             };
-            let number: u32 = number.parse().map_err(|_| fault(format!("has the number {number:?}")))?;
+            if columns.len() != width {
+                return Err(fault(format!("has {} columns, not {width}", columns.len())));
+            }
+            let word: u32 = word.parse().map_err(|_| fault(format!("has the number {word:?}")))?;
             let known = Familiarity::parse(known).ok_or_else(|| fault(format!("says {known:?} of train")))?;
-            // Sentences without an id follow each other under the same name: their words start again.
-            if number <= before || sentences.last().is_none_or(|last| last.id != id) {
+            // Without numbers, sentences that have no id are told apart by their words, which start again.
+            let sentence = rest.first().copied().unwrap_or(id);
+            if sentences.is_empty() || sentence != last_sentence || (!is_numbered && word <= last_word) {
                 sentences.push(SentenceSpan { id: id.into(), start: words.len() });
             }
-            before = number;
+            (last_sentence, last_word) = (sentence, word);
             words.push(LabelledWord { form: form.into(), gold: tag(gold), known });
             predicted.push((!is_nothing(said, train)).then(|| tag(said)));
         }
-        let right = words.iter().zip(&predicted).filter(|(word, said)| **said == Some(word.gold)).count();
-        match score {
-            Some(score) if (score.words, score.correct) != (words.len() as u64, right as u64) => {
-                Err(format!(
-                    "it has {right} of {} words right, its record {} of {}",
-                    words.len(),
-                    score.correct,
-                    score.words
-                ))
-            }
-            _ => Ok((Text { has_words: true, sentences, words }, predicted)),
+        if let Some(expected) = expected {
+            let right = words.iter().zip(&predicted).filter(|(word, said)| **said == Some(word.gold)).count();
+            expected.check(words.len(), right, sentences.len())?;
+        }
+        Ok((Text { has_words: true, sentences, words }, predicted))
+    }
+}
+
+/// What a record says of a file of predictions.
+#[derive(Clone, Copy)]
+pub(crate) struct Expected {
+    words: u64,
+    correct: u64,
+    /// Sentences that have a label.
+    sentences: Option<u64>,
+}
+
+impl Expected {
+    /// Of a split with this score and these facts.
+    pub fn of(score: &Score, facts: &TaskFacts, split: &str) -> Self {
+        let facts = facts.splits().find(|(name, _)| *name == split).map(|(_, facts)| facts);
+        let sentences = facts.filter(|facts| facts.sentences > 0 && facts.sentences == score.sentences);
+        let sentences = sentences.and_then(|facts| facts.sentences.checked_sub(facts.unlabelled));
+        Self { words: score.words, correct: score.correct, sentences }
+    }
+
+    /// Checks what was read.
+    fn check(&self, words: usize, right: usize, sentences: usize) -> Result<(), String> {
+        let Self { words: all, correct, .. } = *self;
+        if (all, correct) != (words as u64, right as u64) {
+            return Err(format!("it has {right} of {words} words right, its record {correct} of {all}"));
+        }
+        match self.sentences {
+            Some(recorded) if recorded != sentences as u64 => Err(format!(
+                "it has {sentences} sentences with labels, its record {recorded}; without the column `sentence`, sentences that have \
+                 no id of their own cannot always be told apart: run the cell again"
+            )),
+            _ => Ok(()),
         }
     }
 }
@@ -193,8 +232,8 @@ mod tests {
 
     const HEAD: &str = "sent_id\tid\tform\tgold\tpredicted\ttrain\n";
 
-    fn parse(lines: &str, score: Option<&Score>) -> Result<(Text, Vec<Option<Tag>>), String> {
-        Tagged::default().parse(&format!("{HEAD}{lines}"), &mut HashMap::new(), &[], score)
+    fn parse(lines: &str, expected: Option<Expected>) -> Result<(Text, Vec<Option<Tag>>), String> {
+        Tagged::default().parse(&format!("{HEAD}{lines}"), &mut HashMap::new(), &[], expected)
     }
 
     #[test]
@@ -214,9 +253,28 @@ mod tests {
         assert_eq!(told("a\t1\tx\tN\tN\n"), Some("line 2 has 5 columns, not 6".into()));
         assert_eq!(told("a\tone\tx\tN\tN\tunknown\n"), Some("line 2 has the number \"one\"".into()));
         assert_eq!(told("a\t1\tx\tN\tN\tseen\n"), Some("line 2 says \"seen\" of train".into()));
-        let score = Score { words: 1, correct: 0, ..Score::default() };
-        let told = parse("a\t1\tx\tN\tN\tunknown\n", Some(&score)).err();
+        let expected = Expected { words: 1, correct: 0, sentences: None };
+        let told = parse("a\t1\tx\tN\tN\tunknown\n", Some(expected)).err();
         assert_eq!(told, Some("it has 1 of 1 words right, its record 0 of 1".into()));
+    }
+
+    #[test]
+    fn numbered_sentences_are_told_apart_whatever_their_ids_and_first_labels() {
+        let head = HEAD.replace("train", "train\tsentence");
+        // Nothing but the number tells that the second word begins a sentence: it is the second of its own.
+        let lines = "-\t1\tx\tN\tN\tunknown\t1\n-\t2\tx\tN\tN\tunknown\t2\n-\t3\tx\tN\tN\tunknown\t4\n";
+        let parse = |text: &str, sentences| {
+            let expected = Expected { words: 3, correct: 3, sentences: Some(sentences) };
+            let found = Tagged::default().parse(text, &mut HashMap::new(), &[], Some(expected));
+            found.map(|(text, _)| text.sentences.len())
+        };
+        assert_eq!(parse(&format!("{head}{lines}"), 3), Ok(3));
+        let told = parse(&format!("{head}{lines}"), 4).unwrap_err();
+        assert!(told.starts_with("it has 3 sentences with labels, its record 4"), "{told}");
+        // A record of before sentences were numbered, which would be compared as if they were one.
+        let old: String =
+            lines.lines().map(|line| format!("{}\n", line.rsplit_once('\t').unwrap().0)).collect();
+        assert!(parse(&format!("{HEAD}{old}"), 3).unwrap_err().contains("run the cell again"));
     }
 
     #[test]
