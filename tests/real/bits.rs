@@ -67,6 +67,6 @@ fn digest(results: &[String]) -> String {
 fn results_have_the_same_bits_on_every_processor() {
     let found = [WORDS.to_string(), SENTENCES.to_string(), format!("{WORDS} --set train.precision=bf16")]
         .map(|words| digest(&results(&words)));
-    let kept = ["d3ab2fc2dcf051d1", "9a2c19a04c326518", "389e098b6a707b18"];
+    let kept = ["00072337f994bda1", "34be81594d5e4cd5", "4c32fd9e439ba14a"];
     assert_eq!(found, kept, "f32, sentences, bf16");
 }
