@@ -9,7 +9,7 @@
 
 #[allow(dead_code)]
 #[path = "../../frostline-report/tests/report/common.rs"]
-mod common;
+pub(crate) mod common;
 
 use std::time::{Duration, Instant};
 

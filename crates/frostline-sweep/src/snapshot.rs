@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use frostline_files::Identity;
 use frostline_files::claim::{CLAIM, Claimant, Disk, LEASE, Owner};
 use frostline_record::{Cell, FolderError, Record, Score, Sweep, read_record};
 use serde::Serialize;
@@ -95,15 +96,15 @@ pub enum CellState {
     },
 }
 
-/// A sweep's folder that is looked at again and again. A recorded cell is read once.
+/// A sweep's folder that is looked at again and again. A record is read again only if its file has changed.
 pub struct Watched {
     folder: PathBuf,
     claimant: Claimant<Disk>,
     sweep: Sweep,
-    /// When `sweep.json` was last changed.
-    changed: Option<SystemTime>,
-    /// By the id of each cell whose record was read: when that was last changed, and what it says.
-    records: HashMap<String, (Option<SystemTime>, CellState)>,
+    /// The file `sweep.json` as it was read.
+    file: Option<Identity>,
+    /// By the id of each cell whose record was read: the file as it was read, and what it says.
+    records: HashMap<String, (Identity, CellState)>,
     /// By the id of each cell that runs: what its file of events said so far.
     live: HashMap<String, Live>,
 }
@@ -114,12 +115,12 @@ impl Watched {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, FolderError> {
-        let changed = modified(&folder.join("sweep.json"));
+        let file = Identity::of(&folder.join("sweep.json")).ok();
         Ok(Self {
             folder: folder.into(),
             claimant: Claimant::new(Disk, Owner::this_process("frostline watch", LEASE)),
             sweep: Sweep::read(folder)?,
-            changed,
+            file,
             records: HashMap::new(),
             live: HashMap::new(),
         })
@@ -139,12 +140,12 @@ impl Watched {
 
     /// How the sweep stands now.
     pub fn look(&mut self) -> Snapshot {
-        let changed = modified(&self.folder.join("sweep.json"));
+        let file = Identity::of(&self.folder.join("sweep.json")).ok();
         // Where it is being replaced or cannot be read at this moment, the last one is as good.
-        if changed != self.changed
+        if file != self.file
             && let Ok(sweep) = Sweep::read(&self.folder)
         {
-            (self.sweep, self.changed) = (sweep, changed);
+            (self.sweep, self.file) = (sweep, file);
         }
         // Where nothing can be written, the ages of claims are unknown.
         let _ = self.claimant.read_clock(&self.folder);
@@ -169,22 +170,19 @@ impl Watched {
 
     /// What a cell's record says.
     fn recorded(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
-        let known = self.records.get(&cell.id);
-        if let Some((_, done @ CellState::Done { .. })) = known {
-            return Some(done.clone());
+        let Ok(file) = Identity::of(&folder.join("record.json")) else {
+            self.records.remove(&cell.id);
+            return None;
+        };
+        if let Some((_, state)) = self.records.get(&cell.id).filter(|(known, _)| *known == file) {
+            return Some(state.clone());
         }
-        let changed = modified(&folder.join("record.json"))?;
-        match known {
-            Some((before, state)) if *before == Some(changed) => Some(state.clone()),
-            _ => {
-                let state = match read_record(folder) {
-                    Ok(record) => CellState::of(&record.filter(|record| record.cell.id == cell.id)?),
-                    Err(error) => CellState::Failed { error: error.to_string() },
-                };
-                self.records.insert(cell.id.clone(), (Some(changed), state.clone()));
-                Some(state)
-            }
-        }
+        let state = match read_record(folder) {
+            Ok(record) => CellState::of(&record.filter(|record| record.cell.id == cell.id)?),
+            Err(error) => CellState::Failed { error: error.to_string() },
+        };
+        self.records.insert(cell.id.clone(), (file, state.clone()));
+        Some(state)
     }
 
     /// What a cell's claim says.
@@ -199,10 +197,6 @@ impl Watched {
         let seen_s = age.as_ref().map(Duration::as_secs_f64);
         Some(CellState::Running { by, seen_s, loaded: live.has_begun(), progress })
     }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }
 
 impl CellState {
@@ -289,6 +283,7 @@ fn whole_s(state: &CellState) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scale::common;
 
     fn cells(states: Vec<CellState>) -> Vec<CellSnapshot> {
         let cell = |state| CellSnapshot { id: String::new(), title: String::new(), state };
@@ -308,6 +303,35 @@ mod tests {
             dev_accuracy: vec![],
         });
         CellState::Running { by: String::new(), seen_s: None, loaded: true, progress }
+    }
+
+    #[test]
+    fn a_record_that_changes_or_goes_is_shown_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sweep = common::sweep("changes", &common::paper(), 1, false, "");
+        sweep.write(folder.path()).expect("written");
+        let cell = &sweep.cells[0];
+        let place = Sweep::cell_folder(folder.path(), cell);
+        frostline_files::create_own_folder(&place).expect("a folder");
+        let mut watched = Watched::open(folder.path()).expect("a sweep");
+        let mut counts = || {
+            let Counts { done, failed, waiting, .. } = watched.look().counts;
+            (done, failed, waiting)
+        };
+        let rest = sweep.cells.len() - 1;
+        let done = common::record(cell, &common::paper());
+        done.write(&place).expect("written");
+        assert_eq!(counts(), (1, 0, rest));
+        frostline_files::remove(&place.join("record.json")).expect("removed");
+        assert_eq!(counts(), (0, 0, rest + 1));
+        done.write(&place).expect("written");
+        assert_eq!(counts(), (1, 0, rest));
+        common::failed(cell, "it does not fit").write(&place).expect("written");
+        assert_eq!(counts(), (0, 1, rest));
+        frostline_files::write(&place.join("record.json"), b"no record").expect("written");
+        assert_eq!(counts(), (0, 1, rest));
+        frostline_files::remove(&place.join("record.json")).expect("removed");
+        assert_eq!(counts(), (0, 0, rest + 1));
     }
 
     #[test]
