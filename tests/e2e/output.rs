@@ -122,14 +122,19 @@ fn the_live_page_is_served_with_the_report() {
     BufReader::new(server.stdout.take().expect("its output")).read_line(&mut line).expect("an address");
     let at =
         line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address").to_string();
-    let get = |path: &str| {
+    let ask = |path: &str| {
         let mut stream = TcpStream::connect(&at).expect("a connection");
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         answer
     };
-    assert!(get("/").contains("live.js"));
+    // Nobody else can read a temporary folder.
+    let token = line.split("?token=").nth(1).and_then(|rest| rest.split(' ').next()).expect("a token");
+    assert!(ask("/status.json").starts_with("HTTP/1.1 401"));
+    let get = |path: &str| ask(&format!("{path}?token={token}"));
+    assert!(get("/").starts_with("HTTP/1.1 303"), "the token does not stay in the address");
+    assert!(get("/live.js").contains("status.json"));
     assert!(get("/status.json").contains(r#""done":8"#));
     let page = std::fs::read_to_string(world.path("out/report/index.html")).expect("the page");
     assert!(get("/report/index.html").ends_with(&page), "it is the page of the report");

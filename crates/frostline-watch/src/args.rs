@@ -50,7 +50,10 @@ impl WatchArgs {
 #[command(after_help = "\
 The page shows who runs which cell, and below it the report of the cells that are recorded so far. Only reading is \
 possible, only from this machine unless --listen says otherwise, and nothing but the report and the state is served. \
-From another machine: `ssh -L 8047:localhost:8047 HOST`, then http://localhost:8047 there.
+Every user of this machine can reach the port. Unless all of them can read the folder anyway, the printed address has a \
+token, and nothing is answered without it; so with --listen and another address than the machine's own.
+
+From another machine: `ssh -L 8047:localhost:8047 HOST`, then the printed address there.
 
 Examples:
     frostline serve study
@@ -68,6 +71,9 @@ pub struct ServeArgs {
     /// A name of this machine by which browsers may ask, besides localhost and addresses
     #[arg(long, value_name = "HOST")]
     pub name: Vec<String>,
+    /// Answer everyone who reaches the address, also where they cannot read the folder
+    #[arg(long)]
+    pub no_token: bool,
 }
 
 /// A time between looks, in seconds.

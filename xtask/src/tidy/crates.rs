@@ -40,7 +40,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-track", &["files"]),
     pure("frostline-report", &["record", "score"]),
     pure("frostline-sweep", &["assets", "conllu", "files", "freeze", "record", "report", "track"]),
-    pure("frostline-watch", &["record", "report", "sweep"]),
+    pure("frostline-watch", &["files", "record", "report", "sweep"]),
     tensors("frostline-kernels", &["random", "record"]),
     tensors("frostline-model", &["files", "kernels", "random"]),
     tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),

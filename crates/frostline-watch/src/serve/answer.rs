@@ -1,19 +1,20 @@
 //! Which answer a request gets: a fixed file, the state, or a file of the report. No path is ever opened.
 
-use tiny_http::Method;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Response, StatusCode};
 
 use super::site::Site;
 
 /// What is sent.
 pub(super) struct Answer {
-    /// The status of HTTP.
-    pub(super) status: u16,
+    status: StatusCode,
     /// The media type.
-    pub(super) kind: &'static str,
-    /// The body.
-    pub(super) bytes: Vec<u8>,
+    kind: &'static str,
+    body: Bytes,
     /// What a browser may load for it.
-    pub(super) policy: &'static str,
+    policy: &'static str,
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -27,46 +28,70 @@ const REPORT_POLICY: &str = "frame-ancestors 'self'";
 
 impl Answer {
     /// Plain text.
-    pub(super) fn text(status: u16, text: &str) -> Self {
-        Self { status, kind: TEXT, bytes: text.into(), policy: PAGE_POLICY }
+    pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Self {
+        Self { status, kind: TEXT, body: text.into().into(), policy: PAGE_POLICY }
     }
 
-    fn page(kind: &'static str, text: &str) -> Self {
-        Self { status: 200, kind, bytes: text.into(), policy: PAGE_POLICY }
+    fn page(kind: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, kind, body: body.into(), policy: PAGE_POLICY }
+    }
+
+    /// The answer with the headers that every answer has.
+    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(self.body));
+        *response.status_mut() = self.status;
+        let headers = [
+            (header::CONTENT_TYPE, self.kind),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+            (header::CONTENT_SECURITY_POLICY, self.policy),
+            (header::ALLOW, "GET, HEAD"),
+        ];
+        response.headers_mut().extend(headers.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        response
     }
 }
 
 /// The answer to a request.
-pub(super) fn answer(method: &Method, url: &str, site: &Site) -> Answer {
-    if !matches!(method, Method::Get | Method::Head) {
-        return Answer::text(405, "Only reading is possible: GET and HEAD.\n");
+pub(super) async fn answer(method: &Method, path: &str, site: &Site) -> Answer {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Answer::text(StatusCode::METHOD_NOT_ALLOWED, "Only reading is possible: GET and HEAD.\n");
     }
-    match url.split(['?', '#']).next().unwrap_or_default() {
+    match path {
         "/" => Answer::page("text/html; charset=utf-8", include_str!("live.html")),
         "/live.css" => Answer::page("text/css; charset=utf-8", include_str!("live.css")),
         "/live.js" => Answer::page("text/javascript; charset=utf-8", include_str!("live.js")),
-        "/status.json" => Answer::page("application/json", &site.status()),
-        path => path.strip_prefix("/report/").map_or_else(missing, |name| report(name, site)),
+        "/status.json" => match site.status().await {
+            Ok(state) => Answer::page("application/json", state),
+            Err(error) => unavailable(&format!("The state cannot be read now: {error:#}\n")),
+        },
+        path => match path.strip_prefix("/report/") {
+            Some(name) => report(name, site).await,
+            None => missing(),
+        },
     }
 }
 
 fn missing() -> Answer {
-    Answer::text(404, "There is nothing here; the page is at /.\n")
+    Answer::text(StatusCode::NOT_FOUND, "There is nothing here; the page is at /.\n")
+}
+
+fn unavailable(text: &str) -> Answer {
+    Answer::text(StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
 /// A file of the report, by its name in the list of the report's files.
-fn report(name: &str, site: &Site) -> Answer {
-    match site.report() {
-        Err(error) => Answer::text(503, &format!("The report cannot be computed now: {error}\n")),
-        Ok(files) => {
-            let found = files.iter().find(|file| file.path == name);
-            found.map_or_else(missing, |file| Answer {
-                status: 200,
-                kind: kind(name),
-                bytes: file.bytes.clone(),
-                policy: REPORT_POLICY,
-            })
-        }
+async fn report(name: &str, site: &Site) -> Answer {
+    match site.report().await {
+        Err(error) => unavailable(&format!("The report cannot be computed now: {error:#}\n")),
+        Ok(files) => files.get(name).map_or_else(missing, |body| Answer {
+            status: StatusCode::OK,
+            kind: kind(name),
+            body: body.clone(),
+            policy: REPORT_POLICY,
+        }),
     }
 }
 

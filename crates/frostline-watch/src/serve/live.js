@@ -102,7 +102,8 @@ function show(state) {
   if (recorded > 0 && shownCells === null) load(recorded);
   const more = recorded - (shownCells ?? recorded);
   at("renew").hidden = more === 0;
-  at("renew").textContent = more === 1 ? "Show 1 new cell" : `Show ${more} new cells`;
+  // Fewer cells are recorded where records were removed.
+  at("renew").textContent = more < 0 ? "Show the cells that are left" : more === 1 ? "Show 1 new cell" : `Show ${more} new cells`;
   at("renew").onclick = () => load(recorded);
 }
 
@@ -116,14 +117,17 @@ function load(recorded) {
 }
 
 async function ask() {
+  let locked = false;
   try {
     const answer = await fetch("status.json", { cache: "no-store" });
+    locked = answer.status === 401;
     if (!answer.ok) throw new Error(String(answer.status));
     show(await answer.json());
     at("away").hidden = true;
   } catch {
-    at("away").hidden = false;
+    at("away").hidden = locked;
   }
+  at("locked").hidden = !locked;
   setTimeout(ask, EVERY_MS);
 }
 

@@ -1,25 +1,26 @@
 //! `frostline serve`: the live page of a sweep's folder over HTTP, for reading only.
 
+mod access;
 mod answer;
+mod gate;
 mod host;
+mod paced;
+mod server;
 mod site;
 
-use std::io::Cursor;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::{Ending, Watched, note, say, shown};
-use tiny_http::{Header, Request, Response, Server};
 
 use crate::args::ServeArgs;
-use answer::{Answer, answer};
+use access::needs_token;
+use gate::{Gate, Token};
 use host::Hosts;
+use server::{Limits, Served};
 use site::Site;
-
-/// How many requests are answered at the same time.
-const THREADS: usize = 4;
 
 /// Serves the page of a sweep's folder until the process is ended.
 ///
@@ -27,7 +28,7 @@ const THREADS: usize = 4;
 /// If there is no sweep in the folder, or the address cannot be listened on.
 pub fn serve(args: &ServeArgs) -> Result<Ending> {
     let watched = Watched::open(&args.folder).environment()?;
-    let server = Server::http(args.listen)
+    let listener = TcpListener::bind(args.listen)
         .map_err(|error| {
             anyhow!(
                 "{}: cannot be listened on ({error}); give another port, or 0 for any free one",
@@ -35,60 +36,45 @@ pub fn serve(args: &ServeArgs) -> Result<Ending> {
             )
         })
         .environment()?;
-    let Some(at) = server.server_addr().to_ip() else {
-        return Err(anyhow!("{}: no address of IP", args.listen)).environment();
-    };
-    say!("serving   {} at http://{at}/ (Ctrl-C ends it)", shown(&args.folder));
-    if !at.ip().is_loopback() {
-        note!("warning   other machines can read the report there, with the sentences that it quotes");
-    }
-    let (server, site) = (Arc::new(server), Arc::new(Site::of(watched)));
-    let hosts = Arc::new(Hosts::new(args.name.clone()));
-    let workers: Vec<_> = (0..THREADS)
-        .map(|_| {
-            let (server, site, hosts) = (Arc::clone(&server), Arc::clone(&site), Arc::clone(&hosts));
-            thread::spawn(move || {
-                while let Ok(request) = server.recv() {
-                    reply(request, &site, &hosts);
-                }
-            })
-        })
-        .collect();
-    for worker in workers {
-        // One that has panicked leaves the others.
-        let _ = worker.join();
-    }
+    let at = listener.local_addr().environment()?;
+    let needs_token = needs_token(at.ip(), &args.folder);
+    let token = (needs_token && !args.no_token).then(Token::draw).transpose().environment()?;
+    introduce(args, at, needs_token, token.as_ref());
+    let gate = Gate::new(Hosts::new(args.name.clone()), token);
+    let limits = Limits::default();
+    let served = Served { site: Site::of(watched, limits.fresh), gate, limits };
+    run(listener, served).environment()?;
     Ok(Ending::Done)
 }
 
-/// Answers a request. A connection that breaks concerns nobody.
-fn reply(request: Request, site: &Site, hosts: &Hosts) {
-    let host = request.headers().iter().find(|header| header.field.equiv("Host"));
-    let allowed = host.is_some_and(|header| hosts.allow(header.value.as_str()));
-    let Answer { status, kind, bytes, policy } = match allowed {
-        true => answer(request.method(), request.url(), site),
-        false => Answer::text(
-            421,
-            "This server does not answer for that host name; `frostline serve --name NAME` adds one.\n",
-        ),
-    };
-    let headers = [
-        ("Content-Type", kind),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-        ("Content-Security-Policy", policy),
-        ("Allow", "GET, HEAD"),
-    ];
-    let headers =
-        headers.map(|(name, value)| Header::from_bytes(name, value).expect("ASCII without line breaks"));
-    // Nothing is sent in the place of a HEAD request's body.
-    let length = bytes.len();
-    let response = Response::new(status.into(), headers.into(), Cursor::new(bytes), Some(length), None)
-        .with_chunked_threshold(usize::MAX);
-    let _ = request.respond(response);
+fn introduce(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Option<&Token>) {
+    let query = token.map_or_else(String::new, |token| format!("?token={}", token.text()));
+    say!("serving   {} at http://{at}/{query} (Ctrl-C ends it)", shown(&args.folder));
+    if needs_token && token.is_none() {
+        note!(
+            "warning   without a token, everyone who reaches this address can read the report, with the sentences that it \
+             quotes"
+        );
+    }
+    if !at.ip().is_loopback() {
+        note!(
+            "warning   the connection is not encrypted: on its way, others can read the report and the token; `ssh -L` \
+             avoids that"
+        );
+    }
 }
 
+/// Answers for ever, on this thread; folders are read and reports computed on others.
+fn run(listener: TcpListener, served: Served) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    runtime.context("the server cannot be started")?.block_on(async {
+        listener.set_nonblocking(true)?;
+        server::run(tokio::net::TcpListener::from_std(listener)?, Arc::new(served)).await;
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod attacks;
 #[cfg(test)]
 mod tests;

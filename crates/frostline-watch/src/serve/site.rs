@@ -1,109 +1,148 @@
-//! What is served: the state, looked at once a second at most, and the report, computed when it would differ.
+//! What is served: the state, read from the folder once a second at most, and the report, computed again when one of its
+//! sources has changed. Any number of requests cause one piece of work of each kind at a time.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use frostline_report::ReportFile;
-use frostline_sweep::{CellSnapshot, CellState, Snapshot, Watched, report_files};
+use anyhow::anyhow;
+use bytes::Bytes;
+use frostline_files::Identity;
+use frostline_sweep::{CellState, Snapshot, Watched, report_files};
 use serde_json::json;
-
-/// How long a look at the folder serves.
-const FRESH: Duration = Duration::from_secs(1);
+use tokio::task::spawn_blocking;
 
 /// The most cells that the state names; the report has all that are recorded.
 const MOST_CELLS: usize = 200;
 
-type Files = Arc<Vec<ReportFile>>;
+/// The report's files by name.
+type Files = Arc<HashMap<String, Bytes>>;
 
 /// A sweep's folder, as it is served.
 pub(super) struct Site {
     folder: PathBuf,
-    state: Mutex<State>,
-    report: Mutex<Option<(Sources, Files)>>,
+    state: Cached<Bytes>,
+    report: Cached<(Sources, Files)>,
+    watched: Arc<Mutex<Watched>>,
 }
 
-/// What a report is made of, as far as it may have changed since: a record is written once, unless its cell failed.
-#[derive(PartialEq)]
-struct Sources {
-    done: usize,
-    errors: Vec<String>,
-    /// The plan's file and those of times, each with its size and when it was written.
-    files: Vec<(PathBuf, u64, Option<SystemTime>)>,
+/// A value that one request at a time renews. All others wait for it without a thread.
+struct Cached<T> {
+    /// How long a value is used.
+    fresh: Duration,
+    value: Arc<Mutex<Option<(Instant, T)>>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl Sources {
-    fn of(folder: &Path, snapshot: &Snapshot) -> Self {
-        let timings = fs::read_dir(folder.join("timings")).into_iter().flatten().flatten();
-        let mut files: Vec<_> =
-            timings.map(|entry| entry.path()).chain([folder.join("sweep.json")]).collect();
-        files.sort();
-        let told = |path: PathBuf| {
-            let data = fs::metadata(&path).ok()?;
-            Some((path, data.len(), data.modified().ok()))
-        };
-        let error = |cell: &CellSnapshot| match &cell.state {
-            CellState::Failed { error } => Some(format!("{} {error}", cell.id)),
-            _ => None,
-        };
-        Self {
-            done: snapshot.counts.done,
-            errors: snapshot.cells.iter().filter_map(error).collect(),
-            files: files.into_iter().filter_map(told).collect(),
+impl<T: Clone + Send + 'static> Cached<T> {
+    fn new(fresh: Duration) -> Self {
+        Self { fresh, value: Arc::default(), turn: Arc::default() }
+    }
+
+    fn fresh(&self) -> Option<T> {
+        let value = lock(&self.value);
+        value.as_ref().filter(|(since, _)| since.elapsed() < self.fresh).map(|(_, value)| value.clone())
+    }
+
+    /// The value, or what `renew` makes of it if it is old. `renew` may take long, and runs to its end where the request has gone.
+    async fn get(
+        &self,
+        renew: impl FnOnce(Option<T>) -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        if let Some(value) = self.fresh() {
+            return Ok(value);
         }
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        if let Some(value) = self.fresh() {
+            return Ok(value);
+        }
+        let kept = Arc::clone(&self.value);
+        let work = spawn_blocking(move || {
+            let _turn = turn;
+            let last = lock(&kept).take().map(|(_, value)| value);
+            let value = renew(last)?;
+            *lock(&kept) = Some((Instant::now(), value.clone()));
+            Ok(value)
+        });
+        work.await.map_err(|_| anyhow!("the program has failed; the message is in its terminal"))?
     }
 }
 
-struct State {
-    watched: Watched,
-    last: Option<(Instant, Snapshot)>,
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The files that a report is made of, as they were when it was made.
+#[derive(Clone, PartialEq)]
+struct Sources(Vec<(PathBuf, Identity)>);
+
+impl Sources {
+    fn of(folder: &Path) -> Self {
+        let entries = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let is_source = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name == "record.json")
+                || path.extension().is_some_and(|ending| ending == "tsv")
+        };
+        let cells = entries(&folder.join("cells"));
+        let of_cells = cells.iter().flat_map(|cell| entries(cell)).filter(is_source);
+        let times = entries(&folder.join("timings"));
+        let all = of_cells.chain(times).chain([folder.join("sweep.json")]);
+        let mut found: Vec<_> =
+            all.filter_map(|path| Identity::of(&path).ok().map(|identity| (path, identity))).collect();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Self(found)
+    }
 }
 
 impl Site {
-    pub(super) fn of(watched: Watched) -> Self {
-        let folder = watched.folder().to_path_buf();
-        Self { folder, state: Mutex::new(State { watched, last: None }), report: Mutex::new(None) }
-    }
-
-    /// How the sweep stands.
-    fn look(&self) -> Snapshot {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, snapshot)) = &state.last
-            && at.elapsed() < FRESH
-        {
-            return snapshot.clone();
+    /// The folder is looked at again once a look is older than `fresh`.
+    pub(super) fn of(watched: Watched, fresh: Duration) -> Self {
+        Self {
+            folder: watched.folder().to_path_buf(),
+            state: Cached::new(fresh),
+            report: Cached::new(fresh),
+            watched: Arc::new(Mutex::new(watched)),
         }
-        let snapshot = state.watched.look();
-        state.last = Some((Instant::now(), snapshot.clone()));
-        snapshot
     }
 
     /// The state as JSON: the counts, and the cells that neither wait nor are recorded.
-    pub(super) fn status(&self) -> String {
-        let Snapshot { plan, synthetic, counts, search_continues, left_s, mut cells } = self.look();
-        cells.retain(|cell| !matches!(cell.state, CellState::Waiting | CellState::Done { .. }));
-        cells.sort_by_key(|cell| !matches!(cell.state, CellState::Running { .. }));
-        let omitted = cells.len().saturating_sub(MOST_CELLS);
-        cells.truncate(MOST_CELLS);
-        let state = json!({
-            "plan": plan, "synthetic": synthetic, "counts": counts, "search_continues": search_continues,
-            "left_s": left_s, "cells": cells, "omitted": omitted,
-        });
-        state.to_string()
+    pub(super) async fn status(&self) -> anyhow::Result<Bytes> {
+        let watched = Arc::clone(&self.watched);
+        self.state.get(move |_| Ok(state(lock(&watched).look()).into())).await
     }
 
     /// The files of the report on the cells that are recorded now.
-    pub(super) fn report(&self) -> anyhow::Result<Files> {
-        let sources = Sources::of(&self.folder, &self.look());
-        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, files)) = &*report
-            && *of == sources
-        {
-            return Ok(Arc::clone(files));
-        }
-        let files = Arc::new(report_files(&self.folder)?);
-        *report = Some((sources, Arc::clone(&files)));
-        Ok(files)
+    pub(super) async fn report(&self) -> anyhow::Result<Files> {
+        let folder = self.folder.clone();
+        let renew = move |last: Option<(Sources, Files)>| {
+            let sources = Sources::of(&folder);
+            if let Some((of, files)) = last
+                && of == sources
+            {
+                return Ok((of, files));
+            }
+            let files = report_files(&folder)?;
+            let files = files.into_iter().map(|file| (file.path, Bytes::from(file.bytes)));
+            Ok((sources, Arc::new(files.collect())))
+        };
+        self.report.get(renew).await.map(|(_, files)| files)
     }
+}
+
+fn state(snapshot: Snapshot) -> String {
+    let Snapshot { plan, synthetic, counts, search_continues, left_s, mut cells } = snapshot;
+    cells.retain(|cell| !matches!(cell.state, CellState::Waiting | CellState::Done { .. }));
+    cells.sort_by_key(|cell| !matches!(cell.state, CellState::Running { .. }));
+    let omitted = cells.len().saturating_sub(MOST_CELLS);
+    cells.truncate(MOST_CELLS);
+    let state = json!({
+        "plan": plan, "synthetic": synthetic, "counts": counts, "search_continues": search_continues,
+        "left_s": left_s, "cells": cells, "omitted": omitted,
+    });
+    state.to_string()
 }

@@ -1,22 +1,24 @@
-//! What a browser, and somebody else, gets from the server.
+//! What a browser, and somebody else, gets from the server, and what an attacker does not get.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
+use std::thread;
 
 use frostline_record::{Cell, Plan, Sweep};
 
 use super::*;
 
 /// A folder with a sweep of one cell that nobody runs.
-fn sweep(folder: &Path) {
+pub(super) fn sweep(folder: &Path) -> Cell {
     let plan = "schema = 4\nname = 'x-y'\ntreebanks = { en = 'UD_English-EWT' }\n[grid]\nlang = ['en']\npolicy = ['none']\nseed = [1]\n";
     let plan = Plan::parse(plan, "x.toml").expect("a plan");
     let settings = plan.expand().expect("settings");
-    let cells = settings
+    let cells: Vec<Cell> = settings
         .into_iter()
         .map(|settings| Cell::new(settings, Default::default(), "flex", "c0de"))
         .collect();
+    let first = cells[0].clone();
     let sweep = Sweep {
         schema: frostline_record::SCHEMA,
         plan,
@@ -28,18 +30,21 @@ fn sweep(folder: &Path) {
         search_continues: false,
     };
     sweep.write(folder).expect("written");
+    first
 }
 
-fn begin(folder: &Path, names: &[&str]) -> SocketAddr {
-    let server = Server::http("127.0.0.1:0").expect("a free port");
-    let at = server.server_addr().to_ip().expect("an address");
-    let site = Site::of(Watched::open(folder).expect("a sweep"));
+pub(super) fn served(folder: &Path, names: &[&str], limits: Limits) -> Served {
     let hosts = Hosts::new(names.iter().map(ToString::to_string).collect());
-    thread::spawn(move || {
-        while let Ok(request) = server.recv() {
-            reply(request, &site, &hosts);
-        }
-    });
+    let site = Site::of(Watched::open(folder).expect("a sweep"), limits.fresh);
+    Served { site, gate: Gate::new(hosts, None), limits }
+}
+
+/// Starts a server that ends with the test's process.
+fn begin(folder: &Path, names: &[&str]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let at = listener.local_addr().expect("an address");
+    let served = served(folder, names, Limits::default());
+    thread::spawn(move || run(listener, served));
     at
 }
 
@@ -110,7 +115,7 @@ fn every_answer_says_what_a_browser_may_do_with_it() {
     for path in ["/", "/status.json", "/report/index.html", "/nothing"] {
         let answer = ask(at, "GET", path, "localhost");
         for header in
-            ["Content-Security-Policy: ", "X-Content-Type-Options: nosniff", "Cache-Control: no-store"]
+            ["content-security-policy: ", "x-content-type-options: nosniff", "cache-control: no-store"]
         {
             assert!(answer.contains(header), "{path}: {header}");
         }

@@ -1,0 +1,153 @@
+//! The connections of a server: how many there are, how long each may take, and what a request may be.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+
+use super::answer::{Answer, answer};
+use super::gate::{Entry, Gate};
+use super::paced::Paced;
+use super::site::Site;
+
+/// What strangers may take of a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Open connections. One more closes the oldest.
+    pub(super) connections: usize,
+    /// Bytes of a request's head; hyper allows no less.
+    pub(super) head_bytes: usize,
+    /// Lines of a request's head.
+    pub(super) head_lines: usize,
+    /// The time for a request's head. A connection without a request is closed after this time too.
+    pub(super) head: Duration,
+    /// The time in which a reader takes 64 KiB of an answer, or the rest.
+    pub(super) stall: Duration,
+    /// The pause after a connection could not be accepted, as where all file descriptors are used.
+    pub(super) pause: Duration,
+    /// How long a look at the folder serves all requests.
+    pub(super) fresh: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 128,
+            head_bytes: 16 << 10,
+            head_lines: 64,
+            head: Duration::from_secs(10),
+            stall: Duration::from_secs(10),
+            pause: Duration::from_millis(100),
+            fresh: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Where connections come from.
+pub(super) trait Listener {
+    /// The stream of a connection.
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    /// The next connection.
+    fn accept(&mut self) -> impl Future<Output = io::Result<Self::Stream>>;
+}
+
+impl Listener for TcpListener {
+    type Stream = tokio::net::TcpStream;
+
+    async fn accept(&mut self) -> io::Result<Self::Stream> {
+        Self::accept(self).await.map(|(stream, _)| stream)
+    }
+}
+
+/// What requests are answered with.
+pub(super) struct Served {
+    pub(super) site: Site,
+    pub(super) gate: Gate,
+    pub(super) limits: Limits,
+}
+
+/// Answers connections for ever, whatever becomes of any of them.
+pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
+    let mut open = OpenConnections::default();
+    loop {
+        match listener.accept().await {
+            Ok(stream) => {
+                open.make_room(served.limits.connections);
+                let task = tokio::spawn(connection(stream, Arc::clone(&served)));
+                open.tasks.push_back(task.abort_handle());
+            }
+            Err(_) => {
+                // Where files cannot be opened, the report could not be read either.
+                open.make_room(open.tasks.len());
+                tokio::time::sleep(served.limits.pause).await;
+            }
+        }
+    }
+}
+
+/// The connections, the oldest first.
+#[derive(Default)]
+struct OpenConnections {
+    tasks: VecDeque<AbortHandle>,
+}
+
+impl OpenConnections {
+    /// Leaves room for one more of so many connections: if all of them are open, the oldest is closed.
+    fn make_room(&mut self, most: usize) {
+        if self.tasks.len() < most {
+            return;
+        }
+        self.tasks.retain(|task| !task.is_finished());
+        if self.tasks.len() >= most
+            && let Some(oldest) = self.tasks.pop_front()
+        {
+            oldest.abort();
+        }
+    }
+}
+
+/// Answers the requests of a connection one after another, and ends with it. How it ends concerns no other.
+pub(super) async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Arc<Served>) {
+    let limits = served.limits;
+    let service = service_fn(|request| {
+        let served = Arc::clone(&served);
+        async move { Ok::<_, Infallible>(respond(&request, &served).await) }
+    });
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes)
+        .max_headers(limits.head_lines)
+        .serve_connection(TokioIo::new(Paced::new(stream, limits.stall)), service)
+        .await;
+}
+
+async fn respond(request: &Request<Incoming>, served: &Served) -> Response<Full<Bytes>> {
+    let mut response = match served.gate.check(request) {
+        Entry::Closed(response) => response,
+        Entry::Open if !request.body().is_end_stream() => {
+            Answer::text(StatusCode::PAYLOAD_TOO_LARGE, "A request has no body here.\n").into_response()
+        }
+        Entry::Open => answer(request.method(), request.uri().path(), &served.site).await.into_response(),
+    };
+    // What is sent after a head is never read.
+    if !request.body().is_end_stream() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
