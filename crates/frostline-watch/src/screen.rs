@@ -270,7 +270,7 @@ impl Screen {
     }
 
     fn draw_curve(&self, frame: &mut Frame<'_>, area: Rect, progress: &Progress) {
-        let points: Vec<(f64, f64)> = losses(progress).filter(|(_, loss)| loss.is_finite()).collect();
+        let points: Vec<(f64, f64)> = losses(progress).collect();
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
         let values = points.iter().map(|(_, loss)| *loss);
         let (least, most) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max));
@@ -321,8 +321,13 @@ impl Kind {
     }
 }
 
+/// The largest loss that is drawn. Above some 1e150 a chart's arithmetic is infinite, and its lines have no end.
+const LARGEST_LOSS: f64 = 1e15;
+
+/// The points of the loss curve that can be drawn.
 fn losses(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
-    progress.losses.iter().map(|&(step, loss)| (step as f64, loss))
+    let points = progress.losses.iter().map(|&(step, loss)| (step as f64, loss));
+    points.filter(|(_, loss)| loss.abs() <= LARGEST_LOSS)
 }
 
 /// Accuracy on dev after each epoch.

@@ -142,3 +142,28 @@ fn a_kind_without_cells_shows_an_empty_table() {
     screen.press(Key::Down(1));
     assert!(!drawn(&screen, [100, 30]).contains("en none"));
 }
+
+#[test]
+fn numbers_of_any_size_are_drawn() {
+    let large = [f64::MAX, f64::MIN, 1e308, -1e308, f64::INFINITY, f64::NAN, 0.5];
+    for (first, last) in large.iter().flat_map(|first| large.map(|last| (*first, last))) {
+        let losses = vec![(1, first), (2, last), (u64::MAX, first)];
+        let progress = Progress {
+            step: u64::MAX,
+            steps: u64::MAX,
+            epoch: u32::MAX,
+            loss_nats: last,
+            tokens_per_s: last,
+            left_s: last,
+            peak_rss_mib: Some(last),
+            losses,
+            dev_accuracy: vec![(1, last), (u32::MAX, 0.5)],
+        };
+        let by = "a process".into();
+        let state = CellState::Running { by, seen_s: Some(last), loaded: true, progress: Some(progress) };
+        let cells = vec![CellSnapshot { id: "a1".into(), title: "en none".into(), state }];
+        let counts = Counts { cells: 1, running: 1, ..Counts::default() };
+        let snapshot = Snapshot { cells, counts, left_s: Some(last), ..snapshot() };
+        assert!(drawn(&Screen::new("study".into(), snapshot, true), [120, 26]).contains("loss"));
+    }
+}

@@ -41,7 +41,7 @@ fn attack<F: Future<Output = ()>>(attack: impl FnOnce(Arc<Served>) -> F) {
 /// The client's end of a connection that is served.
 fn connect(served: &Arc<Served>) -> DuplexStream {
     let (client, server) = duplex(PIPE);
-    tokio::spawn(connection(server, Arc::clone(served)));
+    tokio::spawn(connection(server, Arc::clone(served), Arc::default()));
     client
 }
 
@@ -201,6 +201,28 @@ fn one_connection_too_many_closes_the_oldest() {
             rest(&mut { old }).await;
         }
         assert_eq!(since.elapsed(), Duration::ZERO, "nothing had to time out");
+        server.abort();
+    });
+}
+
+#[test]
+fn a_request_that_is_being_answered_is_not_closed_for_idle_connections() {
+    attack(async |served| {
+        let (to, from) = unbounded_channel();
+        let server = tokio::spawn(run(Sent(from), served));
+        let connect = || {
+            let (client, server) = duplex(PIPE);
+            to.send(Ok(server)).expect("the server runs");
+            client
+        };
+        // The oldest asks for a report, which another thread computes while all others come.
+        let mut reader = connect();
+        reader.write_all(STATUS).await.expect("sent");
+        let idle: Vec<DuplexStream> = (0..100).map(|_| connect()).collect();
+        let mut answer = [0; 12];
+        reader.read_exact(&mut answer).await.expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        drop(idle);
         server.abort();
     });
 }

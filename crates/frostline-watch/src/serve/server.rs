@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,7 +28,7 @@ use super::site::Site;
 /// What strangers may take of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Open connections. One more closes the oldest.
+    /// Open connections. One more closes the oldest that waits for a request, otherwise the oldest.
     pub(super) connections: usize,
     /// Bytes of a request's head; hyper allows no less.
     pub(super) head_bytes: usize,
@@ -46,7 +47,7 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 128,
+            connections: 256,
             head_bytes: 16 << 10,
             head_lines: 64,
             head: Duration::from_secs(10),
@@ -88,45 +89,66 @@ pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
         match listener.accept().await {
             Ok(stream) => {
                 open.make_room(served.limits.connections);
-                let task = tokio::spawn(connection(stream, Arc::clone(&served)));
-                open.tasks.push_back(task.abort_handle());
+                let is_busy = Arc::new(AtomicBool::new(false));
+                let task = tokio::spawn(connection(stream, Arc::clone(&served), Arc::clone(&is_busy)));
+                open.all.push_back(Open { task: task.abort_handle(), is_busy });
+                // It reads a request that has come already, before the next connection can close it.
+                tokio::task::yield_now().await;
             }
             Err(_) => {
                 // Where files cannot be opened, the report could not be read either.
-                open.make_room(open.tasks.len());
+                open.make_room(open.all.len());
                 tokio::time::sleep(served.limits.pause).await;
             }
         }
     }
 }
 
+/// A connection that is open, or has ended.
+struct Open {
+    task: AbortHandle,
+    /// Whether the answer to a request is being made.
+    is_busy: Arc<AtomicBool>,
+}
+
 /// The connections, the oldest first.
 #[derive(Default)]
 struct OpenConnections {
-    tasks: VecDeque<AbortHandle>,
+    all: VecDeque<Open>,
 }
 
 impl OpenConnections {
-    /// Leaves room for one more of so many connections: if all of them are open, the oldest is closed.
+    /// Leaves room for one more of so many connections: if all of them are open, one is closed.
     fn make_room(&mut self, most: usize) {
-        if self.tasks.len() < most {
+        if self.all.len() < most {
             return;
         }
-        self.tasks.retain(|task| !task.is_finished());
-        if self.tasks.len() >= most
-            && let Some(oldest) = self.tasks.pop_front()
-        {
-            oldest.abort();
+        self.all.retain(|open| !open.task.is_finished());
+        if self.all.len() < most {
+            return;
+        }
+        let idle = self.all.iter().position(|open| !open.is_busy.load(Ordering::Relaxed));
+        if let Some(open) = self.all.remove(idle.unwrap_or(0)) {
+            open.task.abort();
         }
     }
 }
 
 /// Answers the requests of a connection one after another, and ends with it. How it ends concerns no other.
-pub(super) async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Arc<Served>) {
+pub(super) async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    served: Arc<Served>,
+    is_busy: Arc<AtomicBool>,
+) {
     let limits = served.limits;
     let service = service_fn(|request| {
-        let served = Arc::clone(&served);
-        async move { Ok::<_, Infallible>(respond(&request, &served).await) }
+        let (served, is_busy) = (Arc::clone(&served), Arc::clone(&is_busy));
+        async move {
+            is_busy.store(true, Ordering::Relaxed);
+            let response = respond(&request, &served).await;
+            is_busy.store(false, Ordering::Relaxed);
+            Ok::<_, Infallible>(response)
+        }
     });
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
