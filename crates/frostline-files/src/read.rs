@@ -1,6 +1,6 @@
 //! Reading files that others made: only regular ones, only up to a limit, and knowing which file was read.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
@@ -14,19 +14,30 @@ use crate::FileError;
 pub fn open(path: &Path) -> Result<File, FileError> {
     let open = || {
         regular(&fs::metadata(path)?)?;
-        let file = File::open(path)?;
-        regular(&file.metadata()?)?;
-        Ok(file)
+        open_now(path, File::options().read(true))
     };
     open().map_err(FileError::of(path))
 }
 
-fn regular(found: &Metadata) -> io::Result<()> {
+/// Opens a regular file with these options, and never waits: a pipe may have come in its place since it was looked at.
+pub(crate) fn open_now(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags((rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits() as i32);
+    }
+    let file = options.open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Checks that this is a regular file.
+pub(crate) fn regular(found: &Metadata) -> io::Result<()> {
     if found.is_file() {
         return Ok(());
     }
     let what = if found.is_dir() { "a folder" } else { "a pipe or a device" };
-    Err(io::Error::other(format!("{what}, where a file was expected")))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}, where a file was expected")))
 }
 
 /// Reads a whole regular file of at most `most` bytes.

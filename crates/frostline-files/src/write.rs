@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::FileError;
 use crate::claim::{Commit, Disk, WorkClaim, commit, token};
 use crate::fault::{Extent, Operation, through};
+use crate::read::{open_now, regular};
 use crate::seal::sealed;
 
 /// The bytes that a [`Writer`] keeps before it writes them.
@@ -225,6 +226,14 @@ pub fn create_own_folder(path: &Path) -> Result<(), FileError> {
     create_folder(path)
 }
 
+/// Opens a file that is there and is regular, or that these options create.
+fn open_ours(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    if let Ok(found) = fs::symlink_metadata(path) {
+        regular(&found)?;
+    }
+    open_now(path, options)
+}
+
 fn refuse_link(path: &Path) -> Result<(), FileError> {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         let reason = "it is a link to somewhere else, and nothing is written there; remove it";
@@ -236,9 +245,10 @@ fn refuse_link(path: &Path) -> Result<(), FileError> {
 /// Opens a file to add to it, and creates it where it is missing.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// If it cannot be opened, is a link to somewhere else, or is no regular file.
 pub fn append(path: &Path) -> Result<Appender, FileError> {
-    let open = |_| OpenOptions::new().create(true).append(true).open(path);
+    refuse_link(path)?;
+    let open = |_| open_ours(path, OpenOptions::new().create(true).append(true));
     let file = through(Operation::Create, path, open).map_err(FileError::of(path))?;
     Ok(Appender { path: path.into(), file })
 }
@@ -297,7 +307,9 @@ fn write_through(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<usize
 /// If it cannot be opened, or is a link to somewhere else.
 pub fn lock_file(path: &Path) -> Result<File, FileError> {
     refuse_link(path)?;
-    let open = |_| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    let open = |_| open_ours(path, &mut options);
     through(Operation::Create, path, open).map_err(FileError::of(path))
 }
 
@@ -367,6 +379,24 @@ pub fn remove_empty_folder(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_that_are_no_links_are_added_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [pipe, link, to] = ["pipe", "link", "to"].map(|name| folder.path().join(name));
+        fs::write(&to, "mine").expect("a file");
+        std::os::unix::fs::symlink(&to, &link).expect("a link");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+        for (path, reason) in [(&pipe, "a pipe"), (&link, "a link"), (&folder.path().into(), "a folder")] {
+            // A pipe that is opened for writing would wait for a reader.
+            let errors = [append(path).expect_err("refused"), lock_file(path).expect_err("refused")];
+            for error in errors {
+                assert!(error.to_string().contains(reason), "{error}");
+            }
+        }
+        assert_eq!(fs::read(&to).expect("it is there"), b"mine");
+    }
 
     #[test]
     fn a_kept_file_has_both_names_until_the_first_is_written_again() {

@@ -6,6 +6,7 @@
 use frostline_files::claim::{Disk, WorkClaim};
 use serde::{Deserialize, Serialize};
 
+use crate::record_check::too_large;
 use crate::{Accounts, Cell, Checkpoints, DevPoint, EpochRow, MadeBy};
 
 /// The line on standard input after which a worker takes no job, stores where its cell is after the running step, and
@@ -118,6 +119,14 @@ pub enum Event {
 }
 
 impl Event {
+    /// The event in a line of a cell's `metrics.jsonl`, which may come from anywhere. Nothing if it is no event, or has a
+    /// number above 2^53, as no record has: with such numbers nothing can be computed.
+    #[must_use]
+    pub fn read_line(line: &str) -> Option<Self> {
+        let value = serde_json::from_str(line).ok()?;
+        too_large(&value).is_none().then(|| serde_json::from_value(value).ok())?
+    }
+
     /// The id of the cell that the event is about; nothing for [`Event::Ready`].
     #[must_use]
     pub fn id(&self) -> Option<&str> {

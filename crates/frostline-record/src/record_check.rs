@@ -49,7 +49,7 @@ impl Cell {
 }
 
 /// The first number that is too large, as it is written.
-fn too_large(value: &Value) -> Option<String> {
+pub(crate) fn too_large(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => {
             let large = number.as_f64().is_none_or(|number| number.abs() > LARGEST);

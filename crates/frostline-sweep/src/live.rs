@@ -1,10 +1,9 @@
 //! How far a running cell is, from the events that its worker appends to `metrics.jsonl` in the cell's folder.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use frostline_record::{EpochRow, Event, StepEvent};
+use frostline_record::{Event, StepEvent};
 use serde::Serialize;
 
 /// What is said of a cell whose data and model are not loaded yet.
@@ -38,7 +37,7 @@ pub struct Progress {
     pub peak_rss_mib: Option<f64>,
     /// The loss after so many steps, at most [`MOST_POINTS`] points.
     pub losses: Vec<(u64, f64)>,
-    /// Accuracy on dev in [0, 1] after each epoch.
+    /// Accuracy on dev in [0, 1] after each epoch, at most [`MOST_POINTS`] points.
     pub dev_accuracy: Vec<(u32, f64)>,
 }
 
@@ -52,8 +51,8 @@ pub(crate) struct Live {
     /// Up to where it was read.
     read: u64,
     last: Option<StepEvent>,
-    losses: Curve,
-    dev_accuracy: Vec<(u32, f64)>,
+    losses: Curve<u64>,
+    dev_accuracy: Curve<u32>,
 }
 
 impl Live {
@@ -65,7 +64,7 @@ impl Live {
             read: 0,
             last: None,
             losses: Curve::default(),
-            dev_accuracy: Vec::new(),
+            dev_accuracy: Curve::default(),
         }
     }
 
@@ -73,24 +72,23 @@ impl Live {
     /// moment says nothing new.
     pub(crate) fn read(&mut self) -> Option<Progress> {
         if let Ok(text) = self.appended() {
-            // A line that is still being written is read the next time.
-            let whole = text.rfind('\n').map_or(0, |end| end + 1);
+            // A line that is still being written is read the next time. One that fills all that is read is no event.
+            let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            let whole = if end == 0 && text.len() as u64 == MOST_READ { text.len() } else { end };
             self.read += whole as u64;
-            text[..whole]
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok())
-                .for_each(|event| self.add(event));
+            let text = String::from_utf8_lossy(&text[..whole]);
+            text.lines().filter_map(Event::read_line).for_each(|event| self.add(event));
         }
         self.progress()
     }
 
     /// Whether the cell is loaded and takes steps: its worker makes the file before the first one.
     pub(crate) fn has_begun(&self) -> bool {
-        self.file.exists()
+        self.file.is_file()
     }
 
-    fn appended(&mut self) -> std::io::Result<String> {
-        let mut file = File::open(&self.file)?;
+    fn appended(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut file = frostline_files::open(&self.file).map_err(|error| error.reason)?;
         if file.metadata()?.len() < self.read {
             // The cell has begun anew.
             *self = Self { file: std::mem::take(&mut self.file), ..Self::of(Path::new(""), &self.id) };
@@ -98,7 +96,7 @@ impl Live {
         file.seek(SeekFrom::Start(self.read))?;
         let mut bytes = Vec::new();
         file.take(MOST_READ).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(bytes)
     }
 
     fn add(&mut self, event: Event) {
@@ -110,15 +108,9 @@ impl Live {
                 self.losses.add(step.step, step.loss_nats);
                 self.last = Some(step);
             }
-            Event::Epoch { row, .. } => self.epoch(&row),
+            Event::Epoch { row, .. } => self.dev_accuracy.add(row.epoch, row.dev.accuracy()),
             _ => {}
         }
-    }
-
-    /// Later epochs that are known are those of an attempt that ended.
-    fn epoch(&mut self, row: &EpochRow) {
-        self.dev_accuracy.retain(|(epoch, _)| *epoch < row.epoch);
-        self.dev_accuracy.push((row.epoch, row.dev.accuracy()));
     }
 
     fn progress(&self) -> Option<Progress> {
@@ -134,6 +126,7 @@ impl Live {
             losses: self.losses.0.clone(),
             dev_accuracy: self
                 .dev_accuracy
+                .0
                 .iter()
                 .copied()
                 .filter(|(epoch, _)| *epoch <= last.epoch)
@@ -144,11 +137,11 @@ impl Live {
 
 /// Points of a curve, thinned so that their number stays bounded.
 #[derive(Default)]
-struct Curve(Vec<(u64, f64)>);
+struct Curve<T>(Vec<(T, f64)>);
 
-impl Curve {
+impl<T: PartialOrd> Curve<T> {
     /// Adds a point. Those at its place and behind it were of an attempt that ended, and are dropped.
-    fn add(&mut self, at: u64, value: f64) {
+    fn add(&mut self, at: T, value: f64) {
         while self.0.pop_if(|(last, _)| *last >= at).is_some() {}
         self.0.push((at, value));
         if self.0.len() > MOST_POINTS {
@@ -166,7 +159,7 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write as _;
 
-    use frostline_record::Score;
+    use frostline_record::{EpochRow, Score};
 
     use super::*;
 
@@ -244,6 +237,29 @@ mod tests {
         std::fs::remove_file(folder.path().join("metrics.jsonl")).expect("removed");
         append(folder.path(), &line(&step(5, 3.0)));
         assert_eq!(live.read().expect("a step").losses, [(5, 3.0)]);
+    }
+
+    #[test]
+    fn events_with_numbers_that_nothing_can_be_computed_with_are_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut live = Live::of(folder.path(), "a1");
+        let large = [1e308, -1e308, 1e16].map(|loss| line(&step(20, loss))).concat();
+        append(folder.path(), &(line(&step(10, 2.0)) + &large + &line(&step(u64::MAX, 1.0))));
+        assert_eq!(live.read().expect("a step").losses, [(10, 2.0)]);
+    }
+
+    #[test]
+    fn many_epochs_and_lines_without_end_take_bounded_time_and_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut live = Live::of(folder.path(), "a1");
+        let epochs: String = (1..10_000).map(|number| line(&epoch(number))).collect();
+        append(folder.path(), &("x".repeat(2 * MOST_READ as usize) + "\n" + &line(&step(10, 2.0)) + &epochs));
+        let looks = (0..10).take_while(|_| live.read().is_none()).count();
+        assert_eq!(looks, 2, "what is read is not read again");
+        while live.read != std::fs::metadata(&live.file).expect("the file").len() {
+            live.read();
+        }
+        assert!(live.dev_accuracy.0.len() <= MOST_POINTS);
     }
 
     #[test]

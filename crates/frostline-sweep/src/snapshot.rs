@@ -147,8 +147,8 @@ impl Watched {
         {
             (self.sweep, self.file) = (sweep, file);
         }
-        // Where nothing can be written, the ages of claims are unknown.
-        let _ = self.claimant.read_clock(&self.folder);
+        // Who looks on writes nothing, also no file that would tell the server's time.
+        self.claimant.guess_clock();
         let cells = std::mem::take(&mut self.sweep.cells);
         let found = cells.iter().map(|cell| self.cell(cell)).collect();
         self.sweep.cells = cells;
@@ -332,6 +332,70 @@ mod tests {
         assert_eq!(counts(), (0, 1, rest));
         frostline_files::remove(&place.join("record.json")).expect("removed");
         assert_eq!(counts(), (0, 0, rest + 1));
+    }
+
+    /// A folder may come from anybody: a pipe in the place of a file would keep its reader waiting for ever.
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_links_to_devices_are_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sweep = common::sweep("pipes", &common::paper(), 1, false, "");
+        sweep.write(folder.path()).expect("written");
+        let [claimed, piped, recorded] =
+            [0, 1, 2].map(|at: usize| Sweep::cell_folder(folder.path(), &sweep.cells[at]));
+        for place in [&claimed, &piped, &recorded] {
+            frostline_files::create_own_folder(place).expect("a folder");
+        }
+        let pipe = |path: PathBuf| {
+            assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
+        };
+        let me = Owner::this_process("frostline work", LEASE);
+        frostline_files::write(&claimed.join(CLAIM), me.text().as_bytes()).expect("a claim");
+        pipe(claimed.join("metrics.jsonl"));
+        pipe(piped.join(CLAIM));
+        pipe(recorded.join("record.json"));
+        std::os::unix::fs::symlink("/dev/zero", piped.join("record.json")).expect("a link");
+        let mut watched = Watched::open(folder.path()).expect("a sweep");
+        let found = watched.look();
+        let CellState::Running { loaded, progress, .. } = &found.cells[0].state else {
+            panic!("{:?}", found.cells[0])
+        };
+        assert_eq!((*loaded, progress), (false, &None));
+        for cell in &found.cells[1..3] {
+            let CellState::Failed { error } = &cell.state else { panic!("{cell:?}") };
+            assert!(error.contains("a pipe or a device"), "{error}");
+        }
+        // The list of cells itself.
+        frostline_files::remove(&folder.path().join("sweep.json")).expect("removed");
+        pipe(folder.path().join("sweep.json"));
+        assert_eq!(watched.look().counts, found.counts);
+        assert!(Watched::open(folder.path()).is_err());
+    }
+
+    /// A folder may be readable only, and a colleague's folder stays as it is.
+    #[test]
+    fn who_looks_on_writes_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sweep = common::sweep("looks", &common::paper(), 1, false, "");
+        sweep.write(folder.path()).expect("written");
+        let place = Sweep::cell_folder(folder.path(), &sweep.cells[0]);
+        frostline_files::create_own_folder(&place).expect("a folder");
+        let me = Owner::this_process("frostline work", LEASE);
+        frostline_files::write(&place.join(CLAIM), me.text().as_bytes()).expect("a claim");
+        // A file that is made and removed again changes its folder's times.
+        let all = || {
+            [folder.path(), &folder.path().join("cells"), &place]
+                .map(|path| Identity::of(path).expect("it is there"))
+        };
+        let before = all();
+        let found = Watched::open(folder.path()).expect("a sweep").look();
+        assert!(
+            matches!(found.cells[0].state, CellState::Running { seen_s: Some(_), .. }),
+            "{:?}",
+            found.cells[0]
+        );
+        crate::status::status(folder.path()).expect("printed");
+        assert_eq!(all(), before);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! Format: <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU> ("JSON array format"). Each
 //! process appends whole lines, so that a killed one leaves a file that can be read; the closing bracket is optional.
 
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -54,7 +53,9 @@ fn is_ours(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     // A file that cannot be read is left to the message of the one that cannot be written.
-    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+    let read = frostline_files::open(path)
+        .map_err(|error| error.reason)
+        .and_then(|file| file.take(4096).read_to_end(&mut start));
     let is_trace = || {
         let events = start.strip_prefix(b"[\n").map(String::from_utf8_lossy);
         events.is_some_and(|events| events.lines().next().is_none_or(|event| event.contains("\"ph\":")))

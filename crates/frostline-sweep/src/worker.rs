@@ -1,6 +1,5 @@
 //! One worker process: it reads jobs and writes events; its standard error goes to a log.
 
-use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
@@ -135,7 +134,7 @@ impl Worker {
     pub(crate) fn log_end(&self) -> String {
         let mut text = Vec::new();
         let read = || -> std::io::Result<Vec<u8>> {
-            let mut file = File::open(&self.log)?;
+            let mut file = frostline_files::open(&self.log).map_err(|error| error.reason)?;
             let end = file.metadata()?.len();
             file.seek(SeekFrom::Start(self.log_start.max(end.saturating_sub(LOG_END))))?;
             file.read_to_end(&mut text)?;

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::fault::{Extent, Operation, through};
+use crate::read::open_now;
 
 /// The largest claim that is read.
 ///
@@ -111,7 +112,7 @@ impl SharedFiles for Disk {
     fn look(&self, path: &Path) -> io::Result<Option<Seen>> {
         let look = || {
             // Opening it asks the server, where a look at its name alone may be answered from a cache.
-            let file = fs::File::open(path)?;
+            let file = open_now(path, OpenOptions::new().read(true))?;
             let modified = file.metadata()?.modified()?;
             let mut bytes = Vec::new();
             file.take(MOST_CLAIM).read_to_end(&mut bytes)?;

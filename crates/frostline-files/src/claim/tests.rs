@@ -104,6 +104,20 @@ fn rest(folder: &TempDir) -> Vec<String> {
     names.filter(|name| name != CLAIM).collect()
 }
 
+/// A claim is a small regular file; opening a pipe would wait for ever.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_claim() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(CLAIM);
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo runs").success());
+    let claimant = Claimant::new(Disk, Owner::this_process("a test", LEASE));
+    let errors = [claimant.holder(&file).expect_err("a pipe"), claimant.attempt(&file).expect_err("a pipe")];
+    for error in errors {
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+    }
+}
+
 #[test]
 fn of_two_claimants_one_gets_it() {
     let (folder, file) = folder();

@@ -112,6 +112,9 @@ fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
              processes agree on who runs a cell; give another --out"
         );
     }
+    if error.kind() == std::io::ErrorKind::InvalidInput {
+        return anyhow!("{folder}/{CLAIM}: {error}; remove it, and run the same command again");
+    }
     anyhow!(
         "{folder}: no claim can be made ({error}); free some disk or give another --out, and run the same command again"
     )
