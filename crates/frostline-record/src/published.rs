@@ -1,7 +1,6 @@
 //! Records as they are published: without words of treebanks, models, and places on a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,28 +58,33 @@ fn without_words(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The places on this machine that a sweep's settings name, each with what stands for it once published: as many of its last
-/// names as tell it apart.
+/// The paths that a sweep's settings name, each with what stands for it once published: its last name, with a number if
+/// several have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(Vec<(String, String)>);
 
 impl Places {
     fn of<'a>(named: impl Iterator<Item = &'a str>) -> Self {
-        let is_place =
-            |place: &&str| Path::new(place).is_absolute() && Path::new(place).file_name().is_some();
-        let all: BTreeSet<&str> = named.filter(is_place).collect();
-        let short = shortened(&all);
-        let mut found: Vec<_> = short.into_iter().map(|(place, short)| (place.to_string(), short)).collect();
+        let all: BTreeSet<&str> = named.filter(|place| is_place(place)).collect();
+        let mut taken = BTreeSet::new();
+        let mut found: Vec<_> = all
+            .into_iter()
+            .filter_map(|place| {
+                let name = last_name(place)?;
+                let numbered = (2..).map(|number| format!("{name}-{number}"));
+                let short =
+                    std::iter::once(name.to_string()).chain(numbered).find(|name| !taken.contains(name))?;
+                taken.insert(short.clone());
+                Some((place.to_string(), short))
+            })
+            .collect();
         // One may be the beginning of another.
         found.sort_by_key(|(place, _)| std::cmp::Reverse(place.len()));
         Self(found)
     }
 
-    /// The same value without them, wherever a text of it names one.
+    /// The same value without them, and without any other path in a text of it.
     fn hidden_in<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
-        if self.0.is_empty() {
-            return value;
-        }
         let mut plain = serde_json::to_value(value).expect("plain data always serialises");
         self.hide(&mut plain);
         serde_json::from_value(plain).expect("texts are as good as other texts")
@@ -92,12 +96,62 @@ impl Places {
                 for (place, short) in &self.0 {
                     *text = replaced(text, place, short);
                 }
+                *text = without_paths(text);
             }
             Value::Array(values) => values.iter_mut().for_each(|value| self.hide(value)),
             Value::Object(values) => values.values_mut().for_each(|value| self.hide(value)),
             _ => {}
         }
     }
+}
+
+/// Whether the name of an encoder or a dataset is a path. `OWNER/NAME` is a name, as hubs have them.
+fn is_place(name: &str) -> bool {
+    let parts = || name.split(['/', '\\']);
+    !name.starts_with("embedded:")
+        && (begins_as_path(name)
+            || name.contains('\\')
+            || parts().count() > 2
+            || parts().any(|part| part == ".."))
+}
+
+/// Whether a word begins as paths do: at a root, in the user's folder, here or above, or on a drive.
+fn begins_as_path(word: &str) -> bool {
+    let drive = |word: &str| {
+        let bytes = word.as_bytes();
+        bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && b"/\\".contains(&bytes[2])
+    };
+    let home = |word: &str| word.starts_with('~') && word.contains('/');
+    ["/", "./", "../", ".\\", "..\\", "\\\\"].iter().any(|start| word.starts_with(start))
+        || home(word)
+        || drive(word)
+}
+
+/// The last name of a path; nothing if it has none.
+fn last_name(path: &str) -> Option<&str> {
+    let names = path.split(['/', '\\']).filter(|name| !matches!(*name, "" | "." | ".." | "~"));
+    names.last().filter(|name| !name.ends_with(':'))
+}
+
+/// The text with each word that is a path cut to its last name.
+fn without_paths(text: &str) -> String {
+    let is_border = |sign: char| sign.is_whitespace() || "\"'`=,;()[]{}<>|".contains(sign);
+    let mut out = String::new();
+    for piece in text.split_inclusive(is_border) {
+        let word = piece.trim_end_matches(is_border);
+        // What is behind a colon may be a path, as in `file:/home/me/x` or `scores of dev:/home/me/x`.
+        let is_address = word.contains("://") && !word.starts_with("file:");
+        let colon = word
+            .find(':')
+            .filter(|&at| !is_address && !begins_as_path(word) && !word.starts_with("embedded:") && at > 0);
+        let (before, path) = word.split_at(colon.map_or(0, |at| at + 1));
+        let is_path =
+            !is_address && (begins_as_path(path) || path.split(['/', '\\']).any(|part| part == ".."));
+        out += before;
+        out += last_name(path).filter(|_| is_path).unwrap_or(path);
+        out += &piece[word.len()..];
+    }
+    out
 }
 
 /// As many of the last names of each path as tell it apart from the others.
@@ -131,12 +185,13 @@ fn replaced(text: &str, place: &str, short: &str) -> String {
 }
 
 impl Sweep {
-    /// The places on this machine that the plan and the cells name.
+    /// The paths that the plan and the cells name.
     #[must_use]
     pub fn places(&self) -> Places {
-        let Plan { treebanks, reference, settings, grid, .. } = &self.plan;
+        let Plan { treebanks, reference, settings, grid, policies, langs, .. } = &self.plan;
         let encoders = self.cells.iter().map(|cell| &cell.settings).chain([settings]);
-        let axis = grid.get("encoder.name").into_iter().flatten().filter_map(toml::Value::as_str);
+        let own = policies.values().chain(langs.values()).filter_map(|stage| stage.get("encoder.name"));
+        let axis = grid.get("encoder.name").into_iter().flatten().chain(own).filter_map(toml::Value::as_str);
         let named = treebanks.values().map(String::as_str).chain([reference.as_str()]).chain(axis);
         Places::of(named.chain(encoders.map(|settings| settings.encoder.name.as_str())))
     }
@@ -182,7 +237,7 @@ impl Record {
 }
 
 impl Cell {
-    /// Leaves of every input's path the file and its folder. The id does not depend on paths.
+    /// Leaves the file's name of every input's path. The id does not depend on paths.
     fn forget_places(&mut self) {
         self.inputs.values_mut().for_each(Input::forget_place);
     }
@@ -190,10 +245,10 @@ impl Cell {
 
 impl Input {
     fn forget_place(&mut self) {
-        let path = Path::new(&self.path);
-        let folder = path.parent().and_then(Path::file_name);
-        if let (true, Some(folder), Some(file)) = (path.is_absolute(), folder, path.file_name()) {
-            self.path = format!("{}/{}", folder.to_string_lossy(), file.to_string_lossy());
+        if !self.path.starts_with("embedded:")
+            && let Some(name) = last_name(&self.path)
+        {
+            self.path = name.into();
         }
     }
 }
@@ -278,31 +333,103 @@ mod tests {
     }
 
     #[test]
-    fn places_that_settings_name_keep_what_tells_them_apart() {
+    fn places_that_settings_name_are_told_apart() {
         let places = Places::of(
-            ["/mnt/a/enc", "/mnt/b/enc", "/data/UD_X", "/data/UD_X/new", "UD_Y", "../UD_Z", "/"].into_iter(),
+            ["/mnt/a/enc", "/mnt/b/enc", "/data/UD_X", "/data/UD_X/new", "UD_Y", "../UD_Z", "/", "hub/name"]
+                .into_iter(),
         );
         let hidden = |text: &str| places.hidden_in(text.to_string());
         assert_eq!(
             hidden("encoder.name=[\"/mnt/a/enc\", \"/mnt/b/enc\"]"),
-            "encoder.name=[\"a/enc\", \"b/enc\"]"
+            "encoder.name=[\"enc\", \"enc-2\"]"
         );
         assert_eq!(hidden("/data/UD_X/new and /data/UD_X"), "new and UD_X");
-        assert_eq!(hidden("/data/UD_X/dev.conllu, /data/UD_X2"), "UD_X/dev.conllu, /data/UD_X2");
+        assert_eq!(hidden("/data/UD_X/dev.conllu, /data/UD_X2"), "UD_X/dev.conllu, UD_X2");
         assert_eq!(hidden("old/data/UD_X"), "old/data/UD_X");
-        assert_eq!(hidden("UD_Y and ../UD_Z"), "UD_Y and ../UD_Z");
+        assert_eq!(hidden("UD_Y, hub/name and ../UD_Z"), "UD_Y, hub/name and UD_Z");
         let nested = places.hidden_in(vec![Some(("/data/UD_X".to_string(), 1e-4, u64::MAX))]);
         assert_eq!(nested, [Some(("UD_X".to_string(), 1e-4, u64::MAX))]);
     }
 
     #[test]
-    fn a_path_keeps_its_file_and_folder() {
+    fn an_inputs_path_keeps_its_file() {
         let path = |path: &str| {
             let mut input = Input { path: path.into(), sha256: String::new(), bytes: 0 };
             input.forget_place();
             input.path
         };
-        assert_eq!(path("/ud/UD_Naija-NSC/dev.conllu"), "UD_Naija-NSC/dev.conllu");
+        assert_eq!(path("/home/alice/dev.conllu"), "dev.conllu");
+        assert_eq!(path("../home/alice/dev.conllu"), "dev.conllu");
+        assert_eq!(path(r"C:\Users\alice\dev.conllu"), "dev.conllu");
         assert_eq!(path("embedded:demo/en/dev.conllu"), "embedded:demo/en/dev.conllu");
+    }
+
+    #[test]
+    fn a_path_in_any_text_is_cut_to_its_last_name() {
+        let cases = [
+            ("../home/alice/enc", "enc"),
+            ("encoder.name=../home/alice/enc", "encoder.name=enc"),
+            ("trained in ~/work/alice/x, see ./alice/notes.md", "trained in x, see notes.md"),
+            ("data/../../alice/x", "x"),
+            ("(/home/alice/x)\t'/home/alice/y'", "(x)\t'y'"),
+            ("file:///home/alice/x:/home/alice/y", "file:y"),
+            ("log:/home/alice/x", "log:x"),
+            (r"C:\Users\alice\x or \\server\alice\x or C:/alice/x", "x or x or x"),
+            ("/home/alice/", "alice"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_paths(text), expected, "{text}");
+        }
+        for text in [
+            "and/or",
+            "1/2",
+            "hub/name",
+            "https://doi.org/10.1/x",
+            "embedded:demo/en",
+            "a: b",
+            "/",
+            "..",
+            "~",
+            "50 %/s",
+        ] {
+            assert_eq!(without_paths(text), text);
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_published_sweep_has_a_path() {
+        let plan = "schema = 4\nname = 'x'\nabout = 'from /home/alice/about'\ncaveats = ['see ../alice/caveat']\n\
+                    reference = 'alice/paper/figures.toml'\n\
+                    [treebanks]\nen = '../home/alice/UD_X'\npcm = 'work/of/alice/UD_Y'\nde = 'UD_Z'\n\
+                    [settings]\nencoder.name = '~/alice/enc'\n\
+                    [grid]\nlang = ['en', 'pcm', 'de']\npolicy = ['none']\nseed = [1]\n\
+                    'encoder.name' = ['~/alice/enc', 'alice/models/enc', 'hub/name']\n";
+        let plan = Plan::parse(plan, "x.toml").expect("a plan");
+        let cells = plan.expand().expect("settings").into_iter().map(|settings| {
+            let path = |path: &str| Input { path: path.into(), sha256: String::new(), bytes: 0 };
+            let inputs =
+                [("train".into(), path("alice/train.conllu")), ("dev".into(), path("../alice/dev.conllu"))];
+            Cell::new(settings, inputs.into(), "flex", "c0de")
+        });
+        let cells = cells.collect();
+        let overrides = vec!["encoder.name=~/alice/enc".into(), "save.to=\"./alice/x\"".into()];
+        let (reference, rates) = (None, None);
+        let sweep = Sweep {
+            schema: crate::SCHEMA,
+            plan,
+            overrides,
+            cells,
+            reference,
+            rates,
+            search_continues: false,
+        };
+        let published = sweep.published();
+        let text = serde_json::to_string_pretty(&published).expect("plain data");
+        assert!(!text.contains("alice"), "{text}");
+        assert!(
+            text.contains("\"enc\"") && text.contains("\"enc-2\"") && text.contains("hub/name"),
+            "{text}"
+        );
+        assert_eq!(published.clone().published(), published, "what is published can be published again");
     }
 }
