@@ -1,8 +1,62 @@
 //! SLURM's own commands: `sbatch`, `squeue`, `scancel`, `scontrol`.
 
+use std::fmt::{self, Display, Formatter};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+/// The number of a job, of an array's task or of several tasks, as SLURM writes them: `123`, `123_4`, `123_[0-5]`. Nothing
+/// else reaches SLURM's commands, which would take `--user=ME` for all jobs of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct JobId(String);
+
+/// The most digits of a number; SLURM counts to 2^32.
+const MOST_DIGITS: usize = 10;
+
+impl TryFrom<String> for JobId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let is_number = |text: &str| {
+            (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let is_list = |list: &str| {
+            list.split(',').all(|range| {
+                range
+                    .split_once('-')
+                    .map_or(is_number(range), |(first, last)| is_number(first) && is_number(last))
+            })
+        };
+        let is_task = |task: &str| match task.strip_prefix('[') {
+            Some(rest) => rest.strip_suffix(']').is_some_and(is_list),
+            None => is_number(task),
+        };
+        let (job, task) = text.split_once('_').map_or((text.as_str(), None), |(job, task)| (job, Some(task)));
+        if is_number(job) && task.is_none_or(is_task) {
+            return Ok(Self(text));
+        }
+        Err(format!("`{text}` is no number of a job, as in 123, 123_4 or 123_[0-5]"))
+    }
+}
+
+impl From<JobId> for String {
+    fn from(job: JobId) -> Self {
+        job.0
+    }
+}
+
+impl Display for JobId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Numbers of jobs in one text.
+pub(super) fn joined(jobs: &[JobId], between: &str) -> String {
+    jobs.iter().map(|job| job.0.as_str()).collect::<Vec<_>>().join(between)
+}
 
 /// Runs one of SLURM's commands, and returns what it printed.
 fn output(program: &str, arguments: &[String]) -> anyhow::Result<String> {
@@ -33,13 +87,10 @@ pub(super) fn quoted(word: &str) -> String {
 }
 
 /// Submits a job and returns its number.
-pub(super) fn submit(arguments: &[String]) -> anyhow::Result<String> {
+pub(super) fn submit(arguments: &[String]) -> anyhow::Result<JobId> {
     let printed = output("sbatch", arguments)?;
     let number = printed.trim().split(';').next().unwrap_or_default();
-    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        bail!("sbatch printed `{}` where a job's number was expected", printed.trim());
-    }
-    Ok(number.into())
+    JobId::try_from(number.to_string()).map_err(|error| anyhow!("what sbatch printed: {error}"))
 }
 
 /// The number of jobs that one array can have.
@@ -55,9 +106,9 @@ fn limit_in(config: &str) -> Option<usize> {
 
 /// The state of each job that has these numbers, with the reason of those that wait. Jobs that the controller has
 /// forgotten are not there.
-pub(super) fn states(jobs: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+pub(super) fn states(jobs: &[JobId]) -> anyhow::Result<Vec<(String, String)>> {
     let arguments = ["-h", "-r", "-o", "%T|%r", "-j"].map(String::from);
-    let arguments: Vec<String> = arguments.into_iter().chain([jobs.join(",")]).collect();
+    let arguments: Vec<String> = arguments.into_iter().chain([joined(jobs, ",")]).collect();
     match output("squeue", &arguments) {
         Ok(text) => Ok(text.lines().filter_map(state).collect()),
         Err(error) if error.to_string().contains("Invalid job id") => Ok(Vec::new()),
@@ -71,8 +122,9 @@ fn state(line: &str) -> Option<(String, String)> {
 }
 
 /// Ends jobs.
-pub(super) fn cancel(jobs: &[String]) -> anyhow::Result<()> {
-    output("scancel", jobs).map(drop)
+pub(super) fn cancel(jobs: &[JobId]) -> anyhow::Result<()> {
+    let jobs: Vec<String> = jobs.iter().map(JobId::to_string).collect();
+    output("scancel", &jobs).map(drop)
 }
 
 /// Puts a job back into the queue.
@@ -104,6 +156,31 @@ mod tests {
     fn words_pass_through_a_shell() {
         let arguments = ["--array=0-3", "a b", "it's", ""].map(String::from);
         assert_eq!(shown("sbatch", &arguments), r"sbatch --array=0-3 'a b' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn the_number_of_a_job_is_nothing_else() {
+        let read = |text: &str| JobId::try_from(text.to_string());
+        for good in ["1", "123", "4294967295", "123_4", "123_[0-5]", "123_[0-5,7,9-11]"] {
+            assert_eq!(read(good).expect(good).to_string(), good);
+        }
+        for bad in [
+            "",
+            "-1",
+            "--user=me",
+            "12345678901",
+            "123_",
+            "_4",
+            "123_[",
+            "123_[]",
+            "123_[0-]",
+            "1 2",
+            "1,2",
+            "1\n",
+            "١",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

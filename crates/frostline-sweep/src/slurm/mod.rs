@@ -20,6 +20,7 @@ use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::units::counted;
+use engine::{JobId, joined};
 use submit::{Submission, Submitted, submissions};
 
 pub use options::SlurmArgs;
@@ -109,7 +110,7 @@ fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
         "slurm     {} in array {}, the report in job {}; logs in {path}/slurm",
         counted(submission.workers(), "worker"),
         submitted.array,
-        submitted.report.as_deref().unwrap_or_default()
+        submitted.report.as_ref().map_or_else(String::new, JobId::to_string)
     );
     say!(
         "          `frostline sweep --status {path}` shows how it stands, `frostline sweep --cancel {path}` ends it"
@@ -122,7 +123,7 @@ fn follow(path: &Path, cells: &[&Cell], submitted: &Submitted) -> Result<Round> 
     interrupts::listen(sender).environment()?;
     say!("          Ctrl-C leaves the jobs alone and ends this command");
     let mut watched = Watched { open: cells.to_vec(), done: 0, failed: Vec::new() };
-    let jobs: Vec<String> = submitted.numbers().collect();
+    let jobs: Vec<JobId> = submitted.numbers().collect();
     let (mut shown, mut empty) = (String::new(), 0);
     loop {
         watched.look(path);
@@ -240,12 +241,12 @@ pub(crate) fn cancel(folder: &Path) -> Result<Ending> {
     engine::cancel(&jobs).environment()?;
     say!(
         "cancelled {}; running cells are stored after their step, and the same sweep goes on with them",
-        jobs.join(", ")
+        joined(&jobs, ", ")
     );
     Ok(Ending::Done)
 }
 
-fn numbers(all: &[Submitted]) -> Vec<String> {
+fn numbers(all: &[Submitted]) -> Vec<JobId> {
     all.iter().flat_map(Submitted::numbers).collect()
 }
 

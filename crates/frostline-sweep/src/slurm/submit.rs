@@ -1,33 +1,36 @@
 //! From a sweep's folder to jobs: an array of workers that take cells, and behind it a job that writes the report.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::engine::{self, quoted};
+use super::engine::{self, JobId, joined, quoted};
 use super::options::SlurmArgs;
 use crate::program::Program;
 
 /// The largest list of submissions.
 const MOST_BYTES: u64 = 1 << 24;
 
+/// The largest program that is copied.
+const MOST_PROGRAM: u64 = 4 << 30;
+
 /// The jobs of one submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Submitted {
     /// The number of the array of workers.
-    pub array: String,
+    pub array: JobId,
     /// The number of the report's job; none where this command ended before it was submitted.
-    pub report: Option<String>,
+    pub report: Option<JobId>,
     /// Jobs of the array.
     pub workers: usize,
 }
 
 impl Submitted {
     /// The numbers of its jobs.
-    pub fn numbers(&self) -> impl Iterator<Item = String> {
+    pub fn numbers(&self) -> impl Iterator<Item = JobId> {
         [self.array.clone()].into_iter().chain(self.report.clone())
     }
 }
@@ -49,14 +52,14 @@ impl Submission {
     pub fn of(sweep: &Path, program: &Program, cells: usize, options: &SlurmArgs, passed: &[String]) -> Self {
         let folder = sweep.join("slurm");
         // By its bytes: another build may have the same code and other features.
-        let bytes = std::fs::read(&program.path).map(|bytes| frostline_record::sha256(&bytes));
-        let name = bytes.map_or_else(|_| program.about.code.clone(), |digest| digest[..16].into());
+        let digest = digest(&program.path);
+        let name = digest.as_ref().map_or(program.about.code.as_str(), |digest| &digest[..16]);
         let copy = folder.join(format!("frostline-{name}"));
         let workers = options.workers_for(cells);
         let name = sweep.file_name().map_or("sweep".into(), |name| name.display().to_string());
         let job = |what: &str, log: &str| {
-            let output = format!("--output={}", folder.join(log).display());
-            vec!["--parsable".into(), format!("--job-name=frostline-{what}-{name}"), output]
+            let job_name = format!("--job-name=frostline-{what}-{name}");
+            vec!["--parsable".into(), job_name, log_option(&folder, what, log)]
         };
         let mut of_workers = job("work", "%A_%a.log");
         of_workers.push(format!("--array=0-{}", workers.saturating_sub(1)));
@@ -65,6 +68,7 @@ impl Submission {
         of_workers.push(format!("--signal=B:USR1@{}", options.signal_s()));
         of_workers.extend(options.of_workers());
         let mut of_report = job("report", "report-%j.log");
+        of_report.push("--open-mode=append".into());
         of_report.extend(options.of_report());
         let words = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let (exe, out) = (copy.display().to_string(), sweep.display().to_string());
@@ -90,14 +94,14 @@ impl Submission {
     /// What would be run, as one would type it.
     pub fn shown(&self) -> String {
         let mut text = String::new();
-        let [work, report] = self.commands("JOB");
+        let [work, report] = self.commands(&"JOB");
         for ((path, script), command) in self.scripts.iter().zip([work, report]) {
             let _ = write!(text, "# {}\n{script}\n{}\n\n", path.display(), engine::shown("sbatch", &command));
         }
         text.trim_end().into()
     }
 
-    fn commands(&self, array: &str) -> [Vec<String>; 2] {
+    fn commands(&self, array: &dyn Display) -> [Vec<String>; 2] {
         let [work, report] = [0, 1].map(|at: usize| self.scripts[at].0.display().to_string());
         let behind = format!("--dependency=afterany:{array}");
         let of_work = self.of_workers.iter().cloned().chain([work]);
@@ -123,7 +127,7 @@ impl Submission {
         for (path, script) in &self.scripts {
             frostline_files::write(path, script.as_bytes())?;
         }
-        let [work, _] = self.commands("");
+        let [work, _] = self.commands(&"");
         let array = engine::submit(&work)?;
         let [_, report] = self.commands(&array);
         let mut submitted = Submitted { array, report: None, workers: self.workers };
@@ -133,8 +137,8 @@ impl Submission {
         }) {
             Ok(()) => Ok(submitted),
             Err(error) => {
-                let jobs: Vec<String> = submitted.numbers().collect();
-                let shown = jobs.join(", ");
+                let jobs: Vec<JobId> = submitted.numbers().collect();
+                let shown = joined(&jobs, ", ");
                 Err(error.context(match engine::cancel(&jobs) {
                     Ok(()) => format!("jobs {shown} were submitted and have been cancelled"),
                     Err(why) => format!("jobs {shown} were submitted and could not be cancelled ({why:#})"),
@@ -143,13 +147,32 @@ impl Submission {
         }
     }
 
-    /// Copies the program, unless it is there.
+    /// Copies the program, unless it is there. Another file of its name, which somebody else may have put into the folder,
+    /// is replaced.
     fn copy(&self, program: &Path) -> anyhow::Result<()> {
-        if self.program.exists() {
+        let there = digest(&self.program);
+        if there.is_some() && there == digest(program) {
             return Ok(());
         }
         frostline_files::copy(program, &self.program)
             .with_context(|| format!("the program cannot be copied to {}", self.program.display()))
+    }
+}
+
+/// The SHA-256 of a program, if it can be read.
+fn digest(program: &Path) -> Option<String> {
+    frostline_files::read(program, MOST_PROGRAM).ok().map(|bytes| frostline_record::sha256(&bytes))
+}
+
+/// The option of sbatch for a log in a folder. SLURM replaces `%` with a letter in the whole path, unless it is written
+/// `%%`. In a path with a backslash it replaces nothing, so that all workers add to one file there, and reads two
+/// backslashes as one.
+fn log_option(folder: &Path, what: &str, pattern: &str) -> String {
+    let folder = folder.display().to_string();
+    if folder.contains('\\') {
+        format!("--output={}/{what}.log", folder.replace('\\', r"\\"))
+    } else {
+        format!("--output={}/{pattern}", folder.replace('%', "%%"))
     }
 }
 
@@ -186,4 +209,61 @@ fn note(folder: &Path, new: &Submitted) -> anyhow::Result<()> {
     all.push(new.clone());
     let text = serde_json::to_string_pretty(&all)? + "\n";
     Ok(frostline_files::write(&folder.join("jobs.json"), text.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_lies_in_the_folder_whatever_its_name() {
+        let cases = [
+            ("/a/b", "--output=/a/b/%A_%a.log"),
+            ("/a/p%j%x", "--output=/a/p%%j%%x/%A_%a.log"),
+            ("/a/100%", "--output=/a/100%%/%A_%a.log"),
+            (r"/a/p\%j", r"--output=/a/p\\%j/work.log"),
+        ];
+        for (folder, expected) in cases {
+            assert_eq!(log_option(Path::new(folder), "work", "%A_%a.log"), expected);
+        }
+    }
+
+    #[test]
+    fn a_list_of_jobs_from_elsewhere_names_jobs_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = |array: &str, report: &str| {
+            let text = format!(r#"[{{ "array": "{array}", "report": {report}, "workers": 2 }}]"#);
+            frostline_files::write(&folder.path().join("jobs.json"), text.as_bytes()).expect("written");
+            noted(folder.path())
+        };
+        assert_eq!(list("123", "null").expect("a list")[0].numbers().count(), 1);
+        for bad in ["--user=me", "-u", "", "1 2", "1,2", "123_", "99999999999"] {
+            for error in [list(bad, "null"), list("123", &format!("{bad:?}"))] {
+                let error = format!("{:#}", error.expect_err(bad));
+                assert!(error.contains("jobs.json") && error.contains("is no number of a job"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_that_somebody_else_put_there_is_not_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [program, copy] = ["program", "copy"].map(|name| folder.path().join(name));
+        frostline_files::write(&program, b"ours").expect("written");
+        let submission = Submission {
+            folder: folder.path().into(),
+            program: copy.clone(),
+            scripts: Default::default(),
+            workers: 1,
+            of_workers: vec![],
+            of_report: vec![],
+        };
+        for there in [None, Some(b"theirs"), Some(b"ours\0\0")] {
+            if let Some(bytes) = there {
+                frostline_files::write(&copy, bytes).expect("written");
+            }
+            submission.copy(&program).expect("copied");
+            assert_eq!(frostline_files::read(&copy, 9).expect("it is there"), b"ours");
+        }
+    }
 }
