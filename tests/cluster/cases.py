@@ -71,12 +71,22 @@ def time_limit(world):
 
 
 def requeued(world):
-    """An administrator puts a running job back into the queue."""
-    job = world.submitted("short", "requeued", "--workers", "2")
-    job.has_recorded(3)
+    """An administrator puts a running job back into the queue in the middle of a cell."""
+    job = world.submitted("steady", "requeued", "--workers", "1")
+    job.victim()
     world.cluster.run(["scontrol", "requeue", f"{job.array}_0"])
     job.ends_well()
     assert any(step > 0 for step in job.went_on()), f"no cell went on\n{job.logs()}"
+
+
+def names(world):
+    """Folders whose names SLURM would read as patterns of its own have their logs."""
+    for out in ["p%j%x", "100%", r"a\b", r"a\%j"]:
+        job = world.submitted("short", out, "--workers", "2")
+        job.ends_well()
+        done = [int(count) for count in re.findall(r"^here +(\d+) cells?,", job.logs(), re.MULTILINE)]
+        assert sum(done) == len(job.wanted), f"{out}: {done}\n{job.logs()}"
+        assert "report " in job.logs("report*.log"), f"{out}: no log of the report"
 
 
 def cancelled(world):
@@ -171,6 +181,7 @@ CASES = {
     "two-copies": two_copies,
     "time-limit": time_limit,
     "requeued": requeued,
+    "names": names,
     "cancelled": cancelled,
     "too-many": too_many,
     "two-sweeps": two_sweeps,

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 import subprocess
 import threading
@@ -13,6 +14,10 @@ from slurm_here import processes, wait
 SHORT = ["--lease-s", "10"]
 
 
+# How long a cell of the study "steady" takes at least, alone on this machine.
+STEADY_S = 15
+
+
 class Study:
     """Cells of the demo, and their results in a quiet run without a cluster."""
 
@@ -21,8 +26,9 @@ class Study:
         self.wanted = None
 
 
-def studies(folder, demo):
-    """The studies by name; `demo` is the demo's plan. With checkpoints, a cell goes on after a power cut."""
+def studies(folder, demo, epoch_s):
+    """The studies by name; `demo` is the demo's plan, of which an epoch takes `epoch_s` here. With checkpoints, a cell goes
+    on after a power cut."""
     plan = folder / "checkpoints.toml"
     plan.write_text(demo + "\n[checkpoints]\nsteps = 5\nminutes = 0\n")
     return {
@@ -33,6 +39,11 @@ def studies(folder, demo):
             "--plan", str(plan), "--lang", "en", "--policies", "none,first-2,alternating", "--seeds", "42-47",
             "--set", "train.epochs=10",
         ]),
+        # Cells that are in their middle for a long time, however fast the machine is.
+        "steady": Study("steady", 2, [
+            "--plan", str(plan), "--lang", "en", "--policies", "none", "--seeds", "42,43",
+            "--set", f"train.epochs={math.ceil(STEADY_S / epoch_s)}",
+        ]),
     }
 
 
@@ -41,7 +52,15 @@ class World:
 
     def __init__(self, cluster, program, folder):
         self.cluster, self.program, self.folder = cluster, program, Path(folder)
-        self.studies = studies(self.folder, self.frostline("plans", "demo").stdout)
+        demo = self.frostline("plans", "demo").stdout
+        self.studies = studies(self.folder, demo, self.epoch_s())
+
+    def epoch_s(self):
+        """The time of an epoch of a cell of the demo on this machine."""
+        one = ["--lang", "en", "--policies", "none", "--seeds", "42", "--set", "train.epochs=1"]
+        self.frostline("sweep", "--no-timing", *one, "--out", "speed")
+        [record] = self.records("speed").values()
+        return record["timing"]["epochs"][0]["train_ms"] / 1000
 
     def frostline(self, *arguments, wants=0, limit_s=900, env=None):
         command = [self.program, *map(str, arguments)]
