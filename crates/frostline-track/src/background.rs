@@ -1,8 +1,8 @@
 //! Trackers on a thread of their own, so that training never waits for one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,8 +12,10 @@ use crate::{Ending, Point, Run, TrackError, Tracker};
 const ROOM: usize = 1 << 16;
 /// How often trackers write what they were told.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the end waits for trackers that are slow.
+/// How long trackers that are slow may send at the end.
 const GRACE: Duration = Duration::from_secs(15);
+/// How much longer the end waits for a request that is on its way, and until what was not sent is set aside.
+const REST: Duration = Duration::from_secs(15);
 
 enum Message {
     Start(Box<Run>),
@@ -22,13 +24,15 @@ enum Message {
 }
 
 /// Passes runs and values to trackers in the background. No call waits and none fails: what cannot be tracked is told
-/// to a function for warnings, once for each tracker until it works again. Dropping it waits for the trackers, for at
-/// most 15 seconds.
+/// to a function for warnings, once for each tracker until it works again. Dropping it waits for the trackers: they send for
+/// 15 seconds at most, and set the rest aside.
 #[derive(Debug)]
 pub struct Background {
     sender: Option<Sender<Message>>,
     /// Points that the thread has not taken yet.
     waiting: Arc<AtomicUsize>,
+    /// When trackers stop sending; set at the end.
+    until: Arc<OnceLock<Instant>>,
     /// Ends when the thread does.
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
@@ -41,13 +45,14 @@ impl Background {
         let (sender, messages) = channel();
         let (alive, ended) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let of_thread = waiting.clone();
+        let until = Arc::new(OnceLock::new());
+        let (of_thread, until_of_thread) = (waiting.clone(), until.clone());
         let thread = std::thread::spawn(move || {
             let _alive: Sender<()> = alive;
             let trackers = trackers.into_iter().map(|tracker| Watched { tracker, failed: false }).collect();
-            Thread { trackers, warn, waiting: of_thread }.run(&messages);
+            Thread { trackers, warn, waiting: of_thread, until: until_of_thread }.run(&messages);
         });
-        Self { sender: Some(sender), waiting, ended, thread: Some(thread) }
+        Self { sender: Some(sender), waiting, until, ended, thread: Some(thread) }
     }
 
     /// Begins a run.
@@ -77,8 +82,9 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
+        let _ = self.until.set(Instant::now() + GRACE);
         self.sender = None;
-        if self.ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Disconnected)
+        if self.ended.recv_timeout(GRACE + REST) == Err(RecvTimeoutError::Disconnected)
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
@@ -95,6 +101,7 @@ struct Thread<W> {
     trackers: Vec<Watched>,
     warn: W,
     waiting: Arc<AtomicUsize>,
+    until: Arc<OnceLock<Instant>>,
 }
 
 impl<W: Fn(&str)> Thread<W> {
@@ -113,12 +120,13 @@ impl<W: Fn(&str)> Thread<W> {
                     Message::End(run, at, ending) => tracker.end(run, *at, *ending),
                 });
             }
-            if over || flushed.elapsed() >= PAUSE {
-                self.flush(over);
-                flushed = Instant::now();
-            }
             if over {
-                return;
+                return self.finish();
+            }
+            // At the end the trackers have their time for all that is left.
+            if flushed.elapsed() >= PAUSE && self.until.get().is_none() {
+                self.flush();
+                flushed = Instant::now();
             }
         }
     }
@@ -134,15 +142,24 @@ impl<W: Fn(&str)> Thread<W> {
     }
 
     /// A tracker that failed is known to work again when it has written all that waits.
-    fn flush(&mut self, last: bool) {
+    fn flush(&mut self) {
         for Watched { tracker, failed } in &mut self.trackers {
             match tracker.flush() {
                 Ok(()) => *failed = false,
-                Err(error) if last || !*failed => {
+                Err(error) if !*failed => {
                     *failed = true;
                     (self.warn)(&format!("{}: {error}; training goes on", tracker.name()));
                 }
                 Err(_) => {}
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        let until = self.until.get().copied().unwrap_or_else(Instant::now);
+        for Watched { tracker, .. } in &mut self.trackers {
+            if let Err(error) = tracker.finish(until) {
+                (self.warn)(&format!("{}: {error}", tracker.name()));
             }
         }
     }
@@ -222,7 +239,8 @@ mod tests {
     fn a_tracker_that_fails_is_named_at_first_and_at_the_end() {
         let (seen, warnings) = told(10, Duration::ZERO, true);
         assert_eq!(seen.len(), 10);
-        assert_eq!(warnings, ["a test: file: the disk is full; training goes on"; 2]);
+        let first = "a test: file: the disk is full; training goes on";
+        assert_eq!(warnings, [first, "a test: file: the disk is full"]);
     }
 
     #[test]

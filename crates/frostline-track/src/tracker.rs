@@ -1,6 +1,7 @@
 //! What every tracker does.
 
-use std::time::SystemTime;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
 
 use frostline_files::FileError;
 
@@ -35,8 +36,16 @@ pub trait Tracker: Send {
     /// Writes or sends what waits.
     ///
     /// # Errors
-    /// If that fails; what was to be sent is kept for the next time, as far as there is room.
+    /// If that fails; what was to be sent is kept for the next time.
     fn flush(&mut self) -> Result<(), TrackError>;
+
+    /// Writes or sends what waits for the last time, and sets aside what could not be sent by then.
+    ///
+    /// # Errors
+    /// If something was not written or sent.
+    fn finish(&mut self, _until: Instant) -> Result<(), TrackError> {
+        self.flush()
+    }
 }
 
 /// Why something was not tracked.
@@ -53,4 +62,25 @@ pub enum TrackError {
         /// Why it failed.
         reason: String,
     },
+    /// A server did not take everything until the end.
+    #[error("{url}: {reason}; {runs} runs with {values} values were not sent{}", where_kept(kept.as_ref()))]
+    Unsent {
+        /// The server.
+        url: String,
+        /// Why it failed.
+        reason: String,
+        /// Runs of which something was not sent.
+        runs: usize,
+        /// Values that were not sent.
+        values: usize,
+        /// The folder that they are kept in, and the command that sends them.
+        kept: Option<(PathBuf, String)>,
+    },
+}
+
+fn where_kept(kept: Option<&(PathBuf, String)>) -> String {
+    match kept {
+        Some((folder, command)) => format!(" and are kept in {}; `{command}` sends them", folder.display()),
+        None => " and are lost".into(),
+    }
 }

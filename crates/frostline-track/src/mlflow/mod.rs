@@ -3,6 +3,8 @@
 mod folder;
 #[cfg(feature = "http")]
 mod server;
+#[cfg(feature = "http")]
+mod unsent;
 
 pub use folder::MlflowFolder;
 #[cfg(feature = "http")]

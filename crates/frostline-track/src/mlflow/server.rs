@@ -1,10 +1,14 @@
 //! MLflow's REST API.
 
-use std::collections::{HashMap, VecDeque};
-use std::time::{Duration, SystemTime};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
+use ureq::http::Uri;
 
+use super::unsent::{self, Unsent};
 use super::{NAME_TAG, RUN_TAG, status};
 use crate::run::milliseconds;
 use crate::{Ending, Point, Run, TrackError, Tracker};
@@ -16,8 +20,18 @@ const METRICS: usize = 1000;
 const PARAMETERS: usize = 100;
 /// Characters of a parameter's value.
 const LONGEST: usize = 6000;
-/// Points that wait for a server that does not answer; at one a second for each of eight runs, some three hours.
+/// What waits in memory for a server that does not answer; at one a second for each of eight runs, some three hours.
 const MOST_WAITING: usize = 100_000;
+
+/// The time for which one flush sends; the rest waits for the next.
+const BUDGET: Duration = Duration::from_secs(5);
+/// What is read of an answer.
+///
+/// # Units
+/// Bytes.
+const MOST_ANSWER: u64 = 1 << 20;
+/// Characters of an id of the server.
+const LONGEST_ID: usize = 64;
 
 /// How the server knows who writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +39,13 @@ pub enum Credentials {
     /// It does not ask.
     #[default]
     None,
-    /// The header `Authorization`, as it is sent.
-    Header(String),
+    /// The header `Authorization`.
+    Header {
+        /// The header as it is sent.
+        text: String,
+        /// What it was made from, for messages: the names of variables.
+        from: String,
+    },
 }
 
 impl Credentials {
@@ -40,9 +59,11 @@ impl Credentials {
                 (variable("MLFLOW_TRACKING_USERNAME")?, variable("MLFLOW_TRACKING_PASSWORD")?);
             Some(Self::basic(&name, &password))
         };
-        basic()
-            .or_else(|| Some(Self::Header(format!("Bearer {}", variable("MLFLOW_TRACKING_TOKEN")?))))
-            .unwrap_or_default()
+        let token = || {
+            let text = format!("Bearer {}", variable("MLFLOW_TRACKING_TOKEN")?);
+            Some(Self::Header { text, from: "MLFLOW_TRACKING_TOKEN".into() })
+        };
+        basic().or_else(token).unwrap_or_default()
     }
 
     /// A name and a password, as HTTP's scheme Basic sends them.
@@ -50,57 +71,197 @@ impl Credentials {
     pub fn basic(name: &str, password: &str) -> Self {
         use base64::Engine as _;
         let text = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{password}"));
-        Self::Header(format!("Basic {text}"))
+        Self::Header { text: format!("Basic {text}"), from: "MLFLOW_TRACKING_PASSWORD".into() }
     }
+
+    /// Checks that they can be sent to a server: over an encrypted connection, or one that does not leave this machine.
+    ///
+    /// # Errors
+    /// Names what would be sent for others to read, and what to do.
+    pub fn check(&self, url: &str) -> Result<(), TrackError> {
+        match self {
+            Self::Header { from, .. } if !url.starts_with("https://") && !is_this_machine(url) => {
+                let reason = format!(
+                    "{from} would be sent over an unencrypted connection, for others to read; use https://, a tunnel to \
+                     127.0.0.1, or unset it"
+                );
+                Err(TrackError::Server { url: url.into(), reason })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a connection to this address stays on this machine.
+fn is_this_machine(url: &str) -> bool {
+    let Some(host) = url.parse::<Uri>().ok().and_then(|uri| uri.host().map(String::from)) else {
+        return false;
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Sends runs to an MLflow server.
 ///
 /// Everything waits until [`Tracker::flush`] sends it, in order; what the server did not take waits on, so that a server
-/// may be away for a while. A run that goes on is found by its id and is the same run.
+/// may be away for a while. A run that goes on is found by its id and is the same run. What is left at the end, or does not
+/// fit into memory, can be kept in a folder ([`MlflowServer::keep_unsent_in`]) and sent later
+/// ([`MlflowServer::read_unsent`]).
 #[derive(Debug)]
 pub struct MlflowServer {
     url: String,
     agent: ureq::Agent,
     credentials: Credentials,
+    offline: bool,
+    unsent: Option<Unsent>,
     waiting: VecDeque<Waiting>,
     experiments: HashMap<String, String>,
     /// The server's ids of runs, by ours.
     runs: HashMap<String, String>,
-    /// Points for which there was no room.
-    dropped: usize,
+    /// The runs that have begun and have not ended, as far as was sent.
+    begun: HashMap<String, Run>,
+    /// What is kept already, or lost where there is no folder.
+    left: Left,
 }
 
-#[derive(Debug)]
-enum Waiting {
+/// What waits for the server.
+#[derive(Clone, Debug)]
+pub(super) enum Waiting {
     Start(Box<Run>),
     Point(String, Point),
     End(String, SystemTime, Ending),
 }
 
+impl Waiting {
+    fn run(&self) -> &str {
+        match self {
+            Self::Start(run) => &run.id,
+            Self::Point(run, _) | Self::End(run, ..) => run,
+        }
+    }
+
+    fn values(&self) -> usize {
+        if let Self::Point(_, point) = self { point.values.len() } else { 0 }
+    }
+}
+
+/// What was not sent.
+#[derive(Clone, Debug, Default)]
+struct Left {
+    runs: BTreeSet<String>,
+    values: usize,
+}
+
+impl Left {
+    fn add(&mut self, waiting: &Waiting) {
+        self.runs.insert(waiting.run().into());
+        self.values += waiting.values();
+    }
+}
+
 /// Why a request failed.
 enum Failure {
-    /// The server did not answer, or could not: the same may succeed later.
+    /// The server did not answer, could not, or is no MLflow server: the same may succeed later, or elsewhere.
     Away(String),
-    /// It does not want this.
+    /// It does not want this, and will not later.
     Refused(String),
 }
 
 impl MlflowServer {
     /// Sends to the server at a URL such as `http://127.0.0.1:5000`. Nothing is sent yet.
-    #[must_use]
-    pub fn new(url: &str, credentials: Credentials) -> Self {
-        let config =
-            ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).build();
-        Self {
+    ///
+    /// # Errors
+    /// If others could read the credentials on their way.
+    pub fn new(url: &str, credentials: Credentials) -> Result<Self, TrackError> {
+        credentials.check(url)?;
+        // A redirect leads to a page for people, and would take the request's body to another place.
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false);
+        // A proxy of the environment is another machine.
+        let config = if is_this_machine(url) { config.proxy(None) } else { config };
+        Ok(Self {
             url: url.trim_end_matches('/').into(),
-            agent: config.into(),
+            agent: config.build().into(),
             credentials,
+            offline: false,
+            unsent: None,
             waiting: VecDeque::new(),
             experiments: HashMap::new(),
             runs: HashMap::new(),
-            dropped: 0,
+            begun: HashMap::new(),
+            left: Left::default(),
+        })
+    }
+
+    /// Keeps what is not sent in this folder. Messages name the `command` that sends it.
+    #[must_use]
+    pub fn keep_unsent_in(mut self, folder: PathBuf, command: String) -> Self {
+        self.unsent = Some(Unsent { folder, command });
+        self
+    }
+
+    /// Opens no connection: everything is kept.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        self.offline = true;
+        self
+    }
+
+    /// Takes what was kept in a file, to be sent with the next flush. Returns the number of runs, of values, and of lines
+    /// that are damaged and left out.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read_unsent(&mut self, file: &Path) -> Result<(usize, usize, usize), TrackError> {
+        let (all, damaged) = unsent::read(file)?;
+        let mut counted = Left::default();
+        all.iter().for_each(|waiting| counted.add(waiting));
+        self.waiting.extend(all);
+        Ok((counted.runs.len(), counted.values, damaged))
+    }
+
+    /// Sends what waits, in order, until all is sent, the server fails, or the time is over.
+    fn send(&mut self, until: Instant) -> Result<(), TrackError> {
+        let mut refused = None;
+        while !self.offline && !self.waiting.is_empty() && Instant::now() < until {
+            let sent = match self.send_first() {
+                Ok(sent) => sent,
+                Err(Failure::Away(reason)) => return Err(self.error(reason)),
+                Err(Failure::Refused(reason)) => {
+                    if let Some(Waiting::Start(run)) = self.waiting.front() {
+                        self.begun.remove(&run.id);
+                    }
+                    refused = Some(reason);
+                    1
+                }
+            };
+            self.waiting.drain(..sent);
         }
+        refused.map_or(Ok(()), |reason| Err(self.error(reason)))
+    }
+
+    /// Moves all that waits to the folder for it. Without one it is only counted.
+    fn set_aside(&mut self) -> Result<(), TrackError> {
+        self.waiting.iter().for_each(|waiting| self.left.add(waiting));
+        let waiting = std::mem::take(&mut self.waiting);
+        let Some(unsent) = &self.unsent else { return Ok(()) };
+        // A file is complete: it begins with its run, also if that has been sent.
+        let mut all: Vec<&Waiting> = waiting.iter().collect();
+        all.sort_by_key(|waiting| waiting.run());
+        let mut lines: Vec<(&str, String)> = Vec::new();
+        for one in all {
+            let run = one.run();
+            let is_first = lines.last().is_none_or(|(last, _)| *last != run);
+            if let (true, Some(begun)) = (is_first && !matches!(one, Waiting::Start(_)), self.begun.get(run))
+            {
+                lines.push((run, unsent::line(&Waiting::Start(Box::new(begun.clone())))));
+            }
+            lines.push((run, unsent::line(one)));
+        }
+        Ok(unsent.keep(lines.into_iter())?)
     }
 
     /// Sends what is first; what can be sent with it too. Returns how many that were.
@@ -108,8 +269,7 @@ impl MlflowServer {
         match &self.waiting[0] {
             Waiting::Start(run) => {
                 let run = run.clone();
-                let id = self.start_run(&run)?;
-                self.runs.insert(run.id, id);
+                self.find_or_start(&run)?;
                 Ok(1)
             }
             Waiting::Point(run, _) => {
@@ -123,25 +283,36 @@ impl MlflowServer {
                     metrics.extend(point.values.iter().map(|(key, value)| metric(key, *value, point)));
                     count += 1;
                 }
-                if let Some(id) = self.runs.get(&run) {
+                if let Some(id) = self.id_of(&run)? {
                     self.post("runs/log-batch", &json!({ "run_id": id, "metrics": metrics }))?;
                 }
                 Ok(count.max(1))
             }
             Waiting::End(run, at, ending) => {
-                if let Some(id) = self.runs.get(run) {
+                let (run, at, ending) = (run.clone(), *at, *ending);
+                if let Some(id) = self.id_of(&run)? {
                     let body = json!({
-                        "run_id": id, "status": status(*ending).0, "end_time": milliseconds(*at),
+                        "run_id": id, "status": status(ending).0, "end_time": milliseconds(at),
                     });
                     self.post("runs/update", &body)?;
                 }
+                self.begun.remove(&run);
                 Ok(1)
             }
         }
     }
 
-    /// The server's id of a run.
-    fn start_run(&mut self, run: &Run) -> Result<String, Failure> {
+    /// The server's id of a run that was started; one whose start was set aside is started now.
+    fn id_of(&mut self, run: &str) -> Result<Option<String>, Failure> {
+        if let Some(id) = self.runs.get(run) {
+            return Ok(Some(id.clone()));
+        }
+        let Some(run) = self.begun.get(run).cloned() else { return Ok(None) };
+        self.find_or_start(&run).map(Some)
+    }
+
+    /// The server's id of a run, which is made if the server has none of it.
+    fn find_or_start(&mut self, run: &Run) -> Result<String, Failure> {
         let experiment = self.experiment(&run.experiment)?;
         let wanted = json!({
             "experiment_ids": [experiment],
@@ -149,10 +320,16 @@ impl MlflowServer {
             "max_results": 1,
         });
         let found = self.post("runs/search", &wanted)?;
-        let id = match found["runs"][0]["info"]["run_id"].as_str() {
-            Some(id) => {
+        let id = match found.get("runs").and_then(|runs| runs.get(0)) {
+            Some(found) => {
+                let tags = found["data"]["tags"].as_array();
+                let is_ours = |tag: &Value| tag["key"] == RUN_TAG && tag["value"] == *run.id;
+                if !tags.is_some_and(|tags| tags.iter().any(is_ours)) {
+                    return Err(unusable("runs/search", "with a run of somebody else"));
+                }
+                let id = id_in("runs/search", &found["info"]["run_id"])?;
                 self.post("runs/update", &json!({ "run_id": id, "status": "RUNNING" }))?;
-                id.to_string()
+                id
             }
             None => {
                 let tag = |key: &str, value: &str| json!({ "key": key, "value": value });
@@ -163,9 +340,12 @@ impl MlflowServer {
                     "tags": [tag(NAME_TAG, &run.name), tag(RUN_TAG, &run.id)],
                 });
                 let made = self.post("runs/create", &body)?;
-                made["run"]["info"]["run_id"].as_str().unwrap_or_default().to_string()
+                id_in("runs/create", &made["run"]["info"]["run_id"])?
             }
         };
+        if self.runs.iter().any(|(other, known)| *other != run.id && *known == id) {
+            return Err(unusable("runs/create", "with the id of another run"));
+        }
         // Of a run that was there, too: the server may have failed before it had all of them. It takes the same ones again.
         for parameters in run.parameters.chunks(PARAMETERS) {
             let params: Vec<Value> = parameters
@@ -177,6 +357,8 @@ impl MlflowServer {
                 .collect();
             self.post("runs/log-batch", &json!({ "run_id": id, "params": params }))?;
         }
+        self.runs.insert(run.id.clone(), id.clone());
+        self.begun.insert(run.id.clone(), run.clone());
         Ok(id)
     }
 
@@ -187,11 +369,14 @@ impl MlflowServer {
         }
         let filter = format!("name = '{}'", name.replace('\'', "\\'"));
         let found = self.post("experiments/search", &json!({ "filter": filter, "max_results": 1 }))?;
-        let id = match found["experiments"][0]["experiment_id"].as_str() {
-            Some(id) => id.to_string(),
+        let id = match found.get("experiments").and_then(|experiments| experiments.get(0)) {
+            Some(found) if found["name"] != name => {
+                return Err(unusable("experiments/search", "with another experiment"));
+            }
+            Some(found) => id_in("experiments/search", &found["experiment_id"])?,
             None => {
                 let made = self.post("experiments/create", &json!({ "name": name }))?;
-                made["experiment_id"].as_str().unwrap_or_default().into()
+                id_in("experiments/create", &made["experiment_id"])?
             }
         };
         self.experiments.insert(name.into(), id.clone());
@@ -203,25 +388,30 @@ impl MlflowServer {
             .agent
             .post(format!("{}/api/2.0/mlflow/{what}", self.url))
             .header("Content-Type", "application/json");
-        if let Credentials::Header(text) = &self.credentials {
+        if let Credentials::Header { text, .. } = &self.credentials {
             request = request.header("Authorization", text);
         }
         let away = |error: ureq::Error| Failure::Away(error.to_string());
         let mut answer = request.send(body.to_string()).map_err(away)?;
-        let text = answer.body_mut().read_to_string().map_err(away)?;
-        let read: Value = serde_json::from_str(&text).unwrap_or_default();
         let code = answer.status();
-        if code.is_success() {
-            return Ok(read);
+        if code.is_redirection() {
+            return Err(unusable(what, &format!("with {code}, as by a page to log in")));
         }
-        let said = read["message"].as_str().unwrap_or(text.trim());
+        let text = answer.body_mut().with_config().limit(MOST_ANSWER).read_to_string().map_err(away)?;
+        let read: Option<Value> = serde_json::from_str(&text).ok().filter(Value::is_object);
+        if code.is_success() {
+            return read.ok_or_else(|| unusable(what, "without JSON, as by a page to log in"));
+        }
+        let said = read.as_ref().and_then(|read| read["message"].as_str()).unwrap_or(text.trim());
         let said: String = said.chars().take(200).collect();
         let reason = format!("`{what}` was answered with {code}: {said}");
-        // 429 asks to come back later.
-        Err(if code.is_server_error() || code.as_u16() == 429 {
-            Failure::Away(reason)
-        } else {
-            Failure::Refused(reason)
+        // MLflow's own refusal stays one. Who we are can change, and another server than MLflow may be in its place.
+        let is_mlflow = read.is_some_and(|read| read["error_code"].is_string());
+        Err(match code.as_u16() {
+            400..=499 if is_mlflow && ![401, 403, 408, 429].contains(&code.as_u16()) => {
+                Failure::Refused(reason)
+            }
+            _ => Failure::Away(reason),
         })
     }
 
@@ -230,15 +420,25 @@ impl MlflowServer {
     }
 }
 
-fn metric(key: &str, value: f64, point: &Point) -> Value {
-    // JSON has no number for these; MLflow takes their names.
-    let value = match value {
-        value if value.is_nan() => "NaN".into(),
-        f64::INFINITY => "Infinity".into(),
-        f64::NEG_INFINITY => "-Infinity".into(),
-        value => json!(value),
+/// An answer that no MLflow server gives.
+fn unusable(what: &str, how: &str) -> Failure {
+    Failure::Away(format!("`{what}` was answered {how}; is this the address of an MLflow server?"))
+}
+
+/// An id in an answer.
+fn id_in(what: &str, id: &Value) -> Result<String, Failure> {
+    let is_id = |id: &&str| {
+        (1..=LONGEST_ID).contains(&id.len())
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
-    json!({ "key": key, "value": value, "timestamp": milliseconds(point.time), "step": point.step })
+    let id = id.as_str().filter(is_id);
+    id.map(String::from).ok_or_else(|| unusable(what, "without an id"))
+}
+
+fn metric(key: &str, value: f64, point: &Point) -> Value {
+    json!({
+        "key": key, "value": unsent::number(value), "timestamp": milliseconds(point.time), "step": point.step,
+    })
 }
 
 impl Tracker for MlflowServer {
@@ -247,17 +447,14 @@ impl Tracker for MlflowServer {
     }
 
     fn start(&mut self, run: &Run) -> Result<(), TrackError> {
+        self.begun.insert(run.id.clone(), run.clone());
         self.waiting.push_back(Waiting::Start(Box::new(run.clone())));
         Ok(())
     }
 
     fn log(&mut self, run: &str, point: &Point) -> Result<(), TrackError> {
-        if self.waiting.len() < MOST_WAITING {
-            self.waiting.push_back(Waiting::Point(run.into(), point.clone()));
-            return Ok(());
-        }
-        self.dropped += 1;
-        Err(self.error(format!("{} points were dropped: too many wait for the server", self.dropped)))
+        self.waiting.push_back(Waiting::Point(run.into(), point.clone()));
+        if self.waiting.len() < MOST_WAITING { Ok(()) } else { self.set_aside() }
     }
 
     fn end(&mut self, run: &str, at: SystemTime, ending: Ending) -> Result<(), TrackError> {
@@ -266,18 +463,32 @@ impl Tracker for MlflowServer {
     }
 
     fn flush(&mut self) -> Result<(), TrackError> {
-        let mut refused = None;
-        while !self.waiting.is_empty() {
-            let sent = match self.send_first() {
-                Ok(sent) => sent,
-                Err(Failure::Away(reason)) => return Err(self.error(reason)),
-                Err(Failure::Refused(reason)) => {
-                    refused = Some(reason);
-                    1
-                }
-            };
-            self.waiting.drain(..sent);
+        self.send(Instant::now() + BUDGET)
+    }
+
+    fn finish(&mut self, until: Instant) -> Result<(), TrackError> {
+        let sent = self.send(until);
+        if !self.waiting.is_empty() {
+            self.set_aside()?;
         }
-        refused.map_or(Ok(()), |reason| Err(self.error(reason)))
+        if self.left.runs.is_empty() {
+            return sent;
+        }
+        let reason = match sent {
+            Err(TrackError::Server { reason, .. }) => reason,
+            _ if self.offline => "offline".into(),
+            _ => "the server is slow".into(),
+        };
+        let Left { runs, values } = &self.left;
+        Err(TrackError::Unsent {
+            url: self.url.clone(),
+            reason,
+            runs: runs.len(),
+            values: *values,
+            kept: self.unsent.as_ref().map(|unsent| (unsent.folder.clone(), unsent.command.clone())),
+        })
     }
 }
+
+#[cfg(test)]
+mod tests;
