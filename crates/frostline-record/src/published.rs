@@ -129,8 +129,8 @@ fn begins_as_path(word: &str) -> bool {
 
 /// The last name of a path; nothing if it has none.
 fn last_name(path: &str) -> Option<&str> {
-    let names = path.split(['/', '\\']).filter(|name| !matches!(*name, "" | "." | ".." | "~"));
-    names.last().filter(|name| !name.ends_with(':'))
+    let mut names = path.rsplit(['/', '\\']).filter(|name| !matches!(*name, "" | "." | ".." | "~"));
+    names.next().filter(|name| !name.ends_with(':'))
 }
 
 /// The text with each word that is a path cut to its last name.

@@ -142,10 +142,13 @@ mod tests {
         }
     }
 
+    /// A path, headers, and the status.
+    type Case = (&'static str, &'static [(&'static str, &'static str)], u16);
+
     #[test]
     fn only_the_token_lets_a_request_in() {
         let gate = gate();
-        let cases: [(&str, &[(&str, &str)], u16); 12] = [
+        let cases: [Case; 12] = [
             ("/", &[], 401),
             ("/status.json", &[], 401),
             ("/status.json?token=0123abcd", &[], 0),
