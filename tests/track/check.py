@@ -210,6 +210,25 @@ def faults(program, folder, results):
     check(wanted(out) == results, f"and its results are the same, after {took:.0f} s")
 
 
+def unsent(program, folder):
+    """A server that may not be asked while cells run gets everything afterwards."""
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    out = folder / "unsent"
+    ran = sweep(program, out, "--track", f"mlflow={url}", env={**os.environ, "FROSTLINE_OFFLINE": "1"})
+    check(ran.returncode == 0, "a sweep that may open no connection ends well", ran.stderr)
+    last = [line for line in ran.stderr.splitlines() if "were not sent" in line]
+    check(len(last) == 1 and "--send-tracked" in last[0], "it says what was not sent, and how to send it", ran.stderr)
+    store = f"sqlite:///{folder}/unsent.db"
+    with Server(folder, "mlflow", "server", "--backend-store-uri", store, "--port", port, "--workers", "1"):
+        asked(f"{url}/health")
+        send = [str(program), "sweep", "--send-tracked", str(out)]
+        sent = subprocess.run(send, capture_output=True, text=True)
+        check(sent.returncode == 0 and "to " + url in sent.stdout, "it is sent later", sent.stdout + sent.stderr)
+        mlflow("MLflow's server, later", url, wanted(out))
+    again = subprocess.run(send, capture_output=True, text=True)
+    check(again.returncode == 0 and "nothing" in again.stdout, "it is sent once", again.stdout + again.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", required=True, type=Path)
@@ -231,6 +250,7 @@ def main():
             check(ran.returncode == 0, "a sweep that is tracked by a server", ran.stderr)
             check("warning" not in ran.stderr, "without a warning", ran.stderr)
             mlflow("MLflow's server", url, wanted(folder / "server"))
+        unsent(program, folder)
         faults(program, folder, cells)
 
 

@@ -95,6 +95,9 @@ pub struct SweepArgs {
     /// Show how the sweep in a folder stands: what is recorded, what failed, and who runs which cell
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub status: Option<PathBuf>,
+    /// Send what an MLflow server did not take while the sweep in a folder ran
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub send_tracked: Option<PathBuf>,
     /// Show what would be learned from: sizes, tags, unknown words, subwords, sentences that splits
     /// share; and train nothing
     #[arg(long, conflicts_with_all = ["list", "verify"])]

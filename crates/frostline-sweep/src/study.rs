@@ -64,7 +64,7 @@ impl Study {
         if !args.track.is_empty() {
             plan.track.switch_on(&args.track).map_err(anyhow::Error::msg).plan()?;
         }
-        track::check(&plan.track).plan()?;
+        track::check(&plan.track)?;
         plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let grid = plan.cells().plan()?;
         let reference = source.reference(&plan).plan()?;

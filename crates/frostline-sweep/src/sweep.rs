@@ -23,7 +23,9 @@ use crate::rates::{RateFinder, Round};
 use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::{Failures, LocalWorkers};
-use crate::{data, inputs, list, packing, progress, report, say, slurm, status, timing, track, twins};
+use crate::{
+    data, inputs, list, packing, progress, report, say, slurm, status, timing, track, twins, unsent,
+};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
@@ -33,6 +35,9 @@ use crate::{data, inputs, list, packing, progress, report, say, slurm, status, t
 pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
     if let Some(folder) = &args.status {
         return status::status(folder);
+    }
+    if let Some(folder) = &args.send_tracked {
+        return unsent::send(folder);
     }
     if let Some(folder) = &args.cluster.cancel {
         return slurm::cancel(folder);

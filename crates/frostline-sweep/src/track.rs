@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::bail;
 use frostline_record::{
     Cell, EpochRow, Event, Job, Loaded, Mlflow, Plan, Record, Score, StepEvent, TrackSettings,
 };
@@ -13,20 +12,39 @@ use frostline_track::{
 };
 
 use crate::executor::Observer;
+use crate::fault::{Blame as _, Result};
+#[cfg(feature = "fetch")]
+use crate::offline::{OFFLINE, is_offline, variable};
 use crate::place;
+#[cfg(feature = "fetch")]
+use crate::unsent;
 
 /// What runs are compared by in every study.
 const COMPARED: [&str; 5] = ["encoder.name", "lang", "optimizer.lr", "policy", "seed"];
 
-/// Checks that this program can reach the trackers.
-pub(crate) fn check(settings: &TrackSettings) -> anyhow::Result<()> {
+/// Checks that this program can reach the trackers, and may send them what they ask for.
+pub(crate) fn check(settings: &TrackSettings) -> Result<()> {
     match &settings.mlflow {
-        Mlflow::Server(url) if cfg!(not(feature = "fetch")) => bail!(
-            "this program was built without the feature `fetch` and opens no connection to {url}; build it with \
-             `--features fetch`, or let MLflow read files: `--track mlflow`"
-        ),
+        Mlflow::Server(url) => check_server(url),
         _ => Ok(()),
     }
+}
+
+#[cfg(feature = "fetch")]
+fn check_server(url: &str) -> Result<()> {
+    if is_offline(variable)? {
+        return Ok(());
+    }
+    frostline_track::Credentials::from_environment().check(url).plan()
+}
+
+#[cfg(not(feature = "fetch"))]
+pub(crate) fn check_server(url: &str) -> Result<()> {
+    Err(anyhow::anyhow!(
+        "this program was built without the feature `fetch` and opens no connection to {url}; build it with `--features \
+         fetch`, or let MLflow read files: `--track mlflow`"
+    ))
+    .plan()
 }
 
 /// An observer that passes on what it is told, if the plan names trackers. Says how each is read.
@@ -68,21 +86,41 @@ fn trackers(settings: &TrackSettings, folder: &Path) -> Vec<Box<dyn Tracker>> {
             say!("track     `mlflow ui --backend-store-uri {shown}`");
             trackers.push(Box::new(MlflowFolder::new(path)));
         }
-        Mlflow::Server(url) => trackers.extend(server(url)),
+        Mlflow::Server(url) => trackers.extend(server(url, folder)),
     }
     trackers
 }
 
+/// Sends to a server. What it does not take is kept in the sweep's folder; so is everything if nothing may be sent.
 #[cfg(feature = "fetch")]
-fn server(url: &str) -> Option<Box<dyn Tracker>> {
+fn server(url: &str, folder: &Path) -> Option<Box<dyn Tracker>> {
     use frostline_track::{Credentials, MlflowServer};
-    say!("track     MLflow at {url}");
-    Some(Box::new(MlflowServer::new(url, Credentials::from_environment())))
+    let kept = |server: MlflowServer| {
+        let command = format!("frostline sweep --send-tracked {}", place::shown(folder));
+        server.keep_unsent_in(unsent::place(folder), command)
+    };
+    let offline = |why: &str| {
+        note!("warning   nothing is sent to MLflow at {url} ({why}); it is kept in the sweep's folder");
+        let server = MlflowServer::new(url, Credentials::None).expect("nothing secret is sent");
+        Some(Box::new(kept(server.offline())) as Box<dyn Tracker>)
+    };
+    match is_offline(variable) {
+        Ok(false) => {}
+        Ok(true) => return offline(OFFLINE),
+        Err(fault) => return offline(&format!("{:#}", fault.error)),
+    }
+    match MlflowServer::new(url, Credentials::from_environment()) {
+        Ok(server) => {
+            say!("track     MLflow at {url}");
+            Some(Box::new(kept(server)))
+        }
+        Err(error) => offline(&error.to_string()),
+    }
 }
 
 /// A worker of a sweep that another build has begun.
 #[cfg(not(feature = "fetch"))]
-fn server(url: &str) -> Option<Box<dyn Tracker>> {
+fn server(url: &str, _folder: &Path) -> Option<Box<dyn Tracker>> {
     note!("warning   nothing is sent to MLflow at {url}: this program was built without the feature `fetch`");
     None
 }

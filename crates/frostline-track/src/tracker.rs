@@ -81,6 +81,6 @@ pub enum TrackError {
 fn where_kept(kept: Option<&(PathBuf, String)>) -> String {
     match kept {
         Some((folder, command)) => format!(" and are kept in {}; `{command}` sends them", folder.display()),
-        None => " and are lost".into(),
+        None => String::new(),
     }
 }

@@ -7,11 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Wanted;
 use crate::args::FetchArgs;
 use crate::fault::{Blame as _, Result, environment};
+use crate::offline::{is_offline, variable};
 use crate::place;
 use crate::units::bytes;
-
-/// Switches offline mode on.
-const OFFLINE: &str = "FROSTLINE_OFFLINE";
 
 /// What a name stands for.
 #[derive(Clone, Copy)]
@@ -23,8 +21,7 @@ enum Kind {
 
 /// The download options on the command line and in the environment.
 pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    options_from(args, set)
+    options_from(args, variable)
 }
 
 /// [`options`] for a given environment.
@@ -36,7 +33,7 @@ fn options_from(args: &FetchArgs, set: impl Fn(&str) -> Option<String>) -> Resul
     let mut options = FetchOptions::new(cache);
     options.revision.clone_from(&args.revision);
     options.weights = !args.no_weights;
-    options.offline = args.offline || is_on(OFFLINE, set(OFFLINE).as_deref())?;
+    options.offline = args.offline || is_offline(&set)?;
     if let Some(url) = args.hub.clone().or_else(|| set("HF_ENDPOINT")) {
         options.hosts = options.hosts.with_hub_at(&url);
     }
@@ -51,15 +48,6 @@ fn options_from(args: &FetchArgs, set: impl Fn(&str) -> Option<String>) -> Resul
         options.pins.insert(file.into(), hash.into());
     }
     Ok(options)
-}
-
-/// Whether a variable of the environment switches something on.
-fn is_on(name: &str, value: Option<&str>) -> Result<bool> {
-    match value.map(str::to_ascii_lowercase).as_deref() {
-        None | Some("0" | "false" | "no" | "off") => Ok(false),
-        Some("1" | "true" | "yes" | "on") => Ok(true),
-        Some(other) => Err(anyhow!("{name}={other}: expected 1 or 0")).plan(),
-    }
 }
 
 /// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end; so is
@@ -167,6 +155,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::offline::OFFLINE;
 
     #[derive(Parser)]
     struct Line {

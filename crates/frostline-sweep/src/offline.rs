@@ -1,0 +1,25 @@
+//! Whether this program may open connections.
+
+use anyhow::anyhow;
+
+use crate::fault::{Blame as _, Result};
+
+/// Switches offline mode on.
+pub(crate) const OFFLINE: &str = "FROSTLINE_OFFLINE";
+
+/// Whether the environment forbids connections.
+///
+/// # Errors
+/// If it says neither yes nor no.
+pub(crate) fn is_offline(set: impl Fn(&str) -> Option<String>) -> Result<bool> {
+    match set(OFFLINE).map(|value| value.to_ascii_lowercase()).as_deref() {
+        None | Some("" | "0" | "false" | "no" | "off") => Ok(false),
+        Some("1" | "true" | "yes" | "on") => Ok(true),
+        Some(other) => Err(anyhow!("{OFFLINE}={other}: expected 1 or 0")).plan(),
+    }
+}
+
+/// A variable of this process's environment.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
