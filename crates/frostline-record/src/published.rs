@@ -139,7 +139,7 @@ fn without_paths(text: &str) -> String {
     let mut out = String::new();
     for piece in text.split_inclusive(is_border) {
         let word = piece.trim_end_matches(is_border);
-        // What is behind a colon may be a path, as in `file:/home/me/x` or `scores of dev:/home/me/x`.
+        // What is behind a colon may be a path, as in `file:/data/me/x` or `scores of dev:/data/me/x`.
         let is_address = word.contains("://") && !word.starts_with("file:");
         let colon = word
             .find(':')
@@ -358,24 +358,24 @@ mod tests {
             input.forget_place();
             input.path
         };
-        assert_eq!(path("/home/alice/dev.conllu"), "dev.conllu");
-        assert_eq!(path("../home/alice/dev.conllu"), "dev.conllu");
-        assert_eq!(path(r"C:\Users\alice\dev.conllu"), "dev.conllu");
+        assert_eq!(path("/data/alice/dev.conllu"), "dev.conllu");
+        assert_eq!(path("../data/alice/dev.conllu"), "dev.conllu");
+        assert_eq!(path(r"C:\data\alice\dev.conllu"), "dev.conllu");
         assert_eq!(path("embedded:demo/en/dev.conllu"), "embedded:demo/en/dev.conllu");
     }
 
     #[test]
     fn a_path_in_any_text_is_cut_to_its_last_name() {
         let cases = [
-            ("../home/alice/enc", "enc"),
-            ("encoder.name=../home/alice/enc", "encoder.name=enc"),
+            ("../data/alice/enc", "enc"),
+            ("encoder.name=../data/alice/enc", "encoder.name=enc"),
             ("trained in ~/work/alice/x, see ./alice/notes.md", "trained in x, see notes.md"),
             ("data/../../alice/x", "x"),
-            ("(/home/alice/x)\t'/home/alice/y'", "(x)\t'y'"),
-            ("file:///home/alice/x:/home/alice/y", "file:y"),
-            ("log:/home/alice/x", "log:x"),
-            (r"C:\Users\alice\x or \\server\alice\x or C:/alice/x", "x or x or x"),
-            ("/home/alice/", "alice"),
+            ("(/data/alice/x)\t'/data/alice/y'", "(x)\t'y'"),
+            ("file:///data/alice/x:/data/alice/y", "file:y"),
+            ("log:/data/alice/x", "log:x"),
+            (r"C:\data\alice\x or \\server\alice\x or C:/alice/x", "x or x or x"),
+            ("/data/alice/", "alice"),
         ];
         for (text, expected) in cases {
             assert_eq!(without_paths(text), expected, "{text}");
@@ -398,9 +398,9 @@ mod tests {
 
     #[test]
     fn no_text_of_a_published_sweep_has_a_path() {
-        let plan = "schema = 4\nname = 'x'\nabout = 'from /home/alice/about'\ncaveats = ['see ../alice/caveat']\n\
+        let plan = "schema = 4\nname = 'x'\nabout = 'from /data/alice/about'\ncaveats = ['see ../alice/caveat']\n\
                     reference = 'alice/paper/figures.toml'\n\
-                    [treebanks]\nen = '../home/alice/UD_X'\npcm = 'work/of/alice/UD_Y'\nde = 'UD_Z'\n\
+                    [treebanks]\nen = '../data/alice/UD_X'\npcm = 'work/of/alice/UD_Y'\nde = 'UD_Z'\n\
                     [settings]\nencoder.name = '~/alice/enc'\n\
                     [grid]\nlang = ['en', 'pcm', 'de']\npolicy = ['none']\nseed = [1]\n\
                     'encoder.name' = ['~/alice/enc', 'alice/models/enc', 'hub/name']\n";
