@@ -63,7 +63,7 @@ pub enum TrackError {
         reason: String,
     },
     /// A server did not take everything until the end.
-    #[error("{url}: {reason}; {runs} runs with {values} values were not sent{}", where_kept(kept.as_ref()))]
+    #[error("{url}: {reason}; {values} values of {} were not sent{}", shown_runs(*runs), where_kept(kept.as_ref()))]
     Unsent {
         /// The server.
         url: String,
@@ -76,6 +76,10 @@ pub enum TrackError {
         /// The folder that they are kept in, and the command that sends them.
         kept: Option<(PathBuf, String)>,
     },
+}
+
+fn shown_runs(runs: usize) -> String {
+    format!("{runs} run{}", if runs == 1 { "" } else { "s" })
 }
 
 fn where_kept(kept: Option<&(PathBuf, String)>) -> String {

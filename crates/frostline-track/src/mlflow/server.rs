@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Value, json};
 use ureq::http::Uri;
 
-use super::unsent::{self, Unsent};
+use super::unsent::{self, Unsent, Waiting};
 use super::{NAME_TAG, RUN_TAG, status};
 use crate::run::milliseconds;
 use crate::{Ending, Point, Run, TrackError, Tracker};
@@ -122,27 +122,6 @@ pub struct MlflowServer {
     begun: HashMap<String, Run>,
     /// What is kept already, or lost where there is no folder.
     left: Left,
-}
-
-/// What waits for the server.
-#[derive(Clone, Debug)]
-pub(super) enum Waiting {
-    Start(Box<Run>),
-    Point(String, Point),
-    End(String, SystemTime, Ending),
-}
-
-impl Waiting {
-    fn run(&self) -> &str {
-        match self {
-            Self::Start(run) => &run.id,
-            Self::Point(run, _) | Self::End(run, ..) => run,
-        }
-    }
-
-    fn values(&self) -> usize {
-        if let Self::Point(_, point) = self { point.values.len() } else { 0 }
-    }
 }
 
 /// What was not sent.

@@ -1,4 +1,4 @@
-//! What a server did not take: runs and their values as JSON lines in a folder, one file per run, until they are sent.
+//! What waits for a server, and what it did not take: runs and their values as JSON lines in a folder, one file per run, until they are sent.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use frostline_files::FileError;
 use serde_json::{Value, json};
 
-use super::server::Waiting;
 use crate::run::milliseconds;
 use crate::{Ending, Parameter, Point, Run};
 
@@ -16,6 +15,32 @@ use crate::{Ending, Parameter, Point, Run};
 /// # Units
 /// Bytes.
 const MOST_READ: u64 = 1 << 30;
+
+/// What waits for the server.
+#[derive(Clone, Debug)]
+pub(super) enum Waiting {
+    /// A run begins.
+    Start(Box<Run>),
+    /// Values of a run.
+    Point(String, Point),
+    /// A run ends.
+    End(String, SystemTime, Ending),
+}
+
+impl Waiting {
+    /// The id of its run.
+    pub(super) fn run(&self) -> &str {
+        match self {
+            Self::Start(run) => &run.id,
+            Self::Point(run, _) | Self::End(run, ..) => run,
+        }
+    }
+
+    /// The number of its values.
+    pub(super) fn values(&self) -> usize {
+        if let Self::Point(_, point) = self { point.values.len() } else { 0 }
+    }
+}
 
 /// The folder for what could not be sent.
 #[derive(Clone, Debug)]

@@ -145,7 +145,7 @@ fn what_is_no_mlflow_server_gets_no_values_and_loses_none() {
         let first = tracker.flush().expect_err(why).to_string();
         assert!(first.contains(why), "{first}");
         let last = tracker.finish(later()).expect_err(why).to_string();
-        assert!(last.contains("1 runs with 30 values were not sent and are kept in"), "{last}");
+        assert!(last.contains("30 values of 1 run were not sent and are kept in"), "{last}");
         assert!(last.ends_with("`frostline send` sends them"), "{last}");
         assert_eq!(values(&server), 0, "{why}");
         // What is kept is all that there is, for a server that takes it.
@@ -179,7 +179,7 @@ fn a_server_that_is_slow_at_the_end_keeps_nobody_and_loses_nothing() {
     let mut tracker = told(kept(&server.url, folder.path()));
     // The time is over.
     let error = tracker.finish(Instant::now()).expect_err("not sent").to_string();
-    assert!(error.contains("the server is slow; 1 runs with 30 values"), "{error}");
+    assert!(error.contains("the server is slow; 30 values of 1 run"), "{error}");
     assert!(server.asked.lock().expect("no panic").is_empty());
     assert!(folder.path().join(format!("{}.jsonl", run(0).id)).exists());
 }
@@ -190,7 +190,7 @@ fn offline_nothing_is_asked_and_everything_kept() {
     let mut tracker = told(kept(&server.url, folder.path()).offline());
     tracker.flush().expect("nothing is sent");
     let error = tracker.finish(later()).expect_err("not sent").to_string();
-    assert!(error.contains("offline; 1 runs with 30 values were not sent and are kept"), "{error}");
+    assert!(error.contains("offline; 30 values of 1 run were not sent and are kept"), "{error}");
     assert!(server.asked.lock().expect("no panic").is_empty());
 }
 
@@ -205,7 +205,7 @@ fn more_than_fits_into_memory_is_kept_and_the_run_goes_on() {
     tracker.log(&run.id, &point(9, 0.5)).expect("kept");
     tracker.end(&run.id, end(), Ending::Finished).expect("kept");
     let error = tracker.finish(later()).expect_err("a part is kept").to_string();
-    assert!(error.contains(&format!("1 runs with {} values", MOST_WAITING - 1)), "{error}");
+    assert!(error.contains(&format!("{} values of 1 run ", MOST_WAITING - 1)), "{error}");
     assert_eq!((values(&server), server.asked("runs/update").len()), (1, 1));
     let mut again = MlflowServer::new(&server.url, Credentials::None).expect("nothing secret");
     let file = folder.path().join(format!("{}.jsonl", run.id));
