@@ -23,6 +23,7 @@ mod list;
 mod live;
 mod memory;
 mod notices;
+#[cfg(feature = "fetch")]
 mod offline;
 mod outcome;
 mod packing;

@@ -1,7 +1,7 @@
 //! Passes what cells do to the trackers that the plan names: TensorBoard, MLflow, Weights & Biases.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use frostline_record::{
@@ -16,8 +16,6 @@ use crate::fault::{Blame as _, Result};
 #[cfg(feature = "fetch")]
 use crate::offline::{OFFLINE, is_offline, variable};
 use crate::place;
-#[cfg(feature = "fetch")]
-use crate::unsent;
 
 /// What runs are compared by in every study.
 const COMPARED: [&str; 5] = ["encoder.name", "lang", "optimizer.lr", "policy", "seed"];
@@ -45,6 +43,11 @@ pub(crate) fn check_server(url: &str) -> Result<()> {
          fetch`, or let MLflow read files: `--track mlflow`"
     ))
     .plan()
+}
+
+/// Where a sweep's folder keeps what a server did not take: a file for each cell.
+pub(crate) fn unsent_folder(folder: &Path) -> PathBuf {
+    folder.join("unsent")
 }
 
 /// An observer that passes on what it is told, if the plan names trackers. Says how each is read.
@@ -97,7 +100,7 @@ fn server(url: &str, folder: &Path) -> Option<Box<dyn Tracker>> {
     use frostline_track::{Credentials, MlflowServer};
     let kept = |server: MlflowServer| {
         let command = format!("frostline sweep --send-tracked {}", place::shown(folder));
-        server.keep_unsent_in(unsent::place(folder), command)
+        server.keep_unsent_in(unsent_folder(folder), command)
     };
     let offline = |why: &str| {
         note!("warning   nothing is sent to MLflow at {url} ({why}); it is kept in the sweep's folder");

@@ -6,12 +6,7 @@ use frostline_record::{Mlflow, Sweep};
 
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
-use crate::place;
-
-/// Where a sweep's folder keeps it: a file for each cell.
-pub(crate) fn place(folder: &Path) -> PathBuf {
-    folder.join("unsent")
-}
+use crate::{place, track};
 
 /// Sends what a sweep's folder has kept, and removes each file that was sent.
 ///
@@ -22,7 +17,7 @@ pub(crate) fn send(folder: &Path) -> Result<Ending> {
     let Mlflow::Server(url) = &sweep.plan.track.mlflow else {
         return environment(format!("{}: its plan sends nothing to an MLflow server", place::shown(folder)));
     };
-    let files = files(&place(folder));
+    let files = files(&track::unsent_folder(folder));
     if files.is_empty() {
         say!("sent      nothing: everything is at {url} already");
         return Ok(Ending::Done);
@@ -73,7 +68,7 @@ fn send_files(url: &str, files: &[PathBuf]) -> Result<Ending> {
 
 #[cfg(not(feature = "fetch"))]
 fn send_files(url: &str, _files: &[PathBuf]) -> Result<Ending> {
-    crate::track::check_server(url).map(|()| Ending::Done)
+    track::check_server(url).map(|()| Ending::Done)
 }
 
 #[cfg(test)]
