@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -71,7 +71,10 @@ impl Listener for TcpListener {
     type Stream = tokio::net::TcpStream;
 
     async fn accept(&mut self) -> io::Result<Self::Stream> {
-        Self::accept(self).await.map(|(stream, _)| stream)
+        let (stream, _) = Self::accept(self).await?;
+        // Otherwise a short answer waits for the reader's confirmation of the one before, for 40 ms.
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
     }
 }
 
@@ -95,6 +98,9 @@ pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
                 // It reads a request that has come already, before the next connection can close it.
                 tokio::task::yield_now().await;
             }
+            // A client that has gone before it was accepted.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(_) => {
                 // Where files cannot be opened, the report could not be read either.
                 open.make_room(open.all.len());
