@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use frostline_files::seal_json;
-use frostline_record::{Record, SavedModel, Sweep, read_record, sha256};
+use frostline_record::{Event, Record, SavedModel, Sweep, read_record, sha256};
 use frostline_report::Report;
 use tempfile::TempDir;
 
@@ -31,6 +31,14 @@ fn report(sweep: &Sweep, records: &[Record], predictions: Option<&str>) {
     if report.files().is_ok() {
         let _ = report.terminal_table(80);
     }
+}
+
+/// A line of `metrics.jsonl`: an event that is read can be written and read again.
+pub(crate) fn event(data: &[u8]) {
+    let Ok(line) = std::str::from_utf8(data) else { return };
+    let Some(event) = Event::read_line(line) else { return };
+    let text = serde_json::to_string(&event).expect("an event is JSON");
+    assert_eq!(Event::read_line(&text), Some(event), "an event changed when it was stored");
 }
 
 /// `record.json`: a record that is read can be reported and written again.

@@ -48,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     target("index", models::index, Shape::Json, 4 << 10),
     target("checkpoint", models::checkpoint, Shape::Tensors, 16 << 10),
     target("notes", records::notes, Shape::Json, 4 << 10),
+    target("event", records::event, Shape::Json, 4 << 10),
     target("record", records::record, Shape::Json, 64 << 10),
     target("sweep", records::sweep, Shape::Json, 64 << 10),
     target("predictions", records::predictions, Shape::Rows, 8 << 10),
