@@ -15,6 +15,7 @@ mod outcome;
 mod package;
 mod paper;
 mod python;
+mod serve;
 mod skips;
 mod steps;
 mod track;
@@ -89,6 +90,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Browser => browser::run(step.name, &mut session.skips).environment()?,
             Work::Track(program) => track::run(step.name, program).environment()?,
             Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
+            Work::Serve(program) => serve::run(step.name, program).environment()?,
             Work::Cluster(program) => cluster::run(step.name, program).environment()?,
             Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
             Work::Aarch64 => session.aarch64(step).environment()?,

@@ -28,6 +28,8 @@ pub(super) enum Work {
     Track(String),
     /// Reads the report of a sweep of this program with pandas and pdfLaTeX.
     Paper(String),
+    /// Attacks the live page's server of this program.
+    Serve(String),
     /// Runs studies on a cluster, with this program.
     Cluster(String),
     /// Runs the commands of the documentation with this program, and builds the book.
@@ -88,6 +90,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("study", [call("xtask study --check")]),
         Step { name: "browser", work: Work::Browser },
         Step { name: "track", work: Work::Track(tested_runner()) },
+        Step { name: "serve", work: Work::Serve(tested_runner()) },
         Step { name: "paper", work: Work::Paper(tested_runner()) },
         Step { name: "docs", work: Work::Docs(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
