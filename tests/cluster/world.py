@@ -197,15 +197,15 @@ class Job:
                 found[claim.parent.name] = int(process[1])
         return found
 
-    def victim(self, has_checkpoint=True):
-        """A node that is in the middle of a cell, with the name of the cell."""
+    def victim(self):
+        """A node that is in the middle of a cell, which has a checkpoint, with the name of the cell."""
         found = []
 
         def look():
             for cell, process in self.begun().items():
                 node = environment(process).get("SLURMD_NODENAME")
                 stored = (self.folder / "cells" / cell / "checkpoint.safetensors").exists()
-                if node and (stored or not has_checkpoint):
+                if node and stored:
                     found[:] = [(node, cell)]
                     return True
             return self.has_ended()
