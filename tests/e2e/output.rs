@@ -117,6 +117,13 @@ fn a_running_sweep_is_watched_from_its_folder_alone() {
 fn the_live_page_is_served_with_the_report() {
     let world = world();
     assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
+    // As a folder that nobody else can read.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let private = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(world.path("out"), private).expect("its mode is set");
+    }
     let mut server = start(&mut frostline(&world, &["serve", "out", "--listen", "127.0.0.1:0"]));
     let mut line = String::new();
     BufReader::new(server.stdout.take().expect("its output")).read_line(&mut line).expect("an address");
@@ -129,7 +136,6 @@ fn the_live_page_is_served_with_the_report() {
         stream.read_to_string(&mut answer).expect("an answer");
         answer
     };
-    // Nobody else can read a temporary folder.
     let token = line.split("?token=").nth(1).and_then(|rest| rest.split(' ').next()).expect("a token");
     assert!(ask("/status.json").starts_with("HTTP/1.1 401"));
     let get = |path: &str| ask(&format!("{path}?token={token}"));
