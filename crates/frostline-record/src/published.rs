@@ -419,6 +419,7 @@ mod tests {
             plan,
             overrides,
             cells,
+            twins: Vec::new(),
             reference,
             rates,
             search_continues: false,
