@@ -90,9 +90,14 @@ impl Folder {
             }
             return Ok(());
         }
-        let hint = format!(
-            "initialise them at random with --encoder-init random, or get them with `frostline fetch {name}`"
-        );
+        let hint = match self.files.iter().any(|file| file.starts_with("adapter_model.")) {
+            true => "it has a PEFT adapter alone; load its base with it in Python, and save both with \
+                     `model.merge_and_unload().save_pretrained(FOLDER)`"
+                .into(),
+            false => format!(
+                "initialise them at random with --encoder-init random, or get them with `frostline fetch {name}`"
+            ),
+        };
         let expected = "model.safetensors or model.safetensors.index.json";
         Err(self.no_file("weights", expected, hint))
     }

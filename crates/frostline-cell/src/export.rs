@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use frostline_record::Record;
+use frostline_record::{Record, SavedFiles};
 use frostline_tagger::ModelFolder;
 
 use crate::card;
@@ -31,7 +31,7 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
         "{}: its id2label names other tags than the cell's record; run the cell again",
         model.join("config.json").display()
     );
-    let mut files = copy(&model, out)?;
+    let mut files = copy(&model, &names(&model, &result.files)?, out)?;
     if !files.iter().any(|file| file == card::FILE) {
         // The cell is older than cards, or could not write one.
         card::write(out, &record)?;
@@ -40,8 +40,25 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     Ok((record, files))
 }
 
-/// Copies all files of a folder, so that `out` is either whole or not there.
-fn copy(from: &Path, out: &Path) -> Result<Vec<String>> {
+/// The files of a saved model: those that the record lists, and the card. A record of before files were listed has those that
+/// a model is read from, so that a script or pickle that was added later does not go along.
+fn names(model: &Path, saved: &SavedFiles) -> Result<Vec<String>> {
+    let listed: Vec<&str> = saved.names_in("model").collect();
+    let is_read =
+        |name: &str| name.ends_with(".json") || name.ends_with(".safetensors") || name == "vocab.txt";
+    let mut names = Vec::new();
+    for entry in model.read_dir()? {
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        if name == card::FILE || listed.contains(&name.as_str()) || (listed.is_empty() && is_read(&name)) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Copies files of a folder, so that `out` is either whole or not there.
+fn copy(from: &Path, names: &[String], out: &Path) -> Result<Vec<String>> {
     let place = out.display();
     if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
         return Err(OutputExists(out.to_path_buf()).into());
@@ -55,19 +72,13 @@ fn copy(from: &Path, out: &Path) -> Result<Vec<String>> {
     };
     begin().map_err(|error| cannot(error.into()))?;
     let copied = || -> Result<Vec<String>> {
-        let mut files = Vec::new();
-        for entry in from.read_dir()? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                frostline_files::copy(&entry.path(), &part.join(entry.file_name()))?;
-                files.push(entry.file_name().to_string_lossy().into_owned());
-            }
+        for name in names {
+            frostline_files::copy(&from.join(name), &part.join(name))?;
         }
         // An empty folder of that name may be there.
         let _ = frostline_files::remove_empty_folder(out);
         frostline_files::rename(&part, out)?;
-        files.sort();
-        Ok(files)
+        Ok(names.to_vec())
     };
     copied().map_err(|error| {
         let _ = frostline_files::remove_own_folder(&part);

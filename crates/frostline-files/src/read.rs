@@ -1,22 +1,49 @@
 //! Reading files that others made: only regular ones, only up to a limit, and knowing which file was read.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 use std::time::SystemTime;
 
 use crate::FileError;
 
-/// Opens a regular file. A pipe or a device, which may never end, is refused without being opened.
+/// The beginning of a file that Git LFS leaves in place of one that was not downloaded.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+/// The largest such file, by its specification.
+///
+/// # Units
+/// Bytes.
+const MOST_POINTER: u64 = 1024;
+
+/// Opens a regular file. A pipe or a device, which may never end, is refused without being opened. A pointer of Git LFS is refused
+/// too: it is text that a reader would take for the contents.
 ///
 /// # Errors
-/// If there is no such file, it is not a regular one, or it cannot be opened.
+/// If there is no such file, it is not a regular one, it is a pointer of Git LFS, or it cannot be opened.
 pub fn open(path: &Path) -> Result<File, FileError> {
     let open = || {
         regular(&fs::metadata(path)?)?;
-        open_now(path, File::options().read(true))
+        let mut file = open_now(path, File::options().read(true))?;
+        refuse_lfs_pointer(&mut file)?;
+        Ok(file)
     };
     open().map_err(FileError::of(path))
+}
+
+/// Checks that a file is no pointer of Git LFS, and returns to its beginning.
+fn refuse_lfs_pointer(file: &mut File) -> io::Result<()> {
+    if file.metadata()?.len() > MOST_POINTER {
+        return Ok(());
+    }
+    let mut first = Vec::new();
+    file.take(LFS_POINTER.len() as u64).read_to_end(&mut first)?;
+    file.rewind()?;
+    if first == LFS_POINTER {
+        let what = "a pointer of Git LFS, not the file itself; run `git lfs pull` where it was cloned, or download the file";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    Ok(())
 }
 
 /// Opens a regular file with these options, and never waits: a pipe may have come in its place since it was looked at.
@@ -178,6 +205,21 @@ pub fn is_own(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pointer_of_git_lfs_is_not_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config.json");
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+        fs::write(&path, pointer).expect("written");
+        let error = read_text(&path, 1 << 20).expect_err("a pointer").to_string();
+        assert!(error.contains("a pointer of Git LFS") && error.contains("git lfs pull"), "{error}");
+        // What only begins in the same way is read from its first byte on.
+        for text in ["version 2\n".to_string(), String::new(), format!("{pointer}{}", "x".repeat(1024))] {
+            fs::write(&path, &text).expect("written");
+            assert_eq!(read_text(&path, 1 << 20).expect("text"), text);
+        }
+    }
 
     #[test]
     fn only_regular_files_up_to_the_limit_are_read() {

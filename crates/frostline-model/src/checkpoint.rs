@@ -109,9 +109,19 @@ impl Checkpoint {
     /// Opens `model.safetensors`, or the shards beside a `model.safetensors.index.json`.
     ///
     /// # Errors
-    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, or a tensor is not in the one
-    /// shard in which the index says it is.
+    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, a tensor is not in the one
+    /// shard in which the index says it is, or a PEFT adapter lies in the same folder or is among the tensors.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
+        if let Some(adapter) =
+            ADAPTERS.iter().map(|name| path.with_file_name(name)).find(|path| path.exists())
+        {
+            let reason = format!(
+                "{} lies in the same folder, and whether these weights contain it already is not known; move the adapter away if \
+                 they do, or merge it in Python with `model.merge_and_unload().save_pretrained(FOLDER)`",
+                adapter.display()
+            );
+            return Err(ModelError::Weights { place: path.display().to_string(), reason });
+        }
         if path.extension().is_none_or(|extension| extension != "json") {
             return Self::index(vec![on_disk(path)?], family, path.display().to_string());
         }
@@ -126,7 +136,7 @@ impl Checkpoint {
     fn check_places(&self, files: &[PathBuf], map: &BTreeMap<String, String>) -> Result<(), ModelError> {
         let shard = |tensor: &Tensor| files[tensor.file].file_name().and_then(|name| name.to_str());
         for (name, listed) in map {
-            let found = self.tensors.get(name).and_then(shard);
+            let found = self.tensors.get(&unwrapped(name)).and_then(shard);
             if found != Some(listed) {
                 let found = found.map_or("in no shard".into(), |file| format!("in {file}"));
                 let reason =
@@ -156,12 +166,23 @@ impl Checkpoint {
                 let (from, to) = about.data_offsets;
                 let bytes = start + from..start + to;
                 let tensor = Tensor { file: number, dtype: about.dtype, shape: about.shape.clone(), bytes };
-                if tensors.insert(name.clone(), tensor).is_some() {
+                let name = unwrapped(&name);
+                if let Some(part) = UNMERGED.iter().find(|part| name.contains(**part)) {
+                    let part = part.trim_matches('.');
                     let reason = format!(
-                        "two shards have `{name}`, and which one is meant is not known; fetch it again"
+                        "`{name}` (`{part}`) belongs to a PEFT adapter that is not merged: without it, the weights are not those that \
+                         the model computes with; in Python, save it with `model.merge_and_unload().save_pretrained(FOLDER)`"
                     );
                     return Err(ModelError::Weights { place, reason });
                 }
+                if tensors.contains_key(&name) {
+                    let reason = format!(
+                        "two tensors are `{name}` (in two shards, or once the names of wrappers such as `module.` are left out), and \
+                         which one is meant is not known; fetch or save it again"
+                    );
+                    return Err(ModelError::Weights { place, reason });
+                }
+                tensors.insert(name, tensor);
             }
         }
         Ok(Self { family, place, files, tensors })
@@ -212,12 +233,22 @@ impl Checkpoint {
         names.iter().find_map(|name| self.tensors.get_key_value(name))
     }
 
+    /// The error for a parameter that is not there. It names a tensor whose name only begins otherwise.
+    fn missing(&self, name: String) -> ModelError {
+        let bare = name.split_once('.').map_or(name.as_str(), |(_, rest)| rest);
+        let ends_alike = |found: &&String| {
+            found.strip_suffix(bare).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        let like = self.tensors.keys().filter(ends_alike).min();
+        let like =
+            like.map_or_else(String::new, |found| format!("; it has `{found}`, whose name begins otherwise"));
+        ModelError::Missing { place: self.place.clone(), name, like }
+    }
+
     /// A parameter's tensor of the expected shape, and whether it is stored transposed.
     fn tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
         let (canonical, transposed) = hugging_face_name(self.family, path);
-        let (name, tensor) = self
-            .find(path)
-            .ok_or_else(|| ModelError::Missing { place: self.place.clone(), name: canonical })?;
+        let (name, tensor) = self.find(path).ok_or_else(|| self.missing(canonical))?;
         let mut expected = shape.to_vec();
         if transposed {
             expected.reverse();
@@ -229,6 +260,41 @@ impl Checkpoint {
         let (file, bytes) = (&self.files[tensor.file], tensor.bytes.clone());
         Ok((Stored { place: &self.place, name, dtype: tensor.dtype, file, bytes }, transposed))
     }
+}
+
+/// The files of a PEFT adapter.
+const ADAPTERS: [&str; 3] = ["adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"];
+
+/// Parts of a tensor's name that wrappers in PyTorch add: compiled modules, FSDP and checkpointed activations.
+const WRAPPERS: [&str; 4] =
+    ["_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module"];
+
+/// What stands before the names of a whole model in data-parallel training, and in a model that had an adapter.
+const WRAPPED_IN: [&str; 2] = ["module.", "base_model.model."];
+
+/// Parts of the names of tensors that only a model with an adapter has, beside the layers that they change.
+const UNMERGED: [&str; 10] = [
+    ".lora_",
+    ".base_layer.",
+    ".modules_to_save.",
+    ".original_module.",
+    ".ia3_",
+    ".vera_",
+    ".hada_",
+    ".oft_",
+    ".prompt_encoder",
+    ".prefix_encoder",
+];
+
+/// A tensor's name without what wrappers add to it: `module._orig_mod.bert.pooler.dense.bias` is `bert.pooler.dense.bias`.
+fn unwrapped(name: &str) -> String {
+    let parts = name.split('.').filter(|part| !WRAPPERS.contains(part));
+    let name = parts.collect::<Vec<_>>().join(".");
+    let mut rest = name.as_str();
+    while let Some(inner) = WRAPPED_IN.iter().find_map(|before| rest.strip_prefix(before)) {
+        rest = inner;
+    }
+    rest.into()
 }
 
 /// A tensor's values as they are stored.

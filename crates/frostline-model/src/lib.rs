@@ -60,7 +60,7 @@ pub enum ModelError {
     },
     /// A tensor is not in the weights.
     #[error(
-        "{place}: the weights have no tensor `{name}`, which the config requires; \
+        "{place}: the weights have no tensor `{name}`, which the config requires{like}; \
          check that config and weights belong to the same model"
     )]
     Missing {
@@ -68,6 +68,8 @@ pub enum ModelError {
         place: String,
         /// Its Hugging Face name.
         name: String,
+        /// Empty, or what has nearly that name.
+        like: String,
     },
     /// A tensor's shape does not match the config.
     #[error(

@@ -285,10 +285,85 @@ fn a_tensor_is_in_the_one_shard_that_the_index_names() {
     let wrong = error(other.clone(), false).unwrap();
     assert!(wrong.contains(&format!("`{name}` is in {}", other.as_str().unwrap())), "{wrong}");
     let twice = error("copy.safetensors".into(), true).unwrap();
-    assert!(twice.contains("two shards have `"), "{twice}");
+    assert!(twice.contains("two tensors are `"), "{twice}");
     for odd in [serde_json::json!(null), serde_json::json!(1), serde_json::json!([shard])] {
         let message = error(odd, false).unwrap();
         assert!(message.contains(&format!("for `{name}`")), "{message}");
+    }
+}
+
+/// Opens a model whose tensors have other names, with these files beside it.
+fn renamed(rename: &dyn Fn(&str) -> Vec<String>, beside: &[&str]) -> Result<Checkpoint, String> {
+    let from = references().join(MODELS[1]);
+    let (config, _) = open(&from);
+    let file = std::fs::read(from.join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&file).unwrap();
+    let mut tensors = Vec::new();
+    for (name, view) in file.tensors() {
+        tensors.extend(rename(&name).into_iter().map(|name| (name, view.clone())));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("model.safetensors");
+    std::fs::write(&place, safetensors::serialize(tensors, None).unwrap()).unwrap();
+    for name in beside {
+        std::fs::write(folder.path().join(name), "{}").unwrap();
+    }
+    let checked = Checkpoint::open(&place, config.family).and_then(|opened| {
+        opened.check_shapes(&config)?;
+        Ok(opened)
+    });
+    checked.map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "FOLDER"))
+}
+
+#[test]
+fn what_wrappers_add_to_names_is_left_out() {
+    let (config, plain) = open(&references().join(MODELS[1]));
+    let wrapped: [fn(&str) -> String; 5] = [
+        |name| format!("module.{name}"),
+        |name| format!("module._orig_mod.{name}"),
+        |name| format!("_orig_mod.module.{name}"),
+        |name| name.replace(".encoder.", "._fsdp_wrapped_module.encoder._checkpoint_wrapped_module."),
+        |name| format!("base_model.model.{name}"),
+    ];
+    for rename in wrapped {
+        let opened = renamed(&|name| vec![rename(name)], &[]).expect(&rename("x"));
+        for (path, shape) in config.parameters(&[HeadShape::linear(TAGS)]) {
+            assert_eq!(opened.has(&path), plain.has(&path), "{path}");
+            if plain.has(&path) {
+                assert_eq!(opened.values(&path, &shape).unwrap(), plain.values(&path, &shape).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_which_it_is_not_known_what_they_mean_are_refused() {
+    let same = |name: &str| vec![name.to_string()];
+    let lora = |name: &str| match name.strip_suffix("query.weight") {
+        None => same(name),
+        Some(layer) => ["base_layer.weight", "lora_A.default.weight", "lora_B.default.weight"]
+            .map(|part| format!("base_model.model.{layer}query.{part}"))
+            .to_vec(),
+    };
+    let twice = |name: &str| vec![name.to_string(), format!("module.{name}")];
+    let elsewhere = |name: &str| vec![format!("auto_model.{name}")];
+    let errors = [
+        renamed(&lora, &[]),
+        renamed(&twice, &[]),
+        renamed(&elsewhere, &[]),
+        renamed(&same, &["adapter_config.json"]),
+        renamed(&same, &["adapter_model.bin"]),
+    ]
+    .map(|opened| opened.err().expect("an error"));
+    let causes = [
+        "belongs to a PEFT adapter that is not merged",
+        "two tensors are `",
+        "which the config requires; it has `auto_model.",
+        "FOLDER/adapter_config.json lies in the same folder",
+        "FOLDER/adapter_model.bin lies in the same folder",
+    ];
+    for (error, cause) in errors.iter().zip(causes) {
+        assert!(error.contains(cause), "{error}");
     }
 }
 

@@ -62,6 +62,11 @@ impl SavedFiles {
         self.0.is_empty()
     }
 
+    /// Returns the names of the saved files of a folder in the cell's, such as `model`.
+    pub fn names_in<'a>(&'a self, part: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.keys().filter_map(move |path| path.strip_prefix(part)?.strip_prefix('/'))
+    }
+
     /// Compares the files in `cell_folder` with what the cell saved. `part` is a folder in it, such as `model`; without
     /// one, all files are compared.
     ///

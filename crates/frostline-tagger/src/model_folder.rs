@@ -16,6 +16,9 @@ use serde::Deserialize;
 /// Bytes.
 const MOST_CONFIG: u64 = 16 << 20;
 
+/// The file that describes a PEFT adapter.
+const ADAPTER: &str = "adapter_config.json";
+
 /// An opened model folder.
 pub struct ModelFolder {
     /// Its path.
@@ -75,10 +78,9 @@ impl ModelFolder {
             .map_err(|error| anyhow!("{name}: cannot be read: {}; give a model's folder", error.reason))?;
         let config = EncoderConfig::parse(&text, &name)?;
         let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
-        // The default of `transformers` where the file has no `id2label`.
-        let two = || BTreeMap::from([(0, "LABEL_0".to_string()), (1, "LABEL_1".to_string())]);
         let architectures = tags.architectures.unwrap_or_default();
-        let tags = tags.id2label.unwrap_or_else(two);
+        let has_names = tags.id2label.is_some();
+        let tags = tags.id2label.unwrap_or_default();
         if !tags.keys().copied().eq(0..tags.len()) {
             return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; fix the file"));
         }
@@ -91,17 +93,23 @@ impl ModelFolder {
         let names = ["model.safetensors", "model.safetensors.index.json"];
         let weights = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
         let weights = weights.with_context(|| {
-            format!(
-                "{}: neither {} nor {} here; save the weights as safetensors",
-                folder.display(),
-                names[0],
-                names[1]
-            )
+            let advice = match folder.join(ADAPTER).exists() {
+                true => "it has a PEFT adapter alone; load its base with it in Python, and save both with `model.merge_and_unload()`",
+                false => "save the weights as safetensors",
+            };
+            format!("{}: neither {} nor {} here; {advice}", folder.display(), names[0], names[1])
         })?;
         let weights = Checkpoint::open(&weights, config.family)?;
         weights.check_shapes(&config)?;
         let tags = tags.into_values().collect();
-        Ok(Self { place: folder.to_path_buf(), config, weights, tags, architectures })
+        let opened = Self { place: folder.to_path_buf(), config, weights, tags, architectures };
+        if opened.has_head() && !has_names {
+            return Err(anyhow!(
+                "{name}: no `id2label`, so the classifier's labels have no names; add them in the order of its outputs, as in \
+                 `\"id2label\": {{\"0\": \"NOUN\", \"1\": \"VERB\"}}`"
+            ));
+        }
+        Ok(opened)
     }
 
     /// Whether there is a classifier on top of the encoder.

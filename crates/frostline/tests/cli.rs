@@ -441,7 +441,12 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     let folder = workplace();
     let here = folder.path();
     run(demo_cell(true), &here.join("cell"));
+    // What was added later does not go along.
+    for name in ["pytorch_model.bin", "modeling.py"] {
+        fs::write(here.join("cell/model").join(name), "import os").unwrap();
+    }
     let output = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
+    assert_eq!(fs::read_dir(here.join("model")).unwrap().count(), 6);
     assert!(
         output.contains(
             "README.md, config.json, frostline.json, model.safetensors, tokenizer.json, tokenizer_config.json"
@@ -459,6 +464,25 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     assert_eq!(again.status.code(), Some(2));
     let dev = repository("crates/frostline-assets/demo/en/dev.conllu");
     let dev = dev.to_str().unwrap();
+
+    // Outputs without names are refused with their cause, and an adapter alone with its own.
+    let config = fs::read_to_string(here.join("model/config.json")).unwrap();
+    let mut unnamed: Value = serde_json::from_str(&config).unwrap();
+    unnamed.as_object_mut().unwrap().remove("id2label");
+    let refused = || {
+        let output = frostline(here, &["tag", "--run", "again", "--input", dev]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    fs::write(here.join("again/config.json"), unnamed.to_string()).unwrap();
+    assert!(refused().contains("no `id2label`, so the classifier's labels have no names"));
+    fs::write(here.join("again/config.json"), "version https://git-lfs.github.com/spec/v1\noid sha256:1\n")
+        .unwrap();
+    assert!(refused().contains("a pointer of Git LFS"));
+    fs::write(here.join("again/config.json"), &config).unwrap();
+    fs::remove_file(here.join("again/model.safetensors")).unwrap();
+    fs::write(here.join("again/adapter_config.json"), "{}").unwrap();
+    assert!(refused().contains("it has a PEFT adapter alone"));
 
     // The tags the model gives to the words of dev, by way of `align` and `logits`.
     let config: Value = serde_json::from_slice(&fs::read(here.join("model/config.json")).unwrap()).unwrap();
