@@ -15,8 +15,8 @@ pub(crate) const BATCH_TOKENS: usize = 2048;
 
 /// A sentence, or a window of a long one, as the model reads it.
 pub(crate) struct Window {
-    /// The index of its sentence among the sentences to tag.
-    pub sentence: usize,
+    /// The index of its slice in the group that is tagged together.
+    pub slice: usize,
     /// Subword ids, special tokens included.
     pub ids: Vec<u32>,
     /// Each label position with the index of its word, in ascending order.

@@ -10,4 +10,4 @@ mod tagger;
 pub use folder::ModelMismatch;
 pub use model_folder::ModelFolder;
 pub use positions::Positions;
-pub use tagger::{Answer, NO_TAG, Options, SentenceError, Tagger};
+pub use tagger::{Answer, NO_TAG, Options, PART_WORDS, Part, SentenceError, Tagger};

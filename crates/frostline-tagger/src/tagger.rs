@@ -3,10 +3,11 @@
 //! [`Tagger`] splits overlong sentences into windows, forms batches and runs them on a backend with
 //! several threads. Reading input files and writing tagged ones is done by `frostline tag`.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use frostline_align::{AlignError, AlignOptions, Aligner};
+use frostline_align::{AlignError, AlignOptions, Aligned, Aligner};
 use frostline_kernels::backend;
 use frostline_model::{EncoderConfig, passes};
 use frostline_record::{Precision, SavedModel};
@@ -18,6 +19,13 @@ use crate::folder::{self, Found, ModelMismatch};
 /// The tag of a word for which the tokenizer produces no subword, such as a zero-width space: `_`, as
 /// CoNLL-U writes a missing value.
 pub const NO_TAG: &str = "_";
+
+/// The most words of a sentence that are read together. A longer sentence is read in parts, which overlap by
+/// [`Tagger::context`] on either side, so that every word has as much context as in a window of the whole.
+pub const PART_WORDS: usize = 8192;
+
+/// About how many words are aligned before the model reads them.
+const GROUP_WORDS: usize = 4 * PART_WORDS;
 
 /// A trained model that labels words, with its tokenizer. It can be shared between threads.
 ///
@@ -60,6 +68,15 @@ pub struct Answer<'a> {
     pub tag: &'a str,
     /// The probability that the model gives it; 0 where there is no tag.
     pub probability: f32,
+}
+
+/// Words of a sentence: those to tag, and their context.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    /// The words, with those of the context before and after.
+    pub words: Vec<&'a str>,
+    /// Which of them are to be tagged.
+    pub own: Range<usize>,
 }
 
 /// A sentence that cannot be tokenized.
@@ -118,7 +135,8 @@ impl Tagger {
     /// Tags one sentence: one tag per word, [`NO_TAG`] where the tokenizer produces no subword.
     ///
     /// A sentence that is longer than the model's maximum is read in overlapping windows, and each
-    /// word is tagged in the window that gives it the widest context.
+    /// word is tagged in the window that gives it the widest context. A sentence of more than
+    /// [`PART_WORDS`] words is cut into windows part by part.
     ///
     /// # Errors
     /// If a word cannot be tokenized.
@@ -133,15 +151,30 @@ impl Tagger {
     /// # Errors
     /// A [`SentenceError`] if a word cannot be tokenized.
     pub fn tag_all<S: AsRef<[W]>, W: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<Answer<'_>>>> {
+        self.tag_parts(&whole(sentences))
+    }
+
+    /// Tags the own words of many parts of sentences, as [`Self::tag_all`] does for whole sentences. A sentence that
+    /// is cut into parts of [`PART_WORDS`] words, each with [`Self::context`] more on either side, gets the same tags
+    /// as in one piece.
+    ///
+    /// # Errors
+    /// A [`SentenceError`] if a word cannot be tokenized, with the index of its part.
+    pub fn tag_parts(&self, parts: &[Part<'_>]) -> Result<Vec<Vec<Answer<'_>>>> {
         let none = Answer { tag: NO_TAG, probability: 0.0 };
-        let mut answers: Vec<Vec<Answer<'_>>> =
-            sentences.iter().map(|sentence| vec![none; sentence.as_ref().len()]).collect();
-        self.each(&borrowed(sentences), &mut |sentence, word, logits| {
+        let mut answers: Vec<Vec<Answer<'_>>> = parts.iter().map(|part| vec![none; part.own.len()]).collect();
+        self.each(parts, &mut |part, word, logits| {
             let best = best(logits);
             let tag = self.labels[best].as_str();
-            answers[sentence][word] = Answer { tag, probability: probabilities(logits)[best] };
+            answers[part][word] = Answer { tag, probability: probabilities(logits)[best] };
         })?;
         Ok(answers)
+    }
+
+    /// How many words of its sentence a part needs on either side: those that a window can have.
+    #[must_use]
+    pub fn context(&self) -> usize {
+        self.aligner.options().max_length
     }
 
     /// The probability of every label for each word of a sentence, in the order of
@@ -151,7 +184,7 @@ impl Tagger {
     /// If a word cannot be tokenized.
     pub fn probabilities(&self, words: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut all = vec![Vec::new(); words.len()];
-        self.each(&[words.to_vec()], &mut |_, word, logits| all[word] = probabilities(logits))?;
+        self.each(&whole(&[words]), &mut |_, word, logits| all[word] = probabilities(logits))?;
         Ok(all)
     }
 
@@ -185,61 +218,81 @@ impl Tagger {
         &self.place
     }
 
-    /// Calls `visit` for every word that has a subword, with the index of its sentence, its index in
-    /// the sentence and its logits, one per label.
-    fn each(
-        &self,
-        sentences: &[Vec<&str>],
-        visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
-    ) -> Result<()> {
+    /// Calls `visit` for every own word that has a subword, with the index of its part, its index among the part's own
+    /// words and its logits, one per label. Memory is bounded by the words of a group.
+    fn each(&self, parts: &[Part<'_>], visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send)) -> Result<()> {
+        let slices: Vec<Slice<'_>> = self.slices(parts).collect();
         self.pool.install(|| {
-            let mut windows = self.windows(sentences)?;
-            // Windows of equal length are batched together, which saves work on backends that pad.
-            windows.sort_by_key(|window| (window.ids.len(), window.sentence));
-            let length = |window: &Window| window.ids.len();
-            let logits = |batch: &[Window]| self.engine.logits(batch);
-            let give = |batch: &[Window], logits: Vec<f32>| self.give(batch, &logits, visit);
-            passes(self.engine.on_threads(), &windows, BATCH_TOKENS, length, logits, give)
+            for group in groups(&slices) {
+                let mut windows = self.windows(group)?;
+                // Windows of equal length are batched together, which saves work on backends that pad.
+                windows.sort_by_key(|window| (window.ids.len(), window.slice));
+                let length = |window: &Window| window.ids.len();
+                let logits = |batch: &[Window]| self.engine.logits(batch);
+                let give = |batch: &[Window], logits: Vec<f32>| self.give(group, batch, &logits, visit);
+                passes(self.engine.on_threads(), &windows, BATCH_TOKENS, length, logits, give)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The parts, with long ones cut further.
+    fn slices<'a>(&self, parts: &'a [Part<'a>]) -> impl Iterator<Item = Slice<'a>> + use<'a> {
+        let context = self.context();
+        parts.iter().enumerate().flat_map(move |(part, Part { words, own })| {
+            let end = own.end;
+            own.clone().step_by(PART_WORDS).map(move |from| {
+                let to = (from + PART_WORDS).min(end);
+                let first = from.saturating_sub(context);
+                let words = &words[first..(to + context).min(words.len())];
+                Slice { part, first, words, own: from - first..to - first, done: from - own.start }
+            })
         })
     }
 
     /// Calls `visit` for every label position of a batch.
     fn give(
         &self,
+        slices: &[Slice<'_>],
         batch: &[Window],
         logits: &[f32],
         visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
     ) -> Result<()> {
         let mut rows = logits.chunks_exact(self.labels.len());
         for window in batch {
+            let Slice { part, own, done, .. } = &slices[window.slice];
             for &(_, word) in &window.label_positions {
                 let row = rows.next().expect("one row per label position");
+                let word = word as usize;
                 if !row.iter().all(|logit| logit.is_finite()) {
                     bail!(
                         "{}: the model's output for sentence {} is NaN or infinite, so it predicts nothing; \
                          use other weights",
                         self.place.display(),
-                        window.sentence + 1
+                        part + 1
                     );
                 }
-                visit(window.sentence, word as usize, row);
+                if own.contains(&word) {
+                    visit(*part, done + word - own.start, row);
+                }
             }
         }
         Ok(())
     }
 
-    /// The sentences as windows of subwords.
-    fn windows(&self, sentences: &[Vec<&str>]) -> Result<Vec<Window>> {
-        let aligned: Vec<_> = sentences
+    /// The windows of subwords that label an own word of a slice.
+    fn windows(&self, slices: &[Slice<'_>]) -> Result<Vec<Window>> {
+        let aligned: Vec<_> = slices
             .par_iter()
-            .enumerate()
-            .map(|(sentence, words)| {
-                self.aligner.align_windows(words).map_err(|source| SentenceError { sentence, source })
-            })
+            .map(|slice| self.aligner.align_windows(slice.words).map_err(|error| slice.failed(error)))
             .collect::<Result<_, _>>()?;
-        let mut windows = Vec::with_capacity(sentences.len());
-        for (sentence, aligned) in aligned.into_iter().enumerate() {
-            for window in aligned.into_iter().filter(|window| !window.label_positions.is_empty()) {
+        let mut windows = Vec::with_capacity(slices.len());
+        for (slice, aligned) in aligned.into_iter().enumerate() {
+            let own = &slices[slice].own;
+            let labels_own = |window: &Aligned| {
+                window.label_positions.iter().any(|&(_, word)| own.contains(&(word as usize)))
+            };
+            for window in aligned.into_iter().filter(labels_own) {
                 let rows = self.encoder.vocabulary;
                 if let Some(id) = window.ids.iter().find(|&&id| id as usize >= rows) {
                     bail!(
@@ -247,7 +300,7 @@ impl Tagger {
                         self.place.display()
                     );
                 }
-                windows.push(Window { sentence, ids: window.ids, label_positions: window.label_positions });
+                windows.push(Window { slice, ids: window.ids, label_positions: window.label_positions });
             }
         }
         Ok(windows)
@@ -263,8 +316,52 @@ impl std::fmt::Debug for Tagger {
     }
 }
 
-fn borrowed<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Vec<&'a str>> {
-    sentences.iter().map(|words| words.as_ref().iter().map(AsRef::as_ref).collect()).collect()
+/// A part of at most [`PART_WORDS`] own words, as it is aligned.
+struct Slice<'a> {
+    /// The index of the part that it belongs to.
+    part: usize,
+    /// Where its words begin among those of the part.
+    first: usize,
+    words: &'a [&'a str],
+    /// Which of the words are its own.
+    own: Range<usize>,
+    /// How many own words of the part are in earlier slices.
+    done: usize,
+}
+
+impl Slice<'_> {
+    /// The error of a word, whose place is counted from the part's first word.
+    fn failed(&self, mut error: AlignError) -> SentenceError {
+        if let AlignError::Word { word, .. } = &mut error {
+            *word += self.first;
+        }
+        SentenceError { sentence: self.part, source: error }
+    }
+}
+
+/// The slices in groups that have [`GROUP_WORDS`] words or little more.
+fn groups<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b>]> {
+    let mut rest = slices;
+    std::iter::from_fn(move || {
+        let mut words = 0;
+        let enough = |slice: &Slice<'_>| {
+            words += slice.words.len();
+            words >= GROUP_WORDS
+        };
+        let count = rest.iter().position(enough).map_or(rest.len(), |last| last + 1);
+        let (group, later) = rest.split_at(count);
+        rest = later;
+        Some(group).filter(|group| !group.is_empty())
+    })
+}
+
+/// Whole sentences as parts.
+fn whole<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<'a>> {
+    let part = |words: &'a S| {
+        let words: Vec<&str> = words.as_ref().iter().map(AsRef::as_ref).collect();
+        Part { own: 0..words.len(), words }
+    };
+    sentences.iter().map(part).collect()
 }
 
 /// The index of the highest logit; the first of several equal ones.
