@@ -6,6 +6,7 @@ mod cell;
 mod changed;
 #[path = "../common/mod.rs"]
 mod common;
+mod text;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

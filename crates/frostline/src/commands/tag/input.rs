@@ -2,17 +2,20 @@
 //! have not been tagged.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Result;
-use frostline_conllu::{Checks, Fault, FaultKind, OwnedSentence, Reader, Sentence, TokenRow};
+use frostline_conllu::{
+    Checks, Fault, FaultKind, OwnedSentence, Reader, Sentence, TextLine, TextPart, TextSplit, TokenRow,
+};
 use frostline_sweep::note;
+use frostline_tagger::Part;
 
-use super::text::{self, TextSentence};
-use super::{Format, Sentences, Words};
+use super::Format;
+use super::unspaced::Unspaced;
 use crate::commands::{Stop, open, unreadable};
 
 /// The most words in a batch; a longer sentence is a batch by itself.
@@ -21,16 +24,16 @@ const BATCH_WORDS: usize = 8192;
 /// The size of the read buffer in bytes.
 const CHUNK: usize = 1 << 18;
 
-/// A sentence of the input.
+/// A sentence of the input, or of text a part of a long one.
 pub(super) enum Item {
     Treebank(OwnedSentence),
-    Text(TextSentence),
+    Text(TextPart),
 }
 
-/// A borrowed sentence of the input.
+/// A borrowed [`Item`].
 pub(super) enum View<'a> {
     Treebank(Sentence<'a>),
-    Text(&'a TextSentence),
+    Text(&'a TextPart),
 }
 
 impl Item {
@@ -45,17 +48,28 @@ impl Item {
     fn words(&self) -> usize {
         match self {
             Self::Treebank(sentence) => sentence.view().words().count(),
-            Self::Text(sentence) => sentence.words.len(),
+            Self::Text(part) => part.words().len(),
         }
     }
 }
 
 impl<'a> View<'a> {
-    /// The words to tag.
-    pub(super) fn words(&self) -> Vec<&'a str> {
+    /// The words to tag, with their context.
+    pub(super) fn part(&self) -> Part<'a> {
         match self {
-            Self::Treebank(sentence) => sentence.words().map(TokenRow::form).collect(),
-            Self::Text(sentence) => sentence.words.iter().map(|word| &sentence.text[word.clone()]).collect(),
+            Self::Treebank(sentence) => {
+                let words: Vec<&str> = sentence.words().map(TokenRow::form).collect();
+                Part { own: 0..words.len(), words }
+            }
+            Self::Text(part) => Part { words: part.words().collect(), own: part.own() },
+        }
+    }
+
+    /// Whether it ends its sentence.
+    pub(super) fn is_last(&self) -> bool {
+        match self {
+            Self::Treebank(_) => true,
+            Self::Text(part) => part.is_last(),
         }
     }
 }
@@ -78,20 +92,21 @@ enum Source {
 /// Lines of text.
 struct Lines {
     input: NonWaiting,
-    how: (Sentences, Words),
+    split: TextSplit,
     /// The part of an incomplete line that was read so far.
     begun: Vec<u8>,
     /// The number of complete lines so far.
     number: usize,
-    /// The remaining sentences of the last line.
-    ready: VecDeque<TextSentence>,
+    /// What remains of the last line.
+    line: Option<TextLine>,
+    unspaced: Unspaced,
     /// Whether the format was neither given nor found from the lines read so far.
     format_unknown: bool,
 }
 
 impl Input {
     /// Opens a file. Without `format`, the file's name decides; CoNLL-U that is then read as text is an error.
-    pub(super) fn open(path: &Path, format: Option<Format>, how: (Sentences, Words)) -> Result<Self> {
+    pub(super) fn open(path: &Path, format: Option<Format>, split: TextSplit) -> Result<Self> {
         let in_hand = Rc::new(Cell::new(false));
         let input =
             NonWaiting { input: BufReader::with_capacity(CHUNK, open(path)?), in_hand: in_hand.clone() };
@@ -100,10 +115,15 @@ impl Input {
                 let reader = Box::new(Reader::new(input, Checks::default()));
                 Source::Treebank { reader, faults: 0, first: None }
             }
-            Format::Text => {
-                let (begun, ready, format_unknown) = (Vec::new(), VecDeque::new(), format.is_none());
-                Source::Text(Lines { input, how, begun, number: 0, ready, format_unknown })
-            }
+            Format::Text => Source::Text(Lines {
+                input,
+                split,
+                begun: Vec::new(),
+                number: 0,
+                line: None,
+                unspaced: Unspaced::new(split.words),
+                format_unknown: format.is_none(),
+            }),
         };
         Ok(Self { path: path.to_path_buf(), in_hand, source, stopped: None })
     }
@@ -150,9 +170,7 @@ impl Input {
         let name = self.path.display();
         match item {
             Item::Treebank(sentence) => format!("{name}:{}", sentence.view().line()),
-            Item::Text(sentence) => {
-                format!("{name}:{}", sentence.id.split('.').next().unwrap_or_default())
-            }
+            Item::Text(part) => format!("{name}:{}", part.line()),
         }
     }
 
@@ -217,9 +235,11 @@ fn treebank(
 impl Lines {
     fn next(&mut self, path: &Path) -> Result<Option<Item>, Halt> {
         loop {
-            if let Some(sentence) = self.ready.pop_front() {
-                return Ok(Some(Item::Text(sentence)));
+            if let Some(part) = self.line.as_mut().and_then(Iterator::next) {
+                self.unspaced.warn_once(path, &part);
+                return Ok(Some(Item::Text(part)));
             }
+            self.line = None;
             // What was read before a wait stays in `begun`.
             self.input.read_until(b'\n', &mut self.begun)?;
             if self.begun.is_empty() {
@@ -227,16 +247,17 @@ impl Lines {
             }
             self.number += 1;
             self.check_format(path)?;
-            let line = std::str::from_utf8(&self.begun).map_err(|error| {
-                let (name, number, byte) = (path.display(), self.number, error.valid_up_to());
+            let mut line = String::from_utf8(take(&mut self.begun)).map_err(|error| {
+                let (name, number, byte) = (path.display(), self.number, error.utf8_error().valid_up_to());
                 Halt::Stop(Stop::Input(format!(
                     "{name}:{number}: byte {byte} of the line is not UTF-8; convert the file to UTF-8"
                 )))
             })?;
-            // A byte order mark.
-            let line = line.strip_prefix('\u{feff}').filter(|_| self.number == 1).unwrap_or(line);
-            self.ready.extend(text::sentences(line, self.number, self.how));
-            self.begun.clear();
+            if self.number == 1 && line.starts_with('\u{feff}') {
+                // A byte order mark.
+                line.drain(..'\u{feff}'.len_utf8());
+            }
+            self.line = Some(TextLine::new(line, self.number, self.split));
         }
     }
 
@@ -305,14 +326,23 @@ impl BufRead for NonWaiting {
 
 #[cfg(test)]
 mod tests {
+    use frostline_conllu::{SentenceSplit, WordSplit};
+
     use super::*;
+
+    const SPLIT: TextSplit = TextSplit {
+        sentences: SentenceSplit::Unicode,
+        words: WordSplit::Unicode,
+        part: BATCH_WORDS,
+        context: 0,
+    };
 
     /// The sizes of all batches of a file, in sentences and words, and how the reading ended.
     fn batches(name: &str, text: &[u8], format: Option<Format>) -> (Vec<[usize; 2]>, Result<()>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let mut input = Input::open(&path, format, (Sentences::Unicode, Words::Unicode)).unwrap();
+        let mut input = Input::open(&path, format, SPLIT).unwrap();
         let mut sizes = Vec::new();
         loop {
             match input.batch() {

@@ -3,7 +3,7 @@
 mod column;
 mod input;
 mod output;
-mod text;
+mod unspaced;
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -13,17 +13,18 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use self::column::Target;
-use self::input::{Input, Item};
+use self::input::{Input, Item, View};
 use self::output::{Output, Style};
 use super::{Compute, Stop, named};
-use frostline_tagger::{Answer, ModelMismatch, Options, SentenceError, Tagger};
+use frostline_conllu::{SentenceSplit, TextSplit, WordSplit};
+use frostline_tagger::{Answer, ModelMismatch, Options, PART_WORDS, Part, SentenceError, Tagger};
 
 /// Tag text or CoNLL-U with a trained model.
 ///
 /// CoNLL-U keeps every byte except in the column that is filled. Text is split into sentences and words by
 /// the rules of Unicode (UAX #29), which differ from those of a treebank: `can't` stays one word. Input that
-/// has arrived is tagged and written before more is read. Memory grows only with the longest line or
-/// sentence.
+/// has arrived is tagged and written before more is read. Memory holds the longest line, or sentence of
+/// CoNLL-U, and the words of a batch.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -132,16 +133,15 @@ impl Tag {
             },
             probabilities: self.probabilities,
         };
-        let how = (self.sentences.unwrap_or(Sentences::Unicode), self.words.unwrap_or(Words::Unicode));
-        let mut input = Input::open(&self.input, self.format, how)?;
+        let mut input = Input::open(&self.input, self.format, self.split(tagger.context()))?;
         loop {
             let items = input.batch()?;
             if items.is_empty() {
                 break;
             }
             let views: Vec<_> = items.iter().map(Item::view).collect();
-            let words: Vec<Vec<&str>> = views.iter().map(|view| view.words()).collect();
-            let (answers, failed) = tag_until_error(&tagger, &words)?;
+            let parts: Vec<Part<'_>> = views.iter().map(View::part).collect();
+            let (answers, failed) = tag_until_error(&tagger, &parts)?;
             for (view, answers) in views.iter().zip(&answers) {
                 style.write(out, view, answers)?;
             }
@@ -178,6 +178,19 @@ impl Tag {
         )))
     }
 
+    /// How text is split, for a tagger that needs so many words of context.
+    fn split(&self, context: usize) -> TextSplit {
+        let sentences = match self.sentences {
+            Some(Sentences::Lines) => SentenceSplit::Lines,
+            Some(Sentences::Unicode) | None => SentenceSplit::Unicode,
+        };
+        let words = match self.words {
+            Some(Words::Spaces) => WordSplit::Spaces,
+            Some(Words::Unicode) | None => WordSplit::Unicode,
+        };
+        TextSplit { sentences, words, part: PART_WORDS, context }
+    }
+
     fn options(&self) -> Result<Options> {
         Ok(Options {
             task: self.task.clone(),
@@ -193,11 +206,11 @@ impl Tag {
 /// Tags sentences up to the first one that cannot be tokenized, and returns that sentence's error, if any.
 fn tag_until_error<'a>(
     tagger: &'a Tagger,
-    sentences: &[Vec<&str>],
+    sentences: &[Part<'_>],
 ) -> Result<(Vec<Vec<Answer<'a>>>, Option<SentenceError>)> {
     let (mut end, mut failed) = (sentences.len(), None);
     loop {
-        match tagger.tag_all(&sentences[..end]) {
+        match tagger.tag_parts(&sentences[..end]) {
             Ok(answers) => return Ok((answers, failed)),
             // Several threads align the sentences, so any one of several errors may be returned.
             Err(error) => {

@@ -8,8 +8,7 @@ use frostline_conllu::{Column, Writer};
 
 use super::column::Target;
 use super::input::View;
-use super::text::TextSentence;
-use frostline_tagger::Answer;
+use frostline_tagger::{Answer, Part};
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,10 +28,13 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// Writes one sentence, with one answer per word.
+    /// Writes one sentence or a part of one, with one answer per own word.
     pub(super) fn write(&self, out: &mut dyn Write, view: &View<'_>, answers: &[Answer<'_>]) -> Result<()> {
         match (&self.column, view) {
-            (None, _) => self.lines(out, &view.words(), answers),
+            (None, _) => {
+                let Part { words, own } = view.part();
+                self.lines(out, &words[own], answers, view.is_last())
+            }
             (Some(target), View::Treebank(sentence)) => {
                 let columns = target.columns(self.probabilities);
                 let mut values: Vec<Vec<String>> = vec![Vec::new(); columns.len()];
@@ -48,38 +50,21 @@ impl Style {
                     columns.into_iter().zip(values.iter().map(Vec::as_slice)).collect();
                 Ok(Writer::new(out).replaced(sentence, &changes)?)
             }
-            (Some(target), View::Text(sentence)) => self.text(out, target, sentence, answers),
+            (Some(target), View::Text(part)) => {
+                let edits =
+                    |at: usize, misc: &str| target.edits(["_", misc], &answers[at], self.probabilities);
+                Ok(part.write(out, edits)?)
+            }
         }
     }
 
-    /// Writes a sentence of text as CoNLL-U.
-    fn text(
+    fn lines(
         &self,
         out: &mut dyn Write,
-        target: &Target,
-        sentence: &TextSentence,
+        words: &[&str],
         answers: &[Answer<'_>],
+        is_last: bool,
     ) -> Result<()> {
-        let mut writer = Writer::new(out);
-        writer.comment(&format!("# sent_id = {}", sentence.id))?;
-        writer.comment(&format!("# text = {}", sentence.text))?;
-        for (at, (word, answer)) in sentence.words.iter().zip(answers).enumerate() {
-            let number = (at + 1).to_string();
-            let misc = if sentence.touches_next(at) { "SpaceAfter=No" } else { "_" };
-            let mut row = ["_"; 10];
-            row[Column::Id as usize] = &number;
-            row[Column::Form as usize] = &sentence.text[word.clone()];
-            row[Column::Misc as usize] = misc;
-            let edits = target.edits(["_", misc], answer, self.probabilities);
-            for (column, value) in &edits {
-                row[*column as usize] = value;
-            }
-            writer.row(&row)?;
-        }
-        Ok(writer.end()?)
-    }
-
-    fn lines(&self, out: &mut dyn Write, words: &[&str], answers: &[Answer<'_>]) -> Result<()> {
         for (word, answer) in words.iter().zip(answers) {
             write!(out, "{word}\t{}", answer.tag)?;
             if self.probabilities {
@@ -87,7 +72,7 @@ impl Style {
             }
             writeln!(out)?;
         }
-        if !words.is_empty() {
+        if is_last && !words.is_empty() {
             writeln!(out)?;
         }
         Ok(())
