@@ -34,6 +34,7 @@ const fn target(name: &'static str, run: fn(&[u8]), shape: Shape, longest: usize
 /// All targets.
 pub const TARGETS: &[Target] = &[
     target("conllu", texts::conllu, Shape::Rows, 4 << 10),
+    target("text", texts::text, Shape::Text, 4 << 10),
     target("row", texts::row, Shape::Rows, 512),
     target("iob2", texts::iob2, Shape::Rows, 4 << 10),
     target("labelled", texts::labelled, Shape::Rows, 4 << 10),

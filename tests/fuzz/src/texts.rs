@@ -3,8 +3,8 @@
 use std::io::BufReader;
 
 use frostline_conllu::{
-    Checks, Column, Reader, Sentence, Stats, Writer, grammar, parse_iob2, parse_labelled, read_lenient,
-    read_strict,
+    Checks, Column, FaultKind, Reader, Sentence, SentenceSplit, Stats, TextLine, TextSplit, WordSplit,
+    Writer, grammar, parse_iob2, parse_labelled, read_lenient, read_strict,
 };
 
 /// All checks at once, and none.
@@ -42,6 +42,50 @@ pub(crate) fn conllu(data: &[u8]) {
         }
         assert!(reader.next_sentence().expect("from memory").is_none());
     }
+}
+
+/// Running text becomes rows that pass the checks of level 1 and give the text back, however it is split and in parts of
+/// any size.
+pub(crate) fn text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let is_gap = |c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}');
+    let gaps = |line: &str| line.split(is_gap).filter(|run| !run.is_empty()).collect::<Vec<_>>().join(" ");
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        for sentences in [SentenceSplit::Unicode, SentenceSplit::Lines] {
+            for words in [WordSplit::Unicode, WordSplit::Spaces] {
+                let written = |part, context| {
+                    let split = TextSplit { sentences, words, part, context };
+                    let mut out = Vec::new();
+                    for part in TextLine::new(line.to_owned(), number + 1, split) {
+                        part.write(&mut out, |_, _| vec![(Column::Upos, "X")]).expect("in memory");
+                    }
+                    out
+                };
+                let whole = written(usize::MAX / 2, 0);
+                assert_eq!(spelled(&whole), gaps(line));
+                assert!(written(2, 3) == whole, "the parts of a sentence are not the whole");
+            }
+        }
+    }
+}
+
+/// The text that rows stand for. It panics if `check` would refuse them.
+fn spelled(conllu: &[u8]) -> String {
+    let mut text = String::new();
+    for sentence in read_lenient(conllu, Checks::default()) {
+        let lost = |kind: &FaultKind| matches!(kind, FaultKind::ReplacementCharacter);
+        assert_eq!(sentence.faults().iter().find(|fault| !lost(&fault.kind)), None);
+        let start = text.len();
+        for row in sentence.words() {
+            text.push_str(row.form());
+            if row.misc() != "SpaceAfter=No" {
+                text.push(' ');
+            }
+        }
+        assert_eq!(sentence.text(), Some(text[start..].trim_end_matches(' ')));
+    }
+    text.truncate(text.trim_end_matches(' ').len());
+    text
 }
 
 /// The scanner accepts a line where the grammar does, with the same columns; the order of rows aside.
